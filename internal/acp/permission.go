@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	sdk "github.com/coder/acp-go-sdk"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	sdk "github.com/coder/acp-go-sdk"
 )
 
 // Answers to a question about a call.
@@ -55,7 +55,7 @@ func (s *server) ask(ctx context.Context, ses *session, t *translator, q *jobs.Q
 		t.denied()
 	}
 	if signal(q, sig.Name) == "" {
-		return false, adroit.Invalidf("", "the editor answers %q, which was not offered", res.Outcome.Selected.OptionId)
+		return false, apierr.Invalidf("", "the editor answers %q, which was not offered", res.Outcome.Selected.OptionId)
 	}
 	_, err = s.c.Signal(context.WithoutCancel(ctx), ses.job, sig)
 	return err == nil, err

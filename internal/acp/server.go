@@ -19,11 +19,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "github.com/coder/acp-go-sdk"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	sdk "github.com/coder/acp-go-sdk"
 )
 
 // Options are how editors are served.
@@ -164,12 +164,12 @@ func directory(dir string) error {
 // failure is an error of adroit as the protocol has it: with its words, and what
 // helps.
 func failure(err error) error {
-	e := adroit.AsError(err)
+	e := apierr.AsError(err)
 	if e == nil {
 		return nil
 	}
 	out := &sdk.RequestError{Code: -32603, Message: e.Message}
-	if e.Kind == adroit.Invalid || e.Kind == adroit.NotFound {
+	if e.Kind == apierr.Invalid || e.Kind == apierr.NotFound {
 		out.Code = -32602
 	}
 	if e.Hint != "" {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync"
 
-	sdk "github.com/coder/acp-go-sdk"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	sdk "github.com/coder/acp-go-sdk"
 )
 
 // A session is a conversation of an editor.
@@ -227,7 +227,7 @@ func (s *server) find(ctx context.Context, id sdk.SessionId, dir string) (*jobs.
 			return j.Job, nil
 		}
 	}
-	return nil, &adroit.Error{Kind: adroit.NotFound, Message: "there is no session " + string(id) + " in " + dir}
+	return nil, &apierr.Error{Kind: apierr.NotFound, Message: "there is no session " + string(id) + " in " + dir}
 }
 
 // open makes a session of a job that there is.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -115,7 +116,7 @@ func (t *translator) event(ev event.Event) {
 		t.finish(ev)
 	case ev.Kind == event.StepFinished && ev.Step == stepio.ModelStep:
 		t.answer(ev)
-	case ev.Kind == event.StepFinished && ev.Step == flow.KindAwait:
+	case ev.Kind == event.StepFinished && ev.Step == stepkind.Await:
 		t.message(ev)
 	}
 }

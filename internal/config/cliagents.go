@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/llm/cliagent"
-	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 )
 
@@ -50,7 +50,7 @@ func (c *Config) cliAgent(name string) (*cliagent.Agent, error) {
 		command[0] = c.expand(command[0])
 	}
 	return cliagent.New(cliagent.Config{Name: name, Command: command, Format: e.Format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
-		Limits: llm.AgentLimits{Idle: e.Idle, SameCalls: e.Same}, Getenv: c.getenv})
+		Limits: extagent.Limits{Idle: e.Idle, SameCalls: e.Same}, Getenv: c.getenv})
 }
 
 // cliAgents lists the command-line agents that can be named: the known and the

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
-	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // A sandboxSection is how commands are confined. No repository, model or tool
@@ -36,7 +36,7 @@ type commandLimits struct {
 func (c *Config) Confinement(level string) (process.SandboxOptions, error) {
 	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
 	if err != nil {
-		return process.SandboxOptions{}, adroit.Invalidf("", "--sandbox: %v", err)
+		return process.SandboxOptions{}, apierr.Invalidf("", "--sandbox: %v", err)
 	}
 	conf := process.SandboxOptions{
 		Level: l, NetOpen: c.Sandbox.Net == "open", Limits: sandbox.Limits(c.Sandbox.Limits),

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/internal/projectdir"
 )
 
 func (c *Config) checkTest(where string) error {
 	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
 		switch {
-		case dir != adroit.AnyProject && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/"):
+		case dir != projectdir.Any && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/"):
 			return fail(fmt.Errorf("%s: test: %q is no directory", where, dir), "for example test: {~/shop: make check}, or \"*\" for all projects")
 		case strings.TrimSpace(c.Test[dir]) == "":
 			return fail(fmt.Errorf("%s: test: %q has no command", where, dir), "for example test: {~/shop: make check}")

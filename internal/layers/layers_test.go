@@ -71,6 +71,7 @@ var may = map[string][]string{
 	"pkg/llm/anthropic":           {"pkg/llm", "internal/llm/schema", "pkg/llm/internal/transport"},
 	"pkg/llm/ollama":              {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/script":              {"pkg/llm"},
+	"pkg/llm/cliagent":            {"internal/llm/cliagent", "pkg/llm"},
 	"internal/llm/cliagent":       {"pkg/llm", "pkg/workspace", "internal/workspace/process"},
 	"pkg/flow/flowtest":           {"pkg/event", "pkg/flow"},
 	"internal/flow/flowvet":       {},
@@ -105,8 +106,14 @@ var may = map[string][]string{
 	"internal/keyfile":     {"internal/rootfs"},
 	"internal/owner":       {},
 	"internal/definitions": {},
-	"internal/plainyaml":   {},
-	"internal/rootfs":      {"internal/workspace/sandbox"},
+
+	"internal/apierr":        {"pkg/jobs", "pkg/llm"},
+	"internal/artifactname":  {},
+	"internal/flow/stepkind": {},
+	"internal/llm/extagent":  {"pkg/llm"},
+	"internal/projectdir":    {},
+	"internal/plainyaml":     {},
+	"internal/rootfs":        {"internal/workspace/sandbox"},
 
 	"internal/problem/probe": {},
 	"internal/phases":        {"internal/plainyaml"},
@@ -127,9 +134,9 @@ var may = map[string][]string{
 	"pkg/adroit/adroittest": {"internal/", "pkg/"},
 	"pkg/cli":               {"internal/", "pkg/", "configs"},
 
-	"internal/provider": {"internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
+	"internal/provider": {"internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"internal/config": {"configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"internal/config": {"internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
@@ -241,7 +248,7 @@ var (
 var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/realrepo/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use.
-var leaves = []string{"internal/jsontext", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "pkg/tools/schema"}
+var leaves = []string{"internal/apierr", "internal/artifactname", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "pkg/tools/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg {

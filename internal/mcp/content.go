@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/tools"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Bounds of what is listed of a server besides its tools.
@@ -133,7 +132,7 @@ func (p *Pool) Prompt(ctx context.Context, in toolserver.Scope, server, name str
 		for _, q := range r.Prompts {
 			names = append(names, q.Name)
 		}
-		return "", adroit.Invalidf("it has "+strings.Join(names, ", "), "the MCP server %s has no prompt %q", server, name)
+		return "", apierr.Invalidf("it has "+strings.Join(names, ", "), "the MCP server %s has no prompt %q", server, name)
 	}
 	var lacks []string
 	for _, arg := range r.Prompts[i].Arguments {
@@ -142,7 +141,7 @@ func (p *Pool) Prompt(ctx context.Context, in toolserver.Scope, server, name str
 		}
 	}
 	if lacks != nil {
-		return "", adroit.Invalidf("for example "+lacks[0]+"=VALUE", "the prompt %s/%s needs %s", server, name, strings.Join(lacks, ", "))
+		return "", apierr.Invalidf("for example "+lacks[0]+"=VALUE", "the prompt %s/%s needs %s", server, name, strings.Join(lacks, ", "))
 	}
 	got, err := c.cs.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: args})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/internal/apierr"
 )
 
 // File is where adroit mcp add keeps servers, in the directory of the configuration
@@ -45,14 +45,14 @@ func Added(path string) (map[string]Server, error) {
 // Add writes an entry into a file of servers; replace takes the place of one.
 func Add(path, name string, s Server, replace bool) error {
 	if err := CheckName(name); err != nil {
-		return adroit.Invalidf("for example: adroit mcp add "+cmp.Or(Name(name), "files")+" …", "%v", err)
+		return apierr.Invalidf("for example: adroit mcp add "+cmp.Or(Name(name), "files")+" …", "%v", err)
 	}
 	if err := s.Check(); err != nil {
-		return adroit.Invalidf("adroit mcp add --help has examples", "%s: %v", name, err)
+		return apierr.Invalidf("adroit mcp add --help has examples", "%s: %v", name, err)
 	}
 	return changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; ok && !replace {
-			return adroit.Invalidf("--replace takes its place", "there is a server %s already", name)
+			return apierr.Invalidf("--replace takes its place", "there is a server %s already", name)
 		}
 		b, err := json.Marshal(s)
 		all[name] = b
@@ -65,7 +65,7 @@ func Add(path, name string, s Server, replace bool) error {
 func Remove(path, records, name string) error {
 	err := changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; !ok {
-			return adroit.Invalidf("adroit mcp list lists them", "there is no server %q", name)
+			return apierr.Invalidf("adroit mcp list lists them", "there is no server %q", name)
 		}
 		delete(all, name)
 		return nil
@@ -77,7 +77,7 @@ func Remove(path, records, name string) error {
 // know in the file stays.
 func changeServers(path string, change func(map[string]json.RawMessage) error) error {
 	if path == "" {
-		return adroit.Invalidf("set HOME or XDG_CONFIG_HOME", "there is no home directory to keep servers in")
+		return apierr.Invalidf("set HOME or XDG_CONFIG_HOME", "there is no home directory to keep servers in")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -99,12 +99,12 @@ func changeServers(path string, change func(map[string]json.RawMessage) error) e
 		err = json.Unmarshal(b, &file)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return adroit.WithHint(fmt.Errorf("%s: %w", path, err), "correct it first")
+		return apierr.WithHint(fmt.Errorf("%s: %w", path, err), "correct it first")
 	}
 	all := map[string]json.RawMessage{}
 	if raw := file["mcpServers"]; raw != nil {
 		if err := json.Unmarshal(raw, &all); err != nil {
-			return adroit.WithHint(fmt.Errorf("%s: mcpServers: %w", path, err), "correct it first")
+			return apierr.WithHint(fmt.Errorf("%s: mcpServers: %w", path, err), "correct it first")
 		}
 	}
 	if err := change(all); err != nil {

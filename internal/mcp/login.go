@@ -13,12 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
-
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // loginTime is how long a person has to log in.
@@ -42,7 +41,7 @@ func (p *Pool) Login(ctx context.Context, in toolserver.Scope, name string, form
 		return nil, err
 	}
 	if s.URL == "" {
-		return nil, adroit.Invalidf("its command gets what it needs by env: in its entry", "the MCP server %s is a program; a login is for servers behind an address", name)
+		return nil, apierr.Invalidf("its command gets what it needs by env: in its entry", "the MCP server %s is a program; a login is for servers behind an address", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
@@ -57,7 +56,7 @@ func (p *Pool) Login(ctx context.Context, in toolserver.Scope, name string, form
 	case err != nil:
 		return nil, err
 	case back.logins.Load() == 0:
-		return nil, adroit.Invalidf("adroit mcp check "+name, "the MCP server %s asks for no login", name)
+		return nil, apierr.Invalidf("adroit mcp check "+name, "the MCP server %s asks for no login", name)
 	}
 	r.LoggedIn = true
 	return r, nil

@@ -13,11 +13,10 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/oauth2"
-
-	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A grant is what a login at a server has given, as it is kept in the file of keys.
@@ -151,7 +150,7 @@ func (p *Pool) lockGrants() (unlock func(), err error) {
 
 // loginNeeded is the error of a server that wants a login.
 func loginNeeded(name, why string) error {
-	return adroit.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; adroit mcp login %s", name, why, name), "adroit mcp login "+name)
+	return apierr.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; adroit mcp login %s", name, why, name), "adroit mcp login "+name)
 }
 
 // loggedIn authorizes requests by a login that there has been. It makes none: a job

@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/pelletier/go-toml/v2"
-
-	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // Sources are the programs whose servers can be taken over.
@@ -34,13 +33,13 @@ func Others(source, dir string, getenv func(string) string) (map[string]Server, 
 		path = filepath.Join(cmp.Or(getenv("CODEX_HOME"), filepath.Join(home, ".codex")), "config.toml")
 		found, err = codexServers(path)
 	default:
-		return nil, adroit.Invalidf("it is one of "+strings.Join(Sources, ", "), "servers cannot be taken over from %q", source)
+		return nil, apierr.Invalidf("it is one of "+strings.Join(Sources, ", "), "servers cannot be taken over from %q", source)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, adroit.WithHint(fmt.Errorf("%s: %w", path, err), "add the servers one by one: adroit mcp add NAME -- COMMAND")
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", path, err), "add the servers one by one: adroit mcp add NAME -- COMMAND")
 	}
 	out := map[string]Server{}
 	for other, s := range found {

@@ -13,16 +13,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/keyfile"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
 // Options are what servers are started and reached with.
@@ -145,7 +144,7 @@ func (p *Pool) entry(in toolserver.Scope, name string) (Server, error) {
 	if near := spelling.Nearest(name, slices.Collect(maps.Keys(all))); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	return s, adroit.Invalidf(hint, "there is no MCP server %q", name)
+	return s, apierr.Invalidf(hint, "there is no MCP server %q", name)
 }
 
 // slot is the place of a server in this process: one for all jobs, or one for each

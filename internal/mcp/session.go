@@ -13,11 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
-	"github.com/adroit-run/adroit/pkg/adroit"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // How long a server may take to answer at first: when it is probed for the newest
@@ -106,7 +105,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if login := new(adroit.Error); errors.As(err, &login) {
+		if login := new(apierr.Error); errors.As(err, &login) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("the MCP server %s %s", name, why)

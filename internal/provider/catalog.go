@@ -14,9 +14,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 )
 
@@ -61,7 +62,7 @@ func (m *Source) listOllama(ctx context.Context) ([]adroit.ModelInfo, error) {
 	}
 	found, err := client.List(ctx)
 	if err != nil {
-		return nil, adroit.ModelError(err)
+		return nil, apierr.ModelError(err)
 	}
 	if len(found) == 0 {
 		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama has no models; get one with: adroit models pull qwen3:8b"}}, nil
@@ -94,7 +95,7 @@ func (m *Source) capabilities(name string, info ollama.Info) adroit.ModelCapabil
 
 // Describe implements [adroit.ModelCatalog].
 func (m *Source) Describe(ctx context.Context, ref string) (*adroit.ModelCapabilities, []string, error) {
-	if llm.IsAgent(ref) {
+	if extagent.IsAgent(ref) {
 		return nil, m.cliWords(ctx, ref), nil
 	}
 	ways := m.callings()
@@ -108,7 +109,7 @@ func (m *Source) Describe(ctx context.Context, ref string) (*adroit.ModelCapabil
 	}
 	info, err := client.Show(ctx, name)
 	if err != nil {
-		return nil, nil, adroit.ModelError(err)
+		return nil, nil, apierr.ModelError(err)
 	}
 	c := m.capabilities(name, info)
 	c.Tools = ways.first(ctx, ref)
@@ -136,7 +137,7 @@ func (m *Source) Pull(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.
 		defer stop()
 		name := strings.TrimPrefix(p.Model, Ollama+"/")
 		if name == "" {
-			yield(adroit.PullProgress{}, adroit.Invalidf("for example: adroit models pull qwen3:8b", "no model is named"))
+			yield(adroit.PullProgress{}, apierr.Invalidf("for example: adroit models pull qwen3:8b", "no model is named"))
 			return
 		}
 		client, err := ollama.NewClient(m.ollama())
@@ -150,7 +151,7 @@ func (m *Source) Pull(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.
 			})
 		}
 		if err != nil && !left {
-			yield(adroit.PullProgress{}, adroit.ModelError(err))
+			yield(adroit.PullProgress{}, apierr.ModelError(err))
 		}
 	}
 }
@@ -159,7 +160,7 @@ func (m *Source) Pull(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.
 func (m *Source) Forget(ref string) (int, error) {
 	n, err := m.callings().forget(ref)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, adroit.WithHint(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
+		return 0, apierr.WithHint(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
 	}
 	return n, nil
 }

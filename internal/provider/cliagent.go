@@ -8,9 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -25,27 +26,27 @@ func (m *Source) splitCLI(name string) error {
 	if n := spelling.Nearest(base, known); n != "" {
 		hint = fmt.Sprintf("did you mean %s/%s?\n%s", CLI, strings.Replace(name, base, n, 1), hint)
 	}
-	return adroit.Invalidf(hint, "there is no command-line agent %q", base)
+	return apierr.Invalidf(hint, "there is no command-line agent %q", base)
 }
 
 // A guardedResident is guarded for a model that works on its own.
 type guardedResident struct {
 	llm.Model
-	own  llm.AgentModel
+	own  extagent.Model
 	hide *secret.Redactor
 }
 
-func (g guardedResident) Open(p llm.Session) llm.Model { return guarded(g.own.Open(p), g.hide) }
+func (g guardedResident) Open(p extagent.Session) llm.Model { return guarded(g.own.Open(p), g.hide) }
 
 // cliModel opens cli/NAME[:MODEL] and fails if the program is not there.
 func (m *Source) cliModel(name string) (llm.Model, error) {
 	base, _, _ := strings.Cut(name, ":")
 	agent, err := m.conf.CLI(base)
 	if err != nil {
-		return nil, adroit.WithHint(err, "")
+		return nil, apierr.WithHint(err, "")
 	}
 	if _, err := agent.Find(); err != nil {
-		return nil, adroit.ModelError(err)
+		return nil, apierr.ModelError(err)
 	}
 	return guardedResident{guarded(agent, m.conf.Secrets), agent, m.conf.Secrets}, nil
 }

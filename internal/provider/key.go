@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -176,5 +176,5 @@ func (m *Source) CheckProvider(name string) error {
 		return nil
 	}
 	hint := "providers are " + strings.Join(known, ", ") + "; others are configured under endpoints: in the config file"
-	return adroit.Invalidf(hint, "unknown model provider %q", name)
+	return apierr.Invalidf(hint, "unknown model provider %q", name)
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/cliagent"
@@ -183,10 +184,10 @@ func checkBaseURL(baseURL string) error {
 	}
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return adroit.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
+		return apierr.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
 	}
 	if u.User != nil {
-		return adroit.Invalidf("keys are read from "+hostedKeys()+", or from the variable that an endpoint of the config names", "--base-url must not hold a password")
+		return apierr.Invalidf("keys are read from "+hostedKeys()+", or from the variable that an endpoint of the config names", "--base-url must not hold a password")
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 	ref = m.conf.resolve(ref)
 	if file, ok := strings.CutPrefix(ref, Script+":"); ok {
 		if file == "" {
-			return "", "", adroit.Invalidf("for example script:turns.yaml", "model %q names no file", ref)
+			return "", "", apierr.Invalidf("for example script:turns.yaml", "model %q names no file", ref)
 		}
 		file, err = filepath.Abs(file)
 		return Script, file, err
@@ -209,12 +210,12 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 	if !ok || provider == "" || name == "" {
 		hint := "models are named provider/model, for example ollama/qwen3:8b or openai/gpt-5-mini"
 		if ok || ref == "" || strings.HasPrefix(ref, "-") {
-			return "", "", adroit.Invalidf(hint, "%q is not a model", ref)
+			return "", "", apierr.Invalidf(hint, "%q is not a model", ref)
 		}
 		if n := spelling.Nearest(ref, m.Roles()); n != "" {
-			return "", "", adroit.Invalidf("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
+			return "", "", apierr.Invalidf("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
-		return "", "", adroit.Invalidf(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
+		return "", "", apierr.Invalidf(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
 	}
 	if provider == CLI {
 		return CLI, name, m.splitCLI(name)
@@ -225,7 +226,7 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 		if n := spelling.Nearest(provider, known); n != "" {
 			hint = fmt.Sprintf("did you mean %s/%s?\n%s", n, name, hint)
 		}
-		return "", "", adroit.Invalidf(hint, "unknown model provider %q", provider)
+		return "", "", apierr.Invalidf(hint, "unknown model provider %q", provider)
 	}
 	return provider, name, nil
 }
@@ -278,7 +279,7 @@ func (m *Source) make(provider, name string) (llm.Model, error) {
 	case Script:
 		s, err := script.Load(name)
 		if err != nil {
-			return nil, adroit.WithHint(err, "")
+			return nil, apierr.WithHint(err, "")
 		}
 		return s, nil
 	case CLI:
@@ -384,7 +385,7 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 
 // noModel is the error for a request that no model can answer.
 func (m *Source) noModel(tried string) error {
-	return adroit.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
+	return apierr.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
 		"or give a key: adroit login openai (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
 		"or see adroit at work without a model: adroit demo",
@@ -423,7 +424,7 @@ func (m *Source) Window(ctx context.Context, ref string) (int, error) {
 	}
 	info, err := client.Show(ctx, name)
 	if err != nil {
-		return 0, adroit.ModelError(err)
+		return 0, apierr.ModelError(err)
 	}
 	return m.fit(info), nil
 }

@@ -3,12 +3,12 @@ package provider
 import (
 	"context"
 	"fmt"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 )
@@ -57,7 +57,7 @@ func (m *Source) Recording(ref string) (*script.Recording, error) {
 	}
 	s, err := script.Load(name)
 	if err != nil {
-		return nil, adroit.Refuse(err, "")
+		return nil, apierr.Refuse(err, "")
 	}
 	return s.Recording(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -43,7 +44,7 @@ func (d *DB) pending(ctx context.Context, j *jobs.Job) (err error) {
 	}
 	// An await whose input is not kept only looks for messages: it asks nobody.
 	rows, err := d.read.QueryContext(ctx, `select path, begun, data from steps left join blobs on digest = input
-		where job = ? and kind = ? and not done and input <> ''`, j.ID, flow.KindAwait)
+		where job = ? and kind = ? and not done and input <> ''`, j.ID, stepkind.Await)
 	if err != nil {
 		return explain(d.path, err)
 	}

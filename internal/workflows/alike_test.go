@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -66,17 +67,17 @@ func afterwards(t testing.TB, wf flow.Workflow, begin any, in agents.Input, fail
 			t.Fatal("it ran nothing")
 		case !ok:
 			return "person"
-		case s.Kind == flow.KindAwait && s.Name == workflows.CancelStages:
+		case s.Kind == stepkind.Await && s.Name == workflows.CancelStages:
 			reply(nil, &flow.Failure{Code: flow.TimedOut})
-		case s.Kind == flow.KindAwait:
+		case s.Kind == stepkind.Await:
 			return "person"
 		case s.Kind == "resolve" || s.Kind == "pin":
 			reply(begin, nil)
 		case s.Kind == "model":
 			reply(complete.out, nil)
-		case s.Kind == flow.KindSleep:
+		case s.Kind == stepkind.Sleep:
 			return "again"
-		case s.Kind == flow.KindSpawn:
+		case s.Kind == stepkind.Spawn:
 			return "agent"
 		case s.Kind == "tool":
 			if ran++; ran > 1 {
@@ -104,9 +105,9 @@ func TestMemoryIsPinned(t *testing.T) {
 		defer stop()
 		for {
 			switch s, reply, ok := next(); {
-			case !ok || s.Kind == flow.KindSpawn:
+			case !ok || s.Kind == stepkind.Spawn:
 				return memory
-			case s.Kind == flow.KindAwait:
+			case s.Kind == stepkind.Await:
 				reply(nil, &flow.Failure{Code: flow.TimedOut})
 			case s.Kind == "resolve" || s.Kind == "pin":
 				reply(begin, nil)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -85,7 +86,7 @@ func pullTask(t testing.TB, wf flow.Workflow, task executor.Task, in agents.Inpu
 			break
 		}
 		asked := s.Kind + " " + s.Name
-		if s.Kind == flow.KindSleep {
+		if s.Kind == stepkind.Sleep {
 			if slept != nil {
 				slept(s.Name)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -164,10 +165,10 @@ func TestValidateBoundsFixers(t *testing.T) {
 				break
 			}
 			switch s.Kind {
-			case flow.KindAwait:
+			case stepkind.Await:
 				reply(nil, &flow.Failure{Code: flow.TimedOut})
 				continue
-			case flow.KindSpawn:
+			case stepkind.Spawn:
 				var spawn struct {
 					Input struct {
 						Spec struct{ Grant json.RawMessage }

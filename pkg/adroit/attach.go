@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -66,7 +67,7 @@ func (r *attacher) read(ctx context.Context, a *executor.Attached) (taint tools.
 		return 0, err
 	}
 	if len(list) > mostAttached {
-		return 0, Invalidf("name directories, or let the agent read the files", "%d files are attached, and %d may be", len(list), mostAttached)
+		return 0, apierr.Invalidf("name directories, or let the agent read the files", "%d files are attached, and %d may be", len(list), mostAttached)
 	}
 	images := 0
 	for i := range list {
@@ -89,14 +90,14 @@ func (r *attacher) read(ctx context.Context, a *executor.Attached) (taint tools.
 // imagesFit fails if there are too many images, or the model takes none.
 func (r *attacher) imagesFit(ctx context.Context, images int) error {
 	if images > attachment.MaxImages {
-		return Invalidf("send the others with the next message", "%d images are attached, and a message may have %d", images, attachment.MaxImages)
+		return apierr.Invalidf("send the others with the next message", "%d images are attached, and a message may have %d", images, attachment.MaxImages)
 	}
 	c, known := r.models.(ModelCatalog)
 	if images == 0 || !known {
 		return nil
 	}
 	if why := c.NoImages(ctx, r.model); why != "" {
-		return Invalidf("name one that does with -m, or say in words what the image shows; adroit models list names what each can do", "%s takes no images: %s", r.model, why)
+		return apierr.Invalidf("name one that does with -m, or say in words what the image shows; adroit models list names what each can do", "%s takes no images: %s", r.model, why)
 	}
 	return nil
 }
@@ -171,7 +172,7 @@ func (r *attacher) unknown(ctx context.Context, m attachment.Mention) error {
 	if near != "" {
 		hint = fmt.Sprintf("did you mean @%s?\n%s", near, hint)
 	}
-	return Invalidf(hint, "@%s: there is no such file or directory in %s", m.Path, r.dir)
+	return apierr.Invalidf(hint, "@%s: there is no such file or directory in %s", m.Path, r.dir)
 }
 
 // one reads one attachment.
@@ -192,7 +193,7 @@ func (r *attacher) one(ctx context.Context, at *executor.Attachment) (err error)
 	if err == nil || ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	return &Error{Kind: Invalid, Message: fmt.Sprintf("@%s: %v", name, err), Hint: keepAt, err: err}
+	return &apierr.Error{Kind: apierr.Invalid, Message: fmt.Sprintf("@%s: %v", name, err), Hint: keepAt, Err: err}
 }
 
 // page fetches a page of the web, within the limits of the tool that does so for

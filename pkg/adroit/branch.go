@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -34,10 +35,10 @@ const branchTreeNotice = "This is a new job that goes on from here, in a new wor
 // job to be.
 func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, o RetryOptions, id string) error {
 	if held(old) {
-		return WithHint(fmt.Errorf("%s: %w", old.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", old.ID, old.ID))
+		return apierr.WithHint(fmt.Errorf("%s: %w", old.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", old.ID, old.ID))
 	}
 	if old.Workflow != agents.Workflow.Name {
-		return Invalidf("adroit jobs retry "+old.ID+" runs all of it again", "%s was led by the workflow %s, which asks its agents by itself: there is no turn to go on from", old.ID, old.Workflow)
+		return apierr.Invalidf("adroit jobs retry "+old.ID+" runs all of it again", "%s was led by the workflow %s, which asks its agents by itself: there is no turn to go on from", old.ID, old.Workflow)
 	}
 	t, err := rt.Transcript(ctx, old.ID)
 	if err != nil {
@@ -86,18 +87,18 @@ func taintOf(j *jobs.Job) tools.Taint {
 func (t *Transcript) branch(turn int) (*executor.Branch, error) {
 	hint := "adroit jobs transcript " + t.Job + " shows them"
 	if len(t.Turns) == 0 {
-		return nil, Invalidf("adroit jobs retry "+t.Job+" begins anew", "%s has no turns", t.Job)
+		return nil, apierr.Invalidf("adroit jobs retry "+t.Job+" begins anew", "%s has no turns", t.Job)
 	}
 	r := t.Request(turn)
 	if r == nil {
-		return nil, Invalidf(hint, "%s has %d turns; --from is %d", t.Job, len(t.Turns), turn)
+		return nil, apierr.Invalidf(hint, "%s has %d turns; --from is %d", t.Job, len(t.Turns), turn)
 	}
 	if !t.own(r.Messages) {
-		return nil, Invalidf(hint, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", turn, t.Job)
+		return nil, apierr.Invalidf(hint, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", turn, t.Job)
 	}
 	answer := t.Turns[turn-1].Response
 	if answer == nil {
-		return nil, Invalidf(hint, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
+		return nil, apierr.Invalidf(hint, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
 	}
 	b := &executor.Branch{Job: t.Job, Turn: turn, Opening: r.Messages[1]}
 	b.History = append(slices.Clone(r.Messages[2:]), *answer)

@@ -5,7 +5,9 @@ import (
 	"path"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -16,7 +18,7 @@ import (
 func (rt *Runtime) agentCatalog(d trustDecision) (*agents.Catalog, agents.Problems) {
 	rt.book(d) // for the types that agents may name
 	layers := rt.o.Agents
-	fsys, dir, ok := d.layer(ProjectAgents)
+	fsys, dir, ok := d.layer(projectdir.Agents)
 	if !ok {
 		return rt.agents()
 	}
@@ -45,7 +47,7 @@ func (rt *Runtime) agentCatalog(d trustDecision) (*agents.Catalog, agents.Proble
 // One of these may take the place of another, but not do more than that one may.
 func (rt *Runtime) pipelineCatalog(d trustDecision) (*pipeline.Catalog, agents.Problems) {
 	layers := rt.o.Pipelines
-	fsys, dir, ok := d.layer(ProjectPipelines)
+	fsys, dir, ok := d.layer(projectdir.Pipelines)
 	if !ok {
 		return rt.pipelines()
 	}
@@ -167,4 +169,4 @@ func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
 type hinted struct{ error }
 
 func (h hinted) Unwrap() error { return h.error }
-func (h hinted) Hint() string  { return Hint(h.error) }
+func (h hinted) Hint() string  { return apierr.Hint(h.error) }

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
@@ -318,8 +319,8 @@ type PruneReport struct {
 
 // A KeptJob is a job that could not be removed.
 type KeptJob struct {
-	Job   string `json:"job"`
-	Error *Error `json:"error"`
+	Job   string        `json:"job"`
+	Error *apierr.Error `json:"error"`
 }
 
 // Err is why jobs were kept, nil if none was.

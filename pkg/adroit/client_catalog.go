@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -152,11 +153,11 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
 	cat, _ := rt.agentCatalog(rt.decide(n.Scope))
 	a, err := rt.findAgent(cat, n.Name, n.Dir)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	set, err := rt.tools()
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	d := &AgentDetail{AgentInfo: agentInfo(a), Source: a.Source.Text}
 	for _, tokens := range smallWindows {
@@ -182,7 +183,7 @@ func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, er
 	cat, _ := rt.pipelineCatalog(rt.decide(n.Scope))
 	p, err := findPipeline(cat, n.Name)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return &PipelineDetail{p, p.Source.Layer, p.Source.File}, nil
 }
@@ -191,7 +192,7 @@ func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, er
 func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], error) {
 	found, problems, err := rt.scopeSkills(in)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return listed(found, problems, func(s agents.Skill) SkillInfo {
 		files := slices.AppendSeq([]string{}, maps.Keys(s.Files))
@@ -204,7 +205,7 @@ func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], err
 func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
 	found, _, err := rt.scopeSkills(n.Scope)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	var names []string
 	for _, s := range found {
@@ -217,7 +218,7 @@ func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
 	if near := spelling.Nearest(n.Name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return nil, Invalidf(hint, "unknown skill %q", n.Name)
+	return nil, apierr.Invalidf(hint, "unknown skill %q", n.Name)
 }
 
 func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error) {
@@ -236,7 +237,7 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 	set, err := rt.tools()
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	switch r.Kind {
 	case LintAgents:
@@ -259,7 +260,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 	case LintPipelines:
 		d, err := rt.trusts(r.Dir, r.Trust)
 		if err != nil {
-			return nil, AsError(err)
+			return nil, apierr.AsError(err)
 		}
 		k := rt.known(d, rt.models)
 		if cat := k.Pipelines; len(r.Files) > 0 {
@@ -271,7 +272,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		}
 		return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
 	}
-	return nil, Invalidf("it is agents or pipelines", "nothing checks %q", r.Kind)
+	return nil, apierr.Invalidf("it is agents or pipelines", "nothing checks %q", r.Kind)
 }
 
 // lintWorkflow reports a workflow that leads an agent and that this program has not.
@@ -303,13 +304,13 @@ func lint[T any](files []LintFile, parse func(string, []byte) (*T, agents.Proble
 func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
 	set, err := rt.tools()
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	l := &Listing[ToolInfo]{Items: []ToolInfo{}}
 	for t := range set.All() {
 		input, err := json.Marshal(t.Input)
 		if err != nil {
-			return nil, AsError(err)
+			return nil, apierr.AsError(err)
 		}
 		l.Items = append(l.Items, ToolInfo{t.Name, t.Description, t.Needs.String(), t.Safe(), input})
 	}

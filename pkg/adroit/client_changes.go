@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
@@ -30,7 +31,7 @@ func (rt *Runtime) ledger(id string) (*ledger.Ledger, error) {
 func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (part ledger.Selection, err error) {
 	switch {
 	case s.Step != "" && s.From != "":
-		return part, Invalidf("--from has --step in it", "--step and --from exclude each other")
+		return part, apierr.Invalidf("--from has --step in it", "--step and --from exclude each other")
 	case s.Step != "":
 		part, err = led.Step(ctx, s.Step)
 	case s.From != "":
@@ -39,7 +40,7 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 		part = led.All()
 	}
 	if none := new(ledger.StepError); errors.As(err, &none) {
-		return part, Invalidf("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
+		return part, apierr.Invalidf("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
 	}
 	if err == nil && s.Uncertain {
 		part = part.IncludeUncertain()
@@ -51,7 +52,7 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	list := &StepList{Job: j.ID, Steps: []Step{}}
 	led, err := rt.ledger(j.ID)
@@ -61,12 +62,12 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 	defer led.Close()
 	all, err := led.Steps(ctx)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	names := map[string]string{}
 	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
 		if err != nil {
-			return nil, AsError(err)
+			return nil, apierr.AsError(err)
 		}
 		if ev.Kind == event.StepStarted && (ev.Step == "tool" || ev.Step == "model" || ev.Step == "worktree") {
 			names[ev.Path] = ev.Name
@@ -83,7 +84,7 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, error) {
 	j, err := rt.findOrFolder(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	d := &Diff{Job: j.ID, Changes: []ledger.Change{}}
 	led, err := rt.ledger(j.ID)
@@ -93,14 +94,14 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 	defer led.Close()
 	part, err := s.part(ctx, j.ID, led)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if d.Diff, err = part.Diff(ctx, j.Dir, false); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	changes, err := part.Changes(ctx)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	d.Changes = append(d.Changes, changes...)
 	d.Incomplete = led.Incomplete(ctx)
@@ -111,27 +112,27 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error) {
 	j, err := rt.findOrFolder(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if held(j) {
-		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
 	}
 	report := &UndoReport{Job: j.ID}
 	led, err := rt.ledger(j.ID)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if led != nil {
 		defer led.Close()
 		if err := led.Share(jobdir.ContentDir(rt.data())); err != nil {
-			return nil, AsError(err)
+			return nil, apierr.AsError(err)
 		}
 		part, err := s.part(ctx, j.ID, led)
 		if err != nil {
-			return nil, AsError(err)
+			return nil, apierr.AsError(err)
 		}
 		if report.UndoReport, err = part.Undo(ctx, j.Dir); err != nil {
-			return nil, AsError(err)
+			return nil, apierr.AsError(err)
 		}
 		report.Incomplete = led.Incomplete(ctx)
 	}
@@ -164,17 +165,17 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*MergeReport, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if held(j) {
-		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
 	}
 	w, err := rt.worktree(j.ID)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if w == nil {
-		return nil, WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), "adroit run --worktree gives a job a worktree")
+		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), "adroit run --worktree gives a job a worktree")
 	}
 	message := o.Message
 	if message == "" {
@@ -188,7 +189,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*Merg
 	}
 	merged, err := w.Merge(ctx, message)
 	if err != nil {
-		return nil, AsError(fmt.Errorf("%s: %w", j.ID, err))
+		return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
 	return &MergeReport{j.ID, w.Repo, *merged}, nil
 }

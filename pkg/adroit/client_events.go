@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -13,7 +14,7 @@ func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.
 	return func(yield func(event.Event, error) bool) {
 		j, m, err := rt.find(ctx, ref)
 		if err != nil {
-			yield(event.Event{}, AsError(err))
+			yield(event.Event{}, apierr.AsError(err))
 			return
 		}
 		ctx, stop := context.WithCancel(ctx)

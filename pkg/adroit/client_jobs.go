@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -25,7 +26,7 @@ func asError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return AsError(err)
+	return apierr.AsError(err)
 }
 
 // find returns the one job that ref means.
@@ -45,7 +46,7 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	}
 	if ref == "LAST" {
 		if len(all) == 0 {
-			return nil, nil, &Error{Kind: NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
+			return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
 		}
 		return all[0], m, nil
 	}
@@ -62,13 +63,13 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	case 1:
 		return found[0], m, nil
 	case 0:
-		return nil, nil, &Error{Kind: NotFound, Message: fmt.Sprintf("no such job: %q", ref), Hint: "adroit jobs lists them"}
+		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", ref), Hint: "adroit jobs lists them"}
 	}
 	var ids []string
 	for _, j := range found[:min(len(found), 4)] {
 		ids = append(ids, j.ID)
 	}
-	return nil, nil, Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
+	return nil, nil, apierr.Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
 }
 
 // lost is the status of a job whose directory is all that is left of it.
@@ -107,12 +108,12 @@ func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, err
 func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	var s executor.State
 	if len(j.Output) > 0 {
 		if err := json.Unmarshal(j.Output, &s); err != nil {
-			return nil, AsError(fmt.Errorf("%s: reading its output: %w", j.ID, err))
+			return nil, apierr.AsError(fmt.Errorf("%s: reading its output: %w", j.ID, err))
 		}
 	}
 	if s.Artifacts == nil {
@@ -125,17 +126,17 @@ func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, er
 func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	id := j.ID
 	j, err = m.Cancel(ctx, id)
 	switch {
 	case errors.Is(err, jobs.ErrFinal):
-		return nil, WithHint(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
+		return nil, apierr.WithHint(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
 	case err != nil:
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	case j.Status != jobs.Cancelled:
-		return nil, &Error{Kind: Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: "adroit jobs show " + id}
+		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: "adroit jobs show " + id}
 	}
 	return j, nil
 }
@@ -147,19 +148,19 @@ var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if j.Status.Final() {
-		return nil, &Error{Kind: Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: "adroit jobs show " + j.ID}
+		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: "adroit jobs show " + j.ID}
 	}
 	sent := &SignalSent{Job: j}
 	full, err := rt.signal(ctx, m, sent, s.Name)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if q := sent.Question; q != nil {
 		if err := (flow.Wait{Type: q.Type}).Accepts(s.Value); err != nil {
-			return nil, Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
+			return nil, apierr.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
 		}
 	}
 	return sent, asError(m.Store.Send(ctx, j.ID, flow.Signal{Name: full, Value: s.Value}))
@@ -190,18 +191,18 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	case slices.Contains(early, name):
 		return name, nil
 	case len(waits) > 0:
-		return "", Invalidf("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
+		return "", apierr.Invalidf("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
 	case len(qs) == 0 && j.Status == jobs.Waiting:
-		return "", Invalidf("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
+		return "", apierr.Invalidf("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
 	case slices.Contains(all, name):
-		return "", &Error{Kind: Failed, Message: fmt.Sprintf("%s asks nothing now, so there is nothing to %s", j.ID, name), Hint: "adroit jobs show " + j.ID + " says how it stands"}
+		return "", &apierr.Error{Kind: apierr.Failed, Message: fmt.Sprintf("%s asks nothing now, so there is nothing to %s", j.ID, name), Hint: "adroit jobs show " + j.ID + " says how it stands"}
 	}
 	hint := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
 	if n := spelling.Nearest(name, all); n != "" {
-		return "", Invalidf(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
+		return "", apierr.Invalidf(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
 	}
 	if !signalName.MatchString(name) {
-		return "", Invalidf("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
+		return "", apierr.Invalidf("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
 	}
 	sent.Early = true
 	return name, nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -22,20 +23,20 @@ import (
 func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
 	j, mgr, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if err := rt.takesMessages(j); err != nil {
 		return nil, err
 	}
 	if j, err = jobWithSignals(ctx, mgr.Store, j.ID); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	m.Text = strings.TrimSpace(m.Text)
 	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
-		return nil, Invalidf("adroit continue "+j.ID+" \"also add a test\"", "the message is empty")
+		return nil, apierr.Invalidf("adroit continue "+j.ID+" \"also add a test\"", "the message is empty")
 	}
 	if err := rt.checkMessage(ctx, j, &m); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	named := func() error { return nil }
 	if j.Status != jobs.Running && j.Status != jobs.Queued {
@@ -43,10 +44,10 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		rt.warnAgentChanged(j)
 	}
 	if err := rt.keepImages(j.ID, m.Attachments); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if err := rt.deliver(ctx, mgr, j.ID, m); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if err := named(); err != nil {
 		rt.warn("%s: the changed files are named again with the next message: %v", j.ID, err)
@@ -60,10 +61,10 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 	switch j.Workflow {
 	case agents.Workflow.Name:
 	case pipeline.Workflow.Name:
-		return Invalidf(fmt.Sprintf("adroit run %s \"...\" runs it again; adroit run AGENT \"...\" has an agent go on with the files", j.Agent),
+		return apierr.Invalidf(fmt.Sprintf("adroit run %s \"...\" runs it again; adroit run AGENT \"...\" has an agent go on with the files", j.Agent),
 			"%s ran the pipeline %s, whose steps are fixed: it takes no messages", j.ID, j.Agent)
 	default:
-		return Invalidf(fmt.Sprintf("adroit run %s \"...\" starts a new job; so does another agent, with the files as they are", j.Agent),
+		return apierr.Invalidf(fmt.Sprintf("adroit run %s \"...\" starts a new job; so does another agent, with the files as they are", j.Agent),
 			"%s is led by the workflow %s, which decides by itself what its agents are asked: it takes no messages", j.ID, j.Workflow)
 	}
 	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
@@ -71,16 +72,16 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 	}
 	hint := fmt.Sprintf("adroit jobs retry %s does its task again in a new worktree", j.ID)
 	if w, err := rt.worktree(j.ID); err != nil || w == nil {
-		return Invalidf("put it back, or start a new job elsewhere: adroit run", "the directory of %s is gone: %s", j.ID, j.Dir)
+		return apierr.Invalidf("put it back, or start a new job elsewhere: adroit run", "the directory of %s is gone: %s", j.ID, j.Dir)
 	}
-	return Invalidf(hint, "the worktree of %s is gone: %s", j.ID, j.Dir)
+	return apierr.Invalidf(hint, "the worktree of %s is gone: %s", j.ID, j.Dir)
 }
 
 // checkMessage refuses what cannot be meant, and finds out about the model.
 func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Message) error {
 	l := m.Limits
 	if l.Turns < 0 || l.Tokens < 0 || l.CostUSD < 0 || l.Time < 0 {
-		return Invalidf("leave it out for the agent's limit", "a limit is negative")
+		return apierr.Invalidf("leave it out for the agent's limit", "a limit is negative")
 	}
 	m.Window, m.Price, m.Taint, m.Changed = 0, price.Price{}, 0, ""
 	attaches := m.Mentions != "" || len(m.Attachments) > 0
@@ -108,7 +109,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 		return err
 	}
 	if _, _, err := models.Open(m.Model); err != nil {
-		return Refuse(err, "adroit models list lists the models")
+		return apierr.Refuse(err, "adroit models list lists the models")
 	}
 	m.Price, _ = rt.o.Defaults.Prices.Of(m.Model)
 	m.Window, err = models.Window(ctx, m.Model)
@@ -125,7 +126,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 		}
 		m.Anew = j.Status.Final()
 		if !m.Anew && m.Limits.String() != "" {
-			return Invalidf("leave them out", "%s has not ended: it goes on within the limits it has", id)
+			return apierr.Invalidf("leave them out", "%s has not ended: it goes on within the limits it has", id)
 		}
 		o, err := rt.continuer(m)
 		if err != nil {
@@ -144,7 +145,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 			continue
 		}
 		if errors.Is(err, jobs.ErrFinal) {
-			return WithHint(err, "adroit jobs retry "+id+" runs it again from the start")
+			return apierr.WithHint(err, "adroit jobs retry "+id+" runs it again from the start")
 		}
 		return err
 	}

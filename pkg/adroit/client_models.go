@@ -1,15 +1,14 @@
 package adroit
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -102,7 +101,7 @@ func (rt *Runtime) modelCatalog() (ModelCatalog, error) {
 	if c, ok := rt.models.(ModelCatalog); ok {
 		return c, nil
 	}
-	return nil, Invalidf("open it with the options of internal/config", "the models of this runtime are those of its program")
+	return nil, apierr.Invalidf("open it with the options of internal/config", "the models of this runtime are those of its program")
 }
 
 // Models implements [Models].
@@ -123,7 +122,7 @@ func (rt *Runtime) Models(ctx context.Context) ([]ModelInfo, error) {
 func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, error) {
 	m, err := rt.models.At(q.BaseURL, "")
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	s := new(ModelState)
 	if c, ok := m.(ModelCatalog); ok {
@@ -139,7 +138,7 @@ func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, e
 func (rt *Runtime) CheckModel(ctx context.Context, q ModelQuery) (*ModelReport, error) {
 	m, err := rt.models.At(q.BaseURL, "")
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	ref := q.Model
 	if ref == "" {
@@ -148,21 +147,13 @@ func (rt *Runtime) CheckModel(ctx context.Context, q ModelQuery) (*ModelReport, 
 		ref, err = m.Canonical(ref)
 	}
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	r, err := tryModel(ctx, m, ref)
 	if err != nil {
-		return nil, AsError(ModelError(err))
+		return nil, apierr.AsError(apierr.ModelError(err))
 	}
 	return r, nil
-}
-
-// ModelError adds what helps to the error of a model.
-func ModelError(err error) error {
-	if e := new(llm.Error); errors.As(err, &e) {
-		return WithHint(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
-	}
-	return err
 }
 
 func tryModel(ctx context.Context, m ModelSource, ref string) (*ModelReport, error) {
@@ -202,7 +193,7 @@ func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullPro
 	return func(yield func(PullProgress, error) bool) {
 		c, err := rt.modelCatalog()
 		if err != nil {
-			yield(PullProgress{}, AsError(err))
+			yield(PullProgress{}, apierr.AsError(err))
 			return
 		}
 		for progress, err := range c.Pull(ctx, p) {
@@ -217,11 +208,11 @@ func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullPro
 func (rt *Runtime) ForgetModel(_ context.Context, ref string) (int, error) {
 	c, err := rt.modelCatalog()
 	if err != nil {
-		return 0, AsError(err)
+		return 0, apierr.AsError(err)
 	}
 	if ref != "" {
 		if ref, err = c.Canonical(ref); err != nil {
-			return 0, AsError(err)
+			return 0, apierr.AsError(err)
 		}
 	}
 	n, err := c.Forget(ref)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -24,7 +25,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 		err = rt.sweep()
 	}
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return j, nil
 }
@@ -39,7 +40,7 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 	if !held(j) {
 		err := rt.removeWorktrees(ctx, j.ID, o.Force)
 		if we := new(worktree.Error); errors.As(err, &we) {
-			return WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
+			return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
 		}
 		if err != nil {
 			return err
@@ -51,7 +52,7 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 			return err
 		}
 		if err := m.Store.Remove(ctx, j.ID); errors.Is(err, jobs.ErrRunning) {
-			return WithHint(err, "adroit jobs cancel "+j.ID)
+			return apierr.WithHint(err, "adroit jobs cancel "+j.ID)
 		} else if err != nil {
 			return err
 		}
@@ -63,11 +64,11 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, error) {
 	m, err := rt.Manager(ctx)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	all, err := m.Store.List(ctx, jobs.Query{Brief: true})
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	r, now := &PruneReport{Removed: []string{}}, time.Now()
 	for _, j := range all {
@@ -76,7 +77,7 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 		}
 		if !o.DryRun {
 			if err := rt.remove(ctx, j, RemoveOptions{}); err != nil {
-				r.Kept = append(r.Kept, KeptJob{j.ID, AsError(err)})
+				r.Kept = append(r.Kept, KeptJob{j.ID, apierr.AsError(err)})
 				continue
 			}
 		}

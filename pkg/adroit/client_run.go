@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -17,27 +18,27 @@ import (
 func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Started, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if err := rt.startable(j, o); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if o.DryRun {
 		return rt.started(ctx, m, j), nil
 	}
 	run, err := rt.begin(rt.ctx, m, j, o)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if err := run.wait(ctx, run.claimed); err != nil {
 		if errors.Is(err, jobs.ErrFinal) && j.Status == jobs.Limit {
-			return nil, Invalidf(raiseHint(j.ID), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
+			return nil, apierr.Invalidf(raiseHint(j.ID), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
 		}
 		return nil, fault(j.ID, err)
 	}
 	s := rt.started(ctx, m, j)
 	if s.Queue, err = rt.queue(ctx, m.Store, j.ID); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return s, nil
 }
@@ -49,22 +50,22 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 	given := more.String() != ""
 	switch {
 	case o.AtOnce < 0:
-		return Invalidf("leave it out to keep the configured bound", "the number of jobs at once is negative")
+		return apierr.Invalidf("leave it out to keep the configured bound", "the number of jobs at once is negative")
 	case held(j):
 		return fault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
 	case more.Turns < 0 || more.Tokens < 0 || more.CostUSD < 0 || more.Time < 0:
-		return Invalidf("leave it out to keep the limit", "a limit is negative")
+		return apierr.Invalidf("leave it out to keep the limit", "a limit is negative")
 	case j.Status == jobs.Done || j.Status == jobs.Cancelled:
 		return fault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
 	case j.Status == jobs.Limit && !given:
-		return Invalidf(raiseHint(j.ID), "%s was stopped by a limit: %s", j.ID, j.Reason)
+		return apierr.Invalidf(raiseHint(j.ID), "%s was stopped by a limit: %s", j.ID, j.Reason)
 	case given && j.Status != jobs.Limit && j.Status != jobs.Stuck:
-		return Invalidf("adroit jobs resume "+j.ID+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
+		return apierr.Invalidf("adroit jobs resume "+j.ID+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
 	}
 	if more.CostUSD > 0 && j.Model != pipeline.NoModel {
 		if _, ok := rt.o.Defaults.Prices.Of(j.Model); !ok {
 			e := &agents.PriceError{USD: more.CostUSD, Models: []string{j.Model}}
-			return Refuse(e, priceHint(e))
+			return apierr.Refuse(e, priceHint(e))
 		}
 	}
 	return nil
@@ -79,15 +80,15 @@ func fault(id string, err error) error {
 	held := new(jobs.HeldError)
 	switch {
 	case errors.As(err, &held) && held.Stopped:
-		return WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))
+		return apierr.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))
 	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
-		return WithHint(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
+		return apierr.WithHint(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
 	case errors.Is(err, jobs.ErrBlocked):
-		return WithHint(err, fmt.Sprintf("adroit jobs show %s says why; adroit jobs resume %s tries once more", id, id))
+		return apierr.WithHint(err, fmt.Sprintf("adroit jobs show %s says why; adroit jobs resume %s tries once more", id, id))
 	case errors.Is(err, jobs.ErrFinal):
-		return WithHint(err, fmt.Sprintf("adroit jobs retry %s runs it again from the start", id))
+		return apierr.WithHint(err, fmt.Sprintf("adroit jobs retry %s runs it again from the start", id))
 	}
-	return AsError(err)
+	return apierr.AsError(err)
 }
 
 // started is what surrounds a job here.
@@ -146,13 +147,13 @@ func (stopReason) Unwrap() error   { return jobs.ErrStopped }
 func (rt *Runtime) Stop(ctx context.Context, ref string, o StopOptions) (*jobs.Job, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	run := rt.runHere(j.ID)
 	switch {
 	case run == nil && held(j):
 		err := fmt.Errorf("%s: %w (%s)", j.ID, jobs.ErrHeld, j.Lease.Owner)
-		return nil, WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; adroit jobs cancel "+j.ID+" ends the job for good")
+		return nil, apierr.WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; adroit jobs cancel "+j.ID+" ends the job for good")
 	case run != nil && o.Reason != "":
 		run.stop(stopReason(o.Reason))
 	case run != nil:
@@ -168,7 +169,7 @@ func (rt *Runtime) Stop(ctx context.Context, ref string, o StopOptions) (*jobs.J
 func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if run := rt.runHere(j.ID); run != nil {
 		if err := run.wait(ctx, nil); err != nil {

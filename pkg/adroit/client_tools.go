@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/toolserver"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -29,7 +30,7 @@ type ToolCall struct {
 func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResult, error) {
 	r, err := rt.callTool(ctx, c)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return &executor.ToolResult{Result: r}, nil
 }
@@ -50,7 +51,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 		if n := set.Nearest(c.Name); n != "" {
 			hint = fmt.Sprintf("did you mean %q?", n)
 		}
-		return r, Invalidf(hint, "unknown tool %q", c.Name)
+		return r, apierr.Invalidf(hint, "unknown tool %q", c.Name)
 	}
 	logs, err := os.MkdirTemp("", "adroit-call-")
 	if err != nil {
@@ -65,7 +66,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 	confined := rt.confine()
 	if c.Sandbox != "" {
 		if confined.Level, err = sandbox.Parse(c.Sandbox); err != nil {
-			return r, Invalidf("", "--sandbox: %v", err)
+			return r, apierr.Invalidf("", "--sandbox: %v", err)
 		}
 	}
 	confined.Private = filepath.Join(logs, "sandbox")

@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/trust"
 )
 
 // trustStore is the store of the options, or why there is none.
 func (rt *Runtime) trustStore() (*trust.Store, error) {
 	if rt.o.Trust == nil {
-		return nil, Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
+		return nil, apierr.Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
 	}
 	return rt.o.Trust, nil
 }
@@ -23,7 +24,7 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 	}
 	st, err := s.Check(dir)
 	if err != nil {
-		return nil, WithHint(err, "adroit trust --list shows what is trusted; remove the file to start anew")
+		return nil, apierr.WithHint(err, "adroit trust --list shows what is trusted; remove the file to start anew")
 	}
 	return &st, nil
 }
@@ -50,7 +51,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	if c.Revoke {
 		had, err := s.Revoke(c.Dir)
 		if err == nil && !had {
-			err = &Error{Kind: Failed, Message: c.Dir + " has no trust decision", Hint: "adroit trust --list lists the projects"}
+			err = &apierr.Error{Kind: apierr.Failed, Message: c.Dir + " has no trust decision", Hint: "adroit trust --list lists the projects"}
 		}
 		return nil, asError(err)
 	}
@@ -65,11 +66,11 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	for _, f := range files {
 		known := func(now trust.File) bool { return now.Path == f.Path && now.State != trust.Never }
 		if !slices.ContainsFunc(st.Files, known) {
-			return nil, Invalidf("adroit trust --show lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
+			return nil, apierr.Invalidf("adroit trust --show lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
 		}
 	}
 	if err := s.Record(*st, files, c.Trust); err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return rt.Trust(ctx, c.Dir)
 }

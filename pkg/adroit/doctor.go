@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -182,7 +183,7 @@ func (d *doctor) tests() Finding {
 	}
 	switch from {
 	case "", projectStages:
-	case AnyProject:
+	case projectdir.Any:
 		from = "test in " + d.home(d.o.ConfigFile)
 	default:
 		from = fmt.Sprintf("test of %s in %s", d.home(from), d.home(d.o.ConfigFile))

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -24,7 +25,7 @@ type FailureQuery = failures.Query
 func (rt *Runtime) Failures(ctx context.Context, q FailureQuery) ([]Failure, error) {
 	q, s, err := rt.failureQuery(ctx, q)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	list, err := s.Find(ctx, q)
 	if list == nil {
@@ -37,7 +38,7 @@ func (rt *Runtime) Failures(ctx context.Context, q FailureQuery) ([]Failure, err
 func (rt *Runtime) ForgetFailures(ctx context.Context, q FailureQuery) (int, error) {
 	q, s, err := rt.failureQuery(ctx, q)
 	if err != nil {
-		return 0, AsError(err)
+		return 0, apierr.AsError(err)
 	}
 	n, err := s.Forget(ctx, q)
 	return n, asError(err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -63,11 +64,11 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 	out := memory.Query{ID: q.ID, Scope: q.Scope, Kind: q.Kind, Job: q.Job, Text: q.Text, Limit: q.Limit}
 	switch {
 	case q.Limit < 0:
-		return out, Invalidf("leave it out for all", "the limit is negative")
+		return out, apierr.Invalidf("leave it out for all", "the limit is negative")
 	case q.Scope != "" && out.Scope != memory.Project && out.Scope != memory.User:
-		return out, Invalidf(oneOf([]memory.Scope{memory.Project, memory.User}), "--scope is %q", q.Scope)
+		return out, apierr.Invalidf(oneOf([]memory.Scope{memory.Project, memory.User}), "--scope is %q", q.Scope)
 	case q.Kind != "" && out.Kind != memory.Summary && !slices.Contains(memory.Kinds, out.Kind):
-		return out, Invalidf(oneOf(append(slices.Clip(memory.Kinds), memory.Summary)), "--kind is %q", q.Kind)
+		return out, apierr.Invalidf(oneOf(append(slices.Clip(memory.Kinds), memory.Summary)), "--kind is %q", q.Kind)
 	}
 	if q.ID != "" && q.Dir == "" || q.All || out.Scope == memory.User || q.Dir == "" && q.Job != "" {
 		return out, nil
@@ -81,15 +82,15 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error) {
 	store, err := rt.memory(ctx)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	sel, err := rt.factQuery(q)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	found, err := store.Facts(ctx, sel)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if q.ID != "" && len(found) == 0 {
 		return nil, noFact(q.ID)
@@ -101,14 +102,14 @@ func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error
 }
 
 func noFact(id string) error {
-	return &Error{Kind: NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: "adroit memory list --all lists the facts", err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
+	return &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: "adroit memory list --all lists the facts", Err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
 }
 
 // Remember implements [Client].
 func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, error) {
 	dir, err := filepath.Abs(cmp.Or(n.Dir, rt.o.Dir))
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	if n.ID == "" {
 		n.ID = memory.ID(jobs.NewID(time.Now()))
@@ -116,7 +117,7 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 	b := &book{rt: rt, id: n.ID, dir: dir, hide: rt.o.Secrets.With(git.EnvSecrets(ctx, dir)...)}
 	f, err := b.keep(ctx, n)
 	if err != nil {
-		return nil, asError(Refuse(err, ""))
+		return nil, asError(apierr.Refuse(err, ""))
 	}
 	return &f, nil
 }
@@ -124,22 +125,22 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 // Forget implements [Client].
 func (rt *Runtime) Forget(ctx context.Context, q FactQuery) (int, error) {
 	if q.Limit != 0 || q.Verify {
-		return 0, Invalidf("leave them out", "a limit and a comparison select nothing to forget")
+		return 0, apierr.Invalidf("leave them out", "a limit and a comparison select nothing to forget")
 	}
 	if !q.All && q.ID == "" && q.Scope == "" && q.Kind == "" && q.Job == "" && q.Text == "" {
-		return 0, Invalidf("name facts, or say --all", "nothing is named that is to be forgotten")
+		return 0, apierr.Invalidf("name facts, or say --all", "nothing is named that is to be forgotten")
 	}
 	store, err := rt.memory(ctx)
 	if err != nil {
-		return 0, AsError(err)
+		return 0, apierr.AsError(err)
 	}
 	sel, err := rt.factQuery(q)
 	if err != nil {
-		return 0, AsError(err)
+		return 0, apierr.AsError(err)
 	}
 	n, err := store.RemoveFacts(ctx, sel)
 	if err != nil {
-		return 0, AsError(err)
+		return 0, apierr.AsError(err)
 	}
 	if q.ID != "" && n == 0 {
 		return 0, noFact(q.ID)
@@ -153,15 +154,15 @@ const importBatch = 1000
 // ImportFacts implements [Client].
 func (rt *Runtime) ImportFacts(ctx context.Context, dir string, facts []Fact) (added int, refused []string, err error) {
 	if len(facts) > importBatch {
-		return 0, nil, Invalidf("import them in parts", "%d facts are more than the %d of one import", len(facts), importBatch)
+		return 0, nil, apierr.Invalidf("import them in parts", "%d facts are more than the %d of one import", len(facts), importBatch)
 	}
 	store, err := rt.memory(ctx)
 	if err != nil {
-		return 0, nil, AsError(err)
+		return 0, nil, apierr.AsError(err)
 	}
 	project, _, err := rt.projectAt(cmp.Or(dir, rt.o.Dir))
 	if err != nil {
-		return 0, nil, AsError(err)
+		return 0, nil, apierr.AsError(err)
 	}
 	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, project)...)
 	known, add, now := 0, []memory.Addition(nil), time.Now()
@@ -184,13 +185,13 @@ func (rt *Runtime) ImportFacts(ctx context.Context, dir string, facts []Fact) (a
 	for _, a := range add {
 		old, err := store.Facts(ctx, memory.Query{ID: a.ID})
 		if err != nil {
-			return 0, nil, AsError(err)
+			return 0, nil, apierr.AsError(err)
 		}
 		known += len(old)
 	}
 	kept, err := store.AddFacts(ctx, add...)
 	if err != nil {
-		return 0, nil, AsError(err)
+		return 0, nil, apierr.AsError(err)
 	}
 	for i, f := range kept {
 		if f.ID != add[i].ID {

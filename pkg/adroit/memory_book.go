@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory"
@@ -250,7 +251,7 @@ func (rt *Runtime) projectAt(dir string) (project, sub string, err error) {
 		return "", "", err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", "", Invalidf("", "there is no directory %s", dir)
+		return "", "", apierr.Invalidf("", "there is no directory %s", dir)
 	}
 	top := dir
 	for at := dir; ; at = filepath.Dir(at) {

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -42,7 +44,7 @@ const (
 func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 	p, err := rt.planOf(ctx, r, false)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	for i := range p.Input.Attachments {
 		p.Input.Attachments[i].Data = nil // Submit reads it again
@@ -80,10 +82,10 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		found, err = rt.bind(ctx, p, in, r.JobConfig, m)
 	}
 	if price := new(agents.PriceError); errors.As(err, &price) {
-		return nil, Refuse(err, priceHint(price))
+		return nil, apierr.Refuse(err, priceHint(price))
 	}
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Message: err.Error(), Hint: shows(in) + " says what it takes", err: err}
+		return nil, &apierr.Error{Kind: apierr.Invalid, Message: err.Error(), Hint: shows(in) + " says what it takes", Err: err}
 	}
 	if p.Workflow, err = rt.workflowOf(agent, in); err != nil {
 		return nil, err
@@ -131,7 +133,7 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 	}
 	asked := in.To(in.Prompt)
 	if len(asked.Images) > 0 {
-		return Invalidf("run an agent that talks with the model itself, such as builder", "%s decides by itself what its agents are asked: it takes no images", in.Name())
+		return apierr.Invalidf("run an agent that talks with the model itself, such as builder", "%s decides by itself what its agents are asked: it takes no images", in.Name())
 	}
 	in.Prompt, in.Attachments = asked.Text, nil
 	return nil
@@ -165,7 +167,7 @@ func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, 
 		return err
 	}
 	if _, _, err := m.Open(in.Model); err != nil {
-		return Refuse(err, "")
+		return apierr.Refuse(err, "")
 	}
 	if in.Options.Window > 0 {
 		return nil
@@ -206,7 +208,7 @@ func (rt *Runtime) target(r Request, d trustDecision, m ModelSource, in *agents.
 		isAgent := !errors.As(err, new(*agents.UnknownError))
 		switch {
 		case isAgent && all.Has(name):
-			return nil, Invalidf(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
+			return nil, apierr.Invalidf(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
 		case isAgent:
 			return rt.named(cat, name, in)
 		case !all.Has(name):
@@ -226,7 +228,7 @@ func (rt *Runtime) defaultAgent(dir string) (string, error) {
 			return agentPrefix + "builder", nil
 		}
 		if at == filepath.Dir(at) {
-			return "", Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be builder", dir)
+			return "", apierr.Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be builder", dir)
 		}
 	}
 }
@@ -244,7 +246,7 @@ func (rt *Runtime) pipelineTarget(all *pipeline.Catalog, name string, d trustDec
 		}
 	}
 	if p, err = pipeline.Pin(p, k); err != nil {
-		return nil, Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+		return nil, apierr.Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
 	}
 	if err := p.EachModel(func(ref *string) error {
 		if m.Unset(*ref) {
@@ -256,11 +258,11 @@ func (rt *Runtime) pipelineTarget(all *pipeline.Catalog, name string, d trustDec
 	}
 	switch {
 	case in.Limits.Turns > 0:
-		return nil, Invalidf("give its steps limits: {turns: N}, or bound all of them by --max-tokens, --max-cost or --timeout", "--max-turns is for agents, and %s is a pipeline", p.Name)
+		return nil, apierr.Invalidf("give its steps limits: {turns: N}, or bound all of them by --max-tokens, --max-cost or --timeout", "--max-turns is for agents, and %s is a pipeline", p.Name)
 	case len(p.Inputs) == 0 && len(in.Inputs) > 0:
-		return nil, Invalidf("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
+		return nil, apierr.Invalidf("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
 	case p.Prompted() && strings.TrimSpace(in.Prompt) == "":
-		return nil, Invalidf(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", name), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
+		return nil, apierr.Invalidf(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", name), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
 	}
 	in.Agent, in.Pipeline = p.Name, p.Name
 	agent, _ := p.Carrier()
@@ -269,11 +271,11 @@ func (rt *Runtime) pipelineTarget(all *pipeline.Catalog, name string, d trustDec
 
 // unknownTarget is the error for a name that neither an agent nor a pipeline has.
 func (rt *Runtime) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
-	if _, ours := fs.Stat(os.DirFS(dir), ProjectPipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
-		return Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
+	if _, ours := fs.Stat(os.DirFS(dir), projectdir.Pipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
+		return apierr.Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
 	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
-		return Invalidf("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
+		return apierr.Invalidf("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
 	}
 	_, err := rt.findAgent(cat, name, dir)
 	return err
@@ -299,12 +301,12 @@ func (rt *Runtime) findAgent(cat *agents.Catalog, name, dir string) (*agents.Dyn
 		if unknown.Near != "" {
 			hint = "did you mean " + unknown.Near + "?\n" + hint
 		}
-		if _, ours := fs.Stat(os.DirFS(dir), ProjectAgents+"/"+name+".md"); ours == nil && fs.ValidPath(name) {
+		if _, ours := fs.Stat(os.DirFS(dir), projectdir.Agents+"/"+name+".md"); ours == nil && fs.ValidPath(name) {
 			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
 		}
-		return nil, Invalidf(hint, "unknown agent %q", name)
+		return nil, apierr.Invalidf(hint, "unknown agent %q", name)
 	case errors.As(err, &bad):
-		return nil, Invalidf("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
+		return nil, apierr.Invalidf("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
 	}
 	if now, renamed := cat.Renamed(name); renamed && err == nil {
 		rt.warn("the agent %s is called %s now", name, now)
@@ -322,9 +324,9 @@ func findPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error
 		if n := spelling.Nearest(name, all.Names()); n != "" {
 			hint = "did you mean " + n + "?\n" + hint
 		}
-		return nil, Invalidf(hint, "unknown pipeline %q", name)
+		return nil, apierr.Invalidf(hint, "unknown pipeline %q", name)
 	case err != nil:
-		return nil, Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+		return nil, apierr.Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
 	}
 	return p, nil
 }
@@ -354,7 +356,7 @@ func (rt *Runtime) workflowOf(agent *agents.DynamicAgent, in agents.Input) (stri
 	if n := spelling.Nearest(name, all); n != "" {
 		hint = fmt.Sprintf("did you mean workflow: %s?\n%s", n, hint)
 	}
-	return "", Invalidf(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Name(), name)
+	return "", apierr.Invalidf(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Name(), name)
 }
 
 // priceHint shows the lines of the configuration that are missing.

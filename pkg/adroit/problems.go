@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -50,7 +51,7 @@ func (o *Options) registerTypes() {
 // book is what users and the project that d trusts add to coordinators.
 func (rt *Runtime) book(d trustDecision) (*coordinator.Book, agents.Problems) {
 	layers := slices.Clip(rt.o.Problems)
-	if fsys, dir, ok := d.layer(ProjectProblems); ok {
+	if fsys, dir, ok := d.layer(projectdir.Problems); ok {
 		layers = append(layers, agents.Layer{Name: "project", FS: fsys, Dir: dir})
 	}
 	b, problems := coordinator.Load(layers...)

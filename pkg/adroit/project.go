@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -22,14 +23,8 @@ import (
 // What a workspace may bring. It is used only where the operator trusts it: an
 // agent or a pipeline decides what runs.
 const (
-	ProjectAgents    = ".adroit/agents"
-	ProjectPipelines = ".adroit/pipelines"
-	ProjectProblems  = ".adroit/problems"
-	projectStages    = ".adroit/validation.yaml" // what must hold of it; it names commands
+	projectStages = ".adroit/validation.yaml" // what must hold of it; it names commands
 )
-
-// ProjectSkills are where a workspace keeps skills, the stronger last.
-var ProjectSkills = []string{".claude/skills", ".adroit/skills"}
 
 // A projectContext is what a job finds in its workspace besides its agent:
 // skills to choose from, and what the project's own files tell agents.
@@ -98,7 +93,7 @@ func (rt *Runtime) skills(dir string, d trustDecision) ([]agents.Skill, agents.P
 	}
 	defer root.Close()
 	files := d.files(root)
-	for _, name := range ProjectSkills {
+	for _, name := range projectdir.Skills {
 		if _, err := fs.Stat(files, name); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -180,10 +175,6 @@ func parseStages(b []byte) (s workflows.Stages, raw json.RawMessage, err error) 
 	return s, raw, s.Check()
 }
 
-// AnyProject is the key of Options.TestCommands for workspaces that it does not
-// name.
-const AnyProject = "*"
-
 // testCommandIn returns the command line that runs the tests of a workspace, and
 // where it comes from: a key of Options.TestCommands or ProjectStages. Both are
 // empty if none is configured. A command for the directory comes before the
@@ -211,8 +202,8 @@ func (rt *Runtime) testCommand(dir string, d trustDecision) (command, from strin
 			return command, projectStages
 		}
 	}
-	if command := all[AnyProject]; command != "" {
-		return command, AnyProject
+	if command := all[projectdir.Any]; command != "" {
+		return command, projectdir.Any
 	}
 	return "", ""
 }
@@ -230,7 +221,7 @@ func testKey(commands map[string]string, dir string) (key string) {
 			at = r
 		}
 		rel, err := filepath.Rel(at, dir)
-		if k == AnyProject || err != nil || rel != "." && !filepath.IsLocal(rel) || len(at) <= longest {
+		if k == projectdir.Any || err != nil || rel != "." && !filepath.IsLocal(rel) || len(at) <= longest {
 			continue
 		}
 		key, longest = k, len(at)

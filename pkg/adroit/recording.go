@@ -3,6 +3,7 @@ package adroit
 import (
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -25,7 +26,7 @@ func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (f
 	}
 	r, err := script.Record(path, of, hide)
 	if err != nil {
-		return nil, WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
+		return nil, apierr.WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
 	}
 	return r.Keep, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -34,25 +35,25 @@ func (r *Request) check() error {
 	l := r.Limits
 	switch {
 	case l.Turns < 0:
-		return Invalidf(without, "--max-turns is negative")
+		return apierr.Invalidf(without, "--max-turns is negative")
 	case l.Tokens < 0:
-		return Invalidf(without, "--max-tokens is negative")
+		return apierr.Invalidf(without, "--max-tokens is negative")
 	case l.CostUSD < 0:
-		return Invalidf(without, "--max-cost is negative")
+		return apierr.Invalidf(without, "--max-cost is negative")
 	case l.Time < 0:
-		return Invalidf(without, "--timeout is negative")
+		return apierr.Invalidf(without, "--timeout is negative")
 	case r.Approve != "" && !slices.Contains(approvals, r.Approve):
-		return Invalidf(oneOf(approvals), "--approve is %q", r.Approve)
+		return apierr.Invalidf(oneOf(approvals), "--approve is %q", r.Approve)
 	case r.Mode != "" && !slices.Contains(executor.Modes, r.Mode):
-		return Invalidf(oneOf(executor.Modes), "--mode is %q", r.Mode)
+		return apierr.Invalidf(oneOf(executor.Modes), "--mode is %q", r.Mode)
 	case r.Calling != "" && !slices.Contains(toolcall.Modes, r.Calling):
-		return Invalidf(oneOf(toolcall.Modes), "--calling is %q", r.Calling)
+		return apierr.Invalidf(oneOf(toolcall.Modes), "--calling is %q", r.Calling)
 	case !r.Options.Effort.Known():
-		return Invalidf("it is one of low, medium, high", "--effort is %q", r.Options.Effort)
+		return apierr.Invalidf("it is one of low, medium, high", "--effort is %q", r.Options.Effort)
 	}
 	if r.Sandbox != "" {
 		if _, err := sandbox.Parse(string(r.Sandbox)); err != nil {
-			return Invalidf("", "--sandbox: %v", err)
+			return apierr.Invalidf("", "--sandbox: %v", err)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -32,7 +33,7 @@ type Submitted struct {
 func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 	s, err := rt.submit(ctx, r)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return s, nil
 }
@@ -126,7 +127,7 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 	}
 	if err != nil {
 		err = fmt.Errorf("in a worktree of the last commit: %w", err)
-		return nil, &Error{Kind: Failed, Message: err.Error(), Hint: "commit what the agent needs, its file first of all, or run it without --worktree", err: errors.Join(err, rt.forget(ctx, id))}
+		return nil, &apierr.Error{Kind: apierr.Failed, Message: err.Error(), Hint: "commit what the agent needs, its file first of all, or run it without --worktree", Err: errors.Join(err, rt.forget(ctx, id))}
 	}
 	return w, nil
 }
@@ -136,7 +137,7 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
 	s, err := rt.retry(ctx, ref, o)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return s, nil
 }
@@ -144,9 +145,9 @@ func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
 	switch {
 	case o.From < 0:
-		return nil, Invalidf("turns count from 1", "--from is %d", o.From)
+		return nil, apierr.Invalidf("turns count from 1", "--from is %d", o.From)
 	case o.From == 0 && o.Message != "":
-		return nil, Invalidf("adroit jobs retry ID --from TURN \"...\" goes on from a turn; adroit continue ID \"...\" goes on with the job itself", "a job that begins anew takes no message")
+		return nil, apierr.Invalidf("adroit jobs retry ID --from TURN \"...\" goes on from a turn; adroit continue ID \"...\" goes on with the job itself", "a job that begins anew takes no message")
 	}
 	old, m, err := rt.find(ctx, ref)
 	if err != nil {
@@ -292,12 +293,12 @@ func recordingFile(path string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", Invalidf("name another file, or remove it first", "--record: %s is there already", path)
+		return "", apierr.Invalidf("name another file, or remove it first", "--record: %s is there already", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", Invalidf("name a file in a directory that can be read", "--record: %v", err)
+		return "", apierr.Invalidf("name a file in a directory that can be read", "--record: %v", err)
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return "", Invalidf("make it first", "--record: there is no directory %s", filepath.Dir(path))
+		return "", apierr.Invalidf("make it first", "--record: there is no directory %s", filepath.Dir(path))
 	}
 	return path, nil
 }

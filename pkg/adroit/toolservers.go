@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -50,7 +51,7 @@ func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServer
 		l.Items, err = rt.o.ToolServers.List(scope)
 	}
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return l, nil
 }
@@ -58,15 +59,15 @@ func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServer
 // CheckToolServer implements [Catalog].
 func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error) {
 	if rt.o.ToolServers == nil {
-		return nil, Invalidf("", "this program has no MCP servers")
+		return nil, apierr.Invalidf("", "this program has no MCP servers")
 	}
 	scope, err := rt.serverScope(c.Dir, c.Trust)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	r, err := rt.o.ToolServers.Check(ctx, scope, c.Name, c.Accept)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return r, nil
 }
@@ -74,15 +75,15 @@ func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*Too
 // ToolServerPrompt implements [Catalog].
 func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (*ToolServerPromptText, error) {
 	if rt.o.ToolServers == nil {
-		return nil, Invalidf("", "this program has no MCP servers")
+		return nil, apierr.Invalidf("", "this program has no MCP servers")
 	}
 	scope, err := rt.serverScope(p.Dir, p.Trust)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	text, err := rt.o.ToolServers.Prompt(ctx, scope, p.Name, p.Prompt, p.Args)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	return &ToolServerPromptText{text}, nil
 }
@@ -240,7 +241,7 @@ func (rt *Runtime) serverTool(t toolserver.Tool, scope func() (toolserver.Scope,
 // findServerTool finds the tool of a server by the name that it has there.
 func (rt *Runtime) findServerTool(ctx context.Context, c ToolCall) (tools.Tool, error) {
 	if rt.o.ToolServers == nil {
-		return tools.Tool{}, Invalidf("", "this program has no MCP servers")
+		return tools.Tool{}, apierr.Invalidf("", "this program has no MCP servers")
 	}
 	scope, err := rt.serverScope(c.Dir, false)
 	if err != nil {
@@ -260,7 +261,7 @@ func (rt *Runtime) findServerTool(ctx context.Context, c ToolCall) (tools.Tool, 
 	if near := spelling.Nearest(c.Name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return tools.Tool{}, Invalidf(hint, "the MCP server %s offers no tool %q", c.Server, c.Name)
+	return tools.Tool{}, apierr.Invalidf(hint, "the MCP server %s offers no tool %q", c.Server, c.Name)
 }
 
 // serverToolsFile has, in the directory of a job, the tools of servers that its

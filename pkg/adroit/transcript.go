@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -67,11 +68,11 @@ func (t *Transcript) Request(turn int) *llm.Request {
 func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	inputs, err := m.Store.Inputs(ctx, j.ID)
 	if err != nil {
-		return nil, AsError(err)
+		return nil, apierr.AsError(err)
 	}
 	t, turns := &Transcript{Job: j.ID, Turns: []TranscriptTurn{}}, map[string]int{}
 	for _, in := range inputs {

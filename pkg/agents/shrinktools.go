@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -220,7 +221,7 @@ func (f *toolShrinker) use(t tools.Tool) int {
 		}
 	}
 	for name := range f.task.Artifacts {
-		if slices.ContainsFunc(slices.Concat(t.Consumes, t.Uses), func(p string) bool { return tools.Matches(p, name) }) {
+		if slices.ContainsFunc(slices.Concat(t.Consumes, t.Uses), func(p string) bool { return artifactname.Matches(p, name) }) {
 			n += 3
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -55,7 +56,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
-	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); !errors.As(err, new(*adroit.Error)) {
+	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); !errors.As(err, new(*apierr.Error)) {
 		t.Errorf("an answer that is none of the interface: %v", err)
 	}
 }

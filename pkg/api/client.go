@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -48,7 +49,7 @@ func NewClient(base string, h *http.Client) adroit.Client {
 func (r route[In, Out]) do(ctx context.Context, c *client, in In) (out Out, err error) {
 	req, err := c.post(ctx, r.path(), in)
 	if err != nil {
-		return out, adroit.AsError(err)
+		return out, apierr.AsError(err)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *client) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return adroit.AsError(err)
+	return apierr.AsError(err)
 }
 
 // failure is the error that an answer is, nil if it is none.
@@ -95,9 +96,9 @@ func failure(res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil
 	}
-	e := new(adroit.Error)
+	e := new(apierr.Error)
 	if err := json.NewDecoder(res.Body).Decode(e); err != nil || e.Message == "" {
-		return adroit.AsError(fmt.Errorf("the server answered %s", res.Status))
+		return apierr.AsError(fmt.Errorf("the server answered %s", res.Status))
 	}
 	return e
 }
@@ -126,7 +127,7 @@ func read[T any](ctx context.Context, c *client, request func(context.Context) (
 	defer stop()
 	req, err := request(ctx)
 	if err != nil {
-		return adroit.AsError(err)
+		return apierr.AsError(err)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -153,15 +154,15 @@ func read[T any](ctx context.Context, c *client, request func(context.Context) (
 		case name == streamEnd:
 			return nil
 		case name == streamError:
-			e := new(adroit.Error)
+			e := new(apierr.Error)
 			if err := json.Unmarshal(value, e); err != nil {
-				return adroit.AsError(err)
+				return apierr.AsError(err)
 			}
 			return e
 		default:
 			var v T
 			if err := json.Unmarshal(value, &v); err != nil {
-				return adroit.AsError(fmt.Errorf("decoding an event: %w", err))
+				return apierr.AsError(fmt.Errorf("decoding an event: %w", err))
 			}
 			if !yield(v) {
 				return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -61,8 +62,8 @@ func TestPull(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if failed == nil || !strings.Contains(failed.Error(), "does not exist") || adroit.Hint(failed) == "" {
-		t.Errorf("%v, hint %q", failed, adroit.Hint(failed))
+	if failed == nil || !strings.Contains(failed.Error(), "does not exist") || apierr.Hint(failed) == "" {
+		t.Errorf("%v, hint %q", failed, apierr.Hint(failed))
 	}
 	for range client.PullModel(t.Context(), adroit.ModelPull{Model: "endless"}) {
 		break

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -61,21 +62,21 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 	dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		fail(w, adroit.Invalidf("see the reference of the interface", "decoding the request to %s: %v", req.URL.Path, err))
+		fail(w, apierr.Invalidf("see the reference of the interface", "decoding the request to %s: %v", req.URL.Path, err))
 		return in, false
 	}
 	return in, true
 }
 
 // statuses are the codes for kinds of errors; all else is 500.
-var statuses = map[adroit.Kind]int{
-	adroit.Invalid: http.StatusBadRequest, adroit.NotFound: http.StatusNotFound, adroit.Held: http.StatusConflict, adroit.Ended: http.StatusConflict,
-	adroit.Running: http.StatusConflict, adroit.Blocked: http.StatusConflict,
+var statuses = map[apierr.Kind]int{
+	apierr.Invalid: http.StatusBadRequest, apierr.NotFound: http.StatusNotFound, apierr.Held: http.StatusConflict, apierr.Ended: http.StatusConflict,
+	apierr.Running: http.StatusConflict, apierr.Blocked: http.StatusConflict,
 }
 
 // fail answers with an error.
 func fail(w http.ResponseWriter, err error) {
-	e := adroit.AsError(err)
+	e := apierr.AsError(err)
 	code, ok := statuses[e.Kind]
 	if !ok {
 		code = http.StatusInternalServerError
@@ -105,7 +106,7 @@ func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 	if s := q.Get("after"); s != "" {
 		var err error
 		if o.After, err = strconv.ParseInt(s, 10, 64); err != nil {
-			fail(w, adroit.Invalidf("after is the number of an event", "after is %q", s))
+			fail(w, apierr.Invalidf("after is the number of an event", "after is %q", s))
 			return
 		}
 	}
@@ -124,7 +125,7 @@ func stream[T any](w http.ResponseWriter, values iter.Seq2[T, error], id func(T)
 	flush := http.NewResponseController(w)
 	for v, err := range values {
 		if err != nil {
-			_ = send(w, "", streamError, adroit.AsError(err))
+			_ = send(w, "", streamError, apierr.AsError(err))
 			_ = flush.Flush()
 			return
 		}

@@ -7,16 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"github.com/adroit-run/adroit/internal/spelling"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // exitOf finds in a chain of errors what decides about the exit code: an error
@@ -26,7 +24,7 @@ func exitOf(err error) *exit.Error {
 		switch t := e.(type) {
 		case *exit.Error:
 			return t
-		case *adroit.Error:
+		case *apierr.Error:
 			return exitOfRuntime(t)
 		}
 	}
@@ -34,15 +32,15 @@ func exitOf(err error) *exit.Error {
 	if errors.As(err, &x) { // of several errors
 		return x
 	}
-	if e := new(adroit.Error); errors.As(err, &e) {
+	if e := new(apierr.Error); errors.As(err, &e) {
 		return exitOfRuntime(e)
 	}
 	return nil
 }
 
-func exitOfRuntime(e *adroit.Error) *exit.Error {
+func exitOfRuntime(e *apierr.Error) *exit.Error {
 	code := exit.Failed
-	if e.Kind == adroit.Invalid || e.Kind == adroit.NotFound {
+	if e.Kind == apierr.Invalid || e.Kind == apierr.NotFound {
 		code = exit.Usage
 	}
 	return &exit.Error{Code: code, Err: e, Hint: e.Hint}
@@ -52,7 +50,7 @@ func exitOfRuntime(e *adroit.Error) *exit.Error {
 func complain(w io.Writer, hide *secret.Redactor, err error) {
 	words, _ := hide.String(err.Error())
 	fmt.Fprintf(w, "adroit: error: %s\n", render.Sanitize(words))
-	hint := adroit.Hint(err)
+	hint := apierr.Hint(err)
 	if x := exitOf(err); x != nil && x.Hint != "" {
 		hint = x.Hint
 	}

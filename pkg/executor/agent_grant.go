@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
@@ -22,15 +23,15 @@ const (
 // To run commands takes more than to have a tool for it, since nobody can be
 // asked about each: that somebody has approved all of them, or ModeAuto and
 // something that confines them.
-func (t *Task) rights() llm.Access {
+func (t *Task) rights() extagent.Access {
 	var needs tools.Caps
 	for _, tool := range t.callable() {
 		needs |= tool.Needs
 	}
 	if t.Mode == ModePlan {
-		return llm.Access{Net: needs&tools.Net != 0}
+		return extagent.Access{Net: needs&tools.Net != 0}
 	}
-	return llm.Access{
+	return extagent.Access{
 		Write:         needs&(tools.Write|tools.Shell) != 0,
 		Run:           needs&(tools.Shell|tools.Exec) != 0 && (t.Mode == ModeAuto || t.Approve == ApproveAll),
 		SandboxedOnly: needs&(tools.Shell|tools.Exec) != 0 && t.Mode == ModeAuto && t.Approve != ApproveAll,
@@ -41,14 +42,14 @@ func (t *Task) rights() llm.Access {
 // agentGrant is what the model may do for this answer, nil for one that does nothing
 // on its own.
 func (t *Task) agentGrant(s *State, model string) *stepio.AgentGrant {
-	if !llm.IsAgent(model) {
+	if !extagent.IsAgent(model) {
 		return nil
 	}
 	if s.WrapUp != nil { // last words
-		return &stepio.AgentGrant{Bounds: llm.AgentLimits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: wrapUpTime}}
+		return &stepio.AgentGrant{Bounds: extagent.Limits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: wrapUpTime}}
 	}
 	l := t.limits(s)
-	st := &stepio.AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: llm.AgentLimits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
+	st := &stepio.AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: extagent.Limits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
 	for _, tool := range t.callable() {
 		st.Needs |= tool.Needs
 	}
@@ -71,7 +72,7 @@ func (t *Task) agentGrant(s *State, model string) *stepio.AgentGrant {
 // what it did may or may not be whole, and is not done again.
 func interrupted(err error, model string) bool {
 	var se *flow.StepError
-	return llm.IsAgent(model) && errors.As(err, &se) && se.Code == flow.Interrupted
+	return extagent.IsAgent(model) && errors.As(err, &se) && se.Code == flow.Interrupted
 }
 
 const interruptedMessage = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -27,14 +28,14 @@ import (
 // that works in its session's directory.
 type externalAgent struct {
 	t     *testing.T
-	works []func(llm.Session, func(llm.Delta)) (*llm.Response, error)
+	works []func(extagent.Session, func(llm.Delta)) (*llm.Response, error)
 
 	mu   sync.Mutex
 	reqs []*llm.Request
-	at   []llm.Session
+	at   []extagent.Session
 }
 
-func (m *externalAgent) Open(p llm.Session) llm.Model {
+func (m *externalAgent) Open(p extagent.Session) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		m.mu.Lock()
 		n := len(m.reqs)
@@ -60,14 +61,14 @@ func (m *externalAgent) feedback(n int) string {
 	return msgs[len(msgs)-1].Text
 }
 
-func works(text string, w llm.Work, do func(llm.Session)) func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
-	return func(p llm.Session, emit func(llm.Delta)) (*llm.Response, error) {
+func works(text string, w llm.Work, do func(extagent.Session)) func(extagent.Session, func(llm.Delta)) (*llm.Response, error) {
+	return func(p extagent.Session, emit func(llm.Delta)) (*llm.Response, error) {
 		if do != nil {
-			emit(llm.Delta{Activity: &llm.Activity{Kind: llm.ToolFinished, Name: "shell", Text: "make", Status: llm.StatusOK}})
+			emit(llm.Delta{Activity: &llm.Activity{Kind: extagent.ToolFinished, Name: "shell", Text: "make", Status: extagent.StatusOK}})
 			do(p)
 			files, _ := os.ReadDir(p.Dir)
 			for _, f := range files {
-				emit(llm.Delta{Activity: &llm.Activity{Kind: llm.FileChanged, Name: "update", Text: filepath.Join(p.Dir, f.Name())}})
+				emit(llm.Delta{Activity: &llm.Activity{Kind: extagent.FileChanged, Name: "update", Text: filepath.Join(p.Dir, f.Name())}})
 			}
 		}
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text, State: &llm.ProviderState{Dialect: "cli/fake", Field: "session", Value: json.RawMessage(`"s1"`)}},
@@ -75,8 +76,8 @@ func works(text string, w llm.Work, do func(llm.Session)) func(llm.Session, func
 	}
 }
 
-func writes(name, text string) func(llm.Session) {
-	return func(p llm.Session) {
+func writes(name, text string) func(extagent.Session) {
+	return func(p extagent.Session) {
 		if err := os.WriteFile(filepath.Join(p.Dir, name), []byte(text), 0o644); err != nil {
 			panic(err)
 		}
@@ -96,7 +97,7 @@ type agentHost struct {
 	in     json.RawMessage
 }
 
-func newAgentHost(t *testing.T, edit func(*executor.Task), list ...func(llm.Session, func(llm.Delta)) (*llm.Response, error)) *agentHost {
+func newAgentHost(t *testing.T, edit func(*executor.Task), list ...func(extagent.Session, func(llm.Delta)) (*llm.Response, error)) *agentHost {
 	t.Helper()
 	h := &agentHost{T: t, externalAgent: &externalAgent{t: t, works: list}, w: newWorld(t, say("I stand in.\nDONE")), mem: new(flow.Memory)}
 	var err error
@@ -115,7 +116,7 @@ func newAgentHost(t *testing.T, edit func(*executor.Task), list ...func(llm.Sess
 	h.host = handler.Host{
 		Tools: h.w.tools, Blobs: h.mem, Attempts: 2,
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) {
-			if llm.IsAgent(ref) {
+			if extagent.IsAgent(ref) {
 				return h.externalAgent, "", nil
 			}
 			return h.w, "m", nil
@@ -221,7 +222,7 @@ func TestExternalAgentWorks(t *testing.T) {
 // What was changed is known, and the next attempt gets it.
 func TestExternalAgentInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	h := newAgentHost(t, nil, func(p llm.Session, _ func(llm.Delta)) (*llm.Response, error) {
+	h := newAgentHost(t, nil, func(p extagent.Session, _ func(llm.Delta)) (*llm.Response, error) {
 		writes("b.txt", "half")(p)
 		cancel()
 		return nil, context.Canceled
@@ -278,8 +279,8 @@ func TestExternalAgentStopped(t *testing.T) {
 		switch {
 		case len(h.at) != 2:
 			t.Errorf("len(h.at) is %v, want 2: %s: places %+v", len(h.at), stopped, h.at)
-		case h.at[1].Access != (llm.Access{}):
-			t.Errorf("h.at[1].Access is not (llm.Access{}): %s: places %+v", stopped, h.at)
+		case h.at[1].Access != (extagent.Access{}):
+			t.Errorf("h.at[1].Access is not (extagent.Access{}): %s: places %+v", stopped, h.at)
 		case h.at[1].Limits.Wall > 5*time.Minute:
 			t.Errorf("h.at[1].Limits.Wall > 5*time.Minute: %s: places %+v", stopped, h.at)
 		case h.at[0].Limits.Turns != 20:
@@ -291,8 +292,8 @@ func TestExternalAgentStopped(t *testing.T) {
 // It is tried again only if it had not begun, and the fallback model learns
 // which model it follows.
 func TestExternalAgentFails(t *testing.T) {
-	fails := func(acted bool) func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
-		return func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
+	fails := func(acted bool) func(extagent.Session, func(llm.Delta)) (*llm.Response, error) {
+		return func(extagent.Session, func(llm.Delta)) (*llm.Response, error) {
 			return nil, &llm.Error{Kind: llm.RateLimit, Provider: "cli/fake", Message: "busy", Acted: acted}
 		}
 	}
@@ -335,15 +336,15 @@ func TestExternalAgentWordless(t *testing.T) {
 func TestExternalAgentRights(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*executor.Task)
-		want llm.Access
+		want extagent.Access
 	}{
-		"edits":            {nil, llm.Access{Write: true}},
-		"plan":             {func(t *executor.Task) { t.Mode = executor.ModePlan }, llm.Access{}},
-		"auto":             {func(t *executor.Task) { t.Mode = executor.ModeAuto }, llm.Access{Write: true, Run: true, SandboxedOnly: true}},
-		"approved":         {func(t *executor.Task) { t.Approve = executor.ApproveAll }, llm.Access{Write: true, Run: true}},
-		"no writing tool":  {func(t *executor.Task) { t.Tools = only(t.Tools, "peek") }, llm.Access{}},
-		"no command":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Mode = executor.ModeAuto }, llm.Access{Write: true}},
-		"plan, though all": {func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, llm.Access{}},
+		"edits":            {nil, extagent.Access{Write: true}},
+		"plan":             {func(t *executor.Task) { t.Mode = executor.ModePlan }, extagent.Access{}},
+		"auto":             {func(t *executor.Task) { t.Mode = executor.ModeAuto }, extagent.Access{Write: true, Run: true, SandboxedOnly: true}},
+		"approved":         {func(t *executor.Task) { t.Approve = executor.ApproveAll }, extagent.Access{Write: true, Run: true}},
+		"no writing tool":  {func(t *executor.Task) { t.Tools = only(t.Tools, "peek") }, extagent.Access{}},
+		"no command":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Mode = executor.ModeAuto }, extagent.Access{Write: true}},
+		"plan, though all": {func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, extagent.Access{}},
 	} {
 		h := newAgentHost(t, c.edit, works("DONE", llm.Work{}, nil))
 		if _, err := h.run(t.Context()); err != nil {
@@ -362,18 +363,18 @@ func only(all []executor.Tool, name string) []executor.Tool {
 // What it asks before it does it is decided as the calls of our own tools are,
 // except that nobody waits for a person who is not there.
 func TestExternalAgentPermits(t *testing.T) {
-	edit := llm.PermissionRequest{Kind: "edit", Paths: []string{"b.txt"}}
-	run := llm.PermissionRequest{Kind: "execute", Command: "go test ./..."}
+	edit := extagent.PermissionRequest{Kind: "edit", Paths: []string{"b.txt"}}
+	run := extagent.PermissionRequest{Kind: "execute", Command: "go test ./..."}
 	for name, c := range map[string]struct {
 		edit   func(*executor.Task)
 		person func(context.Context, executor.Question) (string, error)
-		ask    llm.PermissionRequest
+		ask    extagent.PermissionRequest
 		want   string // part of the refusal, "" for yes
 	}{
 		"a change":                      {nil, nil, edit, ""},
 		"a change in plan mode":         {func(t *executor.Task) { t.Mode = executor.ModePlan }, nil, edit, "plans and changes nothing"},
-		"a change outside":              {nil, nil, llm.PermissionRequest{Kind: "edit", Paths: []string{"../x"}}, "outside of the workspace"},
-		"a change somewhere else":       {nil, nil, llm.PermissionRequest{Kind: "edit", Paths: []string{"/etc/passwd"}}, "outside of the workspace"},
+		"a change outside":              {nil, nil, extagent.PermissionRequest{Kind: "edit", Paths: []string{"../x"}}, "outside of the workspace"},
+		"a change somewhere else":       {nil, nil, extagent.PermissionRequest{Kind: "edit", Paths: []string{"/etc/passwd"}}, "outside of the workspace"},
 		"a change that a rule denies":   {func(t *executor.Task) { t.Rules = permit.Rules{{Path: "b.txt", Do: permit.Deny, Why: "it is mine"}} }, nil, edit, "it is mine"},
 		"a command, nobody there":       {nil, nil, run, "nobody can be asked"},
 		"a command in auto mode":        {func(t *executor.Task) { t.Mode = executor.ModeAuto }, nil, run, "nobody can be asked"}, // nothing confines it
@@ -387,15 +388,15 @@ func TestExternalAgentPermits(t *testing.T) {
 			t.Rules = permit.Rules{{Command: "go *", Do: permit.Deny, Why: "no go"}}
 		}, nil, run, "no go"},
 		"a command without a tool":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Approve = executor.ApproveAll }, nil, run, "no tool that needs"},
-		"the network without a tool":     {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, llm.PermissionRequest{Kind: "fetch"}, "no tool that needs"},
-		"something unknown, nobody":      {nil, nil, llm.PermissionRequest{Kind: "other"}, "nobody can be asked"},
+		"the network without a tool":     {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, extagent.PermissionRequest{Kind: "fetch"}, "no tool that needs"},
+		"something unknown, nobody":      {nil, nil, extagent.PermissionRequest{Kind: "other"}, "nobody can be asked"},
 		"a command that a person allows": {nil, func(context.Context, executor.Question) (string, error) { return "", nil }, run, ""},
 		"a command that a person denies": {nil, func(_ context.Context, q executor.Question) (string, error) { return "not " + string(q.Args), nil }, run, `not {"command":"go test ./..."}`},
 		"a person who goes away":         {nil, func(context.Context, executor.Question) (string, error) { return "", errors.New("gone") }, run, "nobody answered: gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := "it was not asked"
-			h := newAgentHost(t, c.edit, func(p llm.Session, emit func(llm.Delta)) (*llm.Response, error) {
+			h := newAgentHost(t, c.edit, func(p extagent.Session, emit func(llm.Delta)) (*llm.Response, error) {
 				got = p.Approve(c.ask)
 				return works("DONE", llm.Work{}, nil)(p, emit)
 			})

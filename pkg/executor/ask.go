@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -37,7 +38,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 			return llm.Message{}, err
 		case compacted:
 			return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+stepMessage(err))
-		case t.Budget == nil || llm.IsAgent(a.Model):
+		case t.Budget == nil || extagent.IsAgent(a.Model):
 			return llm.Message{}, err
 		default:
 			if err := compactAfterRefusal(r, t, s, err); err != nil {

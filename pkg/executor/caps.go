@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -32,7 +33,7 @@ func (s *State) upcoming(t *Task) llm.Usage {
 // that work on their own is bounded by their Stay.
 func (t *Task) estimable(s *State) bool {
 	model, _ := t.modelAt(s.Fallback)
-	return t.Budget != nil && !llm.IsAgent(model)
+	return t.Budget != nil && !extagent.IsAgent(model)
 }
 
 // capReached reports which cap n more requests would pass, with its figure; "" is

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -36,7 +37,7 @@ func compactIfNeeded(r *flow.Run, t *Task, s *State) error {
 // though it fits: to a quarter of what can be left out. What keeps it from that is
 // in the log, and no failure of the run.
 func compactOnRequest(r *flow.Run, t *Task, s *State) error {
-	if model, _ := t.modelAt(s.Fallback); t.Budget == nil || s.Turns == 0 || llm.IsAgent(model) {
+	if model, _ := t.modelAt(s.Fallback); t.Budget == nil || s.Turns == 0 || extagent.IsAgent(model) {
 		return nil
 	}
 	need := s.need(t)

@@ -5,17 +5,17 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/memory"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // has reports whether there is the artifact that name stands for, or one of
 // its family.
 func (t *Task) has(s *State, name string) bool {
-	if !tools.Family(name) {
+	if !artifactname.IsFamily(name) {
 		return t.value(s, name) != nil
 	}
-	matches := func(artifact string) bool { return tools.Matches(name, artifact) }
+	matches := func(artifact string) bool { return artifactname.Matches(name, artifact) }
 	return slices.ContainsFunc(s.Names(), matches) || slices.ContainsFunc(slices.Collect(maps.Keys(t.Artifacts)), matches)
 }
 
@@ -25,7 +25,7 @@ func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json
 	out := map[string]json.RawMessage{}
 	take := func(values map[string]json.RawMessage, name string) {
 		for artifact, v := range values {
-			if v != nil && tools.Matches(name, artifact) {
+			if v != nil && artifactname.Matches(name, artifact) {
 				out[artifact] = v
 			}
 		}
@@ -36,7 +36,7 @@ func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json
 			take(map[string]json.RawMessage{artifact: s.Value(artifact)}, name)
 		}
 		take(now.artifacts, name)
-		if _, ok := out[name]; !ok && !tools.Family(name) && slices.Contains(tool.Consumes, name) {
+		if _, ok := out[name]; !ok && !artifactname.IsFamily(name) && slices.Contains(tool.Consumes, name) {
 			out[name] = nil // a check runs without, and reports that itself
 		}
 	}
@@ -68,7 +68,7 @@ func withArtifacts(before map[string]json.RawMessage, r ToolResult) map[string]j
 func (t *Task) missingInputs(tool *Tool, s *State, now callContext) []string {
 	return slices.DeleteFunc(t.missing(tool, s), func(name string) bool {
 		for artifact := range now.artifacts {
-			if tools.Matches(name, artifact) {
+			if artifactname.Matches(name, artifact) {
 				return true
 			}
 		}

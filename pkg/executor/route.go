@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -51,7 +52,7 @@ func (t *Task) retry(r *flow.Run, s *State, a *stepio.ModelRequest, err error) (
 		return true, nil
 	}
 	again, noted := s.useFallback(r, t, err)
-	if again && llm.IsAgent(a.Model) {
+	if again && extagent.IsAgent(a.Model) {
 		a.New = withMessage(a.New, takeoverMessage(a.Model, err))
 	}
 	return again, noted

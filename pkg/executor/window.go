@@ -3,8 +3,8 @@ package executor
 import (
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/llm/route"
-	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // Windows states how many tokens the context windows of models have, by
@@ -18,7 +18,7 @@ func (w Windows) Of(model string) (tokens int, guess bool) {
 	if n, ok := route.Pick(w, model); ok {
 		return n, false
 	}
-	if llm.IsAgent(model) {
+	if extagent.IsAgent(model) {
 		return 0, false // it keeps its conversation itself
 	}
 	_, name, _ := strings.Cut(strings.ToLower(model), "/")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -22,9 +23,9 @@ func (s Step) deadline(now time.Time) (time.Time, error) {
 
 func (s Step) patience() (d time.Duration, err error) {
 	switch s.Kind {
-	case KindSleep:
+	case stepkind.Sleep:
 		err = json.Unmarshal(s.Input, &d)
-	case KindAwait:
+	case stepkind.Await:
 		var w Wait
 		err = json.Unmarshal(s.Input, &w)
 		d = w.Timeout

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -29,7 +30,7 @@ type Spawn struct {
 // it has that method, and at its end what report returns for its output. Its
 // errors are those of the workflow: the caller decides whether they end this one.
 //
-// [Pull] does not run children: a child is a step of kind [KindSpawn], answered
+// [Pull] does not run children: a child is a step of kind [Spawn], answered
 // with its output.
 func Child(r *Run, label, workflow string, input any, report func(out json.RawMessage, err error) (string, any)) (json.RawMessage, error) {
 	i := slices.IndexFunc(r.known, func(w Workflow) bool { return w.Name == workflow })
@@ -46,14 +47,14 @@ func Child(r *Run, label, workflow string, input any, report func(out json.RawMe
 		about = in.About()
 	}
 	scope := r.scope + strconv.Itoa(r.next) + "."
-	out, err := Do[json.RawMessage](r, KindSpawn, label, Spawn{workflow, about, in})
+	out, err := Do[json.RawMessage](r, stepkind.Spawn, label, Spawn{workflow, about, in})
 	if err != nil || pulled {
 		return out, err
 	}
 	out, err = r.known[i].Run(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
 	var end returnInput
 	end.Text, end.Data = report(out, err)
-	if _, ended := Do[struct{}](r, KindReturn, label, end); ended != nil {
+	if _, ended := Do[struct{}](r, stepkind.Return, label, end); ended != nil {
 		return out, ended
 	}
 	return out, err
@@ -68,15 +69,15 @@ type returnInput struct {
 // ownEvent is the event of a step that engines perform themselves.
 func (s Step) ownEvent() (event.Event, bool) {
 	switch s.Kind {
-	case KindNote:
+	case stepkind.Note:
 		return s.note(), true
-	case KindSpawn:
+	case stepkind.Spawn:
 		var child Spawn
 		if json.Unmarshal(s.Input, &child) != nil {
 			return event.Event{}, false
 		}
 		return event.Event{Kind: event.AgentStarted, Text: child.About}, true
-	case KindReturn:
+	case stepkind.Return:
 		var end struct {
 			Text string
 			Data json.RawMessage

@@ -34,6 +34,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // An Engine carries steps to whatever performs them.
@@ -160,7 +162,7 @@ func Call[In, Out any](r *Run, name string, f func(*Run, In) (Out, error), in In
 // Part begins a part of the run, whose steps have a path scope of their own.
 func (r *Run) Part(name string) (*Run, error) {
 	scope := r.scope + strconv.Itoa(r.next) + "."
-	if _, err := Do[struct{}](r, KindCall, name, nil); err != nil {
+	if _, err := Do[struct{}](r, stepkind.Call, name, nil); err != nil {
 		return nil, err
 	}
 	return &Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, nil
@@ -168,19 +170,19 @@ func (r *Run) Part(name string) (*Run, error) {
 
 // Note emits a note for people who watch, once.
 func (r *Run) Note(format string, args ...any) error {
-	_, err := Do[struct{}](r, KindNote, fmt.Sprintf(format, args...), nil)
+	_, err := Do[struct{}](r, stepkind.Note, fmt.Sprintf(format, args...), nil)
 	return err
 }
 
 // Report is Note with data for programs that watch.
 func (r *Run) Report(data any, format string, args ...any) error {
-	_, err := Do[struct{}](r, KindNote, fmt.Sprintf(format, args...), data)
+	_, err := Do[struct{}](r, stepkind.Note, fmt.Sprintf(format, args...), data)
 	return err
 }
 
 // Sleep pauses the run for d, across restarts.
 func Sleep(r *Run, d time.Duration) error {
-	_, err := Do[struct{}](r, KindSleep, d.String(), d)
+	_, err := Do[struct{}](r, stepkind.Sleep, d.String(), d)
 	return err
 }
 
@@ -192,7 +194,7 @@ func Save(r *Run, state any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}
-	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: KindCheckpoint, Input: input})
+	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: stepkind.Checkpoint, Input: input})
 	return err
 }
 
@@ -227,7 +229,7 @@ func readState(b json.RawMessage) (State, error) {
 // Load gives the state saved last in this scope and moves the run to the point
 // after it. It reports false in a run that has saved nothing.
 func Load(r *Run, state any) (bool, error) {
-	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: KindRestore})
+	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: stepkind.Restore})
 	if err != nil || len(b) == 0 {
 		return false, err
 	}

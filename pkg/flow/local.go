@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -70,9 +71,9 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 		return nil, context.Cause(l.Ctx)
 	}
 	switch s.Kind {
-	case KindCheckpoint:
+	case stepkind.Checkpoint:
 		return nil, l.save(s)
-	case KindRestore:
+	case stepkind.Restore:
 		return l.load(s)
 	}
 	rec, deadline, err := l.begin(&s)
@@ -84,7 +85,7 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 	case rec != nil && rec.Done:
 		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
 		return rec.result()
-	case s.engineOwn() || s.Kind == KindAwait:
+	case s.engineOwn() || s.Kind == stepkind.Await:
 		rec, err = l.performOwn(s, deadline)
 	default:
 		rec, err = l.perform(s, rec != nil)
@@ -123,13 +124,13 @@ func (l *Local) begin(s *Step) (*Record, time.Time, error) {
 // other processes look for, unless it asks for what was sent before it.
 func (l *Local) repeatable(s Step) bool {
 	rt := l.Mux[s.Kind]
-	return s.engineOwn() || s.polls() || s.Kind != KindAwait && rt.Handler != nil && rt.Again(s)
+	return s.engineOwn() || s.polls() || s.Kind != stepkind.Await && rt.Handler != nil && rt.Again(s)
 }
 
 // engineOwn reports whether engines perform s without any effect.
 func (s Step) engineOwn() bool {
 	switch s.Kind {
-	case KindCall, KindNote, KindSpawn, KindReturn, KindSleep:
+	case stepkind.Call, stepkind.Note, stepkind.Spawn, stepkind.Return, stepkind.Sleep:
 		return true
 	}
 	return false
@@ -138,19 +139,19 @@ func (s Step) engineOwn() bool {
 // polls reports whether s is an await that does not wait.
 func (s Step) polls() bool {
 	d, err := s.patience()
-	return s.Kind == KindAwait && err == nil && d < 0
+	return s.Kind == stepkind.Await && err == nil && d < 0
 }
 
 // recount is the data of the event of a recalled step. Watchers may lack the event
 // of its end: events are kept a moment after outcomes.
 func (l *Local) recount(s Step, rec *Record) json.RawMessage {
 	switch s.Kind {
-	case KindReturn:
+	case stepkind.Return:
 		return s.Input
-	case KindAwait:
+	case stepkind.Await:
 		out, _ := rec.result() // nil if nobody answered
 		return out
-	case KindNote:
+	case stepkind.Note:
 		if ev := s.note(); ev.Kind != event.Note {
 			return s.Input
 		}
@@ -169,7 +170,7 @@ func (s Step) record(deadline time.Time) *Record {
 func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
 	rec := s.record(deadline)
 	switch s.Kind {
-	case KindAwait:
+	case stepkind.Await:
 		start := time.Now()
 		got, err := l.await(s, deadline)
 		s.bound.extend(time.Since(start))
@@ -187,7 +188,7 @@ func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
 		rec.Failure = &Failure{Code: TimedOut, Message: "nobody answered in time"}
 		rec.NoEffect = s.polls() // what comes after it becomes durable after it
 		return rec, l.finish(s, rec)
-	case KindSleep:
+	case stepkind.Sleep:
 		if err := l.pause(s, deadline); err != nil {
 			return nil, err
 		}

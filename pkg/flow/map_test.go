@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -162,7 +163,7 @@ func TestPull(t *testing.T) {
 		}
 		asked = append(asked, s.Path+" "+s.Kind+" "+s.Name)
 		switch {
-		case s.Kind == flow.KindAwait:
+		case s.Kind == stepkind.Await:
 			reply(flow.Signal{Name: "go", Value: json.RawMessage(`"answered"`)}, nil)
 		case s.Name == "a1":
 			reply(nil, errors.New("no a1"))

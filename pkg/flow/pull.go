@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // Pull drives wf by hand, one step at a time, like a generator: for tests of
@@ -27,9 +29,9 @@ var errStopped = errors.New("flow: pull stopped")
 
 func (p *pull) Do(s Step) (res json.RawMessage, err error) {
 	switch s.Kind {
-	case KindCall, KindNote, KindReturn:
+	case stepkind.Call, stepkind.Note, stepkind.Return:
 		return json.RawMessage("{}"), nil
-	case KindCheckpoint, KindRestore:
+	case stepkind.Checkpoint, stepkind.Restore:
 		return nil, nil
 	}
 	if p.stopped {

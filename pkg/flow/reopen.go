@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // A History is what a journal has of a run that ended: its steps, without
@@ -102,14 +104,14 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 func (o Reopener) redirect(h History) (Reopening, error) {
 	part := ""
 	for _, rec := range h.Steps {
-		if rec.Kind == KindCall && !strings.Contains(rec.Path, ".") && ComparePaths(rec.Path, part) > 0 {
+		if rec.Kind == stepkind.Call && !strings.Contains(rec.Path, ".") && ComparePaths(rec.Path, part) > 0 {
 			part = rec.Path
 		}
 	}
 	var forget []string
 	for _, rec := range h.Steps {
 		within, ok := strings.CutPrefix(rec.Path, part+".")
-		received := rec.Kind == KindAwait && rec.Done && rec.Failure == nil
+		received := rec.Kind == stepkind.Await && rec.Done && rec.Failure == nil
 		if !ok || received && strings.Contains(within, ".") {
 			continue
 		}
@@ -123,7 +125,7 @@ func (o Reopener) redirect(h History) (Reopening, error) {
 }
 
 func (o Reopener) redo(h History, rec Record) (bool, error) {
-	if rec.Kind == KindAwait || rec.Kind == KindNote {
+	if rec.Kind == stepkind.Await || rec.Kind == stepkind.Note {
 		return true, nil
 	}
 	if o.Redo == nil {
@@ -184,7 +186,7 @@ type reopening struct {
 func (p *reopening) dropLeaf(t *stepTree) {
 	p.forget = append(p.forget, t.rec.Path)
 	for _, k := range t.kids {
-		if k.rec == nil || k.rec.Kind != KindAwait || k.rec.Failure != nil {
+		if k.rec == nil || k.rec.Kind != stepkind.Await || k.rec.Failure != nil {
 			p.drop(k)
 		}
 	}
@@ -230,7 +232,7 @@ back:
 			return false, err
 		case free:
 			after = append(after, k)
-			if k.rec != nil && k.rec.Kind == KindAwait && unanswered == 0 {
+			if k.rec != nil && k.rec.Kind == stepkind.Await && unanswered == 0 {
 				unanswered = len(after)
 			}
 		case k.fork() && i > 0 && t.kids[at[i-1]].fork():
@@ -316,16 +318,16 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 			any = any || found
 		}
 		return any, nil
-	case rec.Kind == KindSpawn || rec.Kind == KindCall:
+	case rec.Kind == stepkind.Spawn || rec.Kind == stepkind.Call:
 		return p.scope(t, path+".")
 	case !rec.Done:
 		return true, nil // it goes on there by itself
-	case rec.Kind == KindAwait:
+	case rec.Kind == stepkind.Await:
 		return false, nil // see free: one that was not answered may be a poll
 	case rec.Failure != nil:
 		p.dropLeaf(t)
 		return true, nil
-	case p.Failed == nil || rec.Kind == KindNote || rec.Kind == KindReturn || rec.Kind == KindSleep:
+	case p.Failed == nil || rec.Kind == stepkind.Note || rec.Kind == stepkind.Return || rec.Kind == stepkind.Sleep:
 		return false, nil
 	}
 	out, err := p.h.Output(rec.Path)
@@ -344,8 +346,8 @@ func (p *reopening) free(t *stepTree) (bool, error) {
 	}
 	if rec := t.rec; rec != nil {
 		switch rec.Kind {
-		case KindNote, KindReturn, KindSleep, KindSpawn, KindCall:
-		case KindAwait:
+		case stepkind.Note, stepkind.Return, stepkind.Sleep, stepkind.Spawn, stepkind.Call:
+		case stepkind.Await:
 			if rec.Failure == nil {
 				return false, nil // somebody has answered
 			}

@@ -89,19 +89,6 @@ func Digest(b []byte) string {
 	return string(text[:])
 }
 
-// Kinds every engine performs itself, without a handler. KindCheckpoint and
-// KindRestore are not journaled as steps.
-const (
-	KindSleep      = "sleep"
-	KindAwait      = "await"
-	KindCall       = "call"
-	KindNote       = "note"
-	KindSpawn      = "spawn"  // a child begins
-	KindReturn     = "return" // a child has ended
-	KindCheckpoint = "checkpoint"
-	KindRestore    = "restore"
-)
-
 // A Record is what a journal keeps of a step. Deadline is when a sleep or an
 // await is over; it is fixed when the step first begins.
 type Record struct {

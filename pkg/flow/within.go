@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -88,7 +89,7 @@ func (s Step) late() *Failure {
 
 // Emit emits an event of this kind, once. data is encoded as JSON.
 func (r *Run) Emit(kind event.Kind, text string, data any) error {
-	_, err := Do[struct{}](r, KindNote, text, noteInput{kind, data})
+	_, err := Do[struct{}](r, stepkind.Note, text, noteInput{kind, data})
 	return err
 }
 

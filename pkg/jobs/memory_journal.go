@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -45,7 +46,7 @@ func (h *memoryJob) pending() []Question {
 	var out []Question
 	for _, rec := range h.journal.Records(h.ID) {
 		q, ok := h.questions[rec.Path]
-		if !ok || rec.Done || rec.Kind != flow.KindAwait {
+		if !ok || rec.Done || rec.Kind != stepkind.Await {
 			continue
 		}
 		i := slices.IndexFunc(queued, func(s flow.Signal) bool { return slices.Contains(q.Signals, s.Name) })
@@ -83,7 +84,7 @@ func (j *memoryJournal) with(ctx context.Context, job string, f func(h *memoryJo
 // Begin implements flow.Journal.
 func (j *memoryJournal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (rec *flow.Record, err error) {
 	err = j.with(ctx, s.Job, func(h *memoryJob) (err error) {
-		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != flow.KindAwait || !s.Keep {
+		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != stepkind.Await || !s.Keep {
 			return err
 		}
 		var w flow.Wait

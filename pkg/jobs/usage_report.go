@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // A UsageReport sums up what a job has used, in all and by parts, from its events.
@@ -72,14 +72,14 @@ func (a *UsageReport) Add(ev event.Event) {
 // recall counts what a run that was stopped may not have emitted.
 func (a *UsageReport) recall(ev event.Event) {
 	switch ev.Step {
-	case flow.KindSpawn:
+	case stepkind.Spawn:
 		a.begin(ev)
-	case flow.KindReturn:
+	case stepkind.Return:
 		var end struct{ Data json.RawMessage }
 		if json.Unmarshal(ev.Data, &end) == nil {
 			a.end(ev, end.Data)
 		}
-	case flow.KindNote:
+	case stepkind.Note:
 		var note struct {
 			Kind event.Kind
 			Data json.RawMessage

@@ -22,8 +22,8 @@ const (
 	Overrun     ErrorKind = "overrun"     // an answer held to a schema reached its token limit before it was complete
 	Cut         ErrorKind = "cut"         // the answer ended before it was complete
 	Garbled     ErrorKind = "garbled"     // the answer is not what the protocol says: HTML, empty, broken
-	NoResult    ErrorKind = "no_result"   // an [AgentModel] ended without a result
-	NoProgram   ErrorKind = "no_program"  // the program of an [AgentModel] is not installed or does not start
+	NoResult    ErrorKind = "no_result"   // an external agent ended without a result
+	NoProgram   ErrorKind = "no_program"  // the program of an external agent is not installed or does not start
 	Exhausted   ErrorKind = "exhausted"   // a scripted model has no more turns
 	Mismatch    ErrorKind = "mismatch"    // a scripted model was asked something it did not expect
 )
@@ -37,7 +37,7 @@ type Error struct {
 	Message    string
 	Hint       string
 	RetryAfter time.Duration // what the provider asked for, 0 if nothing
-	Acted      bool          // an [AgentModel] had begun to work: the request must not be repeated
+	Acted      bool          // an external agent had begun to work: the request must not be repeated
 	Err        error         // the cause, may be nil
 }
 

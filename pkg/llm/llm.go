@@ -132,7 +132,7 @@ const (
 	StopCalls  Stop = "calls"  // it wants tools to be run
 	StopLength Stop = "length" // it ran out of room; calls that were cut are Malformed
 	StopFilter Stop = "filter" // the provider withheld the answer
-	StopLimit  Stop = "bound"  // an [AgentModel] reached one of its limits: see Work.Stopped
+	StopLimit  Stop = "bound"  // an external agent reached one of its limits: see Work.Stopped
 )
 
 // A Response is a complete answer. An adapter never returns a Response for a
@@ -151,7 +151,7 @@ type Response struct {
 	// UnreadCall explains to the model why text that looks like a call was not
 	// read as one. There are no calls then.
 	UnreadCall string `json:"doubt,omitempty"`
-	// Work is set by an [AgentModel].
+	// Work is set by an external agent.
 	Work *Work `json:"work,omitempty"`
 }
 
@@ -162,7 +162,7 @@ type Delta struct {
 	// Waiting is what the server does before it answers, such as loading the
 	// model; there is no text then.
 	Waiting string `json:"waiting,omitempty"`
-	// Activity is an action of an [AgentModel]; there is no text then.
+	// Activity is an action of an external agent; there is no text then.
 	Activity *Activity `json:"activity,omitempty"`
 }
 
@@ -184,7 +184,7 @@ func (f Func) Generate(ctx context.Context, req *Request, emit func(Delta)) (*Re
 }
 
 // Named returns m with the name of the model to ask for, whatever a request
-// names. An [AgentModel] loses its access to directories: it only answers.
+// names. An [Model] loses its access to directories: it only answers.
 func Named(m Model, name string) Model {
 	return Func(func(ctx context.Context, req *Request, emit func(Delta)) (*Response, error) {
 		named := *req

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // TestCarry looks at what one execution hands to the next: the state, the
@@ -50,7 +50,7 @@ func TestCarry(t *testing.T) {
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Records) != 2 || string(c.Records["0"].Output) != `"kept"` || c.Records["1"].Kind != flow.KindCall {
+	if len(c.Records) != 2 || string(c.Records["0"].Output) != `"kept"` || c.Records["1"].Kind != stepkind.Call {
 		t.Errorf("records %+v, want the step outside and the call", c.Records)
 	}
 	if st := c.States["1."]; string(st.Value) != "1" || st.Next != 1 {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // A journal is what one execution of a workflow knows; all its branches share
@@ -44,9 +44,9 @@ func (e *engine) Do(s flow.Step) (json.RawMessage, error) {
 
 func (e *engine) do(s flow.Step) (json.RawMessage, error) {
 	switch s.Kind {
-	case flow.KindCheckpoint:
+	case stepkind.Checkpoint:
 		return nil, e.save(s)
-	case flow.KindRestore:
+	case stepkind.Restore:
 		if st, ok := e.j.States[s.Path]; ok {
 			return json.Marshal(st)
 		}
@@ -73,15 +73,15 @@ func (e *engine) do(s flow.Step) (json.RawMessage, error) {
 func (e *engine) perform(s flow.Step) (json.RawMessage, *flow.Failure, error) {
 	nothing := json.RawMessage("{}")
 	switch s.Kind {
-	case flow.KindCall, flow.KindNote, flow.KindSpawn, flow.KindReturn:
+	case stepkind.Call, stepkind.Note, stepkind.Spawn, stepkind.Return:
 		return nothing, nil, nil
-	case flow.KindSleep:
+	case stepkind.Sleep:
 		var d time.Duration
 		if err := json.Unmarshal(s.Input, &d); err != nil {
 			return nil, nil, err
 		}
 		return nothing, nil, workflow.Sleep(e.ctx, d)
-	case flow.KindAwait:
+	case stepkind.Await:
 		return e.await(s)
 	}
 	rt := e.j.o.Mux[s.Kind]

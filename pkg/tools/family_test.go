@@ -10,25 +10,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-func TestMatches(t *testing.T) {
-	for _, c := range []struct {
-		name, artifact string
-		want           bool
-	}{
-		{"content", "content", true},
-		{"content", "contents", false},
-		{"section/*", "section/intro", true},
-		{"section/*", "section/a/b", true},
-		{"section/*", "section/", false},
-		{"section/*", "sections/intro", false},
-		{"*", "content", false},
-	} {
-		if got := tools.Matches(c.name, c.artifact); got != c.want {
-			t.Errorf("%s matches %s: %v", c.name, c.artifact, got)
-		}
-	}
-}
-
 func TestFamily(t *testing.T) {
 	part := tools.New(tools.Metadata{Name: "part", Description: "Makes a part.", UsageHint: "x", Category: tools.Utility, Produces: []string{"part/*"}},
 		func(context.Context, *tools.Env, struct{}) (tools.Result, error) {

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
@@ -144,7 +145,7 @@ func (m Metadata) result(out any) (Result, error) {
 	}
 	r := Result{Text: string(value)}
 	for _, name := range m.Produces {
-		if Family(name) {
+		if artifactname.IsFamily(name) {
 			continue // which of them, only the tool knows
 		}
 		if r.Artifacts == nil {

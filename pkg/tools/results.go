@@ -1,36 +1,7 @@
 package tools
 
-import (
-	"strings"
-	"unicode/utf8"
-)
-
 // Results returns in full a result that the model was shown in part, by the id
 // shown with it. The error for an unknown id is fs.ErrNotExist.
 type Results interface {
 	Result(id string) (string, error)
-}
-
-// maxLineBytes is where a long line of a kept result is broken.
-const maxLineBytes = 800
-
-// ResultLines are the lines of a kept result as they are numbered: a line
-// that is too long, as in JSON that was not indented, counts as several.
-func ResultLines(text string) []string {
-	var out []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		for len(line) > maxLineBytes {
-			n := maxLineBytes
-			for n > 0 && !utf8.RuneStart(line[n]) {
-				n--
-			}
-			if n == 0 {
-				n = maxLineBytes
-			}
-			out, line = append(out, line[:n]), line[n:]
-		}
-		out = append(out, line)
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
@@ -94,7 +95,7 @@ func (t Tool) finish(env *Env, r Result) Result {
 		text := jsontext.Quote(r.Text)
 		r.Artifacts = map[string]json.RawMessage{}
 		for _, name := range t.Produces {
-			if !Family(name) {
+			if !artifactname.IsFamily(name) {
 				r.Artifacts[name] = text
 			}
 		}
@@ -103,7 +104,7 @@ func (t Tool) finish(env *Env, r Result) Result {
 	kept := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
 		switch value := r.Artifacts[name]; {
-		case !slices.ContainsFunc(t.Produces, func(p string) bool { return Matches(p, name) }):
+		case !slices.ContainsFunc(t.Produces, func(p string) bool { return artifactname.Matches(p, name) }):
 			env.note(t.Name, fmt.Sprintf("artifact %q was dropped: the tool does not declare that it produces it", name), "")
 		case !json.Valid(value):
 			env.note(t.Name, fmt.Sprintf("artifact %q was dropped: it is not JSON", name), "")

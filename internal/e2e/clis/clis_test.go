@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/e2e/clis"
 	"github.com/adroit-run/adroit/internal/llm/cliagent"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -209,7 +210,7 @@ func (w *world) run(args ...string) result {
 }
 
 func (r result) has(kind string, in string) bool {
-	return slices.ContainsFunc(r.activities, func(a llm.Activity) bool { return a.Kind == kind && strings.Contains(llm.ActivityText(a), in) })
+	return slices.ContainsFunc(r.activities, func(a llm.Activity) bool { return a.Kind == kind && strings.Contains(extagent.Text(a), in) })
 }
 
 var all = []string{"codex", "opencode", "claude", "gemini"}
@@ -231,7 +232,7 @@ func TestText(t *testing.T) {
 			if len(asked) == 0 || !strings.Contains(asked[0], "Say how it is.") || !strings.Contains(asked[0], "You help.") {
 				t.Errorf("the request lacks the prompt or the agent's text")
 			}
-			if !r.has(llm.SessionOpened, "") {
+			if !r.has(extagent.SessionOpened, "") {
 				t.Errorf("no session was reported: %v", r.activities)
 			}
 		})
@@ -255,7 +256,7 @@ func TestWork(t *testing.T) {
 			if got := w.read("b.txt"); got != "beta\n" {
 				t.Fatalf("b.txt holds %q", got)
 			}
-			if !r.has(llm.ToolFinished, "echo beta") {
+			if !r.has(extagent.ToolFinished, "echo beta") {
 				t.Errorf("the command was not reported: %v", r.activities)
 			}
 			if r.final.Usage.In != 300 || r.final.Usage.Out != 60 {
@@ -391,7 +392,7 @@ func TestLostSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			resp, err := a.Open(llm.Session{Dir: w.dir}).Generate(t.Context(), &llm.Request{Messages: []llm.Message{
+			resp, err := a.Open(extagent.Session{Dir: w.dir}).Generate(t.Context(), &llm.Request{Messages: []llm.Message{
 				{Role: llm.User, Text: "The first word."},
 				{Role: llm.Assistant, Text: "Understood.", State: &llm.ProviderState{Dialect: "cli/" + cli, Field: "session", Value: value}},
 				{Role: llm.User, Text: "The second word."},
@@ -471,7 +472,7 @@ func TestACP(t *testing.T) {
 	}
 	var asked []string
 	for _, a := range r.activities {
-		if a.Kind == llm.PermissionAsked {
+		if a.Kind == extagent.PermissionAsked {
 			asked = append(asked, a.Text+" "+string(a.Status))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -23,7 +24,7 @@ const recordTimeout = time.Minute
 
 // repeatableModel reports whether an interrupted model step may be performed again: not
 // if the model works on its own.
-func repeatableModel(s flow.Step) bool { return !llm.IsAgent(s.Name) }
+func repeatableModel(s flow.Step) bool { return !extagent.IsAgent(s.Name) }
 
 // modelTimeout bounds the answer of a model that only answers, as the engine
 // would: the step's own time is for those that work.
@@ -46,7 +47,7 @@ func timeoutFailure(outer, inner context.Context, d time.Duration, err error) er
 
 // runAgentModel has a model work in the job's directory for its answer. What it
 // changes there is noted under the step, whatever becomes of it.
-func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conversation, a stepio.ModelRequest, emit event.Sink) (*stepio.ModelResponse, error) {
+func (m *models) runAgentModel(ctx context.Context, s flow.Step, model extagent.Model, name string, c *conversation, a stepio.ModelRequest, emit event.Sink) (*stepio.ModelResponse, error) {
 	if a.Grant == nil || m.Env == nil {
 		return nil, fmt.Errorf("model %s works on its own, and this step gives it no place to", s.Name)
 	}
@@ -62,7 +63,7 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.Agent
 	if err != nil {
 		return nil, fmt.Errorf("noting the files before %s works: %w", s.Name, err)
 	}
-	place := llm.Session{Dir: files.Dir(), Access: a.Grant.Rights, Limits: a.Grant.Bounds}
+	place := extagent.Session{Dir: files.Dir(), Access: a.Grant.Rights, Limits: a.Grant.Bounds}
 	place.Approve = m.approver(ctx, *a.Grant, &tools.Env{Files: files}, a)
 	req := &llm.Request{Model: name, Messages: c.msgs, Output: a.Output, Options: a.Options}
 	start := time.Now()
@@ -134,14 +135,14 @@ func deltaEvent(d llm.Delta) event.Event {
 	if err != nil {
 		data = nil
 	}
-	return event.Event{Kind: event.Activity, Text: llm.ActivityText(*d.Activity), Data: data}
+	return event.Event{Kind: event.Activity, Text: extagent.Text(*d.Activity), Data: data}
 }
 
 // approver answers what a model asks before it does it. The job cannot be parked
 // while a process waits: rules and the approval mode decide, then a person if
 // one is there, and if nobody is there the answer is no.
-func (m *models) approver(ctx context.Context, st stepio.AgentGrant, env *tools.Env, a stepio.ModelRequest) llm.ApproveFunc {
-	return func(p llm.PermissionRequest) string {
+func (m *models) approver(ctx context.Context, st stepio.AgentGrant, env *tools.Env, a stepio.ModelRequest) extagent.ApproveFunc {
+	return func(p extagent.PermissionRequest) string {
 		may := stepio.PermissionContext{}
 		if st.Permit != nil {
 			may = *st.Permit
@@ -191,7 +192,7 @@ func raw(v any) json.RawMessage {
 
 // asTool is what a request of a model for permission comes to in our words, so
 // that one set of rules holds for both.
-func asTool(p llm.PermissionRequest) (tools.Tool, json.RawMessage) {
+func asTool(p extagent.PermissionRequest) (tools.Tool, json.RawMessage) {
 	m := tools.Metadata{Name: "shell", Needs: tools.Shell}
 	if p.Command != "" { // rules cannot judge a command that is not given
 		m.Command = "command"

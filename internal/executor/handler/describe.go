@@ -40,7 +40,7 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 }
 
 func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var use struct { // not all of executor.ToolCall: rules and artifacts can be long
+	var use struct { // not all of stepio.ToolCall: rules and artifacts can be long
 		Args json.RawMessage `json:"args"`
 	}
 	var r executor.ToolResult

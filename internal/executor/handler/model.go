@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -57,7 +58,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if a.Output, err = toolcall.FlatSchema(a.Output); err != nil {
 		return nil, fmt.Errorf("model %s: %w", s.Name, err)
 	}
-	if own, ok := model.(llm.AgentModel); ok {
+	if own, ok := model.(extagent.Model); ok {
 		answer, err := m.runAgentModel(ctx, s, own, name, c, a, emit)
 		if err != nil {
 			return nil, err

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A AgentGrant is what a model that works on its own may do for one answer: see
-// [llm.AgentModel]. It follows from the task, so that the step has all of it.
+// [extagent.Model]. It follows from the task, so that the step has all of it.
 type AgentGrant struct {
-	Rights llm.Access      `json:"may,omitzero"`
-	Bounds llm.AgentLimits `json:"bounds,omitzero"`
+	Rights extagent.Access `json:"may,omitzero"`
+	Bounds extagent.Limits `json:"bounds,omitzero"`
 	// Needs are those of the task's tools together, Permit what decides: both
 	// are for models that ask before they do something.
 	Needs  tools.Caps         `json:"needs,omitempty"`

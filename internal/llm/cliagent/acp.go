@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/coder/acp-go-sdk"
-
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/coder/acp-go-sdk"
 )
 
 // runACP runs a program over the Agent Client Protocol. The session's Approve
@@ -104,7 +104,7 @@ func (d *drain) Write(p []byte) (int, error) {
 // A client is our side of a connection.
 type client struct {
 	*watch
-	permit llm.ApproveFunc
+	permit extagent.ApproveFunc
 
 	live   bool // what comes before is the history of a session that is taken up
 	lost   bool
@@ -270,9 +270,9 @@ func (c *client) settle(id acp.ToolCallId, status acp.ToolCallStatus, content []
 		return
 	}
 	s := c.run
-	state := llm.StatusOK
+	state := extagent.StatusOK
 	if status == acp.ToolCallStatusFailed {
-		state = llm.StatusError
+		state = extagent.StatusError
 	}
 	said := ""
 	for _, x := range content {
@@ -283,7 +283,7 @@ func (c *client) settle(id acp.ToolCallId, status acp.ToolCallStatus, content []
 	s.finish(string(id), c.calls[id].name, state, nil, said)
 	delete(c.calls, id)
 	for _, x := range content {
-		if x.Diff != nil && state == llm.StatusOK {
+		if x.Diff != nil && state == extagent.StatusOK {
 			s.file(x.Diff.Path, "update")
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/acp-go-sdk"
-
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/coder/acp-go-sdk"
 )
 
 // fakeACP is an ACP agent that does what its prompt says.
@@ -156,9 +156,9 @@ func TestACPPermissions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("alpha\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var asked []llm.PermissionRequest
+	var asked []extagent.PermissionRequest
 	var did []string
-	resp, err := acpProgram(t, "acp").Open(llm.Session{Dir: dir, Access: llm.Access{Write: true}, Approve: func(p llm.PermissionRequest) string {
+	resp, err := acpProgram(t, "acp").Open(extagent.Session{Dir: dir, Access: extagent.Access{Write: true}, Approve: func(p extagent.PermissionRequest) string {
 		asked = append(asked, p)
 		if p.Kind == "execute" {
 			return "no commands here"
@@ -166,7 +166,7 @@ func TestACPPermissions(t *testing.T) {
 		return ""
 	}}).Generate(t.Context(), asking("write"), func(d llm.Delta) {
 		if d.Activity != nil {
-			did = append(did, d.Activity.Kind+" "+llm.ActivityText(*d.Activity))
+			did = append(did, d.Activity.Kind+" "+extagent.Text(*d.Activity))
 		}
 	})
 	if err != nil {
@@ -208,7 +208,7 @@ func TestACPPermissions(t *testing.T) {
 // With nobody to decide the answer is no.
 func TestACPNobody(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := acpProgram(t, "acp").Open(llm.Session{Dir: dir}).Generate(t.Context(), asking("write"), nil); err != nil {
+	if _, err := acpProgram(t, "acp").Open(extagent.Session{Dir: dir}).Generate(t.Context(), asking("write"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil {
@@ -219,12 +219,12 @@ func TestACPNobody(t *testing.T) {
 func TestACPSession(t *testing.T) {
 	for _, kind := range []string{"acp", "acp-loads"} {
 		a := acpProgram(t, kind)
-		first, err := a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), asking("one"), nil)
+		first, err := a.Open(extagent.Session{Dir: t.TempDir()}).Generate(t.Context(), asking("one"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req := &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "one"}, first.Message, {Role: llm.User, Text: "two"}}}
-		second, err := a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), req, nil)
+		second, err := a.Open(extagent.Session{Dir: t.TempDir()}).Generate(t.Context(), req, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestACPGuards(t *testing.T) {
 	} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
-			resp, err := acpProgram(t, "acp").Open(llm.Session{Dir: t.TempDir(), Limits: llm.AgentLimits{Idle: c.idle}}).Generate(t.Context(), asking(words), nil)
+			resp, err := acpProgram(t, "acp").Open(extagent.Session{Dir: t.TempDir(), Limits: extagent.Limits{Idle: c.idle}}).Generate(t.Context(), asking(words), nil)
 			var le *llm.Error
 			if c.err != "" && (!errors.As(err, &le) || le.Kind != c.err) {
 				t.Errorf("error %v, want %s", err, c.err)

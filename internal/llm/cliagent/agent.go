@@ -3,9 +3,9 @@
 // that speak the Agent Client Protocol.
 //
 //	agent, err := cliagent.New(cliagent.Config{Name: "codex"})
-//	resp, err := agent.In(llm.Session{Dir: dir, Access: llm.Access{Write: true}}).Generate(ctx, req, emit)
+//	resp, err := agent.In(extagent.Session{Dir: dir, Access: extagent.Access{Write: true}}).Generate(ctx, req, emit)
 //
-// Such a program is a [llm.AgentModel]: it works in a directory with tools of its
+// Such a program is a [extagent.Model]: it works in a directory with tools of its
 // own until it has an answer. What it streams is read into one form, whatever
 // program it is; a stream without an end is an error of kind no_result, because
 // an exit code of 0 proves nothing. Limits that most of these programs lack
@@ -25,6 +25,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 	Fields map[string]string
 	Types  map[string]string
 	// Limits apply where the session sets none.
-	Limits llm.AgentLimits
+	Limits extagent.Limits
 	// Grace is how long the program may take to exit after the end of its
 	// stream; zero is three seconds.
 	Grace  time.Duration
@@ -54,10 +55,10 @@ type Agent struct {
 	stream int64 // bytes that a run may write; zero is maxStream
 }
 
-var _ llm.AgentModel = (*Agent)(nil)
+var _ extagent.Model = (*Agent)(nil)
 
 // defaults are the limits where nothing else is set.
-var defaults = llm.AgentLimits{Turns: 200, Tokens: -1, CostUSD: -1, Wall: time.Hour, Idle: 10 * time.Minute, SameCalls: 12}
+var defaults = extagent.Limits{Turns: 200, Tokens: -1, CostUSD: -1, Wall: time.Hour, Idle: 10 * time.Minute, SameCalls: 12}
 
 // New checks a configuration. It does not look whether the program is there:
 // see [Agent.Find].
@@ -107,8 +108,8 @@ var Known = []string{"claude", "codex", "gemini", "opencode"}
 // formats are the valid values of Config.Format.
 var formats = append(slices.Clone(Known), "jsonl", "acp")
 
-// Open implements [llm.AgentModel].
-func (a *Agent) Open(p llm.Session) llm.Model { return &opened{a, p} }
+// Open implements [extagent.Model].
+func (a *Agent) Open(p extagent.Session) llm.Model { return &opened{a, p} }
 
 // Generate asks the program where there is nothing to touch: in an empty
 // directory, with no rights.
@@ -118,14 +119,14 @@ func (a *Agent) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, fmt.Errorf("cli %s: %w", a.Name, err)
 	}
 	defer os.RemoveAll(dir)
-	p := llm.Session{Dir: dir, Limits: llm.AgentLimits{Turns: 20, Wall: 5 * time.Minute}}
+	p := extagent.Session{Dir: dir, Limits: extagent.Limits{Turns: 20, Wall: 5 * time.Minute}}
 	return a.Open(p).Generate(ctx, req, emit)
 }
 
 // An opened agent has a session.
 type opened struct {
 	*Agent
-	at llm.Session
+	at extagent.Session
 }
 
 // Generate implements [llm.Model]: it takes up the session of the conversation
@@ -141,7 +142,7 @@ func (r *opened) Generate(ctx context.Context, req *llm.Request, emit func(llm.D
 	resp, err := r.once(ctx, req, talk, emit)
 	if lost := new(lostSession); talk.session.ID != "" && errors.As(err, &lost) {
 		words := "the session " + talk.session.ID + " is not known any more; began a new one with the whole conversation"
-		emit(llm.Delta{Activity: &llm.Activity{Kind: llm.AgentWarning, ID: talk.session.ID, Text: words}})
+		emit(llm.Delta{Activity: &llm.Activity{Kind: extagent.Warned, ID: talk.session.ID, Text: words}})
 		if resp, err = r.once(ctx, req, r.newSession(req), emit); err == nil {
 			resp.Notes = append(resp.Notes, words)
 		}
@@ -173,8 +174,8 @@ func (r *opened) once(ctx context.Context, req *llm.Request, t turnInput, emit f
 
 // mergeLimits takes each limit from the first of list, then the defaults, that
 // sets it.
-func mergeLimits(list ...llm.AgentLimits) llm.AgentLimits {
-	var b llm.AgentLimits
+func mergeLimits(list ...extagent.Limits) extagent.Limits {
+	var b extagent.Limits
 	for _, d := range append(list, defaults) {
 		b.Turns, b.Tokens, b.CostUSD = cmp.Or(b.Turns, d.Turns), cmp.Or(b.Tokens, d.Tokens), cmp.Or(b.CostUSD, d.CostUSD)
 		b.Wall, b.Idle, b.SameCalls = cmp.Or(b.Wall, d.Wall), cmp.Or(b.Idle, d.Idle), cmp.Or(b.SameCalls, d.SameCalls)

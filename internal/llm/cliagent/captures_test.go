@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -33,20 +34,20 @@ func play(t *testing.T, format string, pieces [][]byte, code int, stderr string,
 		t.Fatal(err)
 	}
 	var h streamResult
-	s := &run{usageBefore: before.Total, began: before.ID, limits: mergeLimits(llm.AgentLimits{}), emit: func(d llm.Delta) {
+	s := &run{usageBefore: before.Total, began: before.ID, limits: mergeLimits(extagent.Limits{}), emit: func(d llm.Delta) {
 		if d.Activity == nil {
 			return
 		}
 		switch x := d.Activity; x.Kind {
-		case llm.ToolFinished:
+		case extagent.ToolFinished:
 			code := ""
 			if x.Code != nil {
 				code = fmt.Sprintf(" %d", *x.Code)
 			}
 			h.tools = append(h.tools, strings.TrimSpace(x.Name+" "+x.Text)+": "+string(x.Status)+code)
-		case llm.FileChanged:
+		case extagent.FileChanged:
 			h.files = append(h.files, x.Name+" "+x.Text)
-		case llm.AgentWarning, llm.AgentRetry:
+		case extagent.Warned, extagent.Retried:
 			h.warned++
 		}
 	}}
@@ -61,7 +62,7 @@ func play(t *testing.T, format string, pieces [][]byte, code int, stderr string,
 	if !s.ended && s.stopped == "" {
 		a.format.exited(s, code, stderr)
 	}
-	resp, err := (&opened{a, llm.Session{}}).answer(s, ending{code: code, stderr: stderr}, "m")
+	resp, err := (&opened{a, extagent.Session{}}).answer(s, ending{code: code, stderr: stderr}, "m")
 	h.session = s.session != ""
 	h.turns = s.turns
 	var le *llm.Error
@@ -343,7 +344,7 @@ func TestMissingProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.Open(llm.Session{Dir: t.TempDir()}).Generate(context.Background(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "x"}}}, nil)
+	_, err = a.Open(extagent.Session{Dir: t.TempDir()}).Generate(context.Background(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "x"}}}, nil)
 	var le *llm.Error
 	switch {
 	case !errors.As(err, &le):

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -196,12 +197,12 @@ func claudeFile(b claudeBlock) string {
 }
 
 func (l *claudeLine) result(s *run, b claudeBlock) {
-	text, status := words(b.Content), llm.StatusOK
+	text, status := words(b.Content), extagent.StatusOK
 	var code *int
 	if b.IsError {
-		status = llm.StatusError
+		status = extagent.StatusError
 		if strings.Contains(text, "requested permissions") || strings.Contains(text, "haven't granted") || strings.Contains(text, "has been denied") || strings.Contains(text, "was blocked") {
-			status = llm.StatusDenied
+			status = extagent.StatusDenied
 		}
 		var n int
 		if _, err := fmt.Sscanf(text, "Exit code %d", &n); err == nil {

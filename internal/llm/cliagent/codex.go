@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -170,7 +171,7 @@ func (l *codexLine) changes(s *run) {
 	s.start(l.Item.ID, "apply_patch", strings.Join(paths, " "))
 	status := codexStatus(l.Item.Status, nil)
 	s.finish(l.Item.ID, "apply_patch", status, nil, "")
-	if status == llm.StatusOK {
+	if status == extagent.StatusOK {
 		for _, c := range l.Item.Changes {
 			s.file(c.Path, c.Kind)
 		}
@@ -180,13 +181,13 @@ func (l *codexLine) changes(s *run) {
 func codexStatus(status string, code *int) string {
 	switch {
 	case status == "declined":
-		return llm.StatusDenied
+		return extagent.StatusDenied
 	case status == "failed", code != nil && *code != 0:
-		return llm.StatusError
+		return extagent.StatusError
 	case status == "completed":
-		return llm.StatusOK
+		return extagent.StatusOK
 	}
-	return llm.StatusUnknown
+	return extagent.StatusUnknown
 }
 
 func (codex) exited(s *run, _ int, stderr string) {

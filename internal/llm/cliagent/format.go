@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -17,8 +18,8 @@ type invocation struct {
 	Session string // to go on with, empty for a new one
 	Dir     string
 	Scratch string // a directory for files of this run
-	Access  llm.Access
-	Limits  llm.AgentLimits
+	Access  extagent.Access
+	Limits  extagent.Limits
 	Effort  llm.Effort
 	Getenv  func(string) string
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -119,14 +120,14 @@ func (gemini) read(s *run, line []byte) {
 			s.later(l.ToolID, in.Path)
 		}
 	case "tool_result":
-		status := llm.StatusUnknown
+		status := extagent.StatusUnknown
 		switch {
 		case l.Status == "error" && strings.Contains(l.Error.Type, "denied"):
-			status = llm.StatusDenied
+			status = extagent.StatusDenied
 		case l.Status == "error":
-			status = llm.StatusError
+			status = extagent.StatusError
 		case l.Status == "success" && s.open[l.ToolID].name != "run_shell_command":
-			status = llm.StatusOK // of a command it says so whatever its exit code was
+			status = extagent.StatusOK // of a command it says so whatever its exit code was
 		}
 		s.finish(l.ToolID, l.ToolName, status, nil, l.Output)
 	case "error":

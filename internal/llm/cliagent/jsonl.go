@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -164,13 +165,13 @@ func (l lines) read(s *run, line []byte) {
 		}
 		status := l.text(line, "status")
 		switch {
-		case status == llm.StatusOK || status == llm.StatusError || status == llm.StatusDenied:
+		case status == extagent.StatusOK || status == extagent.StatusError || status == extagent.StatusDenied:
 		case status == "" && code != nil && *code == 0:
-			status = llm.StatusOK
+			status = extagent.StatusOK
 		case status == "" && code != nil:
-			status = llm.StatusError
+			status = extagent.StatusError
 		default:
-			status = llm.StatusUnknown
+			status = extagent.StatusUnknown
 		}
 		s.finish(id, name, status, code, l.text(line, "output"))
 	case "file.changed":

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -28,9 +29,9 @@ func TestDescribed(t *testing.T) {
 	}
 	var did []string
 	req := &llm.Request{Model: "m1", Messages: hi.Messages}
-	resp, err := a.Open(llm.Session{Dir: t.TempDir(), Access: llm.Access{Write: true}}).Generate(t.Context(), req, func(d llm.Delta) {
+	resp, err := a.Open(extagent.Session{Dir: t.TempDir(), Access: extagent.Access{Write: true}}).Generate(t.Context(), req, func(d llm.Delta) {
 		if d.Activity != nil {
-			did = append(did, d.Activity.Kind+" "+llm.ActivityText(*d.Activity))
+			did = append(did, d.Activity.Kind+" "+extagent.Text(*d.Activity))
 		}
 	})
 	if err != nil {
@@ -53,7 +54,7 @@ func TestDescribed(t *testing.T) {
 		t.Errorf("it did %q", did)
 	}
 	msgs := append(slices.Clone(hi.Messages), resp.Message, llm.Message{Role: llm.User, Text: "fail now"})
-	_, err = a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, nil)
+	_, err = a.Open(extagent.Session{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, nil)
 	var le *llm.Error
 	if !errors.As(err, &le) || le.Kind != llm.Overloaded || !strings.Contains(le.Message, "--ro --resume th-9 --ask fail now") {
 		t.Errorf("%v", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -131,15 +132,15 @@ func (opencode) read(s *run, line []byte) {
 func (l *opencodeLine) tool(s *run) {
 	p := &l.Part
 	code := p.State.Metadata.Exit
-	status, said := llm.StatusOK, p.State.Output
+	status, said := extagent.StatusOK, p.State.Output
 	switch {
 	case p.State.Status == "error":
-		status, said = llm.StatusError, p.State.Error
+		status, said = extagent.StatusError, p.State.Error
 		if strings.Contains(said, "rejected permission") || strings.Contains(said, "prevents you from using") {
-			status = llm.StatusDenied
+			status = extagent.StatusDenied
 		}
 	case p.Tool == "invalid", code != nil && *code != 0:
-		status = llm.StatusError
+		status = extagent.StatusError
 	}
 	s.start(p.CallID, p.Tool, string(p.State.Input))
 	if p.Tool == "write" || p.Tool == "edit" {

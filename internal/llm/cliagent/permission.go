@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coder/acp-go-sdk"
-
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/coder/acp-go-sdk"
 )
 
 // RequestPermission implements [acp.Client].
@@ -34,13 +34,13 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 	c.mu.Lock()
 	c.waiting--
 	c.seen = time.Now() // the time that we took is not the program's
-	status := llm.StatusOK
+	status := extagent.StatusOK
 	if no != "" {
-		status = llm.StatusDenied
+		status = extagent.StatusDenied
 		c.run.denied++
 		c.run.refuse(cmp.Or(p.Command, p.Title, p.Kind) + ": " + no)
 	}
-	c.run.activity(llm.Activity{Kind: llm.PermissionAsked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Output: no})
+	c.run.activity(llm.Activity{Kind: extagent.PermissionAsked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Output: no})
 	c.mu.Unlock()
 	want := []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindAllowAlways}
 	if no != "" {
@@ -55,8 +55,8 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 }
 
 // permission is the request of a program, with the fields it filled in.
-func permission(t acp.ToolCallUpdate) llm.PermissionRequest {
-	p := llm.PermissionRequest{Kind: "other"}
+func permission(t acp.ToolCallUpdate) extagent.PermissionRequest {
+	p := extagent.PermissionRequest{Kind: "other"}
 	if t.Kind != nil && *t.Kind != "" {
 		p.Kind = string(*t.Kind)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -17,7 +18,7 @@ import (
 //	rt, err := adroit.Open(adroit.Options{Models: map[string]llm.Model{"cli": programs}})
 type Programs map[string]*Agent
 
-var _ llm.AgentModel = Programs(nil)
+var _ extagent.Model = Programs(nil)
 
 // Open gives the known programs, and those of the configurations, which replace
 // a known one of the same name. It does not look whether they are there.
@@ -36,8 +37,8 @@ func Open(more ...Config) (Programs, error) {
 	return ps, nil
 }
 
-// Open implements [llm.AgentModel].
-func (ps Programs) Open(p llm.Session) llm.Model {
+// Open implements [extagent.Model].
+func (ps Programs) Open(p extagent.Session) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		a, own, err := ps.pick(req)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -23,7 +24,7 @@ func TestPrograms(t *testing.T) {
 	}
 	for ref, want := range map[string]string{"codex:gpt-9:mini": "gpt-9:mini", "codex": ""} {
 		req := &llm.Request{Model: ref, Messages: hi.Messages}
-		for _, m := range []llm.Model{ps, ps.Open(llm.Session{Dir: t.TempDir()})} {
+		for _, m := range []llm.Model{ps, ps.Open(extagent.Session{Dir: t.TempDir()})} {
 			resp, err := m.Generate(t.Context(), req, nil)
 			if err != nil {
 				t.Fatal(err)

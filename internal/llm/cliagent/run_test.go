@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -159,18 +160,18 @@ var hi = &llm.Request{Messages: []llm.Message{{Role: llm.System, Text: "You are 
 func TestGuards(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind   string
-		bounds llm.AgentLimits
+		bounds extagent.Limits
 		stream int64
 		err    llm.ErrorKind
 		stop   string
 		text   string
 	}{
 		"ends with code 0 and without a word": {kind: "silent", err: llm.NoResult},
-		"hangs":                               {kind: "hang", bounds: llm.AgentLimits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
-		"does not die of TERM":                {kind: "stubborn", bounds: llm.AgentLimits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
-		"goes on for ever":                    {kind: "busy", bounds: llm.AgentLimits{Wall: 3 * time.Second}, stop: "time"},
+		"hangs":                               {kind: "hang", bounds: extagent.Limits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
+		"does not die of TERM":                {kind: "stubborn", bounds: extagent.Limits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
+		"goes on for ever":                    {kind: "busy", bounds: extagent.Limits{Wall: 3 * time.Second}, stop: "time"},
 		"makes the same call over and over":   {kind: "repeats", stop: "same"},
-		"makes call after call":               {kind: "turns", bounds: llm.AgentLimits{Turns: 30}, stop: "turns"},
+		"makes call after call":               {kind: "turns", bounds: extagent.Limits{Turns: 30}, stop: "turns"},
 		"floods":                              {kind: "floods", stream: 40 << 20, err: llm.Garbled},
 		"hangs after its end":                 {kind: "late", text: "done"},
 		"dies in the middle of a line":        {kind: "midline", err: llm.NoResult},
@@ -179,7 +180,7 @@ func TestGuards(t *testing.T) {
 			t.Parallel()
 			a := program(t, c.kind)
 			a.stream = c.stream
-			resp, err := a.Open(llm.Session{Dir: t.TempDir(), Limits: c.bounds}).Generate(t.Context(), hi, nil)
+			resp, err := a.Open(extagent.Session{Dir: t.TempDir(), Limits: c.bounds}).Generate(t.Context(), hi, nil)
 			var le *llm.Error
 			switch {
 			case c.err != "":
@@ -213,7 +214,7 @@ func TestSilence(t *testing.T) {
 	if quiet() {
 		t.Error("a tool is at work, and that is silence")
 	}
-	s.finish("1", "shell", llm.StatusOK, nil, "")
+	s.finish("1", "shell", extagent.StatusOK, nil, "")
 	if !quiet() {
 		t.Error("the tool is done, and there is no silence")
 	}
@@ -240,11 +241,11 @@ func TestGroup(t *testing.T) {
 			defer cancel()
 			var once sync.Once
 			emit := func(d llm.Delta) {
-				if c.stop && d.Activity != nil && d.Activity.Kind == llm.SessionOpened {
+				if c.stop && d.Activity != nil && d.Activity.Kind == extagent.SessionOpened {
 					once.Do(cancel)
 				}
 			}
-			_, err := program(t, "grandchild", c.args...).Open(llm.Session{Dir: dir, Limits: llm.AgentLimits{Idle: c.idle}}).Generate(ctx, hi, emit)
+			_, err := program(t, "grandchild", c.args...).Open(extagent.Session{Dir: dir, Limits: extagent.Limits{Idle: c.idle}}).Generate(ctx, hi, emit)
 			if c.stop && !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want that of the context", err)
 			}
@@ -290,7 +291,7 @@ func TestActed(t *testing.T) {
 		if acts {
 			a = program(t, "refused", "acts")
 		}
-		_, err := a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), hi, nil)
+		_, err := a.Open(extagent.Session{Dir: t.TempDir()}).Generate(t.Context(), hi, nil)
 		var le *llm.Error
 		switch {
 		case !errors.As(err, &le):
@@ -307,7 +308,7 @@ func TestActed(t *testing.T) {
 	}
 }
 
-func echoed(t *testing.T, a *Agent, p llm.Session, req *llm.Request) (args []string, stdin string, env []string, resp *llm.Response) {
+func echoed(t *testing.T, a *Agent, p extagent.Session, req *llm.Request) (args []string, stdin string, env []string, resp *llm.Response) {
 	t.Helper()
 	p.Dir = t.TempDir()
 	resp, err := a.Open(p).Generate(t.Context(), req, nil)
@@ -321,7 +322,7 @@ func echoed(t *testing.T, a *Agent, p llm.Session, req *llm.Request) (args []str
 // The next turn goes on in the session, with what is new alone.
 func TestSession(t *testing.T) {
 	a := program(t, "echo")
-	args, _, _, first := echoed(t, a, llm.Session{}, hi)
+	args, _, _, first := echoed(t, a, extagent.Session{}, hi)
 	if args[len(args)-1] != "hi" || slices.Contains(args, "resume") || !strings.Contains(strings.Join(args, " "), "You are a test.") {
 		t.Errorf("first %q", args)
 	}
@@ -329,7 +330,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("work %+v, usage %+v", first.Work, first.Usage)
 	}
 	msgs := append(slices.Clone(hi.Messages), first.Message, llm.Message{Role: llm.User, Text: "not done yet"})
-	args, _, _, second := echoed(t, a, llm.Session{}, &llm.Request{Messages: msgs})
+	args, _, _, second := echoed(t, a, extagent.Session{}, &llm.Request{Messages: msgs})
 	switch {
 	case args[1] != "resume":
 		t.Errorf(`args[1] is %v, want "resume": second %q`, args[1], args)
@@ -346,8 +347,8 @@ func TestSession(t *testing.T) {
 
 	lost := program(t, "session")
 	var warnings []string
-	resp, err := lost.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, func(d llm.Delta) {
-		if d.Activity != nil && d.Activity.Kind == llm.AgentWarning {
+	resp, err := lost.Open(extagent.Session{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, func(d llm.Delta) {
+		if d.Activity != nil && d.Activity.Kind == extagent.Warned {
 			warnings = append(warnings, d.Activity.Text)
 		}
 	})
@@ -374,7 +375,7 @@ func TestHandedOver(t *testing.T) {
 		llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "read_file", Args: []byte(`{"path":"a"}`)}}},
 		llm.Message{Role: llm.Tool, CallID: "1", Name: "read_file", Text: "the file"},
 		llm.Message{Role: llm.User, Text: "go on"})
-	args, _, _, _ := echoed(t, a, llm.Session{}, &llm.Request{Messages: msgs})
+	args, _, _, _ := echoed(t, a, extagent.Session{}, &llm.Request{Messages: msgs})
 	prompt := args[len(args)-1]
 	for _, want := range []string{"hi", "[called read_file", "the file", "[user]\ngo on"} {
 		if !strings.Contains(prompt, want) {
@@ -391,7 +392,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "anthropic")
 	a := program(t, "echo")
 	a.Env = []string{"ADROIT_TEST_KEY"}
-	_, stdin, env, _ := echoed(t, a, llm.Session{}, hi)
+	_, stdin, env, _ := echoed(t, a, extagent.Session{}, hi)
 	if stdin != "" {
 		t.Errorf("there was %q on the standard input", stdin)
 	}
@@ -412,11 +413,11 @@ func TestEnvironment(t *testing.T) {
 func TestPrompts(t *testing.T) {
 	a := program(t, "echo")
 	long := strings.Repeat("word ", 50_000)
-	args, stdin, _, _ := echoed(t, a, llm.Session{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: long}}})
+	args, stdin, _, _ := echoed(t, a, extagent.Session{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: long}}})
 	if args[len(args)-1] != "-" || stdin != strings.TrimSpace(long) {
 		t.Errorf("args end with %q, %d bytes on the standard input", args[len(args)-1], len(stdin))
 	}
-	args, _, _, _ = echoed(t, a, llm.Session{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "--help"}}})
+	args, _, _, _ = echoed(t, a, extagent.Session{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "--help"}}})
 	if args[len(args)-1] != " --help" {
 		t.Errorf("args end with %q", args[len(args)-1])
 	}
@@ -437,7 +438,7 @@ func TestHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args, _, _, _ := echoed(t, a, llm.Session{Access: llm.Access{Write: true, Run: true, SandboxedOnly: true}}, hi)
+		args, _, _, _ := echoed(t, a, extagent.Session{Access: extagent.Access{Write: true, Run: true, SandboxedOnly: true}}, hi)
 		if words := strings.Join(args, " "); !strings.Contains(words, want) {
 			t.Errorf("%s gets the arguments %q", format, words)
 		}
@@ -446,26 +447,26 @@ func TestHeld(t *testing.T) {
 
 // TestRights checks the arguments that give each program its access.
 func TestRights(t *testing.T) {
-	all := llm.Access{Write: true, Run: true, Net: true}
+	all := extagent.Access{Write: true, Run: true, Net: true}
 	for _, c := range []struct {
 		form     format
-		may      llm.Access
+		may      extagent.Access
 		has, not []string
 	}{
-		{codex{}, llm.Access{}, []string{`sandbox_mode="read-only"`, `web_search="disabled"`}, []string{"workspace-write"}},
-		{codex{}, llm.Access{Write: true}, []string{`sandbox_mode="workspace-write"`, "sandbox_workspace_write.network_access=false"}, []string{"danger"}},
+		{codex{}, extagent.Access{}, []string{`sandbox_mode="read-only"`, `web_search="disabled"`}, []string{"workspace-write"}},
+		{codex{}, extagent.Access{Write: true}, []string{`sandbox_mode="workspace-write"`, "sandbox_workspace_write.network_access=false"}, []string{"danger"}},
 		{codex{}, all, []string{`sandbox_mode="workspace-write"`, "sandbox_workspace_write.network_access=true"}, []string{"danger", "web_search"}},
-		{claude{}, llm.Access{}, []string{"--tools Read,Glob,Grep,TodoWrite ", "--permission-mode default"}, []string{"Edit", "Bash", "Web", "bypass"}},
-		{claude{}, llm.Access{Write: true}, []string{"Edit,Write", "--permission-mode acceptEdits"}, []string{"Bash", "bypass"}},
+		{claude{}, extagent.Access{}, []string{"--tools Read,Glob,Grep,TodoWrite ", "--permission-mode default"}, []string{"Edit", "Bash", "Web", "bypass"}},
+		{claude{}, extagent.Access{Write: true}, []string{"Edit,Write", "--permission-mode acceptEdits"}, []string{"Bash", "bypass"}},
 		{claude{}, all, []string{"Edit,Write", "Bash", "WebFetch"}, []string{"bypass"}},
-		{gemini{}, llm.Access{}, []string{"--approval-mode default"}, []string{"yolo", "auto_edit"}},
-		{gemini{}, llm.Access{Write: true}, []string{"--approval-mode auto_edit"}, []string{"yolo"}},
+		{gemini{}, extagent.Access{}, []string{"--approval-mode default"}, []string{"yolo", "auto_edit"}},
+		{gemini{}, extagent.Access{Write: true}, []string{"--approval-mode auto_edit"}, []string{"yolo"}},
 		{gemini{}, all, []string{"--approval-mode yolo"}, nil},
-		{opencode{}, llm.Access{}, []string{`"edit":"deny"`, `"bash":"deny"`, `"webfetch":"deny"`, `"external_directory":"deny"`}, []string{"allow", "--auto"}},
-		{opencode{}, llm.Access{Write: true}, []string{`"edit":"allow"`, `"bash":"deny"`}, nil},
+		{opencode{}, extagent.Access{}, []string{`"edit":"deny"`, `"bash":"deny"`, `"webfetch":"deny"`, `"external_directory":"deny"`}, []string{"allow", "--auto"}},
+		{opencode{}, extagent.Access{Write: true}, []string{`"edit":"allow"`, `"bash":"deny"`}, nil},
 		{opencode{}, all, []string{`"edit":"allow"`, `"bash":"allow"`, `"webfetch":"allow"`}, []string{"--auto"}},
 	} {
-		inv, err := c.form.command(invocation{Prompt: "p", Scratch: t.TempDir(), Access: c.may, Limits: llm.AgentLimits{Turns: 7}, Getenv: func(string) string { return "" }})
+		inv, err := c.form.command(invocation{Prompt: "p", Scratch: t.TempDir(), Access: c.may, Limits: extagent.Limits{Turns: 7}, Getenv: func(string) string { return "" }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -23,7 +24,7 @@ const (
 // written by one goroutine at a time.
 type run struct {
 	emit        func(llm.Delta)
-	limits      llm.AgentLimits
+	limits      extagent.Limits
 	usageBefore llm.Usage // the cumulative count at the start
 	began       string    // the session to resume
 
@@ -72,7 +73,7 @@ type fault struct {
 func (s *run) activity(a llm.Activity) {
 	a.Text, a.Output = brief(a.Text, maxText), brief(a.Output, maxText)
 	if s.kept++; s.kept == maxKept {
-		a = llm.Activity{Kind: llm.AgentWarning, Text: fmt.Sprintf("more than %d activities; the rest of this run is left out", maxKept)}
+		a = llm.Activity{Kind: extagent.Warned, Text: fmt.Sprintf("more than %d activities; the rest of this run is left out", maxKept)}
 	} else if s.kept > maxKept {
 		return
 	}
@@ -88,7 +89,7 @@ func (s *run) identify(session, program string) {
 		return
 	}
 	s.session = session
-	s.activity(llm.Activity{Kind: llm.SessionOpened, ID: session, Text: s.program})
+	s.activity(llm.Activity{Kind: extagent.SessionOpened, ID: session, Text: s.program})
 }
 
 // text records a text of the answer. Some programs write a text twice when their
@@ -150,7 +151,7 @@ func (s *run) start(id, name, args string) {
 	s.texts, s.last = nil, ""
 	s.calls++
 	s.acted = true
-	s.activity(llm.Activity{Kind: llm.ToolStarted, ID: id, Name: name, Text: text})
+	s.activity(llm.Activity{Kind: extagent.ToolStarted, ID: id, Name: name, Text: text})
 	if s.loops.add(name+"\x00"+args, s.limits.SameCalls) {
 		s.stop("same")
 	}
@@ -166,11 +167,11 @@ func (s *run) finish(id, name string, status string, code *int, output string) {
 		s.texts, s.last = nil, ""
 	}
 	delete(s.open, id)
-	if status == llm.StatusDenied {
+	if status == extagent.StatusDenied {
 		s.denied++
 	}
-	s.activity(llm.Activity{Kind: llm.ToolFinished, ID: id, Name: c.name, Text: c.text, Status: status, Code: code, Output: firstLine(output)})
-	if path := s.changes[id]; path != "" && status == llm.StatusOK {
+	s.activity(llm.Activity{Kind: extagent.ToolFinished, ID: id, Name: c.name, Text: c.text, Status: status, Code: code, Output: firstLine(output)})
+	if path := s.changes[id]; path != "" && status == extagent.StatusOK {
 		s.file(path, "update")
 	}
 	delete(s.changes, id)
@@ -191,7 +192,7 @@ func (s *run) file(path, kind string) {
 	}
 	s.changed++
 	s.acted = true
-	s.activity(llm.Activity{Kind: llm.FileChanged, Name: kind, Text: path})
+	s.activity(llm.Activity{Kind: extagent.FileChanged, Name: kind, Text: path})
 }
 
 // refuse notes a refused permission and the reason, which the program does not get.
@@ -203,13 +204,13 @@ func (s *run) refuse(words string) {
 
 func (s *run) warn(format string, args ...any) {
 	if s.warnings++; s.warnings <= maxWarnings {
-		s.activity(llm.Activity{Kind: llm.AgentWarning, Text: fmt.Sprintf(format, args...)})
+		s.activity(llm.Activity{Kind: extagent.Warned, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
 func (s *run) retry(format string, args ...any) {
 	if s.warnings++; s.warnings <= maxWarnings {
-		s.activity(llm.Activity{Kind: llm.AgentRetry, Text: fmt.Sprintf(format, args...)})
+		s.activity(llm.Activity{Kind: extagent.Retried, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -264,7 +265,7 @@ func (s *run) end(f *fault) {
 	s.ended, s.fault = true, f
 	if s.usage != (llm.Usage{}) {
 		u := s.usage
-		s.activity(llm.Activity{Kind: llm.UsageReported, Usage: &u})
+		s.activity(llm.Activity{Kind: extagent.UsageReported, Usage: &u})
 	}
 }
 

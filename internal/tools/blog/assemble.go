@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -89,7 +90,7 @@ func assemble(ctx context.Context, env *tools.Env, in assembleInput) (tools.Resu
 func ordered(env *tools.Env, plan postOutline, planned bool) (sections []postSection, left []string, err error) {
 	written := map[string]postSection{}
 	for _, name := range env.Artifacts.Names() {
-		if !tools.Matches("section/*", name) {
+		if !artifactname.Matches("section/*", name) {
 			continue
 		}
 		s, ok := artifact[postSection](env, name)

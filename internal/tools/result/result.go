@@ -69,7 +69,7 @@ func read(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
 		room = env.MaxResultBytes
 	}
 	room -= tailRoom
-	lines := tools.ResultLines(text)
+	lines := ResultLines(text)
 	in.From = max(in.From, 1)
 	var b strings.Builder
 	shown, next := 0, 0

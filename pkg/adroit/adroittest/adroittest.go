@@ -19,6 +19,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -145,9 +146,9 @@ func (f *fixture) repository(t *testing.T) {
 	}
 }
 
-func kind(t *testing.T, err error, want adroit.Kind) *adroit.Error {
+func kind(t *testing.T, err error, want apierr.Kind) *apierr.Error {
 	t.Helper()
-	var e *adroit.Error
+	var e *apierr.Error
 	if !errors.As(err, &e) || e.Kind != want {
 		t.Fatalf("%v is not an *adroit.Error of kind %s", err, want)
 	}
@@ -239,14 +240,14 @@ func testList(t *testing.T, f *fixture, j *jobs.Job) {
 // Errors keep their kind, message and hint, and what callers branch on.
 func testErrors(t *testing.T, f *fixture) {
 	_, err := f.Job(t.Context(), "nobody")
-	if e := kind(t, err, adroit.NotFound); e.Hint == "" || e.Message != `no such job: "NOBODY"` {
+	if e := kind(t, err, apierr.NotFound); e.Hint == "" || e.Message != `no such job: "NOBODY"` {
 		t.Errorf("%+v", e)
 	}
 	if !errors.Is(err, jobs.ErrNotExist) {
 		t.Error("it is no jobs.ErrNotExist")
 	}
 	for ev, err := range f.Events(t.Context(), "nobody", adroit.EventOptions{}) {
-		kind(t, err, adroit.NotFound)
+		kind(t, err, apierr.NotFound)
 		if ev.Seq != 0 {
 			t.Error("an event beside an error")
 		}
@@ -254,16 +255,16 @@ func testErrors(t *testing.T, f *fixture) {
 	r := f.request("")
 	r.Target = "writter"
 	_, err = f.Submit(t.Context(), r)
-	if e := kind(t, err, adroit.Invalid); !strings.Contains(e.Hint, "did you mean writer?") {
+	if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Hint, "did you mean writer?") {
 		t.Errorf("%+v", e)
 	}
 	j := f.run(t, f.request(executor.ApproveAll))
 	_, err = f.Start(t.Context(), j.ID, adroit.StartOptions{})
-	if e := kind(t, err, adroit.Ended); !strings.Contains(e.Hint, "jobs retry") {
+	if e := kind(t, err, apierr.Ended); !strings.Contains(e.Hint, "jobs retry") {
 		t.Errorf("%+v", e)
 	}
 	_, err = f.Cancel(t.Context(), j.ID)
-	kind(t, err, adroit.Ended)
+	kind(t, err, apierr.Ended)
 	if !errors.Is(err, jobs.ErrFinal) {
 		t.Error("it is no jobs.ErrFinal")
 	}
@@ -287,7 +288,7 @@ func testQuestion(t *testing.T, f *fixture) {
 		t.Fatalf("%d questions, %+v", len(d.Questions), d.Actions)
 	}
 	_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: "aprove"})
-	kind(t, err, adroit.Invalid)
+	kind(t, err, apierr.Invalid)
 	sent, err := f.Signal(t.Context(), j.ID, adroit.Signal{Name: d.Actions[0].Signal})
 	must(t, err)
 	if sent.Question == nil || sent.Question.Path != d.Questions[0].Path || sent.Early {
@@ -314,7 +315,7 @@ func testChanges(t *testing.T, f *fixture) {
 		t.Errorf("%+v", d)
 	}
 	_, err = f.Diff(t.Context(), j.ID, adroit.Selection{Step: "9"})
-	kind(t, err, adroit.Invalid)
+	kind(t, err, apierr.Invalid)
 	r, err := f.Undo(t.Context(), j.ID, adroit.Selection{})
 	must(t, err)
 	if len(r.Removed) != 1 || r.Removed[0] != "out.txt" {
@@ -329,7 +330,7 @@ func testChanges(t *testing.T, f *fixture) {
 		t.Errorf("artifacts %v", arts)
 	}
 	_, err = f.Merge(t.Context(), j.ID, adroit.MergeOptions{})
-	kind(t, err, adroit.Failed)
+	kind(t, err, apierr.Failed)
 }
 
 // The same key is the same job.
@@ -366,7 +367,7 @@ func testTrust(t *testing.T, f *fixture) {
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
 	must(t, err)
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
-	if e := kind(t, err, adroit.Failed); e.Hint == "" {
+	if e := kind(t, err, apierr.Failed); e.Hint == "" {
 		t.Errorf("nothing to revoke: %+v", e)
 	}
 
@@ -383,7 +384,7 @@ func testTrust(t *testing.T, f *fixture) {
 		t.Errorf("a file that changed after it was shown is %s", st.Files[0].State)
 	}
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Files: []trust.File{{Path: "../x", Hash: "0"}}, Trust: true})
-	kind(t, err, adroit.Invalid)
+	kind(t, err, apierr.Invalid)
 }
 
 // A removed job is gone.
@@ -395,7 +396,7 @@ func testRemove(t *testing.T, f *fixture) {
 		t.Errorf("%s was removed", gone.ID)
 	}
 	_, err = f.Job(t.Context(), j.ID)
-	kind(t, err, adroit.NotFound)
+	kind(t, err, apierr.NotFound)
 }
 
 // Jobs that ended long enough ago are removed, one that cannot be is reported.
@@ -425,8 +426,8 @@ func testPrune(t *testing.T, f *fixture) {
 		if !slices.Equal(got.Removed, c.removed) || !slices.Equal(ids, c.kept) {
 			t.Errorf("%+v removed %v, want %v, and kept %v, want %v", c.o, got.Removed, c.removed, ids, c.kept)
 		}
-		if err := got.Err(); (err != nil) != (c.kept != nil) || err != nil && (!strings.HasPrefix(err.Error(), kept.ID+" is kept: ") || !strings.Contains(adroit.Hint(err), "rm --force")) {
-			t.Errorf("%+v: %v, hint %q", c.o, err, adroit.Hint(err))
+		if err := got.Err(); (err != nil) != (c.kept != nil) || err != nil && (!strings.HasPrefix(err.Error(), kept.ID+" is kept: ") || !strings.Contains(apierr.Hint(err), "rm --force")) {
+			t.Errorf("%+v: %v, hint %q", c.o, err, apierr.Hint(err))
 		}
 	}
 	if list, err := f.Jobs(t.Context(), adroit.ListOptions{}); err != nil || len(list) != 2 || list[0].ID != queued.Job.ID {

@@ -7,14 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // The catalogs list what requests may name, and what the project brings only if
 // it is trusted.
 func testCatalog(t *testing.T, f *fixture) {
-	must(t, os.MkdirAll(filepath.Join(f.dir, adroit.ProjectAgents), 0o755))
-	must(t, os.WriteFile(filepath.Join(f.dir, adroit.ProjectAgents, "own.md"), []byte(strings.Replace(writer, "Write a file", "Its own", 1)), 0o644))
+	must(t, os.MkdirAll(filepath.Join(f.dir, projectdir.Agents), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, projectdir.Agents, "own.md"), []byte(strings.Replace(writer, "Write a file", "Its own", 1)), 0o644))
 	f.skill(t)
 	for trusted, want := range map[bool]int{false: 1, true: 2} {
 		in := adroit.Scope{Dir: f.dir, Trust: trusted}
@@ -87,9 +89,9 @@ func testShow(t *testing.T, f *fixture) {
 // unknown fails unless err names what was probably meant.
 func unknown(t *testing.T, err error, near string) {
 	t.Helper()
-	kind(t, err, adroit.Invalid)
-	if !strings.Contains(adroit.Hint(err), near) {
-		t.Errorf("%v, hint %q", err, adroit.Hint(err))
+	kind(t, err, apierr.Invalid)
+	if !strings.Contains(apierr.Hint(err), near) {
+		t.Errorf("%v, hint %q", err, apierr.Hint(err))
 	}
 }
 
@@ -106,7 +108,7 @@ func testLint(t *testing.T, f *fixture) {
 		}
 	}
 	_, err := f.Lint(t.Context(), adroit.LintRequest{Kind: "tools"})
-	kind(t, err, adroit.Invalid)
+	kind(t, err, apierr.Invalid)
 }
 
 // A model is asked for a word; the models of a program are neither pulled nor
@@ -124,15 +126,15 @@ func testModels(t *testing.T, f *fixture) {
 		t.Errorf("%v, %+v", err, s)
 	}
 	_, err = f.CheckModel(t.Context(), adroit.ModelQuery{Model: "nobody/x"})
-	if err == nil || adroit.Hint(err) == "" {
-		t.Errorf("%v, hint %q", err, adroit.Hint(err))
+	if err == nil || apierr.Hint(err) == "" {
+		t.Errorf("%v, hint %q", err, apierr.Hint(err))
 	}
 	_, err = f.ForgetModel(t.Context(), "")
-	kind(t, err, adroit.Invalid)
+	kind(t, err, apierr.Invalid)
 	n := 0
 	for _, err := range f.PullModel(t.Context(), adroit.ModelPull{Model: "x"}) {
 		n++
-		kind(t, err, adroit.Invalid)
+		kind(t, err, apierr.Invalid)
 	}
 	if n != 1 {
 		t.Errorf("the pull reported %d times", n)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -32,9 +33,9 @@ func testCancel(t *testing.T, f *fixture) {
 		t.Errorf("%s, %+v", d.Job.Status, d.Actions)
 	}
 	_, err = f.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
-	kind(t, err, adroit.Held)
+	kind(t, err, apierr.Held)
 	_, err = f.Undo(t.Context(), s.Job.ID, adroit.Selection{})
-	kind(t, err, adroit.Running)
+	kind(t, err, apierr.Running)
 	following := make(chan error, 1)
 	go func() {
 		var last event.Event
@@ -113,7 +114,7 @@ func testQueue(t *testing.T, f *fixture) {
 		}
 	}
 	first, second, third := add(), add(), add()
-	if _, err := f.Start(t.Context(), first, adroit.StartOptions{AtOnce: -1}); adroit.AsError(err).Kind != adroit.Invalid {
+	if _, err := f.Start(t.Context(), first, adroit.StartOptions{AtOnce: -1}); apierr.AsError(err).Kind != apierr.Invalid {
 		t.Errorf("a bound below zero: %v", err)
 	}
 	start(first, 0)
@@ -191,7 +192,7 @@ func testLimits(t *testing.T, f *fixture) {
 	}
 	for want, given := range map[string]executor.Limits{"stopped by a limit": {}, "negative": {Turns: -1}, "price": {CostUSD: 1}} {
 		_, err := f.Start(t.Context(), j.ID, adroit.StartOptions{Limits: given, DryRun: true})
-		if e := kind(t, err, adroit.Invalid); !strings.Contains(e.Message, want) || e.Hint == "" {
+		if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Message, want) || e.Hint == "" {
 			t.Errorf("%+v: %+v", given, e)
 		}
 	}
@@ -205,7 +206,7 @@ func testLimits(t *testing.T, f *fixture) {
 // A transcript has each request with what was new in it, and each response.
 func testTranscript(t *testing.T, f *fixture) {
 	_, err := f.Transcript(t.Context(), "nobody")
-	kind(t, err, adroit.NotFound)
+	kind(t, err, apierr.NotFound)
 	j := f.run(t, f.request(executor.ApproveAll))
 	got, err := f.Transcript(t.Context(), "last")
 	must(t, err)

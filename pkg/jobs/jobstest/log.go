@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -106,7 +107,7 @@ func signals(t *testing.T, s jobs.Store) {
 	ask := func(path string, names ...string) flow.Step {
 		b, err := json.Marshal(flow.Wait{Signals: names, About: json.RawMessage(`"what?"`)})
 		ok(t, err)
-		step := flow.Step{Job: "J1", Path: path, Kind: flow.KindAwait, Name: names[0], Input: b, Keep: true}
+		step := flow.Step{Job: "J1", Path: path, Kind: stepkind.Await, Name: names[0], Input: b, Keep: true}
 		_, err = j.Begin(ctx, step, time.Time{})
 		ok(t, err)
 		return step
@@ -140,7 +141,7 @@ func signals(t *testing.T, s jobs.Store) {
 	}
 	look, err := json.Marshal(flow.Wait{Signals: []string{"message"}, Timeout: -1})
 	ok(t, err)
-	_, err = j.Begin(ctx, flow.Step{Job: "J1", Path: "9", Kind: flow.KindAwait, Name: "message", Input: look}, time.Time{})
+	_, err = j.Begin(ctx, flow.Step{Job: "J1", Path: "9", Kind: stepkind.Await, Name: "message", Input: look}, time.Time{})
 	ok(t, err)
 	first, second := ask("0", "go"), ask("1", "approve", "deny")
 	pending("1") // the first is answered already, and a look for messages asks nobody

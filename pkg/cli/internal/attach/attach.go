@@ -17,8 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -26,6 +25,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/spf13/pflag"
 )
 
 // Options are how a job is run and shown.
@@ -147,7 +147,7 @@ func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 // ended was the wrong one to name.
 func StartError(err error) error {
 	if errors.Is(err, jobs.ErrFinal) {
-		return &exit.Error{Code: exit.Usage, Err: err, Hint: adroit.Hint(err)}
+		return &exit.Error{Code: exit.Usage, Err: err, Hint: apierr.Hint(err)}
 	}
 	return err
 }

@@ -16,13 +16,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -186,7 +187,7 @@ func (s *Session) say(style, format string, args ...any) {
 // fail prints an error with what helps.
 func (s *Session) fail(err error) {
 	s.say(term.Red, "error: %v", err)
-	if hint := adroit.Hint(err); hint != "" {
+	if hint := apierr.Hint(err); hint != "" {
 		s.say(term.Dim, "%s", hint)
 	}
 }
@@ -280,7 +281,7 @@ func (s *Session) drain() {
 		if ev.Step == stepio.CompactStep && ev.Text != "" && s.compaction == compacting {
 			s.compaction = compactionDone
 		}
-		if ev.Step == flow.KindAwait {
+		if ev.Step == stepkind.Await {
 			show(i)
 			if s.message(ev) {
 				from = i + 1

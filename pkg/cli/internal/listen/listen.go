@@ -13,6 +13,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"github.com/adroit-run/adroit/internal/apierr"
 	"io"
 	"log"
 	"net"
@@ -60,18 +61,18 @@ func Open(o Options) (*Listener, error) {
 	if o.Cert != "" || o.Key != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
 		if err != nil {
-			return nil, adroit.Invalidf("--cert and --key are files in PEM form that belong together", "TLS: %v", err)
+			return nil, apierr.Invalidf("--cert and --key are files in PEM form that belong together", "TLS: %v", err)
 		}
 		conf, out.leaf = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf
 	}
 	l, err := net.Listen("tcp", o.Address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, adroit.Invalidf("perhaps adroit serves there already; 127.0.0.1:0 takes a free port", "another process listens on %s", o.Address)
+		return nil, apierr.Invalidf("perhaps adroit serves there already; 127.0.0.1:0 takes a free port", "another process listens on %s", o.Address)
 	case err != nil:
-		return nil, adroit.Invalidf("for example 127.0.0.1:7420; port 0 takes a free one", "listening: %v", err)
+		return nil, apierr.Invalidf("for example 127.0.0.1:7420; port 0 takes a free one", "listening: %v", err)
 	case conf == nil && !Loopback(l.Addr().String()):
-		return nil, errors.Join(adroit.Invalidf("for example 127.0.0.1:7420, which ssh -L reaches from another machine\nadroit serve --cert FILE --key FILE encrypts what is sent",
+		return nil, errors.Join(apierr.Invalidf("for example 127.0.0.1:7420, which ssh -L reaches from another machine\nadroit serve --cert FILE --key FILE encrypts what is sent",
 			"%s is not an address of this machine alone", o.Address), l.Close())
 	}
 	l = netutil.LimitListener(l, maxConnections)
@@ -177,7 +178,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", "Bearer "+string(b))
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil && r.Context().Err() == nil {
-		err = adroit.WithHint(err, "is adroit serve running at "+r.URL.Scheme+"://"+r.URL.Host+"? --server or ADROIT_SERVER names another")
+		err = apierr.WithHint(err, "is adroit serve running at "+r.URL.Scheme+"://"+r.URL.Host+"? --server or ADROIT_SERVER names another")
 	}
 	return res, err
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/apierr"
 	"io"
 	"math/big"
 	"net"
@@ -135,7 +136,7 @@ func TestOpenRefuses(t *testing.T) {
 		{listen.Options{Address: "127.0.0.1:0", Cert: "none.pem"}, "TLS: "},
 	} {
 		got, err := listen.Open(tt.o)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || adroit.Hint(err) == "" {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || apierr.Hint(err) == "" {
 			t.Errorf("%+v: %v, %v", tt.o, got, err)
 		}
 	}
@@ -217,7 +218,7 @@ func TestStop(t *testing.T) {
 	if err := <-cause; err == nil || err.Error() != "the server is stopping" {
 		t.Errorf("the request ended because of %v", err)
 	}
-	if _, err := (&http.Client{Transport: listen.Bearer(token)}).Get(l.URL()); adroit.Hint(err) == "" {
+	if _, err := (&http.Client{Transport: listen.Bearer(token)}).Get(l.URL()); apierr.Hint(err) == "" {
 		t.Errorf("nobody listens: %v", err)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Answers to the question whether a call may run.
@@ -182,7 +182,7 @@ func (s *Server) signal(ctx context.Context, id string, q *jobs.Question, word, 
 		}
 	}
 	if sig.Name == "" {
-		return false, adroit.Invalidf("it takes "+strings.Join(shortNames(q), ", "), "the question does not take %q", word)
+		return false, apierr.Invalidf("it takes "+strings.Join(shortNames(q), ", "), "the question does not take %q", word)
 	}
 	if words != "" {
 		b, err := json.Marshal(words)

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func (s *Server) scope() adroit.Scope {
@@ -67,7 +67,7 @@ const jobToolPrefix = "job_"
 // exposeAgent makes an agent a tool.
 func (s *Server) exposeAgent(a *agents.DynamicAgent) error {
 	if strings.HasPrefix(a.Name, jobToolPrefix) {
-		return adroit.Invalidf("rename the agent", "the agent %s has a name like the tools for jobs", a.Name)
+		return apierr.Invalidf("rename the agent", "the agent %s has a name like the tools for jobs", a.Name)
 	}
 	in, err := inputSchema(a)
 	if err != nil {
@@ -180,10 +180,10 @@ func (s *Server) exposeTools(ctx context.Context) error {
 	for _, name := range s.o.Tools {
 		i := slices.Index(have, name)
 		if i < 0 {
-			return adroit.Invalidf("adroit tools list lists the tools"+spelling.DidYouMean(name, have), "unknown tool %q", name)
+			return apierr.Invalidf("adroit tools list lists the tools"+spelling.DidYouMean(name, have), "unknown tool %q", name)
 		}
 		if s.agents[name] != nil {
-			return adroit.Invalidf("expose one of them", "%s is an agent and a tool", name)
+			return apierr.Invalidf("expose one of them", "%s is an agent and a tool", name)
 		}
 		if err := s.exposeTool(all.Items[i]); err != nil {
 			return fmt.Errorf("tool %s: %w", name, err)

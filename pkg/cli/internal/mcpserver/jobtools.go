@@ -9,12 +9,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Inputs of the tools for jobs.
@@ -129,7 +129,7 @@ func addTool[In, Out any](s *Server, name, about string, _ *Out, hints *sdk.Tool
 
 func (k *call) jobStart(ctx context.Context, in startInput) (*sdk.CallToolResult, error) {
 	if k.s.agents[in.Agent] == nil {
-		return nil, adroit.Invalidf("it is one of "+strings.Join(k.s.exposed(), ", "), "there is no agent %q here", in.Agent)
+		return nil, apierr.Invalidf("it is one of "+strings.Join(k.s.exposed(), ", "), "there is no agent %q here", in.Agent)
 	}
 	j, err := k.s.submit(ctx, in.Agent, in.Prompt, in.Inputs, in.Key)
 	if err != nil {
@@ -242,7 +242,7 @@ func (k *call) jobResult(ctx context.Context, in resultInput) (*sdk.CallToolResu
 		return nil, err
 	}
 	if in.Offset > len(whole) {
-		return nil, adroit.Invalidf("begin at 0", "%s has %d bytes", in.Artifact, len(whole))
+		return nil, apierr.Invalidf("begin at 0", "%s has %d bytes", in.Artifact, len(whole))
 	}
 	part, next := whole[in.Offset:], 0
 	if len(part) > maxPart {
@@ -266,7 +266,7 @@ func (s *Server) artifact(ctx context.Context, id, name string) (string, error) 
 		return plain(a.Value), nil
 	}
 	if name != changes {
-		return "", adroit.Invalidf("job_result without artifact lists them; changes is what it did to files", "the job has no artifact %q", name)
+		return "", apierr.Invalidf("job_result without artifact lists them; changes is what it did to files", "the job has no artifact %q", name)
 	}
 	diff, err := s.c.Diff(ctx, id, adroit.Selection{Uncertain: true})
 	if err != nil {
@@ -283,9 +283,9 @@ func (k *call) jobAnswer(ctx context.Context, in answerInput) (*sdk.CallToolResu
 	q := pending(d, in.Question)
 	switch {
 	case q == nil:
-		return nil, adroit.Invalidf("job_result shows what it asks now", "%s does not ask the question %q, or has its answer", d.Job.ID, in.Question)
+		return nil, apierr.Invalidf("job_result shows what it asks now", "%s does not ask the question %q, or has its answer", d.Job.ID, in.Question)
 	case isApproval(q) && in.Answer != deny && !k.s.o.ModelApproves:
-		return nil, adroit.Invalidf(k.s.question(d).How, "whether a call may run is for a person to say")
+		return nil, apierr.Invalidf(k.s.question(d).How, "whether a call may run is for a person to say")
 	}
 	if _, err := k.s.signal(ctx, d.Job.ID, q, in.Answer, in.Text); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"github.com/adroit-run/adroit/internal/apierr"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (s *Server) exposeMemory() error {
 	}
 	for _, name := range []string{"remember", "recall", "memory_list", "memory_forget"} {
 		if s.agents[name] != nil || slices.Contains(s.o.Tools, name) {
-			return adroit.Invalidf("leave it out, or rename the agent", "%s is also a tool of the memory", name)
+			return apierr.Invalidf("leave it out, or rename the agent", "%s is also a tool of the memory", name)
 		}
 	}
 	yes, no := true, false
@@ -95,7 +96,7 @@ func (k *call) remember(ctx context.Context, in rememberInput) (*sdk.CallToolRes
 		}
 	}
 	if kept >= maxFacts {
-		return nil, adroit.Invalidf("memory_forget removes what does not hold any more, and so does adroit memory forget", "other programs keep %d facts here, which is all they may", kept)
+		return nil, apierr.Invalidf("memory_forget removes what does not hold any more, and so does adroit memory forget", "other programs keep %d facts here, which is all they may", kept)
 	}
 	f, err := k.s.c.Remember(ctx, adroit.FactNote{Replaces: in.Replaces, Dir: k.s.o.Request.Dir, Fact: adroit.Fact{
 		Text: in.Text, Kind: in.Kind, Scope: in.Scope, Confidence: in.Confidence, Untrusted: true, Evidence: memory.Evidence{File: in.File}}})
@@ -153,7 +154,7 @@ func (k *call) forget(ctx context.Context, in forgetInput) (*sdk.CallToolResult,
 		return nil, err
 	}
 	if len(found) > 0 && !found[0].Untrusted {
-		return nil, adroit.Invalidf("its user removes it: adroit memory forget "+found[0].ID, "%s is trusted", found[0].ID)
+		return nil, apierr.Invalidf("its user removes it: adroit memory forget "+found[0].ID, "%s is trusted", found[0].ID)
 	}
 	n, err := k.s.c.Forget(ctx, q)
 	if err != nil {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"github.com/adroit-run/adroit/internal/apierr"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -83,7 +84,7 @@ func (s *Server) exposeSkills(ctx context.Context) error {
 			return err
 		}
 		if s.agents[name] != nil || name == jobPrompt {
-			return adroit.Invalidf("expose one of them", "%s is a skill and another prompt", name)
+			return apierr.Invalidf("expose one of them", "%s is a skill and another prompt", name)
 		}
 		s.sdk.AddPrompt(&sdk.Prompt{Name: name, Description: d.Description, Arguments: []*sdk.PromptArgument{{Name: taskArg, Description: "What to do with it."}}},
 			func(_ context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {

@@ -20,13 +20,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Options are what a server exposes, and how.
@@ -181,7 +181,7 @@ func failed(format string, args ...any) *sdk.CallToolResult {
 // fault is a result for an error, with what helps.
 func fault(err error) *sdk.CallToolResult {
 	words := err.Error()
-	if e := adroit.AsError(err); e.Hint != "" {
+	if e := apierr.AsError(err); e.Hint != "" {
 		words += "\n" + e.Hint
 	}
 	return failed("%s", words)
@@ -218,7 +218,7 @@ func names(list []string) error {
 	seen := map[string]bool{}
 	for _, name := range list {
 		if seen[name] {
-			return adroit.Invalidf("give each name once", "%s is exposed twice", name)
+			return apierr.Invalidf("give each name once", "%s is exposed twice", name)
 		}
 		seen[name] = true
 	}
@@ -226,11 +226,11 @@ func names(list []string) error {
 }
 
 // ErrNothing is the error of a server that would expose nothing.
-var ErrNothing = adroit.Invalidf("--agent NAME exposes one, and so does expose: true in its file; --tool NAME exposes a tool, --memory the memory", "nothing is exposed")
+var ErrNothing = apierr.Invalidf("--agent NAME exposes one, and so does expose: true in its file; --tool NAME exposes a tool, --memory the memory", "nothing is exposed")
 
 var errJob = errors.New("no such job here")
 
 // noJob is the error for a job that does not exist or is not of this server.
 func noJob(id string) error {
-	return adroit.WithHint(fmt.Errorf("%w: %q", errJob, strings.TrimSpace(id)), "job_list lists the jobs of the exposed agents in this directory")
+	return apierr.WithHint(fmt.Errorf("%w: %q", errJob, strings.TrimSpace(id)), "job_list lists the jobs of the exposed agents in this directory")
 }

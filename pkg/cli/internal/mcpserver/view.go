@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -163,7 +163,7 @@ func line(ev event.Event) string {
 			words = ev.Step + " " + ev.Name
 		}
 	case event.StepFinished:
-		if ev.Step == flow.KindAwait {
+		if ev.Step == stepkind.Await {
 			break
 		}
 		if words = ev.Text; ev.Error != "" {

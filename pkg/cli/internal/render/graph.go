@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -98,7 +98,7 @@ func (g *graphBuilder) add(ev event.Event) {
 		return
 	}
 	switch ev.Step {
-	case "resolve", "pin", flow.KindSpawn, flow.KindReturn, flow.KindNote, flow.KindCall:
+	case "resolve", "pin", stepkind.Spawn, stepkind.Return, stepkind.Note, stepkind.Call:
 		return
 	}
 	g.step(ev).take(ev)
@@ -139,7 +139,7 @@ func (g *graphBuilder) step(ev event.Event) *Node {
 		d.what, d.title = "turn", fmt.Sprintf("turn %d", g.turns[in])
 	case StepTool:
 		d.what = "call"
-	case flow.KindAwait:
+	case stepkind.Await:
 		if d.title = "waits for a person"; ev.Name == executor.MessageSignal {
 			d.title = "message of a person"
 		}

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // Plan renders what a request resolves to. noEffort is why the model's requests
@@ -88,7 +88,7 @@ func toolNames(t executor.Task) string {
 // Outside notes that a model works on its own, beside the sandbox: what runs in
 // the sandbox are the checks.
 func Outside(model string) string {
-	if !llm.IsAgent(model) {
+	if !extagent.IsAgent(model) {
 		return ""
 	}
 	return " (works on its own, outside of the sandbox)"

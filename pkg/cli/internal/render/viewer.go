@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -203,7 +204,7 @@ func (v *Viewer) finished(ev event.Event) {
 	switch {
 	case ev.Step == StepTool:
 		v.call(ev)
-	case ev.Step == flow.KindAwait:
+	case ev.Step == stepkind.Await:
 		v.answer(ev)
 	case ev.Step == StepModel:
 		v.retriesDone(ev)

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -82,7 +83,7 @@ func (v *Viewer) begin(depth int, p jobs.Part) {
 // about that.
 func (v *Viewer) agent(ev event.Event) bool {
 	lifecycle := ev.Kind == event.AgentStarted || ev.Kind == event.AgentFinished
-	if !lifecycle && (ev.Kind != event.StepRecalled || ev.Step != flow.KindSpawn) {
+	if !lifecycle && (ev.Kind != event.StepRecalled || ev.Step != stepkind.Spawn) {
 		return false
 	}
 	at := ev.Path
@@ -144,18 +145,18 @@ func (v *Viewer) activity(ev event.Event) {
 	}
 	style := term.Plain
 	switch a.Kind {
-	case llm.ToolStarted:
+	case extagent.ToolStarted:
 		v.status.now = a.Name
 		return
-	case llm.ToolFinished:
+	case extagent.ToolFinished:
 		v.status.now = ""
-		if a.Status == llm.StatusError || a.Status == llm.StatusDenied {
+		if a.Status == extagent.StatusError || a.Status == extagent.StatusDenied {
 			style = term.Red
 		}
-	case llm.SessionOpened, llm.UsageReported:
+	case extagent.SessionOpened, extagent.UsageReported:
 		style = term.Dim
-	case llm.PermissionAsked:
-		if a.Status == llm.StatusDenied {
+	case extagent.PermissionAsked:
+		if a.Status == extagent.StatusDenied {
 			style = term.Red
 		}
 	}

@@ -6,16 +6,16 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/spf13/cobra"
 )
 
-var noun = catalog.Noun{Word: "agents", Dirs: adroit.ProjectAgents}
+var noun = catalog.Noun{Word: "agents", Dirs: projectdir.Agents}
 
 // New is adroit agents.
 func New(e *env.Env) *cobra.Command {

@@ -8,17 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/spf13/cobra"
 )
 
-var noun = catalog.Noun{Word: "pipelines", Dirs: adroit.ProjectPipelines}
+var noun = catalog.Noun{Word: "pipelines", Dirs: projectdir.Pipelines}
 
 // New is adroit pipelines.
 func New(e *env.Env) *cobra.Command {

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
@@ -17,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/spf13/cobra"
 )
 
 // A command is adroit run with its flags.
@@ -80,11 +80,11 @@ func sentence(arg string) bool {
 // unquoted adds to the error of an unknown agent how a sentence is given to the
 // default agent.
 func unquoted(err error, args []string) error {
-	e := new(adroit.Error)
+	e := new(apierr.Error)
 	if len(args) < 2 || !errors.As(err, &e) || !strings.HasPrefix(e.Message, "unknown agent") {
 		return err
 	}
-	return adroit.WithHint(err, e.Hint+"\nadroit run \""+strings.Join(args, " ")+"\", in quotes, is for the default agent")
+	return apierr.WithHint(err, e.Hint+"\nadroit run \""+strings.Join(args, " ")+"\", in quotes, is for the default agent")
 }
 
 func (q *command) add(cmd *cobra.Command) {

@@ -10,16 +10,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/spf13/cobra"
 )
 
-var noun = catalog.Noun{Word: "skills", Dirs: strings.Join(adroit.ProjectSkills, " and ")}
+var noun = catalog.Noun{Word: "skills", Dirs: strings.Join(projectdir.Skills, " and ")}
 
 // New is adroit skills.
 func New(e *env.Env) *cobra.Command {

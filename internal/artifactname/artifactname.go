@@ -1,11 +1,12 @@
-package tools
+// Package artifactname compares the names of artifacts that tools declare.
+package artifactname
 
 import "strings"
 
-// Family reports whether name in Produces, Consumes or Uses stands for a family
+// IsFamily reports whether name in Produces, Consumes or Uses stands for a family
 // of artifacts, as section/* does for section/intro and section/end: parts that
 // calls make one by one, beside each other.
-func Family(name string) bool { return strings.HasSuffix(name, "/*") }
+func IsFamily(name string) bool { return strings.HasSuffix(name, "/*") }
 
 // Matches reports whether an artifact is the one that name stands for, or one
 // of its family.

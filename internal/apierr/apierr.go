@@ -1,0 +1,131 @@
+// Package apierr has the errors of adroit.Client, and what makes them.
+package apierr
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Kind is what an error is about, for callers that branch on it.
+type Kind string
+
+// Kinds of errors.
+const (
+	Invalid     Kind = "invalid"   // the request cannot be meant
+	NotFound    Kind = "not_found" // there is no such job, agent, artifact …
+	Held        Kind = "held"      // another runner has the job
+	Ended       Kind = "ended"     // the job has ended
+	Running     Kind = "running"   // the job is running
+	Blocked     Kind = "blocked"   // the job is blocked
+	Failed      Kind = "failed"    // all else
+	Interrupted Kind = "interrupted"
+)
+
+// An Error is what went wrong, in a form that survives JSON: what happened, and
+// what helps. It unwraps to the errors of pkg/jobs of its kind.
+type Error struct {
+	Kind    Kind   `json:"kind"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"` // one or more lines
+
+	Err error `json:"-"` // the cause
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause, or the error of pkg/jobs that the kind stands for.
+func (e *Error) Unwrap() error {
+	if e.Err != nil {
+		return e.Err
+	}
+	for _, k := range kinds {
+		if k.kind == e.Kind {
+			return k.err
+		}
+	}
+	return nil
+}
+
+// kinds are the errors of pkg/jobs that callers branch on.
+var kinds = []struct {
+	kind Kind
+	err  error
+}{
+	{NotFound, jobs.ErrNotExist}, {Held, jobs.ErrHeld}, {Held, jobs.ErrLeaseLost}, {Ended, jobs.ErrFinal}, {Running, jobs.ErrRunning},
+	{Blocked, jobs.ErrBlocked}, {Interrupted, jobs.ErrStopped},
+}
+
+// AsError returns err as an *Error, nil for nil. It keeps the cause.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Message == err.Error() {
+		return e
+	}
+	out := &Error{Kind: Failed, Message: err.Error(), Hint: Hint(err), Err: err}
+	if e != nil {
+		out.Kind = e.Kind
+		return out
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			out.Kind = k.kind
+			break
+		}
+	}
+	return out
+}
+
+// Hint returns what an error says helps, "" if it says nothing: the hint of an
+// [Error], or of an error with a method Hint.
+func Hint(err error) string {
+	for ; err != nil; err = errors.Unwrap(err) {
+		hint := ""
+		switch e := err.(type) {
+		case *Error:
+			hint = e.Hint
+		case interface{ Hint() string }:
+			hint = e.Hint()
+		case interface{ Unwrap() []error }:
+			for _, e := range e.Unwrap() {
+				if hint = Hint(e); hint != "" {
+					break
+				}
+			}
+		}
+		if hint != "" {
+			return hint
+		}
+	}
+	return ""
+}
+
+// Invalidf refuses a request that cannot be meant.
+func Invalidf(hint, format string, args ...any) error {
+	return &Error{Kind: Invalid, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Refuse makes an error about what a request names one of the request. The
+// hint of the error itself comes before the one given.
+func Refuse(err error, hint string) error {
+	return &Error{Kind: Invalid, Message: err.Error(), Hint: cmp.Or(Hint(err), hint), Err: err}
+}
+
+// WithHint is err with what helps.
+func WithHint(err error, hint string) error {
+	return &Error{Kind: AsError(err).Kind, Message: err.Error(), Hint: hint, Err: err}
+}
+
+// ModelError adds what helps to the error of a model.
+func ModelError(err error) error {
+	if e := new(llm.Error); errors.As(err, &e) {
+		return WithHint(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
+	}
+	return err
+}
