@@ -119,7 +119,7 @@ type Options struct {
 	// Without Store and Data jobs are kept in memory: they end with the Runtime,
 	// and of those that have ended it remembers the newest hundred.
 	//
-	// [sqlite.Store]: https://pkg.go.dev/github.com/adroit-run/adroit/internal/sqlite#Store
+	// [sqlite.Store]: https://pkg.go.dev/github.com/adroit-run/adroit/pkg/sqlite#Store
 	Store func(context.Context) (jobs.Store, error)
 	// CheckStore reads the pages of what keeps the jobs, with all also every
 	// record, and returns the jobs and what is damaged. For Doctor; may be nil.

@@ -11,6 +11,8 @@ type (
 	Layer = pipeline.Layer
 	// A Pipeline is one file.
 	Pipeline = pipeline.Pipeline
+	// A Pinned is a pipeline with all that its steps will use, as a job keeps it.
+	Pinned = pipeline.Pinned
 	// A Result is the output of a job that ran a pipeline.
 	Result = pipeline.Result
 	// A Row is how a step went, in a Result.

@@ -202,7 +202,7 @@ func (w *world) run(args ...string) result {
 	}
 	if w.Failed() || testing.Verbose() {
 		for _, a := range r.activities {
-			w.Logf("%s %s", a.Kind, a)
+			w.Logf("%s %s", a.Kind, extagent.Text(a))
 		}
 		w.Logf("code %d, %s: %s %s\n%s", code, r.final.Status, r.final.Reason, r.final.Code, errs)
 	}
