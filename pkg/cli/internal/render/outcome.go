@@ -41,7 +41,7 @@ func Next(actions []adroit.Action) (commands []string) {
 	for _, act := range actions {
 		command := "adroit jobs " + act.Do + " " + act.Job
 		switch {
-		case act.Do == adroit.ActionResume && act.Job == answered:
+		case act.Do == "resume" && act.Job == answered:
 			continue
 		case act.Do == "continue":
 			command = "adroit continue " + act.Job
