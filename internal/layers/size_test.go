@@ -1,10 +1,12 @@
 package layers
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -51,5 +53,40 @@ func TestFunctionSize(t *testing.T) {
 	}
 	if functions < 4000 {
 		t.Errorf("looked at %d functions; the tree has more", functions)
+	}
+}
+
+// maxFile is how many lines a file outside tests may have.
+const maxFile = 400
+
+// TestFileSize fails where a file is about more than one thing, as far as lines can
+// show that. Test kits are files like others.
+func TestFileSize(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "testdata" || strings.HasPrefix(name, ".") && name != "..") && file != "../.." {
+			return filepath.SkipDir
+		}
+		if path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		files++
+		if n := bytes.Count(text, []byte("\n")); n > maxFile {
+			t.Errorf("%s has %d lines, at most %d are allowed; split it by topic", file, n, maxFile)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 1000 {
+		t.Errorf("looked at %d files; the tree has more", files)
 	}
 }
