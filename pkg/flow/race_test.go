@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,7 @@ func TestRaceAsks(t *testing.T) {
 				case ev.Kind == event.Approval:
 					asked.Add(1)
 					open <- struct{}{}
-				case ev.Kind == event.StepFinished && ev.Step == flow.KindAwait && ev.Error != "":
+				case ev.Kind == event.StepFinished && ev.Step == stepkind.Await && ev.Error != "":
 					withdrawn.Add(1)
 				}
 			}
