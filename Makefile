@@ -77,7 +77,7 @@ bench: ## benchmarks; see docs/performance.md
 	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/bench
 
 noise: ## an hour of a random model under grammars, on a real Ollama server
-	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./pkg/llm/ollama
+	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./internal/llm/ollama
 
 count: ## lines of Go outside tests, and exported names, for each package
 	@$(GO) run ./internal/api

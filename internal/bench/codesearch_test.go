@@ -11,8 +11,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/file"
-	"github.com/adroit-run/adroit/pkg/tools/search"
+	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/internal/tools/search"
 )
 
 // BenchmarkCodeSearch compares search, list and outline on the source of Go,

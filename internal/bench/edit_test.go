@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/search"
+	"github.com/adroit-run/adroit/internal/tools/search"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 // An endpoint is an OpenAI-compatible server. KeyEnv names the variable that

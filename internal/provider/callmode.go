@@ -14,8 +14,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/route"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
-	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 // dialect is the protocol dialect of an endpoint's server; configured is false

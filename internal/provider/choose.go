@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
 )
 
 // Choose implements [adroit.ModelSource]: the configured one,

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
 )
 
 // Examine implements [adroit.ModelCatalog].

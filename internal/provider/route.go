@@ -9,8 +9,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
-	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/script"
 )
 
 // Route implements [adroit.ModelSource]. A fallback whose window cannot be found

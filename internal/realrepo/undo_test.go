@@ -12,7 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/file"
+	"github.com/adroit-run/adroit/internal/tools/file"
 )
 
 func do(ctx context.Context, t *testing.T, tool tools.Tool, env *tools.Env, in any) tools.Result {

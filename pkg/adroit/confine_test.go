@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/shell"
+	"github.com/adroit-run/adroit/internal/tools/shell"
 )
 
 // A job in mode auto runs commands unasked where a sandbox confines them, and

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/internal/llm/script"
 )
 
 // A ModelSource opens models by reference, which is provider/model or a role,

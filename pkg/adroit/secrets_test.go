@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/shell"
+	"github.com/adroit-run/adroit/internal/tools/shell"
 )
 
 // What a program reads of the workspace's environment files and prints is kept

@@ -8,7 +8,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/shell"
+	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
-	filetool "github.com/adroit-run/adroit/pkg/tools/file"
+	filetool "github.com/adroit-run/adroit/internal/tools/file"
 )
 
 // An agent that names edit_file is offered, in its tools and its prompt, the

@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
-	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 // nowhere is a client whose name server, on the loopback, knows no name. asked

@@ -2,7 +2,7 @@
 # Builds the Ollama server that the end-to-end tests talk to and prints where
 # it is:
 #
-#	OLLAMA_BIN=$(internal/e2e/ollama/build.sh) go test ./pkg/llm/ollama
+#	OLLAMA_BIN=$(internal/e2e/ollama/build.sh) go test ./internal/llm/ollama
 #
 # It needs go, gcc and g++ and the Go module proxy, nothing else. The first
 # build takes five to ten minutes on two cores; the result is kept under

@@ -16,7 +16,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 )
 
 // defaultAnswer is the most tokens of an answer, which the protocol wants to

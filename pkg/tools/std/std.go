@@ -27,9 +27,9 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/internal/tools/web"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/file"
-	"github.com/adroit-run/adroit/pkg/tools/search"
-	"github.com/adroit-run/adroit/pkg/tools/shell"
+	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/internal/tools/search"
+	"github.com/adroit-run/adroit/internal/tools/shell"
 )
 
 // All is every tool that ships, bundle by bundle.

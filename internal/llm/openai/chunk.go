@@ -7,7 +7,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 )
 
 // decode reads a chunk, or a whole answer as a chunk. Chunks that go-openai's

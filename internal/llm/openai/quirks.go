@@ -9,7 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 )
 
 // quirks are what the models of an endpoint turned out to refuse. Servers

@@ -14,7 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
 )
 
 func newModel(noStream bool) func(string) llm.Model {

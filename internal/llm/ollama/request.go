@@ -11,7 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 )
 
 // body is the request in pieces around the encoded messages.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 func newModel(noStream bool) func(string) llm.Model {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 )
 
 // call encodes the messages and tools of a request that the history does not

@@ -16,7 +16,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 )
 
 // A Client asks a server about its models. It is safe for concurrent use.

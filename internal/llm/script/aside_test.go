@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/internal/llm/script"
 )
 
 func TestAsides(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 )
 
 // A Progress is how far a pull has come.
