@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/adroit-run/adroit/internal/tools/navigate"
-	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/tools/search"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // BenchmarkCodeSearch compares search, list and outline on the source of Go,

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/tools/search"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/internal/tools/search"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

@@ -71,6 +71,9 @@ var may = map[string][]string{
 	"pkg/llm/anthropic":           {"pkg/llm", "internal/llm/schema", "internal/llm/transport"},
 	"internal/llm/ollama":         {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "internal/llm/transport"},
 	"internal/llm/script":         {"pkg/llm"},
+	"pkg/llm/openai":              {"internal/llm/openai", "pkg/llm"},
+	"pkg/llm/ollama":              {"internal/llm/ollama", "pkg/llm"},
+	"pkg/llm/script":              {"internal/llm/script", "pkg/llm"},
 	"pkg/llm/cliagent":            {"internal/llm/cliagent", "pkg/llm"},
 	"internal/llm/cliagent":       {"pkg/llm", "pkg/workspace", "internal/workspace/process"},
 	"pkg/flow/flowtest":           {"pkg/event", "pkg/flow"},
@@ -134,9 +137,9 @@ var may = map[string][]string{
 	"pkg/adroit/adroittest": {"internal/", "pkg/"},
 	"pkg/cli":               {"internal/", "pkg/", "configs"},
 
-	"internal/provider": {"internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
+	"internal/provider": {"internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"internal/config": {"internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"internal/config": {"internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},

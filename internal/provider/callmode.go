@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/openai"
+	"github.com/adroit-run/adroit/internal/llm/route"
 )
 
 // dialect is the protocol dialect of an endpoint's server; configured is false

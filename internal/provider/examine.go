@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // Examine implements [adroit.ModelCatalog].

@@ -19,16 +19,16 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/cliagent"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/internal/llm/route"
+	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/anthropic"
-	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/openai"
-	"github.com/adroit-run/adroit/internal/llm/script"
 )
 
 // Providers that are built in. Script is followed by a colon and a file, CLI by

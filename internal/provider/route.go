@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // Route implements [adroit.ModelSource]. A fallback whose window cannot be found

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 func do(ctx context.Context, t *testing.T, tool tools.Tool, env *tools.Env, in any) tools.Result {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -14,7 +15,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/internal/tools/shell"
 )
 
 // A job in mode auto runs commands unasked where a sandbox confines them, and

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A ModelSource opens models by reference, which is provider/model or a role,

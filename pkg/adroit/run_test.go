@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/internal/tools/file"
 )
 
 // asking is a request to an agent with one tool.

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/sqlite"
+	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/internal/tools/shell"
 )
 
 // What a program reads of the workspace's environment files and prints is kept

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 

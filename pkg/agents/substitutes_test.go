@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	filetool "github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/internal/tools/finish"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
-	filetool "github.com/adroit-run/adroit/internal/tools/file"
 )
 
 // An agent that names edit_file is offered, in its tools and its prompt, the

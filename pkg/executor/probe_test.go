@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

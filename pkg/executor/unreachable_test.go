@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 // nowhere is a client whose name server, on the loopback, knows no name. asked

@@ -1,10 +1,10 @@
 package flow_test
 
 import (
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"slices"
 	"sync"
 	"sync/atomic"

@@ -15,8 +15,8 @@ import (
 
 	"github.com/ollama/ollama/api"
 
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A Client asks a server about its models. It is safe for concurrent use.

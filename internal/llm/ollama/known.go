@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/llm/textcall"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // known is what was learnt of the server's models, each thing once. It is

@@ -27,8 +27,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // defaultAnswer is how many tokens an answer may have when the request does

@@ -12,9 +12,9 @@ import (
 
 	"github.com/ollama/ollama/api"
 
+	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	"github.com/adroit-run/adroit/internal/llm/ollama"
 )
 
 func newModel(noStream bool) func(string) llm.Model {

@@ -10,8 +10,8 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // body is the request in pieces around the encoded messages.

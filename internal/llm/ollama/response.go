@@ -10,8 +10,8 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/adroit-run/adroit/internal/llm/textcall"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // unbound is the note on an answer that is no JSON although a schema was sent

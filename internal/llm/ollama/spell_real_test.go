@@ -10,8 +10,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // chatTemplates are how families put a conversation together, with what stands

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/llm/textcall"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // unparsed answers an error. The server reports a tool call that its own

@@ -13,8 +13,8 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A call is one request through go-openai's client, as its HTTPDoer. It owns

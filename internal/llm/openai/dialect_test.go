@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 // product opens a model at a server that behaves as the dialect's.

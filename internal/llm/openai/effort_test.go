@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 // TestEffort sends each product the effort in the field that it has, and

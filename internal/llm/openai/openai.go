@@ -26,8 +26,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A Config names an endpoint. Only BaseURL is often needed.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 func newModel(noStream bool) func(string) llm.Model {

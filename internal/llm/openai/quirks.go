@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // quirks are what the models of an endpoint turned out to refuse. Servers

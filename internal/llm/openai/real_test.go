@@ -7,8 +7,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/openai"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 func TestRealServer(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // call encodes the messages and tools of a request that the history does not

@@ -10,8 +10,8 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // answer collects the chunks of an answer.

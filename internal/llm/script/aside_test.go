@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 func TestAsides(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

@@ -28,8 +28,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/internal/llm/transport"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A Config names an endpoint. Only Key is often needed.

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/describe"
 	"github.com/adroit-run/adroit/internal/tools/docs"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/internal/tools/finish"
 	"github.com/adroit-run/adroit/internal/tools/git"
 	"github.com/adroit-run/adroit/internal/tools/github"
@@ -21,15 +22,14 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/publish"
 	"github.com/adroit-run/adroit/internal/tools/result"
 	"github.com/adroit-run/adroit/internal/tools/review"
+	"github.com/adroit-run/adroit/internal/tools/search"
+	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/internal/tools/skill"
 	"github.com/adroit-run/adroit/internal/tools/subagent"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/internal/tools/web"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/internal/tools/file"
-	"github.com/adroit-run/adroit/internal/tools/search"
-	"github.com/adroit-run/adroit/internal/tools/shell"
 )
 
 // All is every tool that ships, bundle by bundle.

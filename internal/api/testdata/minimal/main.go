@@ -8,7 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/internal/llm/openai"
+	"github.com/adroit-run/adroit/pkg/llm/openai"
 )
 
 func main() {

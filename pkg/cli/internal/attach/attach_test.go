@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -24,9 +26,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/internal/tools/file"
 )
 
 // A fixture is a terminal with a runtime that keeps everything in memory.
