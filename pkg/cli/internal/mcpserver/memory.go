@@ -1,10 +1,10 @@
 package mcpserver
 
 import (
-	"github.com/adroit-run/adroit/internal/apierr"
 	"context"
 	"errors"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/apierr"
 	"slices"
 	"strings"
 	"time"

@@ -1,11 +1,11 @@
 package mcpserver
 
 import (
-	"github.com/adroit-run/adroit/internal/apierr"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/apierr"
 	"maps"
 	"slices"
 	"strings"
