@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/apierr"
 	"io"
 	"os"
 	"slices"
@@ -85,7 +86,7 @@ func examine(ctx context.Context, e *env.Env, q adroit.DoctorQuery) ([]adroit.Fi
 	conf, err := e.Config()
 	if err != nil {
 		what, _, _ := strings.Cut(err.Error(), "\n") // without the lines of the file
-		first = adroit.Finding{Name: "config", Status: adroit.Broken, What: what, Do: cmp.Or(adroit.Hint(err), "correct the file")}
+		first = adroit.Finding{Name: "config", Status: adroit.Broken, What: what, Do: cmp.Or(apierr.Hint(err), "correct the file")}
 		others := adroit.Diagnose(ctx, adroit.Options{Tools: e.Own}, err, q)
 		return append([]adroit.Finding{first}, slices.DeleteFunc(others, func(f adroit.Finding) bool { return f.What == err.Error() })...), nil
 	}

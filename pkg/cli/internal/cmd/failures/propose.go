@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"io/fs"
 	"os"
 	"slices"
@@ -125,7 +126,7 @@ func (p *proposer) propose(ctx context.Context, c proposal.Case) (got proposed, 
 	if got.Text, err = c.Pipeline(got.Name); err != nil {
 		return got, exit.Fail(fmt.Errorf("no pipeline can be proposed: %w", err), "adroit failures lists what is remembered")
 	}
-	got.File = adroit.ProjectPipelines + "/" + got.Name + ".yaml"
+	got.File = projectdir.Pipelines + "/" + got.Name + ".yaml"
 	report, err := p.c.Lint(ctx, adroit.LintRequest{Scope: adroit.Scope{Dir: p.dir}, Kind: adroit.LintPipelines, Files: []adroit.LintFile{{Name: got.File, Text: []byte(got.Text)}}})
 	if err == nil {
 		err = report.Problems.Err()
@@ -149,7 +150,7 @@ func (p *proposer) free(ctx context.Context, c proposal.Case) (string, error) {
 	defer root.Close()
 	name := c.Name()
 	for i := 2; ; i++ {
-		file := adroit.ProjectPipelines + "/" + name + ".yaml"
+		file := projectdir.Pipelines + "/" + name + ".yaml"
 		text, _ := c.Pipeline(name) // why there is none is found out later
 		old, err := draft.Read(root, file)
 		taken := slices.ContainsFunc(all.Items, func(q adroit.PipelineInfo) bool { return q.Name == name })
