@@ -76,7 +76,7 @@ type Options struct {
 	// ProjectBytes bounds what a project's AGENTS.md may take of a prompt; 0 is
 	// the default, -1 none of it.
 	ProjectBytes int
-	// TestCommands are the command lines that run tests, by directory or AnyProject.
+	// TestCommands are the command lines that run tests, by directory or "*".
 	TestCommands map[string]string
 	// Workflows are those that agents name with workflow:, of agents.Define. The
 	// agent loop and that of pipelines are there without being named.

@@ -281,7 +281,7 @@ func (rt *Runtime) lintWorkflow(a *agents.DynamicAgent) agents.Problems {
 	if err == nil {
 		return nil
 	}
-	return agents.Problems{{File: a.Source.File, Severity: agents.Error, Message: err.Error(), Hint: Hint(err)}}
+	return agents.Problems{{File: a.Source.File, Severity: agents.Error, Message: err.Error(), Hint: apierr.Hint(err)}}
 }
 
 func report(checked int, problems agents.Problems) *LintReport {

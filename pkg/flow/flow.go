@@ -247,7 +247,7 @@ func Load(r *Run, state any) (bool, error) {
 // Peek gives the state that is kept for a scope, as in "2.", without moving the run. It
 // reports false if there is none.
 func (r *Run) Peek(scope string, state any) (bool, error) {
-	b, err := r.engine.Do(Step{Job: r.job, Path: scope, Kind: KindRestore})
+	b, err := r.engine.Do(Step{Job: r.job, Path: scope, Kind: stepkind.Restore})
 	if err != nil || len(b) == 0 {
 		return false, err
 	}

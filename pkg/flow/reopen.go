@@ -278,7 +278,7 @@ func (p *reopening) raise(found bool) (map[string]State, error) {
 // lastPart is the last part of a run, nil if it has none.
 func (t *stepTree) lastPart() *stepTree {
 	for _, n := range slices.Backward(slices.Sorted(maps.Keys(t.kids))) {
-		if k := t.kids[n]; k.rec != nil && k.rec.Kind == KindCall {
+		if k := t.kids[n]; k.rec != nil && k.rec.Kind == stepkind.Call {
 			return k
 		}
 	}
@@ -292,9 +292,9 @@ func (t *stepTree) end(scope string) (at string, notes []string) {
 		switch k := t.kids[n]; {
 		case k.rec == nil:
 			return scope + strconv.Itoa(n+1), notes
-		case k.rec.Kind == KindNote || k.rec.Kind == KindAwait && k.rec.Failure != nil:
+		case k.rec.Kind == stepkind.Note || k.rec.Kind == stepkind.Await && k.rec.Failure != nil:
 			notes = append(notes, k.rec.Path)
-		case k.rec.Kind == KindCall && k.state == nil:
+		case k.rec.Kind == stepkind.Call && k.state == nil:
 			at, more := k.end(k.rec.Path + ".")
 			return at, append(notes, more...)
 		default:

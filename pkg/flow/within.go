@@ -99,7 +99,7 @@ type noteInput struct {
 	Data any        `json:"data,omitempty"`
 }
 
-// note is the event of a step of kind KindNote.
+// note is the event of a step of kind stepkind.Note.
 func (s Step) note() event.Event {
 	var t struct {
 		Kind event.Kind
