@@ -172,6 +172,7 @@ func TestChatPanic(t *testing.T) {
 	at := x.see(0, "/help")
 	x.write("hello\r")
 	at = x.see(at, "First.")
+	at = x.see(at, "/help") // the turn has ended
 	x.write("go wrong\r")
 	at = x.see(at, "goes on")
 	x.see(at, "was ended by a defect of adroit: a defect")

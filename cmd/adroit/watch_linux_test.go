@@ -26,7 +26,7 @@ func TestWatchAtTerminal(t *testing.T) {
 	drawn := regexp.MustCompile(`[^\n]*\r\x1b\[K`) // the last line, before it was cleared
 	text := regexp.MustCompile(`\x1b\[[0-9]*m`).ReplaceAllString(strings.ReplaceAll(x.text(), "\r\n", "\n"), "")
 	text = drawn.ReplaceAllString(text, "")
-	for _, want := range []string{"     thought, 3 words\n", "     I write a file.\n     It has one line.\n", "\n       +one line\n", "$ seq 9; exit 3 -> exit code 3\n", "\n       9\n",
+	for _, want := range []string{"     thought, 3 words\n", "     I write a file.\n     It has one line.\n", "\n       +one line\n", "$ seq 9; exit 3 -> exit code 3", "\n       9\n",
 		"\na.txt:1 major One is not enough\n", `All of it \x1b]0;title\x07 is fine.`} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q is there %d times", want, strings.Count(text, want))

@@ -1,7 +1,6 @@
 package chatscreen
 
 import (
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -353,7 +352,8 @@ func (m *model) hint() string {
 	if s.Mode != "" {
 		parts = append(parts, "mode "+string(s.Mode))
 	}
-	return fmt.Sprintf("%s  /help", render.SanitizeLine(strings.Join(parts, "  ")))
+	const help = "  /help" // is there in the narrowest terminal
+	return render.Cut(render.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
 }
 
 // title is that of the window: it says whether somebody is waited for.
