@@ -55,7 +55,7 @@ short: ## tests without the long ones
 	$(GO) test -short ./...
 
 kill: ## kill jobs at every point, where test kills at a sample; worth a night
-	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill' ./cmd/adroit ./internal/realrepo ./internal/git/worktree ./internal/workspace/process
+	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill|Served' ./cmd/adroit ./internal/realrepo ./internal/git/worktree ./internal/workspace/process
 
 edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/edits.md
 	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update

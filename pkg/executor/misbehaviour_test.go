@@ -113,7 +113,7 @@ var misbehaviours = []misbehaviour{
 	{name: "429 without end", asked: 6, last: true, does: func(wire) []llmtest.Behaviour { return always(5, busy(429, "Retry-After-Ms", "1")) },
 		status: executor.Failed, code: "model.rate_limit", reason: "too busy"},
 	{name: "the key is refused", asked: 2, last: true, does: func(wire) []llmtest.Behaviour { return always(1, busy(401)) },
-		status: executor.Failed, code: "model.auth", reason: "check the key"},
+		status: executor.Failed, code: "model.auth", reason: "refused the key"},
 	{name: "stream cut in a call, closed cleanly", asked: 4, ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{llmtest.CutAt(headAndTail, inside(w)), w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2}`)}})}
 	}},
