@@ -114,11 +114,12 @@ func TestKillFixPolicy(t *testing.T) {
 			}
 		}
 		p.repaired(at)
+		// A command that was killed is reported and run again: what was done before it
+		// counts neither as what helped nor as what did not.
 		_, known := p.run("failures", "--json")
-		for what, want := range map[string]int{`"outcome": "works"`: 1, `"agent": "code-fix"`: 1} {
-			if n := strings.Count(known, what); n != want {
-				t.Errorf("%s: the memory has %s %d times, want %d\n%s", at, what, n, want, known)
-			}
+		works, unknown := strings.Count(known, `"outcome": "works"`), strings.Count(known, `"outcome": "unfinished"`)
+		if works > 1 || works == 0 && unknown != 1 || strings.Count(known, `"agent": "code-fix"`) != 1 || strings.Contains(known, `"changed"`) {
+			t.Errorf("%s: the memory has %d that works and %d of which nothing is known, want 1, or the other\n%s", at, works, unknown, known)
 		}
 	})
 }

@@ -118,7 +118,7 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 		}
 		if !again {
 			at.Outcome = failures.NoChange
-			if err := c.keep(p, &at); err != nil {
+			if err := c.keep(p, &at, at.Outcome); err != nil {
 				return c.res, err
 			}
 			continue
@@ -133,7 +133,11 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 		}
 		next.Type = c.typeOf(next, p)
 		if err = c.judge(&at, next); err == nil {
-			err = c.keep(p, &at)
+			learned := at.Outcome
+			if next.Interrupted { // which says nothing about what was done
+				learned = failures.Unfinished
+			}
+			err = c.keep(p, &at, learned)
 		}
 		if err != nil {
 			return c.res, err

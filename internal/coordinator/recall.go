@@ -186,11 +186,11 @@ func keyJob(key string) string {
 	return job
 }
 
-// keep ends an attempt after which it still fails: the result has it, and so has the
-// memory.
-func (c *Coordinator) keep(p *Problem, at *Attempt) error {
+// keep ends an attempt after which it still fails: the result has it, and the memory
+// what was learned of it.
+func (c *Coordinator) keep(p *Problem, at *Attempt, learned string) error {
 	c.res.Attempts = append(c.res.Attempts, *at)
-	return c.remember(p, at, at.Outcome)
+	return c.remember(p, at, learned)
 }
 
 // showPast adds what is known of p to what the analyst is given, as data, if its file

@@ -39,7 +39,7 @@ const (
 	NoChange = "no change" // nothing was changed
 	Person   = "person"    // it worked after a person had said continue
 	Given    = "given up"  // nobody knew what to do
-	// Unfinished is the repair of an agent that was stopped.
+	// Unfinished is the repair of an agent that was stopped, or after which the command was.
 	Unfinished = "unfinished"
 )
 
