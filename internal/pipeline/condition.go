@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/adroit-run/adroit/pkg/tools/schema"
+	"github.com/adroit-run/adroit/internal/schema"
 )
 
 // A Condition asks about one value: that of a variable, or what became of a

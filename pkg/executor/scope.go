@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Scope is what a workflow of an agent's own has to work with: the run it is

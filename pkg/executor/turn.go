@@ -7,9 +7,9 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Turn is what a workflow asks the model in words.

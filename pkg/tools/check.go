@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 const maxTimeout = 24 * time.Hour

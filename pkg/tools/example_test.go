@@ -77,3 +77,15 @@ func ExampleSection() {
 	// - word_count(text): Count the words of a text.
 	// <nil>
 }
+
+func ExampleInferSchema() {
+	s, err := tools.InferSchema[countInput]()
+	fmt.Println(s, err)
+	// Output: {"properties":{"text":{"type":"string","description":"What to count."}},"additionalProperties":false,"type":"object","required":["text"]} <nil>
+}
+
+func ExampleCompileSchema() {
+	s, err := tools.CompileSchema(json.RawMessage(`{"type":"string","minLength":5}`))
+	fmt.Println(s.Validate(json.RawMessage(`"abc"`)), err)
+	// Output: [the value has 3 characters, want at least 5] <nil>
+}

@@ -12,13 +12,13 @@ import (
 
 	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // New makes a Tool of a typed function. In is decoded from arguments that
-// satisfy its inferred schema (see [Infer]). Out becomes the text the model
+// satisfy its inferred schema (see [InferSchema]). Out becomes the text the model
 // reads: a string as it is, a [Result] untouched, anything else as JSON; the
 // same value is bound to every artifact in m.Produces unless a Result says
 // otherwise.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/tools/schema"
+	"github.com/adroit-run/adroit/internal/schema"
 )
 
 func (t Tool) checkProves(bad func(string, ...any)) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // defaultTimeout bounds a call of a tool that declares no Timeout.

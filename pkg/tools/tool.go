@@ -26,10 +26,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/adroit-run/adroit/pkg/tools/schema"
+	"github.com/adroit-run/adroit/internal/schema"
 )
 
 // A Mode is a way to have a model call tools. Above all of them is the same

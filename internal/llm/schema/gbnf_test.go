@@ -11,8 +11,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
+	toolschema "github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
-	toolschema "github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
+	toolschema "github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/tools"
-	toolschema "github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // writeInput is the input of write_show_notes.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A shape is the part of an input schema from which arguments are made.

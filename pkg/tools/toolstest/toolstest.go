@@ -23,8 +23,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // prompt is how long a call may go on after its context has ended.

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

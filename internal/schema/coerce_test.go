@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/tools/schema"
+	"github.com/adroit-run/adroit/internal/schema"
 )
 
 // TestRepair has what small models and models trained for other programs send,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/tools/schema"
+	"github.com/adroit-run/adroit/internal/schema"
 )
 
 // A fault of what must not be says what the schema says of it.
