@@ -262,7 +262,7 @@ func (rt *Runtime) open() error {
 	rt.clean = func() error { return nil }
 	data := rt.o.Data
 	if data != "" && rt.o.Store == nil {
-		return errors.New("adroit: Options.Data is set and Options.Store is not: write Store: sqlite.Store(dir), of internal/sqlite, with dir the Data")
+		return errors.New("adroit: Options.Data is set and Options.Store is not: write Store: sqlite.Store(dir), of pkg/sqlite, with dir the Data")
 	}
 	if data == "" {
 		var err error

@@ -101,7 +101,7 @@ func (rt *Runtime) modelCatalog() (ModelCatalog, error) {
 	if c, ok := rt.models.(ModelCatalog); ok {
 		return c, nil
 	}
-	return nil, apierr.Invalidf("open it with the options of internal/config", "the models of this runtime are those of its program")
+	return nil, apierr.Invalidf("open it with the options of pkg/config", "the models of this runtime are those of its program")
 }
 
 // Models implements [Models].
