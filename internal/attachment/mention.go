@@ -3,7 +3,7 @@
 //
 //	for _, m := range attachment.Mentions("what does @cart.go do?") { ... } // m.Path is cart.go
 //
-// It reads no files and no pages: pkg/adroit does, with the guards of the workspace
+// It reads no files and no pages: internal/attachment/reader does, with the guards of the workspace
 // and of the network.
 package attachment
 

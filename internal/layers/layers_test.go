@@ -104,7 +104,10 @@ var may = map[string][]string{
 	"internal/tools/internal/site":      {},
 	"internal/tools/memory":             {"internal/memory", "pkg/tools"},
 
-	"internal/attachment":  {"pkg/llm"},
+	"internal/attachment": {"pkg/llm"},
+	// Rooms of the runtime: each has a part of its work and takes what it needs as values.
+	"internal/attachment/reader": {"internal/attachment", "internal/git", "internal/rootfs", "pkg/executor", "pkg/permit", "pkg/tools", "pkg/workspace"},
+
 	"internal/keyfile":     {"internal/rootfs"},
 	"internal/owner":       {},
 	"internal/definitions": {},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -97,8 +98,8 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 		return err
 	}
 	if attaches {
-		a := &attacher{rt: rt, dir: j.Dir, agent: j.Agent, rules: rt.o.Defaults.Rules, model: cmp.Or(m.Model, j.Model), models: models, fetch: true}
-		if m.Taint, err = a.read(ctx, &m.Attached); err != nil {
+		r := reader.Reader{Dir: j.Dir, Agent: j.Agent, Rules: rt.o.Defaults.Rules, Model: cmp.Or(m.Model, j.Model)}
+		if m.Taint, err = rt.readAttached(ctx, r, &m.Attached, models, true); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package adroit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/projectdir"
@@ -19,6 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A Plan is what a request has resolved to: what Submit would pin.
@@ -122,8 +125,8 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 	if err != nil {
 		return err
 	}
-	a := &attacher{rt: rt, dir: dir, agent: p.Task.Agent, rules: p.Task.Rules, model: p.Task.Model, models: m, fetch: fetch}
-	taint, err := a.read(ctx, &in.Attached)
+	r := reader.Reader{Dir: dir, Agent: p.Task.Agent, Rules: p.Task.Rules, Model: p.Task.Model}
+	taint, err := rt.readAttached(ctx, r, &in.Attached, m, fetch)
 	if err != nil {
 		return err
 	}
@@ -137,6 +140,20 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 	}
 	in.Prompt, in.Attachments = asked.Text, nil
 	return nil
+}
+
+// readAttached reads what goes with a message. fetch has it fetch pages of the web.
+func (rt *Runtime) readAttached(ctx context.Context, r reader.Reader, a *executor.Attached, m ModelSource, fetch bool) (tools.Taint, error) {
+	r.Names, r.Secrets = rt.o.Names, rt.o.Secrets
+	if c, ok := m.(ModelCatalog); ok {
+		r.NoImages = c.NoImages
+	}
+	if fetch {
+		r.Call = func(ctx context.Context, tool string, args json.RawMessage) (tools.Result, error) {
+			return rt.callTool(ctx, ToolCall{Name: tool, Args: args, Dir: r.Dir})
+		}
+	}
+	return r.Read(ctx, a)
 }
 
 // asksOnFailure reports whether an agent asks a model only about what failed: then it

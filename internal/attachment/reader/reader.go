@@ -1,4 +1,7 @@
-package adroit
+// Package reader reads what a message of a person attaches: files, lines of them,
+// directories, images and pages of the web. It is the only place where attachments
+// are read, whatever surface the message comes from.
+package reader
 
 import (
 	"context"
@@ -34,35 +37,43 @@ const (
 // keepAt is how an @ that is meant as it stands is written.
 const keepAt = `a backslash keeps an @ as it is: \@`
 
-// An attacher reads what goes with one message of a person. It is the only place
-// where attachments are read, whatever surface the message comes from.
-type attacher struct {
-	rt     *Runtime
-	dir    string
-	agent  string
-	rules  permit.Rules
-	model  string
-	models ModelSource
-	fetch  bool // pages of the web are fetched
+// A Reader reads what goes with messages to an agent in a workspace.
+type Reader struct {
+	Dir     string // the workspace
+	Agent   string
+	Rules   permit.Rules
+	Names   *workspace.DenyList // nil: the usual list
+	Secrets *secret.Redactor
+	Model   string
+	// NoImages returns why a model is sure to take no images, "" if it takes them.
+	// Nil: nothing is known of models.
+	NoImages func(ctx context.Context, model string) string
+	// Call calls the tool that fetches pages of the web. Nil: pages are only named.
+	Call func(ctx context.Context, tool string, args json.RawMessage) (tools.Result, error)
+}
 
+// reading is the reading of one message.
+type reading struct {
+	*Reader
 	files *workspace.Files
 	hide  *secret.Redactor
 	room  int // bytes of text that are left
 	taint tools.Taint
 }
 
-// read reads what a mentions and lists, and leaves in it what the model gets.
-func (r *attacher) read(ctx context.Context, a *executor.Attached) (taint tools.Taint, err error) {
+// Read reads what a mentions and lists, and leaves in it what the model gets.
+func (from *Reader) Read(ctx context.Context, a *executor.Attached) (taint tools.Taint, err error) {
 	list := append([]executor.Attachment(nil), a.Attachments...)
-	if r.files, err = workspace.Open(r.dir, nil); err != nil {
+	r := &reading{Reader: from, room: attachment.MaxAll}
+	if r.files, err = workspace.Open(r.Dir, nil); err != nil {
 		return 0, err
 	}
 	defer r.files.Close()
-	if r.rt.o.Names != nil {
-		r.files = r.files.WithDenyList(r.rt.o.Names)
+	if r.Names != nil {
+		r.files = r.files.WithDenyList(r.Names)
 	}
-	r.files = r.files.WithGuard(func(name string, _ bool) string { return r.rules.Bars(r.agent, "read_file", name) })
-	r.hide, r.room = r.rt.o.Secrets.With(git.EnvSecrets(ctx, r.dir)...), attachment.MaxAll
+	r.files = r.files.WithGuard(func(name string, _ bool) string { return r.Rules.Bars(r.Agent, "read_file", name) })
+	r.hide = r.Secrets.With(git.EnvSecrets(ctx, r.Dir)...)
 	if list, err = r.mentioned(ctx, a.Mentions, list); err != nil {
 		return 0, err
 	}
@@ -88,22 +99,21 @@ func (r *attacher) read(ctx context.Context, a *executor.Attached) (taint tools.
 }
 
 // imagesFit fails if there are too many images, or the model takes none.
-func (r *attacher) imagesFit(ctx context.Context, images int) error {
+func (r *reading) imagesFit(ctx context.Context, images int) error {
 	if images > attachment.MaxImages {
 		return apierr.Invalidf("send the others with the next message", "%d images are attached, and a message may have %d", images, attachment.MaxImages)
 	}
-	c, known := r.models.(ModelCatalog)
-	if images == 0 || !known {
+	if images == 0 || r.NoImages == nil {
 		return nil
 	}
-	if why := c.NoImages(ctx, r.model); why != "" {
-		return apierr.Invalidf("name one that does with -m, or say in words what the image shows; adroit models list names what each can do", "%s takes no images: %s", r.model, why)
+	if why := r.NoImages(ctx, r.Model); why != "" {
+		return apierr.Invalidf("name one that does with -m, or say in words what the image shows; adroit models list names what each can do", "%s takes no images: %s", r.Model, why)
 	}
 	return nil
 }
 
 // mentioned adds what words mention to a list. An @ that is plainly no path is text.
-func (r *attacher) mentioned(ctx context.Context, words string, list []executor.Attachment) ([]executor.Attachment, error) {
+func (r *reading) mentioned(ctx context.Context, words string, list []executor.Attachment) ([]executor.Attachment, error) {
 	given := map[string]bool{}
 	for _, at := range list {
 		given[at.Path] = true
@@ -133,21 +143,21 @@ func (r *attacher) mentioned(ctx context.Context, words string, list []executor.
 }
 
 // inside is a path as the workspace has it, if it is an absolute one that leads there.
-func (r *attacher) inside(name string) string {
+func (r *reading) inside(name string) string {
 	if rel, err := filepath.Rel(r.files.Dir(), name); filepath.IsAbs(name) && err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
 	return name
 }
 
-// outside reports whether a path of [attacher.inside] leads out of the workspace.
+// outside reports whether a path of [reading.inside] leads out of the workspace.
 func outside(name string) bool {
 	return strings.HasPrefix(name, "../") || strings.HasPrefix(name, "~/") || filepath.IsAbs(name)
 }
 
 // unknown is the error for a mention of what does not exist, nil if it is plainly no
 // path: @decorator, @scope/package.
-func (r *attacher) unknown(ctx context.Context, m attachment.Mention) error {
+func (r *reading) unknown(ctx context.Context, m attachment.Mention) error {
 	first, _, below := strings.Cut(m.Path, "/")
 	entries, _, _ := r.files.List(ctx, workspace.ListOptions{Hidden: true}) // without them nothing is near
 	var names []string
@@ -172,11 +182,11 @@ func (r *attacher) unknown(ctx context.Context, m attachment.Mention) error {
 	if near != "" {
 		hint = fmt.Sprintf("did you mean @%s?\n%s", near, hint)
 	}
-	return apierr.Invalidf(hint, "@%s: there is no such file or directory in %s", m.Path, r.dir)
+	return apierr.Invalidf(hint, "@%s: there is no such file or directory in %s", m.Path, r.Dir)
 }
 
 // one reads one attachment.
-func (r *attacher) one(ctx context.Context, at *executor.Attachment) (err error) {
+func (r *reading) one(ctx context.Context, at *executor.Attachment) (err error) {
 	name := at.Path
 	switch {
 	case at.URL != "":
@@ -198,13 +208,13 @@ func (r *attacher) one(ctx context.Context, at *executor.Attachment) (err error)
 
 // page fetches a page of the web, within the limits of the tool that does so for
 // agents. That the person names the address is the consent.
-func (r *attacher) page(ctx context.Context, at *executor.Attachment) error {
+func (r *reading) page(ctx context.Context, at *executor.Attachment) error {
 	const tool = "web_fetch"
-	if why, denied := r.rules.Denies(r.agent, tool); denied {
+	if why, denied := r.Rules.Denies(r.Agent, tool); denied {
 		return errors.New(why)
 	}
 	r.taint |= tools.Untrusted
-	if !r.fetch {
+	if r.Call == nil {
 		at.Text = attachment.Quote("(the page is fetched when the job is begun)", "url", at.URL)
 		return nil
 	}
@@ -212,7 +222,7 @@ func (r *attacher) page(ctx context.Context, at *executor.Attachment) error {
 	if err != nil {
 		return err
 	}
-	res, err := r.rt.callTool(ctx, ToolCall{Name: tool, Args: args, Dir: r.dir})
+	res, err := r.Call(ctx, tool, args)
 	if err == nil && res.Failed {
 		err = errors.New(res.Text)
 	}
@@ -223,11 +233,11 @@ func (r *attacher) page(ctx context.Context, at *executor.Attachment) error {
 }
 
 // file reads a file, some of its lines, or the names in a directory.
-func (r *attacher) file(ctx context.Context, at *executor.Attachment) error {
+func (r *reading) file(ctx context.Context, at *executor.Attachment) error {
 	if outside(at.Path) {
 		return fmt.Errorf("it lies outside the workspace; from elsewhere only an image of at most %d MB can be attached", attachment.MaxImage>>20)
 	}
-	if why, denied := r.rules.Denies(r.agent, "read_file"); denied {
+	if why, denied := r.Rules.Denies(r.Agent, "read_file"); denied {
 		return errors.New(why)
 	}
 	info, err := fs.Stat(r.files.FS(), path.Clean(at.Path))
@@ -249,7 +259,7 @@ func (r *attacher) file(ctx context.Context, at *executor.Attachment) error {
 	return r.text(at)
 }
 
-func (r *attacher) image(at *executor.Attachment, info fs.FileInfo) error {
+func (r *reading) image(at *executor.Attachment, info fs.FileInfo) error {
 	if at.From > 0 {
 		return errors.New("it is an image, which has no lines")
 	}
@@ -265,7 +275,7 @@ func (r *attacher) image(at *executor.Attachment, info fs.FileInfo) error {
 	return err
 }
 
-func (r *attacher) text(at *executor.Attachment) error {
+func (r *reading) text(at *executor.Attachment) error {
 	from, most := max(at.From, 1), mostAttachedLines
 	if at.To > 0 {
 		if at.To < from {
@@ -314,7 +324,7 @@ func (r *attacher) text(at *executor.Attachment) error {
 	return r.quote(at, b.String(), rest, "path", at.Path, "lines", span)
 }
 
-func (r *attacher) listing(ctx context.Context, at *executor.Attachment) error {
+func (r *reading) listing(ctx context.Context, at *executor.Attachment) error {
 	if at.From > 0 {
 		return errors.New("it is a directory, which has no lines")
 	}
@@ -339,7 +349,7 @@ func (r *attacher) listing(ctx context.Context, at *executor.Attachment) error {
 var errTooMuch = fmt.Errorf("the text that is attached to a message may have %d KB, and this is more; name the lines that matter, as in @file.txt:10-40", attachment.MaxAll>>10)
 
 // quote sets the text of an attachment, without secrets.
-func (r *attacher) quote(at *executor.Attachment, text, rest string, what ...string) error {
+func (r *reading) quote(at *executor.Attachment, text, rest string, what ...string) error {
 	text, hit := r.hide.String(text)
 	if hit {
 		r.taint |= tools.Secret
