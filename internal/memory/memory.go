@@ -8,7 +8,7 @@
 //
 // A fact is data: a model wrote it, perhaps after it had read what others wrote,
 // and its evidence may have changed. Whoever shows one to a model quotes it with
-// [Fact.Line]. The package reads no files: pkg/adroit compares the evidence.
+// [Fact.Line]. The package reads no files: internal/memory/book compares the evidence.
 package memory
 
 import (

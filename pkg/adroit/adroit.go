@@ -34,7 +34,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/internal/memory/book"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -181,8 +181,8 @@ type Runtime struct {
 	runs sync.WaitGroup
 	here map[string]*job // that run here, or ended here without a record of it, by id
 	live broadcast
-	// facts are what is remembered where the store of the jobs keeps none.
-	facts memory.Store
+	// memory has what jobs and people noted for later jobs.
+	memory *book.Keeper
 }
 
 // toolSet is the tools of the options; nil, which is empty, if they are not
@@ -234,7 +234,11 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	rt := &Runtime{o: o, models: o.Source, tools: set, agents: all, pipelines: pipelines, here: map[string]*job{}}
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	return rt, rt.open()
+	if err := rt.open(); err != nil {
+		return rt, err
+	}
+	rt.memory = &book.Keeper{Jobs: rt.store, Data: rt.data(), Names: o.Names, Secrets: o.Secrets, Warn: rt.warn}
+	return rt, nil
 }
 
 // Manager creates, runs, resumes and cancels the jobs.
@@ -255,6 +259,15 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 		Lock:  func(j *jobs.Job) (func(), bool, error) { return jobdir.Lock(filepath.Join(rt.home, j.ID)) },
 		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
 	return rt.jobs, nil
+}
+
+// store keeps the jobs.
+func (rt *Runtime) store(ctx context.Context) (jobs.Store, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.Store, nil
 }
 
 // open finds the directory of jobs.
@@ -289,11 +302,11 @@ func (o *Options) apart(dir string) error {
 	if o.Data == "" || o.DataInWorkspace {
 		return nil
 	}
-	d, err := real(o.Data)
+	d, err := rootfs.Real(o.Data)
 	if err != nil {
 		return fmt.Errorf("adroit: Options.Data: %w", err)
 	}
-	w, err := real(dir)
+	w, err := rootfs.Real(dir)
 	if err != nil {
 		return fmt.Errorf("adroit: the workspace: %w", err)
 	}
@@ -301,23 +314,6 @@ func (o *Options) apart(dir string) error {
 		return fmt.Errorf("adroit: Options.Data (%s) lies in the workspace %s; keep jobs outside of it, for example below os.UserCacheDir", o.Data, w)
 	}
 	return nil
-}
-
-// real is the absolute path of a directory without links, as far as it exists.
-func real(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	for rest := ""; ; {
-		if p, err := filepath.EvalSymlinks(abs); err == nil {
-			return filepath.Join(p, rest), nil
-		} else if up := filepath.Dir(abs); up == abs || !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		} else {
-			abs, rest = up, filepath.Join(filepath.Base(abs), rest)
-		}
-	}
 }
 
 // Close interrupts the jobs that run, waits for them and closes the store.

@@ -5,27 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
-	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
-
-// ledger opens the record of what a job changed, nil if it never began to work
-// on files.
-func (rt *Runtime) ledger(id string) (*ledger.Ledger, error) {
-	dir := filepath.Join(rt.home, id, "ledger")
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return ledger.Open(dir, overlay.Recover)
-}
 
 // part selects changes from a ledger.
 func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (part ledger.Selection, err error) {
@@ -55,7 +41,7 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 		return nil, apierr.AsError(err)
 	}
 	list := &StepList{Job: j.ID, Steps: []Step{}}
-	led, err := rt.ledger(j.ID)
+	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	if err != nil || led == nil {
 		return list, asError(err)
 	}
@@ -87,7 +73,7 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 		return nil, apierr.AsError(err)
 	}
 	d := &Diff{Job: j.ID, Changes: []ledger.Change{}}
-	led, err := rt.ledger(j.ID)
+	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	if err != nil || led == nil {
 		return d, asError(err)
 	}
@@ -118,7 +104,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
 	}
 	report := &UndoReport{Job: j.ID}
-	led, err := rt.ledger(j.ID)
+	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}

@@ -276,7 +276,7 @@ func (rt *Runtime) changed(id string) bool {
 
 func (rt *Runtime) changes(ctx context.Context, id string) ChangeSummary {
 	s := ChangeSummary{Changed: rt.changed(id)}
-	led, err := rt.ledger(id)
+	led, err := jobdir.OpenLedger(rt.data(), id)
 	if err != nil {
 		s.Unreadable, s.Incomplete = err.Error(), []string{err.Error()}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
@@ -227,7 +228,7 @@ func (d *doctor) check(ctx context.Context) []Finding {
 	ledgers := 0
 	for _, j := range list {
 		known[j.ID] = true
-		led, err := d.rt.ledger(j.ID)
+		led, err := jobdir.OpenLedger(d.rt.data(), j.ID)
 		if err == nil && led != nil {
 			ledgers++
 			err = led.Verify(ctx)

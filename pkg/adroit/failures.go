@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -47,7 +48,7 @@ func (rt *Runtime) ForgetFailures(ctx context.Context, q FailureQuery) (int, err
 // failureQuery completes a query by a directory.
 func (rt *Runtime) failureQuery(ctx context.Context, q FailureQuery) (FailureQuery, failures.Store, error) {
 	if q.Project != "" {
-		p, err := real(q.Project)
+		p, err := rootfs.Real(q.Project)
 		if err != nil {
 			return q, nil, err
 		}
@@ -60,11 +61,11 @@ func (rt *Runtime) failureQuery(ctx context.Context, q FailureQuery) (FailureQue
 // failureStore is what coordinators remember: in the store of the jobs if that is a
 // database, else as long as this runtime.
 func (rt *Runtime) failureStore(ctx context.Context) (failures.Store, error) {
-	m, err := rt.Manager(ctx)
+	store, err := rt.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if db, ok := m.Store.(failures.Database); ok {
+	if db, ok := store.(failures.Database); ok {
 		return failures.In(db), nil
 	}
 	return &rt.failed, nil
@@ -90,7 +91,7 @@ func (rt *Runtime) projectOf(j *jobs.Job) string {
 	if w, err := jobdir.OpenWorktree(rt.data(), j.ID); err == nil && w != nil {
 		dir = filepath.Join(w.Repo, filepath.FromSlash(w.Sub))
 	}
-	if p, err := real(dir); err == nil {
+	if p, err := rootfs.Real(dir); err == nil {
 		return p
 	}
 	return dir

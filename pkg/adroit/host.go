@@ -105,7 +105,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	}
 	hooks := &hookRunners{dir: b.Dir, list: rt.o.Hooks}
 	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
-	h.Middleware, h.Context, h.Secrets = rt.around(hooks, b), rt.books(b, hide), hide
+	h.Middleware, h.Context, h.Secrets = rt.around(hooks, b), rt.memory.With(b.Dir, hide), hide
 	return hide, func() error { return errors.Join(hooks.Close(), b.Close()) }, nil
 }
 

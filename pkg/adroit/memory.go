@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -41,25 +41,7 @@ type (
 	FactNote = memory.Addition
 )
 
-// memory is where facts are kept: in the store of the jobs if it can, else in this
-// process.
-func (rt *Runtime) memory(ctx context.Context) (memory.Store, error) {
-	m, err := rt.Manager(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s, ok := m.Store.(memory.Store); ok {
-		return s, nil
-	}
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if rt.facts == nil {
-		rt.facts = memory.New()
-	}
-	return rt.facts, nil
-}
-
-// query is that of the store.
+// factQuery is that of the store.
 func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 	out := memory.Query{ID: q.ID, Scope: q.Scope, Kind: q.Kind, Job: q.Job, Text: q.Text, Limit: q.Limit}
 	switch {
@@ -74,13 +56,13 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 		return out, nil
 	}
 	var err error
-	out.Project, _, err = rt.projectAt(cmp.Or(q.Dir, rt.o.Dir))
+	out.Project, _, err = jobdir.Project(rt.data(), cmp.Or(q.Dir, rt.o.Dir))
 	return out, err
 }
 
 // Facts implements [Client].
 func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error) {
-	store, err := rt.memory(ctx)
+	store, err := rt.memory.Store(ctx)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
@@ -96,7 +78,7 @@ func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error
 		return nil, noFact(q.ID)
 	}
 	if q.Verify {
-		rt.compare(found)
+		rt.memory.Compare(found)
 	}
 	return append([]memory.Fact{}, found...), nil
 }
@@ -114,8 +96,7 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 	if n.ID == "" {
 		n.ID = memory.ID(jobs.NewID(time.Now()))
 	}
-	b := &book{rt: rt, id: n.ID, dir: dir, hide: rt.o.Secrets.With(git.EnvSecrets(ctx, dir)...)}
-	f, err := b.keep(ctx, n)
+	f, err := rt.memory.Keep(ctx, dir, n)
 	if err != nil {
 		return nil, asError(apierr.Refuse(err, ""))
 	}
@@ -130,7 +111,7 @@ func (rt *Runtime) Forget(ctx context.Context, q FactQuery) (int, error) {
 	if !q.All && q.ID == "" && q.Scope == "" && q.Kind == "" && q.Job == "" && q.Text == "" {
 		return 0, apierr.Invalidf("name facts, or say --all", "nothing is named that is to be forgotten")
 	}
-	store, err := rt.memory(ctx)
+	store, err := rt.memory.Store(ctx)
 	if err != nil {
 		return 0, apierr.AsError(err)
 	}
@@ -156,47 +137,9 @@ func (rt *Runtime) ImportFacts(ctx context.Context, dir string, facts []Fact) (a
 	if len(facts) > importBatch {
 		return 0, nil, apierr.Invalidf("import them in parts", "%d facts are more than the %d of one import", len(facts), importBatch)
 	}
-	store, err := rt.memory(ctx)
-	if err != nil {
-		return 0, nil, apierr.AsError(err)
+	project, _, err := jobdir.Project(rt.data(), cmp.Or(dir, rt.o.Dir))
+	if err == nil {
+		added, refused, err = rt.memory.Import(ctx, project, facts)
 	}
-	project, _, err := rt.projectAt(cmp.Or(dir, rt.o.Dir))
-	if err != nil {
-		return 0, nil, apierr.AsError(err)
-	}
-	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, project)...)
-	known, add, now := 0, []memory.Addition(nil), time.Now()
-	for i, f := range facts {
-		f.Project, f.Job, f.Step, f.Untrusted = project, "", "", true
-		if f.Created.After(now) || f.Created.IsZero() {
-			f.Created = now
-		}
-		f.ID = memory.ID("import\x00" + project + "\x00" + string(f.Scope) + "\x00" + string(f.Kind) + "\x00" + f.Text)
-		err := f.Clean()
-		if _, hit := hide.String(f.Text); err == nil && hit {
-			err = errSecret
-		}
-		if err != nil {
-			refused = append(refused, fmt.Sprintf("fact %d: %v", i+1, err))
-			continue
-		}
-		add = append(add, memory.Addition{Fact: f})
-	}
-	for _, a := range add {
-		old, err := store.Facts(ctx, memory.Query{ID: a.ID})
-		if err != nil {
-			return 0, nil, apierr.AsError(err)
-		}
-		known += len(old)
-	}
-	kept, err := store.AddFacts(ctx, add...)
-	if err != nil {
-		return 0, nil, apierr.AsError(err)
-	}
-	for i, f := range kept {
-		if f.ID != add[i].ID {
-			known++ // another has its text
-		}
-	}
-	return len(add) - known, refused, nil
+	return added, refused, asError(err)
 }

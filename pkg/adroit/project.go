@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -211,13 +212,13 @@ func (rt *Runtime) testCommand(dir string, d trustDecision) (command, from strin
 // testKey is the closest directory at or above dir that has a test command, ""
 // if there is none.
 func testKey(commands map[string]string, dir string) (key string) {
-	if r, err := real(dir); err == nil {
+	if r, err := rootfs.Real(dir); err == nil {
 		dir = r
 	}
 	longest := -1
 	for _, k := range slices.Sorted(maps.Keys(commands)) {
 		at := filepath.Clean(k)
-		if r, err := real(at); err == nil {
+		if r, err := rootfs.Real(at); err == nil {
 			at = r
 		}
 		rel, err := filepath.Rel(at, dir)

@@ -60,7 +60,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		}
 	}
 	if def.Recall == nil && !rt.bare {
-		def.Recall = rt.recaller(ctx, dir)
+		def.Recall = rt.memory.ForPrompt(ctx, dir)
 	}
 	set, err := rt.tools()
 	if err != nil {

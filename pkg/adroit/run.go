@@ -142,7 +142,7 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 			m := rt.jobs
 			j.job, j.err = m.Run(own, id, o)
 		}
-		rt.rememberJob(j.job)
+		rt.memory.Summarize(context.WithoutCancel(rt.ctx), j.job)
 		rt.notify(j.job)
 		rt.leave(j)
 		rt.release()

@@ -28,7 +28,7 @@ const namedFile = "named"
 // job from overwriting them. named notes that it has been said.
 func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string, named func() error) {
 	nothing := func() error { return nil }
-	led, err := rt.ledger(j.ID)
+	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	if err != nil || led == nil {
 		return "", nothing
 	}

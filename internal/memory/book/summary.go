@@ -1,4 +1,4 @@
-package adroit
+package book
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -26,15 +27,15 @@ func remembers(j *jobs.Job) (in agents.Input, ok bool) {
 // summaryID is the fact that summarises a job.
 func summaryID(job string) string { return memory.ID("summary\x00" + job) }
 
-// rememberJob keeps the summary of a job that has ended. It is outside of the job:
+// Summarize keeps the summary of a job that has ended. It is outside of the job:
 // one that is lost to a kill is made up for by summarizeEnded.
-func (rt *Runtime) rememberJob(j *jobs.Job) {
+func (k *Keeper) Summarize(ctx context.Context, j *jobs.Job) {
 	if j == nil || !j.Status.Final() {
 		return
 	}
 	if in, ok := remembers(j); ok {
-		if err := rt.keepSummary(context.WithoutCancel(rt.ctx), j, in); err != nil {
-			rt.warn("%s: its summary is not remembered: %v", j.ID, err)
+		if err := k.keepSummary(ctx, j, in); err != nil {
+			k.Warn("%s: its summary is not remembered: %v", j.ID, err)
 		}
 	}
 }
@@ -44,16 +45,16 @@ const endedJobs = 20
 
 // summarizeEnded keeps the summaries of the last jobs of a project that ended
 // without: their process was killed, or nobody ran them.
-func (rt *Runtime) summarizeEnded(ctx context.Context, dir, project string) error {
-	m, err := rt.Manager(ctx)
+func (k *Keeper) summarizeEnded(ctx context.Context, project string) error {
+	all, err := k.Jobs(ctx)
 	if err != nil {
 		return err
 	}
-	store, err := rt.memory(ctx)
+	store, err := k.Store(ctx)
 	if err != nil {
 		return err
 	}
-	ended, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}, Limit: endedJobs})
+	ended, err := all.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}, Limit: endedJobs})
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (rt *Runtime) summarizeEnded(ctx context.Context, dir, project string) erro
 		if !ok {
 			continue
 		}
-		if at, _, err := rt.projectAt(j.Dir); err != nil || at != project {
+		if at, _, err := jobdir.Project(k.Data, j.Dir); err != nil || at != project {
 			continue
 		}
 		if old, err := store.Facts(ctx, memory.Query{ID: summaryID(j.ID)}); err != nil {
@@ -70,7 +71,7 @@ func (rt *Runtime) summarizeEnded(ctx context.Context, dir, project string) erro
 		} else if len(old) > 0 {
 			continue
 		}
-		if err := rt.keepSummary(ctx, j, in); err != nil {
+		if err := k.keepSummary(ctx, j, in); err != nil {
 			return err
 		}
 	}
@@ -79,20 +80,20 @@ func (rt *Runtime) summarizeEnded(ctx context.Context, dir, project string) erro
 
 // keepSummary keeps what code knows of how a job went: its task, its outcome, what
 // it changed and what failed.
-func (rt *Runtime) keepSummary(ctx context.Context, j *jobs.Job, in agents.Input) error {
-	store, err := rt.memory(ctx)
+func (k *Keeper) keepSummary(ctx context.Context, j *jobs.Job, in agents.Input) error {
+	store, err := k.Store(ctx)
 	if err != nil {
 		return err
 	}
-	project, _, err := rt.projectAt(j.Dir)
+	project, _, err := jobdir.Project(k.Data, j.Dir)
 	if err != nil {
 		return err
 	}
-	text, err := rt.summary(ctx, j, in)
+	text, err := k.summary(ctx, j, in)
 	if err != nil {
 		return err
 	}
-	text, _ = rt.o.Secrets.String(text)
+	text, _ = k.Secrets.String(text)
 	var s executor.State
 	tainted := json.Unmarshal(j.Output, &s) != nil || s.Taint.Has(tools.Untrusted)
 	_, err = store.AddFacts(ctx, memory.Addition{Fact: memory.Fact{ID: summaryID(j.ID), Scope: memory.Project, Project: project, Kind: memory.Summary,
@@ -100,21 +101,21 @@ func (rt *Runtime) keepSummary(ctx context.Context, j *jobs.Job, in agents.Input
 	return err
 }
 
-func (rt *Runtime) summary(ctx context.Context, j *jobs.Job, in agents.Input) (string, error) {
+func (k *Keeper) summary(ctx context.Context, j *jobs.Job, in agents.Input) (string, error) {
 	const task, reason = 160, 200
 	asked, _, _ := strings.Cut(strings.TrimSpace(in.Prompt), "\n")
 	text := fmt.Sprintf("%s was asked %q: %s", j.Agent, clip(cmp.Or(j.Title, asked), task), j.Status)
 	if j.Status != jobs.Done && j.Reason != "" {
 		text += ": " + clip(j.Reason, reason)
 	}
-	changed, err := rt.changedFiles(ctx, j.ID)
+	changed, err := k.changedFiles(ctx, j.ID)
 	if err != nil {
 		return "", err
 	}
 	if len(changed) > 0 {
 		text += "; changed " + few(changed)
 	}
-	failed, err := rt.failedCalls(ctx, j.ID)
+	failed, err := k.failedCalls(ctx, j.ID)
 	if err != nil {
 		return "", err
 	}
@@ -142,8 +143,8 @@ func few(names []string) string {
 }
 
 // changedFiles are the names of the files that a job changed.
-func (rt *Runtime) changedFiles(ctx context.Context, id string) ([]string, error) {
-	led, err := rt.ledger(id)
+func (k *Keeper) changedFiles(ctx context.Context, id string) ([]string, error) {
+	led, err := jobdir.OpenLedger(k.Data, id)
 	if err != nil || led == nil {
 		return nil, err
 	}
@@ -158,13 +159,13 @@ func (rt *Runtime) changedFiles(ctx context.Context, id string) ([]string, error
 }
 
 // failedCalls are the tools of which calls failed, with how many.
-func (rt *Runtime) failedCalls(ctx context.Context, id string) ([]string, error) {
-	m, err := rt.Manager(ctx)
+func (k *Keeper) failedCalls(ctx context.Context, id string) ([]string, error) {
+	store, err := k.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	count := map[string]int{}
-	for ev, err := range m.Store.Events(ctx, id, 0, false) {
+	for ev, err := range store.Events(ctx, id, 0, false) {
 		if err != nil {
 			return nil, err
 		}
