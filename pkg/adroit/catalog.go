@@ -8,6 +8,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/internal/toolserver/offer"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -96,7 +97,7 @@ func (rt *Runtime) reach(ag *agents.DynamicAgent) tools.Caps {
 			caps |= t.Needs
 		}
 	}
-	if len(ag.MCPServers) > 0 || namesServerTools(ag) {
+	if len(ag.MCPServers) > 0 || offer.Named(ag) {
 		caps |= tools.Net | tools.Publish // whatever their tools do
 	}
 	if ag.Grant != nil {

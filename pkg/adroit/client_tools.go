@@ -42,7 +42,11 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 	}
 	t, ok := set.Lookup(c.Name)
 	if c.Server != "" {
-		if t, err = rt.findServerTool(ctx, c); err != nil {
+		scope, err := rt.serverScope(c.Dir, false)
+		if err != nil {
+			return r, err
+		}
+		if t, err = rt.toolServers().Find(ctx, scope, c.Server, c.Name); err != nil {
 			return r, err
 		}
 		ctx = toolserver.WithSaid(ctx, toolserver.Said{Nobody: true})

@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/toolserver/offer"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -54,9 +55,9 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	if c, ok := models.(ModelCatalog); ok {
 		h.NoImages = c.NoImages
 	}
-	pinned := &pinnedTools{rt: rt, home: filepath.Join(rt.home, j.ID), scope: func() (toolserver.Scope, error) { return rt.jobServers(j.Dir, c) }}
+	pinned := rt.toolServers().Pinned(filepath.Join(rt.home, j.ID), func() (toolserver.Scope, error) { return rt.jobServers(j.Dir, c) })
 	if rt.o.ToolServers != nil {
-		h.ServerTool = pinned.lookup
+		h.ServerTool = pinned.Lookup
 	}
 	hide, shut, err := rt.openWorkspace(ctx, j, c, &h)
 	if err != nil {
@@ -76,7 +77,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
 		t, p, err := rt.resolve(ctx, in, c, models)
 		if err == nil && len(p.servers) > 0 {
-			err = pinned.pin(t, p.servers)
+			err = pinned.Pin(t, p.servers)
 		}
 		return t, err
 	}))
@@ -98,7 +99,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		h.Secrets = hide
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
-	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...).With(serverSecrets(c.Servers)...)
+	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...).With(offer.Secrets(c.Servers)...)
 	b, err := rt.openWorkspaces(j, c, hide)
 	if err != nil {
 		return nil, nil, err

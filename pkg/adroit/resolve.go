@@ -72,12 +72,12 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		if err != nil {
 			return t, p, err
 		}
-		with, err := rt.withServers(ctx, in, cat, scope, set)
+		with, err := rt.toolServers().Offer(ctx, in, cat, scope, set)
 		if err != nil {
 			return t, p, err
 		}
-		in, set, p.servers = with.in, with.set, with.tools
-		reach = with.giveReach
+		in, set, p.servers = with.In, with.Tools, with.All
+		reach = with.Give
 	}
 	if t, err = agents.Resolve(in, cat, set, def); err == nil {
 		t.Problems, err = rt.pinnedBook(in, cat, d)

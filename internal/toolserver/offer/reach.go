@@ -1,14 +1,12 @@
-package adroit
+package offer
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/describe"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -41,7 +39,7 @@ func splitTools(a *agents.DynamicAgent, list []toolserver.Tool) (direct, hidden 
 
 // reachTools are the tools through which an agent reaches hidden tools and
 // resources of its servers, none if there is nothing. It gives them to a.
-func (rt *Runtime) reachTools(scope toolserver.Scope, a *agents.DynamicAgent, hidden []toolserver.Tool, out *serverSet) []tools.Tool {
+func (o Source) reachTools(scope toolserver.Scope, a *agents.DynamicAgent, hidden []toolserver.Tool, out *Offered) []tools.Tool {
 	reach := toolserver.Reach{Deny: a.Deny}
 	var list []tools.Tool
 	if len(hidden) > 0 {
@@ -55,7 +53,7 @@ func (rt *Runtime) reachTools(scope toolserver.Scope, a *agents.DynamicAgent, hi
 		}
 		list = append(list, describeTool(toolserver.Listing(hidden), unpinned), callTool(unpinned))
 	}
-	if known, err := rt.o.ToolServers.List(scope); err == nil {
+	if known, err := o.Servers.List(scope); err == nil {
 		for _, s := range known {
 			if s.Resources && slices.Contains(a.MCPServers, s.Name) {
 				reach.Servers = append(reach.Servers, s.Name)
@@ -76,8 +74,8 @@ func (rt *Runtime) reachTools(scope toolserver.Scope, a *agents.DynamicAgent, hi
 	return list
 }
 
-// giveReach pins with a task what it reaches.
-func (s *serverSet) giveReach(t *executor.Task) error {
+// Give pins with a task what it reaches.
+func (s *Offered) Give(t *executor.Task) error {
 	if s.reach == nil {
 		return nil
 	}
@@ -127,86 +125,6 @@ func callTool(body toolBody) tools.Tool {
 	}, json.RawMessage(callInput), body)
 }
 
-// reacher is a tool that reaches others, with its body.
-func (p *pinnedTools) reacher(name string) (tools.Tool, bool) {
-	p.mu.Lock()
-	err := p.load()
-	p.mu.Unlock()
-	switch {
-	case err != nil:
-		p.rt.warn("the tools of servers of a job cannot be read: %v", err)
-		return tools.Tool{}, false
-	case name == toolserver.DescribeTool:
-		return describeTool("", p.describe), len(p.tools) > 0
-	case name == toolserver.CallTool:
-		return callTool(p.missing), true
-	}
-	return readResource(nil, p.resource), true
-}
-
-// reachable are the pinned tools that a call reaches.
-func (p *pinnedTools) reachable(env *tools.Env) []toolserver.Tool {
-	reach := toolserver.ReadReach(env.Artifacts.Value(toolserver.ReachArtifact))
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var out []toolserver.Tool
-	for name, t := range p.tools {
-		if reach.Has(name) {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// describe is the body of describe_tool.
-func (p *pinnedTools) describe(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
-	var in struct{ Name string }
-	if err := json.Unmarshal(args, &in); err != nil {
-		return tools.Result{}, err
-	}
-	list := p.reachable(env)
-	for _, t := range list {
-		if t.Name == in.Name {
-			text := tools.Func(t.Metadata, t.Input, nil).Describe() + "\nCall it with " + toolserver.CallTool + "."
-			return tools.Result{Text: text, Summary: t.Name, Taint: tools.Untrusted, Artifacts: map[string]json.RawMessage{}}, nil
-		}
-	}
-	if raw := env.Artifacts.Value(describe.Artifact); raw != nil {
-		if r, err := describe.Tool.Call(ctx, env, args); err == nil && !r.Failed {
-			return r, nil
-		}
-	}
-	lines, more := toolserver.Find(list, in.Name)
-	if len(lines) == 0 {
-		return tools.Result{Failed: true, Text: fmt.Sprintf("None of %d tools is about %q; try other words.", len(list), in.Name), Artifacts: map[string]json.RawMessage{}}, nil
-	}
-	text := strings.Join(lines, "\n")
-	if more > 0 {
-		text += fmt.Sprintf("\nand %d more: use more words", more)
-	}
-	return tools.Result{Text: text, Summary: fmt.Sprintf("%d tools", len(lines)+more), Taint: tools.Untrusted, Artifacts: map[string]json.RawMessage{}}, nil
-}
-
-// missing is the body of call_tool.
-func (p *pinnedTools) missing(_ context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
-	var in struct{ Name string }
-	if err := json.Unmarshal(args, &in); err != nil {
-		return tools.Result{}, err
-	}
-	list := p.reachable(env)
-	var names []string
-	for _, t := range list {
-		names = append(names, t.Name)
-	}
-	text := fmt.Sprintf("There is no tool %q within reach", in.Name)
-	if near := spelling.Nearest(in.Name, names); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
-	} else if lines, _ := toolserver.Find(list, in.Name); len(lines) > 0 {
-		text += ". These are:\n" + strings.Join(lines, "\n")
-	}
-	return tools.Result{Failed: true, Text: text, Artifacts: map[string]json.RawMessage{}}, nil
-}
-
 // readResource reads resources of servers.
 func readResource(servers []string, body toolBody) tools.Tool {
 	about := "The server"
@@ -228,24 +146,4 @@ func readResource(servers []string, body toolBody) tools.Tool {
 		Uses: []string{toolserver.ReachArtifact}, Produces: []string{toolserver.ReadResource + "/*"},
 		Description: "Read a resource of a server, such as a document, or list those that it has.",
 	}, input, body)
-}
-
-// resource is the body of read_resource.
-func (p *pinnedTools) resource(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
-	var in struct{ Server, URI string }
-	if err := json.Unmarshal(args, &in); err != nil {
-		return tools.Result{}, err
-	}
-	reach := toolserver.ReadReach(env.Artifacts.Value(toolserver.ReachArtifact))
-	if reach == nil || !slices.Contains(reach.Servers, in.Server) {
-		return tools.Result{Failed: true, Text: fmt.Sprintf("There is no server %q with resources here.", in.Server), Artifacts: map[string]json.RawMessage{}}, nil
-	}
-	scope, err := p.scope()
-	if err != nil {
-		return tools.Result{}, err
-	}
-	if p.rt.o.ToolServers == nil {
-		return tools.Result{}, errors.New("this program has no MCP servers")
-	}
-	return p.rt.o.ToolServers.Resource(ctx, scope, in.Server, in.URI)
 }
