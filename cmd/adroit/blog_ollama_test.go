@@ -18,7 +18,7 @@ func thinker(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(`{{ $asked := "" }}{{ range .Messages }}{{ if eq .Role "user" }}{{ $asked = .Content }}{{ end }}{{ end }}`)
 	for i, th := range advice {
-		say, err := tinymodel.Plain([]tinymodel.Turn{{Say: th.said}})
+		say, err := tinymodel.Words.Plain([]tinymodel.Turn{{Say: th.said}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,11 +46,11 @@ func TestBlogInEachWayOfRealOllama(t *testing.T) {
 		for _, c := range post {
 			turns = append(turns, tinymodel.Turn{Say: say(c)})
 		}
-		template, err := tinymodel.Template(append(turns, tinymodel.Turn{Say: end}))
+		template, err := tinymodel.Words.Template(append(turns, tinymodel.Turn{Say: end}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ollamatest.Create(t, url, name, tinymodel.Tape(room), template)
+		ollamatest.Create(t, url, name, tinymodel.Words.Tape(room), template)
 	}
 	const posted = "A post.\nCONTENT_COMPLETE"
 	answer, err := json.Marshal(map[string]any{"next": map[string]string{"answer": posted}})
@@ -61,7 +61,7 @@ func TestBlogInEachWayOfRealOllama(t *testing.T) {
 	create("constrained", chosen, string(answer))
 	create("text", written, posted)
 	// Of other weights: the server loads the same ones once, and anew for each template.
-	ollamatest.Create(t, url, "thinker", tinymodel.Tape(room/2), thinker(t))
+	ollamatest.Create(t, url, "thinker", tinymodel.Words.Tape(room/2), thinker(t))
 	s.configure(t, "models:\n  cheap: ollama/thinker\n")
 	first := ""
 	for _, way := range []string{"native", "constrained", "text"} {

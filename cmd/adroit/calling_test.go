@@ -128,6 +128,10 @@ func (s *site) build(t *testing.T, args ...string) string {
 	return diff + artifact
 }
 
+// shellTests is how the builder runs tests. The project is the same forty times:
+// what is under test are the calls, so a line of shell stands for go test.
+var shellTests = []string{"--test", "grep -q 'a + b' cart.go && echo '1 test, 0 failures'"}
+
 // ways of the last job's answers, as its events tell.
 func (s *site) ways(t *testing.T) string {
 	t.Helper()
@@ -163,9 +167,6 @@ func (s *site) ways(t *testing.T) string {
 func TestBuilderInEachWay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "OLLAMA_HOST=127.0.0.1:9")
-	// The project is the same forty times: what is under test are the calls, so
-	// a line of shell stands for go test.
-	tests := []string{"--test", "grep -q 'a + b' cart.go && echo '1 test, 0 failures'"}
 	first := ""
 	same := func(t *testing.T, made string) {
 		t.Helper()
@@ -192,7 +193,7 @@ func TestBuilderInEachWay(t *testing.T) {
 				if name == "deepseek" && way == "constrained" {
 					continue // it holds no answer to a schema
 				}
-				same(t, s.build(t, append(tests, "-m", "lab/gpt-5-mini", "--calling", way)...))
+				same(t, s.build(t, append(shellTests, "-m", "lab/gpt-5-mini", "--calling", way)...))
 				if got := s.ways(t); got != way {
 					t.Errorf("it was asked %s, want %s", got, way)
 				}
@@ -209,7 +210,7 @@ func TestBuilderInEachWay(t *testing.T) {
 		}
 		server.Add(llmtest.Say(llmtest.Turn{Text: "Done.", Usage: &llm.Usage{In: 9, Out: 9}}))
 		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s\n    dialect: anthropic\n    key_env: LAB_KEY\nedit_formats: {\"lab/*\": edit}\n", server.URL))
-		same(t, s.build(t, append(tests, "-m", "lab/claude")...))
+		same(t, s.build(t, append(shellTests, "-m", "lab/claude")...))
 		requests := server.Requests()
 		if last := string(requests[len(requests)-1].Body); !strings.Contains(last, `"signature":"c2ln"`) || !strings.Contains(last, `"cache_control"`) {
 			t.Errorf("the last request lacks signed thinking or the cache's mark: %s", last)
@@ -218,11 +219,11 @@ func TestBuilderInEachWay(t *testing.T) {
 	t.Run("falls back and remembers", func(t *testing.T) {
 		p := llmtest.NewProduct(t, "vllm without a parser", play)
 		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n    dialect: vllm\n", p.URL))
-		same(t, s.build(t, append(tests, "-m", "lab/qwen")...))
+		same(t, s.build(t, append(shellTests, "-m", "lab/qwen")...))
 		if got := s.ways(t); got != "constrained" || len(p.Refused()) != 1 {
 			t.Errorf("it was asked %s, refused %q", got, p.Refused())
 		}
-		same(t, s.build(t, append(tests, "-m", "lab/qwen")...))
+		same(t, s.build(t, append(shellTests, "-m", "lab/qwen")...))
 		if len(p.Refused()) != 1 {
 			t.Errorf("it was forgotten what the server cannot do: %q", p.Refused())
 		}
@@ -233,7 +234,7 @@ func TestBuilderInEachWay(t *testing.T) {
 		if out, err := s.adroit(t, "", "models", "forget", "lab/qwen"); err != nil || out != "forgot 1 way that did not work\n" {
 			t.Errorf("%v\n%s", err, out)
 		}
-		same(t, s.build(t, append(tests, "-m", "lab/qwen")...))
+		same(t, s.build(t, append(shellTests, "-m", "lab/qwen")...))
 		if len(p.Refused()) != 2 {
 			t.Errorf("it was not forgotten: %q", p.Refused())
 		}
@@ -250,20 +251,22 @@ func TestBuilderInEachWayOfRealOllama(t *testing.T) {
 		}
 		return append(list, tinymodel.Turn{Say: end})
 	}
-	ollamatest.CreateModel(t, url, "native", turns(written, "Done."))
-	ollamatest.CreateModel(t, url, "constrained", turns(chosen, `{"next":{"answer":"Done."}}`))
-	ollamatest.CreateModel(t, url, "text", turns(written, "Done."))
-	plain, err := tinymodel.Plain(turns(chosen, `{"next":{"answer":"Done."}}`))
-	if err != nil {
-		t.Fatal(err)
+	create := func(name string, play func([]tinymodel.Turn) (string, error), context int, turns []tinymodel.Turn) {
+		template, err := play(turns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ollamatest.Create(t, url, name, tinymodel.Words.Tape(context), template)
 	}
-	// The builder with its tools as text takes more than the window of the other models:
-	// a token of this one is a byte.
-	ollamatest.Create(t, url, "plain", tinymodel.Tape(3*ollamatest.Context/2), plain)
+	create("native", tinymodel.Words.Template, ollamatest.Context, turns(written, "Done."))
+	create("constrained", tinymodel.Words.Template, ollamatest.Context, turns(chosen, `{"next":{"answer":"Done."}}`))
+	create("text", tinymodel.Words.Template, ollamatest.Context, turns(written, "Done."))
+	// Of other weights: the server loads the same ones once, with one template.
+	create("plain", tinymodel.Words.Plain, 3*ollamatest.Context/2, turns(chosen, `{"next":{"answer":"Done."}}`))
 	first := ""
 	for _, c := range []struct{ model, way string }{{"native", "native"}, {"constrained", "constrained"}, {"text", "text"}, {"plain", "auto"}} {
 		t.Run(c.model, func(t *testing.T) {
-			made := s.build(t, "-m", "ollama/"+c.model, "--calling", c.way)
+			made := s.build(t, append(shellTests, "-m", "ollama/"+c.model, "--calling", c.way)...)
 			if first == "" {
 				first = made
 			}

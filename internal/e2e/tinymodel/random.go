@@ -13,7 +13,7 @@ import (
 func Random(seed uint64, context int) []byte {
 	const dim, heads, layers, hidden = 64, 2, 2, 128
 	r := rand.New(rand.NewPCG(seed, 7))
-	texts, _ := vocabulary()
+	texts, types := vocabulary()
 	noise := func(width float64) func(int, int) float32 {
 		return func(int, int) float32 { return float32(r.NormFloat64() * width) }
 	}
@@ -33,5 +33,5 @@ func Random(seed uint64, context int) []byte {
 		n.matrix(block+"ffn_up.weight", dim, hidden, noise(narrow))
 		n.matrix(block+"ffn_down.weight", hidden, dim, noise(narrow))
 	}
-	return n.file("random", shape{context: context, dim: dim, layers: layers, heads: heads, hidden: hidden, base: 10000})
+	return n.file("random", texts, types, shape{context: context, dim: dim, layers: layers, heads: heads, hidden: hidden, base: 10000})
 }

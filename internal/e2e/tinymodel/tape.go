@@ -15,7 +15,7 @@ package tinymodel
 
 import (
 	"math"
-	"strings"
+	"slices"
 )
 
 // Period is the length of the tape in tokens. A script may have one less,
@@ -35,9 +35,9 @@ var (
 	tags    = []string{"<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>", "<tools>", "</tools>"}
 )
 
-// vocabulary is the 256 bytes in GPT-2's spelling, then the special tokens.
+// vocabulary is the 256 bytes in GPT-2's spelling, then the special tokens and words.
 // No two may have the same text, or llama.cpp takes the server down.
-func vocabulary() (texts []string, types []int32) {
+func vocabulary(words ...string) (texts []string, types []int32) {
 	unprintable := 0
 	for b := range 256 {
 		r := rune(b)
@@ -50,7 +50,7 @@ func vocabulary() (texts []string, types []int32) {
 	for _, s := range control {
 		texts, types = append(texts, s), append(types, 3)
 	}
-	for _, s := range tags {
+	for _, s := range slices.Concat(tags, words) {
 		texts, types = append(texts, s), append(types, 4)
 	}
 	return texts, types
@@ -58,22 +58,7 @@ func vocabulary() (texts []string, types []int32) {
 
 // Tokens is the number of tokens of s: its bytes, except that a special token
 // is one.
-func Tokens(s string) int {
-	n := 0
-	for s != "" {
-		size := 1
-		for _, list := range [][]string{control, tags} {
-			for _, t := range list {
-				if strings.HasPrefix(s, t) {
-					size = len(t)
-				}
-			}
-		}
-		s = s[size:]
-		n++
-	}
-	return n
-}
+func Tokens(s string) int { return Vocabulary(nil).Tokens(s) }
 
 // Dimensions of the tape: 0 is 1 for every token, so that queries and keys
 // see positions only; from bitsAt the token's number is spelled in bits of
@@ -93,6 +78,9 @@ const (
 
 // Tape returns the model as a GGUF file, made for a context of so many
 // tokens.
+func Tape(context int) []byte { return Vocabulary(nil).Tape(context) }
+
+// Tape returns the model with the words in its vocabulary.
 //
 // It has one attention head. Its keys are rotated ahead by Period-1 steps of
 // the position encoding, so that query and key agree best at just that
@@ -100,8 +88,8 @@ const (
 // said last. The output is read from the copied bits; the constant dimension
 // shifts all scores so that the winner is near 0, where a repeat penalty
 // cannot touch it.
-func Tape(context int) []byte {
-	texts, _ := vocabulary()
+func (v Vocabulary) Tape(context int) []byte {
+	texts, types := vocabulary(v...)
 	n := &net{}
 	bit := func(token, b int) float32 {
 		if token>>b&1 == 1 {
@@ -166,7 +154,7 @@ func Tape(context int) []byte {
 	n.matrix("blk.0.ffn_up.weight", dim, hidden, zero)
 	n.matrix("blk.0.ffn_down.weight", hidden, dim, zero)
 
-	return n.file("tape", shape{context: context, dim: dim, layers: 1, heads: 1, hidden: hidden, base: base})
+	return n.file("tape", texts, types, shape{context: context, dim: dim, layers: 1, heads: 1, hidden: hidden, base: base})
 }
 
 // shape is a model's size.
@@ -174,9 +162,8 @@ type shape struct {
 	context, dim, layers, heads, hidden, base int
 }
 
-// file lays the network out with the vocabulary that all tiny models share.
-func (n *net) file(name string, s shape) []byte {
-	texts, types := vocabulary()
+// file lays the network out with its vocabulary.
+func (n *net) file(name string, texts []string, types []int32, s shape) []byte {
 	each := uint32(s.dim / s.heads)
 	return encode([]entry{
 		{"general.architecture", "llama"},
@@ -197,7 +184,7 @@ func (n *net) file(name string, s shape) []byte {
 		{"llama.rope.freq_base", float32(s.base)},
 		{"llama.vocab_size", uint32(len(texts))},
 		{"tokenizer.ggml.model", "gpt2"},
-		{"tokenizer.ggml.pre", "qwen2"},
+		{"tokenizer.ggml.pre", "gpt-2"}, // which the server splits without std::regex
 		{"tokenizer.ggml.tokens", texts},
 		{"tokenizer.ggml.token_type", types},
 		{"tokenizer.ggml.merges", []string{}},

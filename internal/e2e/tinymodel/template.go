@@ -54,10 +54,16 @@ const head = `{{- if or .System .Tools }}<|im_start|>system
 
 // Template writes the chat template, in Ollama's form, of a tape that plays
 // turns.
-func Template(turns []Turn) (string, error) { return play(head, turns) }
+func Template(turns []Turn) (string, error) { return Vocabulary(nil).Template(turns) }
+
+// Template is [Template] for a model with the vocabulary.
+func (v Vocabulary) Template(turns []Turn) (string, error) { return v.play(head, turns) }
 
 // Plain is [Template] for a model that knows no tools and does not think.
-func Plain(turns []Turn) (string, error) { return play(plainHead, turns) }
+func Plain(turns []Turn) (string, error) { return Vocabulary(nil).Plain(turns) }
+
+// Plain is [Plain] for a model with the vocabulary.
+func (v Vocabulary) Plain(turns []Turn) (string, error) { return v.play(plainHead, turns) }
 
 // Endless writes the template of a model that says text over and over and
 // never stops of itself.
@@ -75,14 +81,14 @@ const plainHead = `{{- if .System }}<|im_start|>system
 {{ end }}<|im_start|>assistant
 `
 
-func play(head string, turns []Turn) (string, error) {
+func (v Vocabulary) play(head string, turns []Turn) (string, error) {
 	if len(turns) == 0 {
 		return "", fmt.Errorf("tinymodel: a model needs at least one turn")
 	}
 	var b strings.Builder
 	b.WriteString(head)
 	for i, t := range turns {
-		say, err := tape(t.Say)
+		say, err := v.tape(t.Say)
 		if err != nil {
 			return "", fmt.Errorf("turn %d: %w", i+1, err)
 		}
@@ -100,7 +106,7 @@ func play(head string, turns []Turn) (string, error) {
 			b.WriteString(say)
 			continue
 		}
-		then, err := tape(t.Then)
+		then, err := v.tape(t.Then)
 		if err != nil {
 			return "", fmt.Errorf("turn %d: %w", i+1, err)
 		}
@@ -112,8 +118,8 @@ func play(head string, turns []Turn) (string, error) {
 
 // tape is a template that renders script, the end token and padding, exactly
 // Period tokens long.
-func tape(script string) (string, error) {
-	n := Tokens(script) + 1
+func (v Vocabulary) tape(script string) (string, error) {
+	n := v.Tokens(script) + 1
 	if n > Period {
 		return "", fmt.Errorf("tinymodel: the script has %d tokens, the tape holds %d", n-1, Period-1)
 	}

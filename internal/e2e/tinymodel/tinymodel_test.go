@@ -3,6 +3,7 @@ package tinymodel
 import (
 	"bytes"
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -76,5 +77,38 @@ func TestTemplateEndsInATape(t *testing.T) {
 	}
 	if _, err := Template([]Turn{{Say: strings.Repeat("x", Period)}}); err == nil {
 		t.Error("a script longer than the tape was taken")
+	}
+}
+
+// What the server looks for in an order of its own must not overlap.
+func TestWordsDoNotOverlap(t *testing.T) {
+	special := slices.Concat(control, tags, Words)
+	if texts, _ := vocabulary(Words...); len(texts) > 1<<bits {
+		t.Errorf("%d tokens are more than %d bits can number", len(texts), bits)
+	}
+	for _, a := range special {
+		for _, b := range special {
+			for n := 1; n < len(a) && len(a) == len(b); n++ {
+				if a[n:] == b[:len(b)-n] && a != b {
+					t.Errorf("%q may begin in %q", b, a)
+				}
+			}
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	for text, want := range map[string][2]int{ // with words, and in bytes
+		"":                             {0, 0},
+		"x<tool_call>\x00</tool_call>": {4, 4},
+		" the":                         {1, 4},
+		" there":                       {1, 6},
+		" the{":                        {2, 5},
+		"te":                           {1, 2},
+		" thexte":                      {3, 7},
+	} {
+		if got := [2]int{Words.Tokens(text), Tokens(text)}; got != want {
+			t.Errorf("%q has %v tokens, want %v", text, got, want)
+		}
 	}
 }

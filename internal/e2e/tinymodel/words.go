@@ -1,0 +1,42 @@
+package tinymodel
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+// A Vocabulary is words that are one token each, beside the bytes and the
+// special tokens. Reading a prompt takes time with the square of its tokens, and a
+// prompt in Words has half as many as in bytes.
+//
+// Two of the same length must not overlap: the server looks for the longest
+// first, and for those of one length in an order of its own.
+type Vocabulary []string
+
+//go:embed words.txt
+var words string
+
+// Words is what prompts and schemas of tools are made of, most of the time.
+var Words = Vocabulary(strings.Split(strings.TrimSuffix(words, "\n"), "\n"))
+
+// Tokens is the number of tokens of s: each place that a special token or word
+// takes, the longest first, and each byte between them.
+func (v Vocabulary) Tokens(s string) int {
+	special := slices.Concat(control, tags, v)
+	slices.SortStableFunc(special, func(a, b string) int { return len(b) - len(a) })
+	n, rest := 0, []string{s}
+	for _, token := range special {
+		var between []string
+		for _, s := range rest {
+			parts := strings.Split(s, token)
+			n += len(parts) - 1
+			between = append(between, parts...)
+		}
+		rest = between
+	}
+	for _, s := range rest {
+		n += len(s)
+	}
+	return n
+}
