@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
@@ -27,20 +28,21 @@ func (s *State) recordCalls(calls []llm.Call, replies []ToolResult) {
 	if len(calls) == 0 {
 		return
 	}
-	var asked, got, wrong strings.Builder
+	h := sha256.New()
+	for _, c := range calls {
+		fmt.Fprintf(h, "%s%s%s\n", c.Name, c.Args, c.Raw)
+	}
+	m := fingerprint{Call: shortSum(h)}
+	var wrong strings.Builder
 	failures := 0
 	for i, c := range calls {
-		asked.WriteString(c.Name)
-		asked.Write(c.Args)
-		asked.WriteString(c.Raw + "\n")
-		got.WriteString(replies[i].Text)
-		got.WriteByte('\n')
+		fmt.Fprintln(h, replies[i].Text)
 		if replies[i].Failed {
 			failures++
 			fmt.Fprintf(&wrong, "%s %s\n", c.Name, digits.ReplaceAllString(replies[i].Text, "0"))
 		}
 	}
-	m := fingerprint{Call: short(asked.String()), Full: short(asked.String() + got.String())}
+	m.Full = shortSum(h)
 	if failures == len(calls) {
 		m.Err = short(wrong.String())
 		if s.paused(calls[0].Name, s.Turns) {
@@ -54,9 +56,12 @@ func (s *State) recordCalls(calls []llm.Call, replies []ToolResult) {
 }
 
 func short(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:6])
+	h := sha256.New()
+	h.Write([]byte(s))
+	return shortSum(h)
 }
+
+func shortSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:6]) }
 
 // loopRules define a loop: a pattern of period turns, equal in what same returns.
 // After remind repetitions the model gets a reminder, after stop repetitions the

@@ -31,7 +31,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -203,12 +202,10 @@ const stateNext, stateValue = `{"next":`, `,"value":`
 // writeState encodes a State with this value, without scanning what is encoded
 // already: it comes with every turn.
 func writeState(next int, value any) (json.RawMessage, error) {
-	head := append(strconv.AppendInt([]byte(stateNext), int64(next), 10), stateValue...)
-	v, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(slices.Grow(head, len(v)+1), v...), '}'), nil
+	var b bytes.Buffer
+	b.WriteString(stateNext + strconv.Itoa(next) + stateValue)
+	err := json.NewEncoder(&b).Encode(value)
+	return append(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), '}'), err
 }
 
 // readState decodes what writeState wrote without scanning the value, and any

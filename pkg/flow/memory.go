@@ -172,7 +172,7 @@ func (m *Memory) put(d string, b json.RawMessage) {
 	if _, known := m.blobs[d]; !known {
 		m.order = append(m.order, d)
 	}
-	m.blobs[d] = slices.Clone(b)
+	m.blobs[d] = b // which nobody changes, as it is the input of a step
 }
 
 // Inputs returns the inputs that steps asked to keep, the oldest first.

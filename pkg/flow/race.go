@@ -58,6 +58,9 @@ func (b *bound) isLost() bool {
 
 // until is ctx, which also ends with the races that b belongs to. stop releases it.
 func (b *bound) context(ctx context.Context) (within context.Context, stop func()) {
+	if b == nil {
+		return ctx, func() {}
+	}
 	within, cancel := context.WithCancel(ctx)
 	stops := []func() bool{}
 	for ; b != nil; b = b.up {

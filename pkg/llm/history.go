@@ -57,9 +57,12 @@ func (h *EncodedHistory) Encode(dialect string, msgs []Message, encode func(dst 
 		h.dialect, h.n, h.buf = dialect, 0, nil
 	}
 	if h.buf == nil {
-		h.buf = []byte{'['}
+		h.buf = append(make([]byte, 0, 16<<10), '[')
 	}
 	buf := h.buf
+	if cap(buf)-len(buf) < len(buf)/8 {
+		buf = slices.Grow(buf, len(buf)) // twice as large, since append would soon have to copy it again
+	}
 	for i := h.n; i < len(msgs); i++ {
 		if i > 0 {
 			buf = append(buf, ',')

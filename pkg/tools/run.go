@@ -37,11 +37,16 @@ func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (r Result
 		return Result{}, Fatal(fmt.Errorf("tool %s cannot be called: it has no function or no input schema; make it with tools.New", t.Name))
 	}
 	env = env.Only(t.Needs)
-	args, notes := t.Input.Repair(args)
-	for _, note := range notes {
-		env.note(t.Name, note, "")
+	faults := t.Input.Validate(args)
+	if faults != nil {
+		var notes []string
+		args, notes = t.Input.Repair(args)
+		for _, note := range notes {
+			env.note(t.Name, note, "")
+		}
+		faults = t.Input.Validate(args)
 	}
-	if faults := t.Input.Validate(args); faults != nil {
+	if faults != nil {
 		return Result{Text: t.refusal(faults), Failed: true, Summary: "arguments refused: " + faults[0].String()}, nil
 	}
 	if lacking := env.lacks(t.Needs); lacking != 0 {

@@ -16,6 +16,9 @@ import (
 // asked is the output of a step that has to ask a person first, nil if err is
 // not that.
 func asked(p Invocation, err error) *executor.ToolResult {
+	if err == nil {
+		return nil
+	}
 	approval, user, changed := new(approvalError), new(toolserver.Asking), new(toolserver.Changed)
 	switch {
 	case errors.As(err, &approval):

@@ -97,12 +97,12 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		req.Messages, req.History = c.msgs, c.wire
 		answer, err = m.generate(ctx, model, c, a, req, show)
 	}
-	if e := new(llm.Error); m.Record != nil && errors.As(err, &e) && e.Kind == llm.TooLong {
-		if err := m.Record(req, nil); err != nil {
-			return nil, err
-		}
-	}
 	if err != nil {
+		if e := new(llm.Error); m.Record != nil && errors.As(err, &e) && e.Kind == llm.TooLong {
+			if err := m.Record(req, nil); err != nil {
+				return nil, err
+			}
+		}
 		return nil, timeoutFailure(outer, ctx, most, finalIfBacked(a.Chain, modelFailure(err)))
 	}
 	repairCalls(answer.Message.Calls)

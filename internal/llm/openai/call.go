@@ -11,16 +11,11 @@ import (
 	"net/url"
 	"strings"
 
-	goopenai "github.com/sashabaranov/go-openai"
-
 	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A call is one request through go-openai's client, as its HTTPDoer. It owns
-// what the client lacks: fields of other servers and a temperature of 0,
-// messages and tools that are encoded already, time limits, typed errors with
-// Retry-After, and the end of a stream that was cut off.
+// A call is one request, in go-openai's types, and the stream of its answer.
 type call struct {
 	m               *model
 	req             *llm.Request
@@ -29,78 +24,89 @@ type call struct {
 	fields          []byte         // all fields but messages and tools, as sent
 	sent            int            // bytes of the body
 	reply           *transport.Reply
+	events          *transport.Events // nil for an answer in one piece
+	whole           bool              // an answer in one piece has been read
 }
 
-// post asks the server. The stream's Close ends the request.
-func (c *call) post(ctx context.Context) (*goopenai.ChatCompletionStream, error) {
-	request, err := c.m.request(c)
+// post asks the server. The caller closes c.reply.
+func (c *call) post(ctx context.Context) error {
+	body, err := c.body()
 	if err != nil {
-		return nil, c.m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
-	}
-	conf := goopenai.DefaultConfig(c.m.end.Key)
-	conf.HTTPClient = c
-	conf.BaseURL, conf.APIVersion = c.m.base(c.req.Model)
-	return goopenai.NewClientWithConfig(conf).CreateChatCompletionStream(ctx, request)
-}
-
-// base is the address under which a model is asked, and Azure's API version.
-func (m *model) base(name string) (base, version string) {
-	base = m.end.Base
-	switch {
-	case !m.dialect.deployment, strings.HasSuffix(base, "/v1"):
-		return base, ""
-	case strings.Contains(base, "/deployments/"):
-		return base, m.version
-	case !strings.HasSuffix(base, "/openai"):
-		base += "/openai"
-	}
-	return base + "/deployments/" + url.PathEscape(name), m.version
-}
-
-// Do implements [goopenai.HTTPDoer]. The body of the response is a stream that
-// the client can read, whatever the server sent.
-func (c *call) Do(req *http.Request) (*http.Response, error) {
-	b, err := io.ReadAll(req.Body)
-	if err != nil {
-		return nil, err
-	}
-	body, err := c.body(b)
-	if err != nil {
-		return nil, c.m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
+		return c.m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 	}
 	c.sent = body.Len()
-	if !c.m.stream {
-		req.Header.Set("Accept", "application/json")
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.m.end.Base+c.m.path(c.req.Model), nil)
+	if err != nil {
+		return c.m.end.Error(llm.BadRequest, "the base URL cannot be used: "+err.Error())
+	}
+	req.Header.Set("Accept", "application/json")
+	if c.m.stream {
+		req.Header.Set("Accept", "text/event-stream")
 	}
 	if c.reply, err = c.m.end.Do(req, body, c.m.stream); err != nil {
-		return nil, err
+		return err
 	}
-	f := &frames{end: &c.m.end, reply: c.reply}
 	switch c.reply.Type {
 	case "text/event-stream", "text/plain", "application/octet-stream", "":
 		if c.m.stream {
-			f.events = transport.NewEvents(c.reply, c.reply.Watch.Touch)
+			c.events = transport.NewEvents(c.reply, c.reply.Watch.Touch)
 		}
 	case "application/json", "application/problem+json":
 		// Some servers ignore the wish for a stream.
 	default:
 		c.reply.Close()
-		return nil, c.m.end.WrongType(c.reply.Type, "text/event-stream or application/json")
+		return c.m.end.WrongType(c.reply.Type, "text/event-stream or application/json")
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: f}, nil
+	return nil
 }
 
-// body completes the fields that the library encoded: with the model, which the
-// library must not see, because it refuses fields by the names of OpenAI's
-// models; with fields that it lacks; and with those of the endpoint's
-// configuration, which win. Fields that the server refused are left out.
-func (c *call) body(encoded []byte) (transport.Body, error) {
+// path is where a model is asked, below the endpoint's base.
+func (m *model) path(name string) string {
+	path := "/chat/completions"
+	switch base := m.end.Base; {
+	case !m.dialect.deployment, strings.HasSuffix(base, "/v1"):
+		return path
+	case strings.Contains(base, "/deployments/"):
+	case strings.HasSuffix(base, "/openai"):
+		path = "/deployments/" + url.PathEscape(name) + path
+	default:
+		path = "/openai/deployments/" + url.PathEscape(name) + path
+	}
+	return path + "?api-version=" + url.QueryEscape(m.version)
+}
+
+// body completes the request with fields that the library lacks and with those
+// of the endpoint's configuration, which win. Fields that the server refused are
+// left out.
+func (c *call) body() (transport.Body, error) {
+	request, err := c.m.request(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.fields, err = json.Marshal(request); err != nil {
+		return nil, err
+	}
+	if refused := c.m.quirks.of(c.req.Model); len(c.extra)+len(c.m.more)+len(refused) > 0 {
+		if c.fields, err = c.edit(c.fields, refused); err != nil {
+			return nil, err
+		}
+	}
+	// The bracket that closes the messages is sent from here: the history
+	// overwrites its own when the conversation grows, and the HTTP client may
+	// still be reading then.
+	body := transport.Body{[]byte(`{"messages":`), c.messages[:len(c.messages)-1], []byte(`],`)}
+	if c.tools != nil {
+		body = append(body, []byte(`"tools":`), c.tools, []byte(`,`))
+	}
+	return append(body, c.fields[1:]), nil
+}
+
+// edit adds fields to those that are encoded, and takes out those that were refused.
+func (c *call) edit(encoded []byte, refused []string) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(encoded, &fields); err != nil {
 		return nil, err
 	}
-	delete(fields, "messages")
-	c.extra["model"], c.extra["stream"] = c.req.Model, c.m.stream
 	for key, value := range c.extra {
 		b, err := json.Marshal(value)
 		if err != nil {
@@ -111,21 +117,10 @@ func (c *call) body(encoded []byte) (transport.Body, error) {
 	for key, more := range c.m.more {
 		fields[key] = overlay(fields[key], more)
 	}
-	for _, name := range c.m.quirks.of(c.req.Model) {
+	for _, name := range refused {
 		delete(fields, name)
 	}
-	var err error
-	if c.fields, err = json.Marshal(fields); err != nil {
-		return nil, err
-	}
-	// The bracket that closes the messages is sent from here: the history
-	// overwrites its own when the conversation grows, and the HTTP client may
-	// still be reading then.
-	body := transport.Body{[]byte(`{"messages":`), c.messages[:len(c.messages)-1], []byte(`],`)}
-	if c.tools != nil {
-		body = append(body, []byte(`"tools":`), c.tools, []byte(`,`))
-	}
-	return append(body, c.fields[1:]), nil
+	return json.Marshal(fields)
 }
 
 // overlay lays more over b: key by key if both are objects.
@@ -145,55 +140,23 @@ func overlay(b, more json.RawMessage) json.RawMessage {
 // errNotDone is the end of a stream without [DONE].
 var errNotDone = fmt.Errorf("the stream ended without [DONE]: %w", io.ErrUnexpectedEOF)
 
-// frames is an answer in the form that go-openai's reader expects: a line
-// "data: …" for each event, of which an answer in one piece has one. Errors that
-// the server sent inside the answer are errors of Read.
-type frames struct {
-	end    *transport.Endpoint
-	reply  *transport.Reply
-	events *transport.Events // nil for an answer in one piece
-	whole  bool              // an answer in one piece has been read
-	buf    []byte
-	rest   []byte // of buf, still to be read
-}
-
-func (f *frames) Close() error { return f.reply.Close() }
-
-func (f *frames) Read(p []byte) (int, error) {
-	if len(f.rest) == 0 {
-		data, err := f.next()
-		if err != nil {
-			return 0, err
-		}
-		f.buf = append(append(append(f.buf[:0], "data: "...), data...), '\n')
-		for i, b := range f.buf[:len(f.buf)-1] {
-			if b == '\n' || b == '\r' {
-				f.buf[i] = ' '
-			}
-		}
-		f.rest = f.buf
-	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
-}
-
-// next is the data of the next event.
-func (f *frames) next() ([]byte, error) {
+// next is the data of the next event, of which an answer in one piece has one; io.EOF
+// is the end. Errors that the server sent inside the answer are errors of next.
+func (c *call) next() ([]byte, error) {
 	var ev transport.Event
 	var err error
 	for len(ev.Data) == 0 {
 		switch {
-		case f.events != nil:
-			if ev, err = f.events.Next(); err == io.EOF {
+		case c.events != nil:
+			if ev, err = c.events.Next(); err == io.EOF {
 				err = errNotDone
 			}
-		case f.whole:
+		case c.whole:
 			ev.Data = []byte("[DONE]")
 		default:
-			f.whole = true
-			if ev.Data, err = f.reply.All(); err == nil && bytes.TrimSpace(ev.Data)[0] != '{' {
-				err = f.end.Error(llm.Garbled, "the answer is not JSON: "+string(ev.Data[:min(len(ev.Data), 200)]))
+			c.whole = true
+			if ev.Data, err = c.reply.All(); err == nil && bytes.TrimSpace(ev.Data)[0] != '{' {
+				err = c.m.end.Error(llm.Garbled, "the answer is not JSON: "+string(ev.Data[:min(len(ev.Data), 200)]))
 			}
 		}
 		if err != nil {
@@ -201,8 +164,16 @@ func (f *frames) next() ([]byte, error) {
 		}
 		ev.Data = bytes.TrimSpace(ev.Data)
 	}
-	if ev.Name == "error" && string(ev.Data) != "[DONE]" {
-		return nil, f.end.Reported(ev.Data)
+	switch {
+	case string(ev.Data) == "[DONE]":
+		return nil, io.EOF
+	case ev.Name == "error":
+		return nil, c.m.end.Reported(ev.Data)
 	}
-	return ev.Data, f.end.ErrorIn(ev.Data)
+	for i, b := range ev.Data {
+		if b == '\n' || b == '\r' { // some servers break lines inside of texts
+			ev.Data[i] = ' '
+		}
+	}
+	return ev.Data, c.m.end.ErrorIn(ev.Data)
 }

@@ -60,23 +60,32 @@ func (m *model) format(req *llm.Request) bool {
 	return len(req.Output) > 0 && !(m.dialect.Alone && len(req.Tools) > 0)
 }
 
-// request is all of a request but its model, messages and tools, in the
-// library's type and, for what that lacks, in c.extra.
-func (m *model) request(c *call) (goopenai.ChatCompletionRequest, error) {
+// requestFields are all of a request but its messages and tools, in the library's
+// type. Fields of the same name here win.
+type requestFields struct {
+	Messages    *struct{} `json:"messages,omitempty"`    // which are encoded already
+	Temperature *float64  `json:"temperature,omitempty"` // the library takes 0 for none
+	MaxTokens   int       `json:"max_tokens,omitempty"`  // which other servers know, and the library deprecates
+	goopenai.ChatCompletionRequest
+}
+
+// request returns the fields of a request and, in c.extra, those that the library lacks.
+func (m *model) request(c *call) (requestFields, error) {
 	d, req, refused := &m.dialect, c.req, m.quirks.of(c.req.Model)
 	c.extra = map[string]any{}
-	r := goopenai.ChatCompletionRequest{}
+	r := requestFields{}
+	r.Model, r.Stream = req.Model, m.stream
 	if m.stream && !d.usageByDefault {
 		r.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
 	}
 	newer := d.isNew(req.Model)
-	if t := req.Options.Temperature; t != nil && !newer {
-		c.extra["temperature"] = *t // the library takes 0 for none
+	if !newer {
+		r.Temperature = req.Options.Temperature
 	}
 	if n := req.Options.MaxTokens; newer && !slices.Contains(refused, "max_completion_tokens") || slices.Contains(refused, "max_tokens") {
 		r.MaxCompletionTokens = n
-	} else if n > 0 {
-		c.extra["max_tokens"] = n // which other servers know, and the library deprecates
+	} else {
+		r.MaxTokens = n
 	}
 	if e := req.Options.Effort; e != "" && m.effortOmitted(req) == "" {
 		c.extra[string(d.effortField)] = d.effortField.value(e)
@@ -228,7 +237,7 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 		out.ToolCalls = append(out.ToolCalls, goopenai.ToolCall{ID: d.id(c.ID), Type: goopenai.ToolTypeFunction,
 			Function: goopenai.FunctionCall{Name: transport.CallName(c.Name), Arguments: string(transport.Plain(transport.Object(c.Args)))}})
 	}
-	b, err := json.Marshal(out)
+	b, err := out.MarshalJSON() // json.Marshal would read what it returns once more
 	s := msg.State
 	if s != nil && (s.Dialect != d.Name || s.Field != d.state || !json.Valid(s.Value)) {
 		s = nil
@@ -253,11 +262,11 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 // appendShown appends what the results of an answer's calls show behind the last of
 // them, as a message of the user: those of tools carry text only.
 func (m *model) appendShown(dst []byte, msgs []llm.Message, msg *llm.Message) ([]byte, error) {
-	at := 0
-	for at < len(msgs) && &msgs[at] != msg {
-		at++
+	at := len(msgs) - 1 // a message that was not encoded before is near the end
+	for at >= 0 && &msgs[at] != msg {
+		at--
 	}
-	if msg.Role != llm.Tool || at == len(msgs) || at+1 < len(msgs) && msgs[at+1].Role == llm.Tool {
+	if msg.Role != llm.Tool || at < 0 || at+1 < len(msgs) && msgs[at+1].Role == llm.Tool {
 		return dst, nil
 	}
 	var parts []goopenai.ChatMessagePart

@@ -25,9 +25,9 @@ type answer struct {
 }
 
 // read reads a stream until the answer is complete.
-func (a *answer) read(s *goopenai.ChatCompletionStream) error {
+func (a *answer) read() error {
 	for any := false; ; any = true {
-		raw, err := s.RecvRaw()
+		raw, err := a.next()
 		var e *llm.Error
 		switch {
 		case errors.As(err, &e):

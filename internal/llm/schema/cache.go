@@ -11,15 +11,27 @@ import (
 // use.
 type Cache struct {
 	mu   sync.Mutex
-	kept map[cached]json.RawMessage
+	kept map[cached]form
 }
 
 type cached struct{ dialect, full string }
+
+// A form is a schema in a dialect's words, and what its root has in words apart
+// from the rest of it.
+type form struct {
+	schema, bare json.RawMessage
+	words        string
+}
 
 const mostCached = 256
 
 // Down is [Dialect.Down]. The result must not be changed.
 func (c *Cache) Down(d *Dialect, full json.RawMessage) (json.RawMessage, error) {
+	f, err := c.form(d, full)
+	return f.schema, err
+}
+
+func (c *Cache) form(d *Dialect, full json.RawMessage) (form, error) {
 	key := cached{d.Name, string(full)}
 	c.mu.Lock()
 	had, ok := c.kept[key]
@@ -29,15 +41,23 @@ func (c *Cache) Down(d *Dialect, full json.RawMessage) (json.RawMessage, error) 
 	}
 	down, err := d.Down(full)
 	if err != nil {
-		return nil, err
+		return form{}, err
+	}
+	n, err := parse(down)
+	if err != nil {
+		return form{}, err
+	}
+	f := form{schema: down, bare: down, words: n.at("description").string()}
+	if f.words != "" {
+		f.bare = n.without("description").appendTo(nil)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept == nil || len(c.kept) >= mostCached {
-		c.kept = map[cached]json.RawMessage{}
+		c.kept = map[cached]form{}
 	}
-	c.kept[key] = down
-	return down, nil
+	c.kept[key] = f
+	return f, nil
 }
 
 // Strict is [Cache.Parameters] in the strict dialect. It reports false for a
@@ -56,16 +76,9 @@ func (c *Cache) Strict(about string, full json.RawMessage) (string, json.RawMess
 // to be said of the tool: what the root had in words goes there, since
 // servers drop it from the schema.
 func (c *Cache) Parameters(d *Dialect, about string, full json.RawMessage) (string, json.RawMessage, error) {
-	down, err := c.Down(d, full)
-	if err != nil {
-		return "", nil, err
+	f, err := c.form(d, full)
+	if f.words != "" {
+		about = strings.TrimSpace(about + " " + f.words)
 	}
-	n, err := parse(down)
-	if err != nil {
-		return "", nil, err
-	}
-	if words := n.at("description").string(); words != "" {
-		return strings.TrimSpace(about + " " + words), n.without("description").appendTo(nil), nil
-	}
-	return about, down, nil
+	return about, f.bare, err
 }
