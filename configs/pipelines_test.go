@@ -40,7 +40,7 @@ func TestPipelines(t *testing.T) {
 		t.Fatal(err)
 	}
 	cat, _ := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
-	all, problems := pipeline.Load(pipeline.Layer{Name: "built in", FS: configs.Pipelines()})
+	all, problems := pipeline.Load(agents.Layer{Name: "built in", FS: configs.Pipelines()})
 	for _, p := range append(problems, all.Lint(pipeline.Known{Tools: set, Agents: cat})...) {
 		t.Error(p)
 	}

@@ -107,8 +107,10 @@ func fixAll(t *testing.T, failures []int, memory string) (out []window) {
 	data, dir := t.TempDir(), t.TempDir()
 	m := &repairer{}
 	rt, err := adroit.Open(ctx, adroit.Options{
-		Data: data, Store: sqlite.Store(data), Dir: dir, Tools: std.All(), Workflows: workflows.All(), Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x",
-		Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}, Sandbox: adroit.SandboxOptions{Level: "off"}, NoDiagnostics: true, Servers: []adroit.LanguageServer{},
+		Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: std.All(),
+		Definitions:  adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}},
+		Workspace:    adroit.Workspace{Dir: dir, Sandbox: adroit.SandboxOptions{Level: "off"}, NoDiagnostics: true, Servers: []adroit.LanguageServer{}},
+		Storage:      adroit.Storage{Data: data, Store: sqlite.Store(data)},
 		Coordination: adroit.Coordination{Memory: memory},
 	})
 	if err != nil {

@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -45,24 +43,29 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	}
 	data, err := c.Data()
 	if err != nil {
-		return adroit.Options{Tools: c.Tools(p), Servers: c.LanguageServers(), Sandbox: confine}, err
+		return adroit.Options{Tools: c.Tools(p), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
 	}
 	hide := Redactor(c, c.getenv)
 	servers, err := c.toolServers(p, data, confine, hide)
 	if err != nil {
-		return adroit.Options{Tools: c.Tools(p), Servers: c.LanguageServers(), Sandbox: confine}, err
+		return adroit.Options{Tools: c.Tools(p), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
 	}
 	o := adroit.Options{
-		Agent: c.Agent, Tools: c.Tools(p), ToolServers: servers, Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
-		Data: data, DataInWorkspace: true, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce, ConfigFile: Path(c.getenv), Warn: p.Warn, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
+		Tools: c.Tools(p), ToolServers: servers, Source: c.source(data, hide), ModelWait: cmp.Or(c.Limits.Wait, defaultWait),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},
 			Model: c.Model, Approve: c.Approve, Mode: c.Mode, Rules: c.Permissions, Prices: c.Prices,
 			Limits: executor.Limits{Turns: c.Limits.Turns, Tokens: c.Limits.Tokens, CostUSD: c.Limits.CostUSD, Time: c.Limits.Time},
 		},
+		Definitions: adroit.Definitions{Agent: c.Agent, Workflows: slices.Concat(workflows.All(), p.Workflows)},
+		Workspace: adroit.Workspace{
+			Trust: data, ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(), ConfigFile: Path(c.getenv),
+			Servers: c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off",
+			Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
+		},
+		Storage:      adroit.Storage{Data: data, DataInWorkspace: true, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce},
+		Callbacks:    adroit.Callbacks{Hooks: c.hooksIn(c.getenv("HOME")), Warn: p.Warn},
 		Coordination: c.Coordinator.options(),
-		Servers:      c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off", Hooks: c.hooksIn(c.getenv("HOME")),
-		ModelWait: cmp.Or(c.Limits.Wait, defaultWait), Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
 	}
 	c.layers(&o)
 	return o, nil
@@ -127,7 +130,7 @@ func (c *Config) Names() *workspace.DenyList {
 // the user's.
 func (c *Config) layers(o *adroit.Options) {
 	o.Agents = []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}
-	o.Pipelines = []pipeline.Layer{{Name: "built in", FS: configs.Pipelines(), Dir: "configs/pipelines"}}
+	o.Pipelines = []agents.Layer{{Name: "built in", FS: configs.Pipelines(), Dir: "configs/pipelines"}}
 	user := func(dir string, claude bool) agents.Layer {
 		return agents.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir, Claude: claude}
 	}
@@ -137,9 +140,9 @@ func (c *Config) layers(o *adroit.Options) {
 	if d := Dir(c.getenv); d != "" {
 		o.Agents = append(o.Agents, user(filepath.Join(d, "agents"), false))
 		dir := filepath.Join(d, "pipelines")
-		o.Pipelines = append(o.Pipelines, pipeline.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir})
+		o.Pipelines = append(o.Pipelines, agents.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir})
 		o.Skills = append(o.Skills, user(filepath.Join(d, "skills"), false))
-		o.Problems = append(o.Problems, user(filepath.Join(d, "problems"), false))
+		o.Coordination.Problems = append(o.Coordination.Problems, user(filepath.Join(d, "problems"), false))
 	}
 }
 

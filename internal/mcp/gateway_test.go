@@ -99,7 +99,7 @@ func runGateway(t *testing.T, f *fixture, a agents.DynamicAgent, turns []llmtest
 		t.Fatal(err)
 	}
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Models: map[string]llm.Model{"test": model}, Model: "test/m", Dir: t.TempDir(), ToolServers: f.Pool, Servers: []adroit.LanguageServer{},
+		Models: map[string]llm.Model{"test": model}, Model: "test/m", Workspace: adroit.Workspace{Dir: t.TempDir(), Servers: []adroit.LanguageServer{}}, ToolServers: f.Pool,
 	})
 	if err != nil {
 		t.Fatal(err)

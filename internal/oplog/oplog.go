@@ -3,7 +3,7 @@
 // other package logs.
 //
 //	l, close, err := oplog.Open(oplog.Options{Level: "info", Format: "json", File: "/var/log/adroit.log"}, os.Stderr)
-//	rt, err := adroit.Open(ctx, adroit.Options{Emit: oplog.Sink(l), …})
+//	rt, err := adroit.Open(ctx, adroit.Options{Callbacks: adroit.Callbacks{Emit: oplog.Sink(l)}, …})
 //
 // Every line has the job; lines about a step have its path, which is the same in
 // the job's events and when the step is repeated. Texts that a model or a tool

@@ -2,21 +2,12 @@ package pipeline
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/definitions"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
-
-// A Layer is a directory of pipelines: *.yaml at the top of FS. A nil FS, or a
-// directory that is not there, is an empty layer.
-type Layer struct {
-	Name string // built in, user, project: for people
-	FS   fs.FS
-	Dir  string // where FS is, for the file names in problems; may be empty
-}
 
 // A Catalog is the pipelines of some layers, later ones over earlier ones. It
 // never changes and is safe for concurrent use. A nil Catalog is empty.
@@ -26,10 +17,10 @@ type Catalog struct {
 
 type entry = definitions.Entry[Pipeline, agents.Problems]
 
-// Load reads all pipelines of the layers. A file that cannot be used does not
+// Load reads all pipelines of the layers: *.yaml at the top of each. A file that cannot be used does not
 // keep the others from loading, and does not uncover the pipeline it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
-func Load(layers ...Layer) (*Catalog, agents.Problems) {
+func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
 	c := &Catalog{definitions.Set[Pipeline, agents.Problems]{}}
 	var all agents.Problems
 	for _, l := range layers {
@@ -38,7 +29,7 @@ func Load(layers ...Layer) (*Catalog, agents.Problems) {
 	return c, all
 }
 
-func (c *Catalog) load(l Layer) agents.Problems {
+func (c *Catalog) load(l agents.Layer) agents.Problems {
 	files, err := definitions.Files(l.FS, ".yaml", maxFile)
 	if err != nil {
 		return agents.Problems{{File: l.Dir, Severity: agents.Error, Message: "the directory cannot be read: " + err.Error()}}

@@ -139,8 +139,8 @@ func stopped(t *testing.T, turns, dir string, in agents.Input, artifact string, 
 		}
 		kit := slices.DeleteFunc(std.All(), func(t tools.Tool) bool { return t.Name == "run_tests" || t.Name == "run_check" })
 		rt, err := adroit.Open(t.Context(), adroit.Options{
-			Tools: append(kit, quickTests, noCheck), Models: map[string]llm.Model{"script": model}, Model: "script/turns", Data: data, Store: sqlite.Store(data), Dir: dir,
-			Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All(),
+			Tools: append(kit, quickTests, noCheck), Models: map[string]llm.Model{"script": model}, Model: "script/turns", Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Workspace: adroit.Workspace{Dir: dir},
+			Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All()},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@
 //		Tools:  append(std.All(), wordcount.Tool),
 //		Models: map[string]llm.Model{"ollama": model}, // of ollama.New
 //		Model:  "ollama/qwen3:8b",
-//		// To keep jobs: Data: dir, Store: sqlite.Store(dir),
+//		// To keep jobs: Storage: adroit.Storage{Data: dir, Store: sqlite.Store(dir)},
 //	})
 //	defer rt.Close()
 //	state, err := rt.Run(ctx, adroit.Request{Target: "counter", Input: agents.Input{Prompt: "Count a.txt."}})
@@ -21,15 +21,12 @@ package adroit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/failures"
@@ -42,126 +39,16 @@ import (
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
-
-// Options say what a Runtime is made of. Models must be set.
-type Options struct {
-	// Tools are what agents may use and name as checks. executor.NewCheck makes a
-	// check over the state of a run.
-	Tools []tools.Tool
-	// ToolServers have more tools, for agents that name a server. Close closes
-	// them. May be nil.
-	ToolServers ToolServers
-	Models      map[string]llm.Model // by the part of provider/model before the slash
-	Source      ModelSource          // instead of Models: opens them by reference
-	Model       string               // of requests and agents that name none
-	Agents      []agents.Layer       // files, for Lookup and by name
-	Agent       string               // of requests that name none; empty: builder in a git repository
-	// Pipelines are files, for requests that name one; Skills are files for all agents.
-	Pipelines []pipeline.Layer
-	Skills    []agents.Layer
-	// Problems are files with types of problems, detectors and strategies for
-	// coordinators; Detectors recognise failures in Go.
-	Problems  []agents.Layer
-	Detectors []Detector
-	// Trust knows which agents, pipelines, skills and instructions of a workspace
-	// its operator trusts. Nil: none are looked at, but for a request with Trust.
-	Trust *trust.Store
-	// ProjectBytes bounds what a project's AGENTS.md may take of a prompt; 0 is
-	// the default, -1 none of it.
-	ProjectBytes int
-	// TestCommands are the command lines that run tests, by directory or "*".
-	TestCommands map[string]string
-	// Workflows are those that agents name with workflow:, of agents.Define. The
-	// agent loop and that of pipelines are there without being named.
-	Workflows []flow.Workflow
-	// Defaults for what neither requests nor agents say. Its Model is not
-	// read: see Model. Without Instead, models get the tools of the form of
-	// editing that is known to suit them, as far as Tools has them.
-	Defaults agents.Defaults
-	// Servers are the language servers that look at what jobs change; nil means
-	// those of lsp.Known that are installed, an empty list none.
-	Servers []LanguageServer
-	// NoDiagnostics keeps the language servers from checking what calls change.
-	NoDiagnostics bool
-	// Hooks are commands that see each call of a tool and its result.
-	Hooks []Hook
-	// Coordination is how jobs learn from the failures of earlier ones: see docs/fix.md.
-	Coordination Coordination
-	// Middleware wraps each call of a tool, inside of the hooks; the first is
-	// outermost.
-	Middleware []func(ToolHandler) ToolHandler
-	// ModelWait is how long a request waits for a server that loads its model or
-	// limits the rate. Zero: as long as five attempts take.
-	ModelWait time.Duration
-	// Dir is the workspace of requests that name none; empty means the
-	// current directory.
-	Dir string
-	// Sandbox is how commands are confined: at the best level that the machine
-	// can do unless Level says otherwise. Its Private is not read, and Data is
-	// hidden from commands always.
-	Sandbox SandboxOptions
-	// Network is how far tools reach: public addresses, and what it allows.
-	Network netguard.Guard
-	// Data is the directory of what jobs leave beside the store, such as what
-	// undo needs; it must lie outside of every workspace. Empty is a temporary one.
-	Data string
-	// DataInWorkspace accepts workspaces that contain Data.
-	DataInWorkspace bool
-	// Store opens what keeps the jobs, when a job is first needed: [sqlite.Store]
-	// of Data, or one of the program's own. Close closes it if it is an io.Closer.
-	// Without Store and Data jobs are kept in memory: they end with the Runtime,
-	// and of those that have ended it remembers the newest hundred.
-	//
-	// [sqlite.Store]: https://pkg.go.dev/github.com/adroit-run/adroit/pkg/sqlite#Store
-	Store func(context.Context) (jobs.Store, error)
-	// CheckStore reads the pages of what keeps the jobs, with all also every
-	// record, and returns the jobs and what is damaged. For Doctor; may be nil.
-	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
-	// ConfigFile is what findings of Doctor call the configuration.
-	ConfigFile string
-	// AtOnce bounds how many jobs of the store run at once, in all processes that
-	// have it; those above it are queued. 0 is no bound. See docs/operate.md.
-	AtOnce int
-	// Names changes the list of names of files that no tool may touch.
-	Names *workspace.DenyList
-	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
-	// the environment and the well-known shapes. Those of a workspace's .env*
-	// files are added for its jobs.
-	Secrets *secret.Redactor
-	// Emit sees the events of all jobs that run here. May be nil.
-	Emit event.Sink
-	// Person returns what asks a person, while a job runs, about something that
-	// a model at work is about to do on its own; question is JSON of
-	// executor.Question, and no says why not. Nil, or nil returned: nobody is there.
-	Person func() func(ctx context.Context, question json.RawMessage) (no string, err error)
-	// Warn reports what is no reason to stop. May be nil.
-	Warn func(text string)
-	// Hook is passed to the engine of each job, for tests that kill. May be nil.
-	Hook func(point string, s flow.Step)
-}
-
-// Coordination says how coordinators, which repair what fails, learn.
-type Coordination struct {
-	// Memory is where what was done about the same failure before is looked for:
-	// project (the default), user (all projects) or off, which keeps nothing either.
-	Memory string
-	// Compare assigns jobs to the two sides of a comparison by their id: memory: on,
-	// off; strategy: the names of two strategies, or of one and default.
-	Compare map[string][]string
-}
 
 // A Runtime runs jobs in this process. It is safe for concurrent use. Close
 // it: that interrupts what still runs, and waits.
 type Runtime struct {
 	o      Options
 	models ModelSource
+	trust  *trust.Store // nil: nothing was decided about any workspace
 	// What the options have, without any project's; read and checked when it is
 	// needed: checking all built-in tools takes longer than listing jobs.
 	tools     func() (*tools.Set, error)
@@ -198,11 +85,11 @@ func (rt *Runtime) toolSet() *tools.Set {
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	set := sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) })
 	types := sync.OnceFunc(o.registerTypes)
-	all := renewed(o.Agents, func(l agents.Layer) fs.FS { return l.FS }, func(l ...agents.Layer) (*agents.Catalog, agents.Problems) {
+	all := renewed(o.Agents, func(l ...agents.Layer) (*agents.Catalog, agents.Problems) {
 		types()
 		return agents.Load(l...)
 	})
-	pipelines := renewed(o.Pipelines, func(l pipeline.Layer) fs.FS { return l.FS }, pipeline.Load)
+	pipelines := renewed(o.Pipelines, pipeline.Load)
 	var err error
 	if o.Source == nil {
 		_, problems := all()
@@ -232,7 +119,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}
-	rt := &Runtime{o: o, models: o.Source, tools: set, agents: all, pipelines: pipelines, here: map[string]*job{}}
+	rt := &Runtime{o: o, trust: trustIn(o.Trust), models: o.Source, tools: set, agents: all, pipelines: pipelines, here: map[string]*job{}}
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := rt.open(); err != nil {
 		return rt, err

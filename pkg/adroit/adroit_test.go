@@ -64,8 +64,8 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	rt := open(t, adroit.Options{
-		Tools: std.All(), Models: scripted(t, string(configs.DemoTurns())), Dir: dir,
-		Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}},
+		Tools: std.All(), Models: scripted(t, string(configs.DemoTurns())), Workspace: adroit.Workspace{Dir: dir},
+		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 	})
 	builder, err := rt.Lookup("builder")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestResume(t *testing.T) {
 	}
 	const turns = "turns:\n  - calls: [{name: wait}]\n  - text: It is over."
 	agent := agents.DynamicAgent{Name: "waiter", Description: "Wait.", Prompt: "You wait.", Tools: []string{"wait"}}
-	first := open(t, adroit.Options{Tools: []tools.Tool{slow(true)}, Models: scripted(t, turns), Data: data, Store: sqlite.Store(data)})
+	first := open(t, adroit.Options{Tools: []tools.Tool{slow(true)}, Models: scripted(t, turns), Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}})
 	job, err := first.Agent(agent).Execute(t.Context(), agents.Input{Prompt: "Wait."})
 	if err != nil {
 		t.Fatal(err)
@@ -125,11 +125,11 @@ func TestResume(t *testing.T) {
 	}
 
 	asked := 0
-	second := open(t, adroit.Options{Tools: []tools.Tool{slow(false)}, Models: scripted(t, turns), Data: data, Store: sqlite.Store(data), Emit: func(ev event.Event) {
+	second := open(t, adroit.Options{Tools: []tools.Tool{slow(false)}, Models: scripted(t, turns), Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Callbacks: adroit.Callbacks{Emit: func(ev event.Event) {
 		if ev.Kind == event.StepStarted && ev.Step == "model" {
 			asked++
 		}
-	}})
+	}}})
 	again, err := second.Resume(t.Context(), job.ID())
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool
 	}
 	rt, err := Open(ctx, Options{
 		Tools: list, Models: map[string]llm.Model{"ask": model}, Model: "ask/model",
-		Defaults: agents.Defaults{Approve: executor.ApproveNone}, Servers: []lsp.Server{}, NoDiagnostics: true,
+		Defaults: agents.Defaults{Approve: executor.ApproveNone}, Workspace: Workspace{Servers: []lsp.Server{}, NoDiagnostics: true},
 	})
 	if err != nil {
 		return "", err

@@ -52,7 +52,7 @@ func (rt *Runtime) pipelineCatalog(d trustDecision) (*pipeline.Catalog, agents.P
 	if !ok {
 		return rt.pipelines()
 	}
-	own := pipeline.Layer{Name: "project", FS: fsys, Dir: dir}
+	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
 	cat, problems := pipeline.Load(append(slices.Clip(layers), own)...)
 	base, _ := rt.pipelines()
 	var wide []string

@@ -8,12 +8,20 @@ import (
 	"github.com/adroit-run/adroit/internal/trust"
 )
 
-// trustStore is the store of the options, or why there is none.
+// trustIn is the record of trust in a directory; nil without one.
+func trustIn(dir string) *trust.Store {
+	if dir == "" {
+		return nil
+	}
+	return trust.In(dir)
+}
+
+// trustStore is the record of the options, or why there is none.
 func (rt *Runtime) trustStore() (*trust.Store, error) {
-	if rt.o.Trust == nil {
+	if rt.trust == nil {
 		return nil, apierr.Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
 	}
-	return rt.o.Trust, nil
+	return rt.trust, nil
 }
 
 // Trust implements [Machine].

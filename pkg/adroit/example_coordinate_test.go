@@ -14,7 +14,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
@@ -34,15 +33,19 @@ func Example_coordinate() {
 	file := func(name, text string) fstest.MapFS { return fstest.MapFS{name: {Data: []byte(text)}} }
 	rt := must(adroit.Open(ctx, adroit.Options{
 		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte(stubTurns)))}, Model: "script/turns",
-		Tools: std.All(), Servers: []adroit.LanguageServer{}, Dir: dir,
-		Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}, {Name: "program", FS: file("stub-fix.md",
-			"---\nname: stub-fix\ndescription: Repairs stubs.\ntools: [read_file, write_file, finish]\nproblem_types: [stubs]\n---\nYou repair stubs.\n")}},
-		Pipelines: []pipeline.Layer{{Name: "program", FS: file("check.yaml",
-			"name: check\ndescription: Checks the stubs.\nonFailure: {coordinate: {escalate: report}}\nsteps:\n  - {id: stubs, run: test -s stubs.txt || exit 9}\n")}},
-		Problems: []agents.Layer{{Name: "program", FS: file("stubs.yaml", "strategy:\n  - {retry: 1, wait: 1ms}\n  - {agent: stub-fix}\n")}},
-		Detectors: []adroit.Detector{{Name: "old-stubs", Type: "stubs", Match: func(command, _ string, exitCode int) bool {
-			return exitCode == 9 && strings.Contains(command, "stubs.txt")
-		}}},
+		Tools: std.All(), Workspace: adroit.Workspace{Servers: []adroit.LanguageServer{}, Dir: dir},
+		Definitions: adroit.Definitions{
+			Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}, {Name: "program", FS: file("stub-fix.md",
+				"---\nname: stub-fix\ndescription: Repairs stubs.\ntools: [read_file, write_file, finish]\nproblem_types: [stubs]\n---\nYou repair stubs.\n")}},
+			Pipelines: []agents.Layer{{Name: "program", FS: file("check.yaml",
+				"name: check\ndescription: Checks the stubs.\nonFailure: {coordinate: {escalate: report}}\nsteps:\n  - {id: stubs, run: test -s stubs.txt || exit 9}\n")}},
+		},
+		Coordination: adroit.Coordination{
+			Problems: []agents.Layer{{Name: "program", FS: file("stubs.yaml", "strategy:\n  - {retry: 1, wait: 1ms}\n  - {agent: stub-fix}\n")}},
+			Detectors: []adroit.Detector{{Name: "old-stubs", Type: "stubs", Match: func(command, _ string, exitCode int) bool {
+				return exitCode == 9 && strings.Contains(command, "stubs.txt")
+			}}},
+		},
 	}))
 	defer rt.Close()
 	state := must(rt.Run(ctx, adroit.Request{Target: "check", Input: agents.Input{Approve: executor.ApproveAll}}))

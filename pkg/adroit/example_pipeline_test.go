@@ -15,7 +15,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
@@ -60,10 +59,14 @@ func Example_pipeline() {
 	}
 	options := adroit.Options{
 		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte(featureTurns)))}, Model: "script/turns",
-		Tools: std.All(), Middleware: []func(adroit.ToolHandler) adroit.ToolHandler{written}, Servers: []adroit.LanguageServer{},
-		Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
-		Pipelines: []pipeline.Layer{{Name: "built in", FS: configs.Pipelines()}},
-		Dir:       dir, Data: data, Store: sqlite.Store(data),
+		Tools: std.All(),
+		Definitions: adroit.Definitions{
+			Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
+			Pipelines: []agents.Layer{{Name: "built in", FS: configs.Pipelines()}},
+		},
+		Workspace: adroit.Workspace{Dir: dir, Servers: []adroit.LanguageServer{}},
+		Storage:   adroit.Storage{Data: data, Store: sqlite.Store(data)},
+		Callbacks: adroit.Callbacks{Middleware: []func(adroit.ToolHandler) adroit.ToolHandler{written}},
 	}
 	rt := must(adroit.Open(ctx, options))
 	id := must(rt.Submit(ctx, adroit.Request{Target: "feature", Input: agents.Input{Prompt: "add a total", Approve: executor.ApproveAsk}})).Job.ID

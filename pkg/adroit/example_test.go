@@ -139,9 +139,9 @@ func ExampleOptions_store() {
 	ctx := context.Background()
 	store := new(jobs.Memory)
 	options := adroit.Options{
-		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte("turns: [{text: Hello.}]")))},
-		Model:  "script/turns",
-		Store:  func(context.Context) (jobs.Store, error) { return store, nil },
+		Models:  map[string]llm.Model{"script": must(script.Parse("turns", []byte("turns: [{text: Hello.}]")))},
+		Model:   "script/turns",
+		Storage: adroit.Storage{Store: func(context.Context) (jobs.Store, error) { return store, nil }},
 	}
 	first := must(adroit.Open(ctx, options))
 	greeter := agents.DynamicAgent{Name: "greeter", Description: "Greet.", Prompt: "You greet."}

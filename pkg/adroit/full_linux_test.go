@@ -27,7 +27,7 @@ func TestFullDiskEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("a line of text\\n", 20_000)
-	rt := open(t, adroit.Options{Tools: std.All(), Dir: dir, Models: scripted(t, `turns:
+	rt := open(t, adroit.Options{Tools: std.All(), Workspace: adroit.Workspace{Dir: dir}, Models: scripted(t, `turns:
   - calls: [{name: read_file, args: {path: a.txt}}]
   - calls: [{name: edit_file, args: {path: a.txt, old: "old", new: "`+long+`"}}]
   - {expect: {contains: "a.txt"}, calls: [{name: finish, args: {summary: Done.}}]}

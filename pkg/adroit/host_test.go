@@ -14,7 +14,6 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
@@ -77,9 +76,9 @@ steps:
 // A pipeline runs from Go, with its agents and its tools.
 func TestPipeline(t *testing.T) {
 	rt := open(t, adroit.Options{
-		Tools:     []tools.Tool{wordCount},
-		Models:    scripted(t, "turns:\n  - calls: [{name: word_count, args: {text: a b c}}]\n  - text: Three."),
-		Pipelines: []pipeline.Layer{{Name: "mine", FS: fstest.MapFS{"count.yaml": {Data: []byte(countPipeline)}}}},
+		Tools:       []tools.Tool{wordCount},
+		Models:      scripted(t, "turns:\n  - calls: [{name: word_count, args: {text: a b c}}]\n  - text: Three."),
+		Definitions: adroit.Definitions{Pipelines: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"count.yaml": {Data: []byte(countPipeline)}}}}},
 	})
 	job, err := rt.Execute(t.Context(), agents.Input{Pipeline: "count", Prompt: "a b"})
 	if err != nil {
@@ -102,9 +101,11 @@ func TestShippedPipeline(t *testing.T) {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
 	rt := open(t, adroit.Options{
-		Tools: std.All(), Models: scripted(t, "turns:\n  - text: nobody asks me"), Dir: dir,
-		Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
-		Pipelines: []pipeline.Layer{{Name: "built in", FS: configs.Pipelines()}},
+		Tools: std.All(), Models: scripted(t, "turns:\n  - text: nobody asks me"), Workspace: adroit.Workspace{Dir: dir},
+		Definitions: adroit.Definitions{
+			Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
+			Pipelines: []agents.Layer{{Name: "built in", FS: configs.Pipelines()}},
+		},
 	})
 	job, err := rt.Execute(t.Context(), agents.Input{Pipeline: "review"})
 	if err != nil {

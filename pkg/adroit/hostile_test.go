@@ -62,8 +62,10 @@ func hostileRun(t *testing.T, memory string) (*llm.Request, string) {
 	t.Helper()
 	m, dir := &victim{}, t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools: std.All(), Workflows: workflows.All(), Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Dir: dir, NoDiagnostics: true,
-		Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}, Sandbox: adroit.SandboxOptions{Level: "off"}, Servers: []adroit.LanguageServer{}, Coordination: adroit.Coordination{Memory: memory},
+		Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: std.All(),
+		Definitions:  adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}},
+		Workspace:    adroit.Workspace{Dir: dir, NoDiagnostics: true, Sandbox: adroit.SandboxOptions{Level: "off"}, Servers: []adroit.LanguageServer{}},
+		Coordination: adroit.Coordination{Memory: memory},
 	})
 	if err != nil {
 		t.Fatal(err)

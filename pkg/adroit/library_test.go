@@ -82,21 +82,21 @@ func TestDataOutsideOfTheWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, data := range []string{ws, filepath.Join(ws, "data"), filepath.Join(ws, "a/b/c"), filepath.Join(link, "data")} {
-		if _, err := Open(t.Context(), Options{Models: models, Dir: ws, Data: data}); err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
+		if _, err := Open(t.Context(), Options{Models: models, Workspace: Workspace{Dir: ws}, Storage: Storage{Data: data}}); err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
 			t.Errorf("%s: %v", data, err)
 		}
 	}
 	data := t.TempDir()
-	if _, err := Open(t.Context(), Options{Models: models, Dir: ws, Data: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "write Store: sqlite.Store(dir)") {
+	if _, err := Open(t.Context(), Options{Models: models, Workspace: Workspace{Dir: ws}, Storage: Storage{Data: t.TempDir()}}); err == nil || !strings.Contains(err.Error(), "write Store: sqlite.Store(dir)") {
 		t.Errorf("data without a store: %v", err)
 	}
-	rt := runtime(t, "turns: [{text: Done.}]", Options{Data: data, Store: sqlite.Store(data), Dir: ws})
+	rt := runtime(t, "turns: [{text: Done.}]", Options{Storage: Storage{Data: data, Store: sqlite.Store(data)}, Workspace: Workspace{Dir: ws}})
 	_, err := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}).Execute(t.Context(), agents.Input{Prompt: "x", Dir: filepath.Dir(data)})
 	if err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
 		t.Errorf("a request for a directory around the data: %v", err)
 	}
 	t.Chdir(ws)
-	if _, err := Open(t.Context(), Options{Models: models, Data: "data"}); err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
+	if _, err := Open(t.Context(), Options{Models: models, Storage: Storage{Data: "data"}}); err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
 		t.Errorf("data in the current directory: %v", err)
 	}
 }

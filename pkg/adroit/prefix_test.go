@@ -41,10 +41,10 @@ func TestPrefixOfShippedAgents(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			p := newPlayer(t, useAll)
 			rt := open(t, adroit.Options{
-				Tools: std.All(), Models: map[string]llm.Model{"script": p}, Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}},
-				Workflows: workflows.All(), Dir: t.TempDir(), Servers: []adroit.LanguageServer{},
-				Defaults:   agents.Defaults{Approve: executor.ApproveAll},
-				Middleware: []func(adroit.ToolHandler) adroit.ToolHandler{canned},
+				Tools: std.All(), Models: map[string]llm.Model{"script": p}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
+				Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All()},
+				Workspace:   adroit.Workspace{Dir: t.TempDir(), Servers: []adroit.LanguageServer{}},
+				Callbacks:   adroit.Callbacks{Middleware: []func(adroit.ToolHandler) adroit.ToolHandler{canned}},
 			})
 			in := agents.Input{Agent: a.Name, Prompt: "Do what you do.", Inputs: map[string]json.RawMessage{}}
 			for _, f := range a.Inputs {

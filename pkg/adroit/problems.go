@@ -26,7 +26,7 @@ type Detector struct {
 
 // detectors are those of the options as coordinators have them.
 func (rt *Runtime) detectors() (out []coordinator.Detector) {
-	for _, d := range rt.o.Detectors {
+	for _, d := range rt.o.Coordination.Detectors {
 		one, err := coordinator.NewDetector(coordinator.Detector{Name: d.Name, Type: d.Type, Decision: coordinator.Decision(d.Decision), Reason: d.Reason, Hint: d.Hint, Match: d.Match})
 		if err != nil {
 			rt.warn("the detector %q is not used: %v", d.Name, err)
@@ -39,9 +39,9 @@ func (rt *Runtime) detectors() (out []coordinator.Detector) {
 
 // registerTypes makes the types of problems known that agents may name.
 func (o *Options) registerTypes() {
-	b, _ := coordinator.Load(o.Problems...)
+	b, _ := coordinator.Load(o.Coordination.Problems...)
 	problem.Register(b.Types...)
-	for _, d := range o.Detectors {
+	for _, d := range o.Coordination.Detectors {
 		if t, ok := problem.Canonical(d.Type); !ok {
 			problem.Register(t)
 		}
@@ -50,7 +50,7 @@ func (o *Options) registerTypes() {
 
 // book is what users and the project that d trusts add to coordinators.
 func (rt *Runtime) book(d trustDecision) (*coordinator.Book, agents.Problems) {
-	layers := slices.Clip(rt.o.Problems)
+	layers := slices.Clip(rt.o.Coordination.Problems)
 	if fsys, dir, ok := d.layer(projectdir.Problems); ok {
 		layers = append(layers, agents.Layer{Name: "project", FS: fsys, Dir: dir})
 	}

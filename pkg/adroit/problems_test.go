@@ -25,13 +25,15 @@ func TestDetectorsInGo(t *testing.T) {
 	}
 	asked := 0
 	rt, err := adroit.Open(context.Background(), adroit.Options{
-		Tools: std.All(), Workflows: workflows.All(), Models: map[string]llm.Model{"script": model}, Model: "script/x", Dir: t.TempDir(),
-		Agents:   []agents.Layer{{Name: "built in", FS: configs.Agents()}},
-		Problems: []agents.Layer{{Name: "program", FS: fstest.MapFS{"license.yaml": {Data: []byte("strategy:\n  - {retry: 1, wait: 1ms}\n  - escalate: Buy one.\n")}}}},
-		Detectors: []adroit.Detector{{Name: "no-license", Type: "license", Match: func(command, output string, exitCode int) bool {
-			asked++
-			return exitCode == 9 && strings.Contains(output, "LIC-") && command == "echo LIC-7; exit 9"
-		}}},
+		Models: map[string]llm.Model{"script": model}, Model: "script/x", Tools: std.All(), Workspace: adroit.Workspace{Dir: t.TempDir()},
+		Definitions: adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
+		Coordination: adroit.Coordination{
+			Problems: []agents.Layer{{Name: "program", FS: fstest.MapFS{"license.yaml": {Data: []byte("strategy:\n  - {retry: 1, wait: 1ms}\n  - escalate: Buy one.\n")}}}},
+			Detectors: []adroit.Detector{{Name: "no-license", Type: "license", Match: func(command, output string, exitCode int) bool {
+				asked++
+				return exitCode == 9 && strings.Contains(output, "LIC-") && command == "echo LIC-7; exit 9"
+			}}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

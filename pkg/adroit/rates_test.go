@@ -110,8 +110,8 @@ func TestRatesTokens(t *testing.T) {
 				return turn
 			})
 			rt := open(t, adroit.Options{
-				Tools: std.All(), Models: map[string]llm.Model{"script": p}, Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}},
-				Dir: dir, Servers: []adroit.LanguageServer{}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
+				Tools: std.All(), Models: map[string]llm.Model{"script": p}, Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
+				Workspace: adroit.Workspace{Dir: dir, Servers: []adroit.LanguageServer{}}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
 			})
 			job, err := rt.Execute(t.Context(), agents.Input{Agent: "builder", Prompt: ratesPrompt})
 			if err != nil {

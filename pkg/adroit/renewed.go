@@ -11,7 +11,7 @@ import (
 
 // renewed returns what load makes of layers of files, which it loads again when one of
 // the files has changed: a server lives longer than what its user writes.
-func renewed[L, T any](layers []L, files func(L) fs.FS, load func(...L) (T, agents.Problems)) func() (T, agents.Problems) {
+func renewed[T any](layers []agents.Layer, load func(...agents.Layer) (T, agents.Problems)) func() (T, agents.Problems) {
 	var mu sync.Mutex
 	var value T
 	var problems agents.Problems
@@ -22,8 +22,8 @@ func renewed[L, T any](layers []L, files func(L) fs.FS, load func(...L) (T, agen
 		var now strings.Builder
 		for i, l := range layers {
 			fmt.Fprintf(&now, "layer %d\n", i)
-			if f := files(l); f != nil {
-				stamp(&now, f)
+			if l.FS != nil {
+				stamp(&now, l.FS)
 			}
 		}
 		if now.String() != loaded {

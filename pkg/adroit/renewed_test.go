@@ -14,7 +14,7 @@ import (
 // in a directory that was not there when it was opened.
 func TestAgentsAreRenewed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "agents")
-	rt, err := adroit.Open(t.Context(), adroit.Options{Models: map[string]llm.Model{"x": nil}, Agents: []agents.Layer{{Name: "user", FS: os.DirFS(dir), Dir: dir}}})
+	rt, err := adroit.Open(t.Context(), adroit.Options{Models: map[string]llm.Model{"x": nil}, Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "user", FS: os.DirFS(dir), Dir: dir}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,8 +87,8 @@ func bossed(t *testing.T, turns string, files map[string]string) adroit.Options 
 	data := filepath.Join(t.TempDir(), "data")
 	return adroit.Options{
 		Tools: []tools.Tool{wordCount}, Models: map[string]llm.Model{"script": model}, Model: "script/boss",
-		Data: data, Store: sqlite.Store(data), Dir: t.TempDir(),
-		Agents: []agents.Layer{{Name: "mine", FS: fs}}, Workflows: []flow.Workflow{boss},
+		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Workspace: adroit.Workspace{Dir: t.TempDir()},
+		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "mine", FS: fs}}, Workflows: []flow.Workflow{boss}},
 	}
 }
 

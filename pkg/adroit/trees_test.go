@@ -110,11 +110,13 @@ func treesOptions(dir, data string) adroit.Options {
 		store = sqlite.Store(data)
 	}
 	return adroit.Options{
-		Tools: std.All(), Dir: dir, Data: data, Store: store, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
-		Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{
-			"chief.md": {Data: []byte(chief)}, "worker.md": {Data: []byte(worker)}, "giver.md": {Data: []byte(giver)},
-		}}},
-		Workflows: []flow.Workflow{agents.Define("hand_out", handOut), agents.Define("pass_on", passOn)},
+		Tools: std.All(), Workspace: adroit.Workspace{Dir: dir}, Storage: adroit.Storage{Data: data, Store: store}, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
+		Definitions: adroit.Definitions{
+			Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{
+				"chief.md": {Data: []byte(chief)}, "worker.md": {Data: []byte(worker)}, "giver.md": {Data: []byte(giver)},
+			}}},
+			Workflows: []flow.Workflow{agents.Define("hand_out", handOut), agents.Define("pass_on", passOn)},
+		},
 	}
 }
 

@@ -21,18 +21,18 @@ type trustDecision struct {
 // all is.
 func (rt *Runtime) trusts(dir string, all bool) (trustDecision, error) {
 	d := trustDecision{all: all, dir: dir}
-	if all || rt.o.Trust == nil {
+	if all || rt.trust == nil {
 		return d, nil
 	}
 	origin, err := jobdir.Origin(rt.data(), dir)
 	if err == nil {
-		d.status, err = rt.o.Trust.CheckAs(dir, origin)
+		d.status, err = rt.trust.CheckAs(dir, origin)
 	}
 	return d, err
 }
 
 // ignores reports that nothing of the workspace is even looked at.
-func (rt *Runtime) ignores(d trustDecision) bool { return !d.all && rt.o.Trust == nil }
+func (rt *Runtime) ignores(d trustDecision) bool { return !d.all && rt.trust == nil }
 
 // trusted reports whether a file or a directory of the workspace is.
 func (d trustDecision) trusted(path string) bool { return d.all || d.status.Trusted(path) }

@@ -44,11 +44,13 @@ func silent() map[string]llm.Model {
 func ExampleOptions_workflows() {
 	ctx := context.Background()
 	rt, err := adroit.Open(ctx, adroit.Options{
-		Tools:     []tools.Tool{wordCount},
-		Models:    silent(),
-		Model:     "script/turns",
-		Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"twice.md": {Data: []byte(twice)}}}},
-		Workflows: []flow.Workflow{countTwice},
+		Tools:  []tools.Tool{wordCount},
+		Models: silent(),
+		Model:  "script/turns",
+		Definitions: adroit.Definitions{
+			Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"twice.md": {Data: []byte(twice)}}}},
+			Workflows: []flow.Workflow{countTwice},
+		},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -76,8 +78,8 @@ func ExampleOptions_workflows() {
 func TestWorkflows(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	o := adroit.Options{
-		Tools: []tools.Tool{wordCount}, Models: silent(), Model: "script/turns", Data: data, Store: sqlite.Store(data), Dir: t.TempDir(),
-		Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"twice.md": {Data: []byte(twice)}}}},
+		Tools: []tools.Tool{wordCount}, Models: silent(), Model: "script/turns", Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Workspace: adroit.Workspace{Dir: t.TempDir()},
+		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"twice.md": {Data: []byte(twice)}}}}},
 	}
 	open := func() *adroit.Runtime {
 		rt, err := adroit.Open(t.Context(), o)

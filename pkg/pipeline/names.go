@@ -7,8 +7,6 @@ import "github.com/adroit-run/adroit/internal/pipeline"
 
 // What is implemented below internal/pipeline.
 type (
-	// A Layer is a directory of pipelines; later layers come over earlier ones.
-	Layer = pipeline.Layer
 	// A Pipeline is one file.
 	Pipeline = pipeline.Pipeline
 	// A Pinned is a pipeline with all that its steps will use, as a job keeps it.

@@ -46,7 +46,7 @@ func TestCarry(t *testing.T) {
 	if !ok {
 		t.Fatalf("ended with %v, want to continue as new", env.GetWorkflowError())
 	}
-	var c Carry
+	var c carry
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &c); err != nil {
 		t.Fatal(err)
 	}

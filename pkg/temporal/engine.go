@@ -20,7 +20,7 @@ import (
 type journal struct {
 	o    Options
 	name string
-	Carry
+	carry
 }
 
 // An engine is flow.Engine for one branch.
@@ -191,7 +191,7 @@ func (e *engine) save(s flow.Step) error {
 	if e.branch || workflow.GetInfo(e.ctx).GetCurrentHistoryLength() < e.j.o.LongHistory {
 		return nil
 	}
-	return workflow.NewContinueAsNewError(e.ctx, e.j.name, e.j.Carry)
+	return workflow.NewContinueAsNewError(e.ctx, e.j.name, e.j.carry)
 }
 
 // Fork runs the branches as coroutines.

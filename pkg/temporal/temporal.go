@@ -55,9 +55,9 @@ type Options struct {
 	Heartbeat time.Duration
 }
 
-// A Carry is the input of a workflow, and what one execution hands to the next
+// A carry is the input of a workflow, and what one execution hands to the next
 // when it continues as new: the journal that the history no longer holds.
-type Carry struct {
+type carry struct {
 	Input   json.RawMessage        `json:"input,omitempty"`
 	States  map[string]flow.State  `json:"states,omitempty"`  // by scope
 	Records map[string]flow.Record `json:"records,omitempty"` // by path
@@ -65,7 +65,7 @@ type Carry struct {
 }
 
 // Start is the input of a workflow that begins.
-func Start(input json.RawMessage) Carry { return Carry{Input: input} }
+func Start(input json.RawMessage) any { return carry{Input: input} }
 
 // An outcome is the result of a step's activity.
 type outcome struct {
@@ -94,7 +94,7 @@ func Register(w worker.Registry, o Options, wfs ...flow.Workflow) {
 		return serve(ctx, o, s)
 	}, activity.DynamicRegisterOptions{})
 	for _, wf := range wfs {
-		w.RegisterWorkflowWithOptions(func(ctx workflow.Context, c Carry) (json.RawMessage, error) {
+		w.RegisterWorkflowWithOptions(func(ctx workflow.Context, c carry) (json.RawMessage, error) {
 			return run(ctx, o, wf, c, wfs)
 		}, workflow.RegisterOptions{Name: wf.Name})
 	}
@@ -157,8 +157,8 @@ func limit(rt flow.Route) time.Duration {
 }
 
 // run is the body of every workflow.
-func run(ctx workflow.Context, o Options, wf flow.Workflow, c Carry, known []flow.Workflow) (json.RawMessage, error) {
-	j := &journal{o: o, name: wf.Name, Carry: c}
+func run(ctx workflow.Context, o Options, wf flow.Workflow, c carry, known []flow.Workflow) (json.RawMessage, error) {
+	j := &journal{o: o, name: wf.Name, carry: c}
 	if j.States == nil {
 		j.States = map[string]flow.State{}
 	}
@@ -184,7 +184,7 @@ func run(ctx workflow.Context, o Options, wf flow.Workflow, c Carry, known []flo
 			for sig := (flow.Signal{}); in.ReceiveAsync(&sig); sig = (flow.Signal{}) {
 				j.Queue = append(j.Queue, sig)
 			}
-			return nil, workflow.NewContinueAsNewError(ctx, wf.Name, j.Carry)
+			return nil, workflow.NewContinueAsNewError(ctx, wf.Name, j.carry)
 		}
 		return nil, e.ended
 	}

@@ -69,10 +69,11 @@ func harness(long bool) func(testing.TB) flowtest.Harness {
 					mu.Unlock()
 					err := env.GetWorkflowError()
 					if next, ok := errors.AsType[*workflow.ContinueAsNewError](err); ok {
-						c = Carry{}
-						if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &c); err != nil {
+						var more carry
+						if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &more); err != nil {
 							t.Fatal(err)
 						}
+						c = more
 						continue
 					}
 					if err != nil {

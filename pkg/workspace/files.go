@@ -28,9 +28,9 @@ const MaxFile = 32 << 20
 // step for all of them.
 type Files struct {
 	*fileState
-	Ledger   *ledger.Ledger   // nil: no undo
-	guard    PathGuard        // nil: none; see Under
-	DenyList *rootfs.DenyList // the operator's; see Naming
+	Ledger   *ledger.Ledger                             // nil: no undo
+	guard    func(name string, write bool) (why string) // nil: none; see Under
+	DenyList *rootfs.DenyList                           // the operator's; see Naming
 }
 
 // fileState is what the Files made by At share.

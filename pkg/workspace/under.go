@@ -6,16 +6,13 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
-// A PathGuard says why a file may not be used, "" if it may. name is relative to
-// the root, with links followed. It is called often and from several
-// goroutines.
-type PathGuard func(name string, write bool) (why string)
-
 // WithGuard returns the same files with a barrier of the caller's on top of the
 // names that nobody may use. It holds for everything that is done through the
-// files it returns: reading, listing, searching, writing, moving.
-func (f *Files) WithGuard(b PathGuard) *Files {
-	return &Files{fileState: f.fileState, Ledger: f.Ledger, guard: b, DenyList: f.DenyList}
+// files it returns: reading, listing, searching, writing, moving. guard returns why a
+// file may not be used, "" if it may; name is relative to the root, with links
+// followed. It is called often and from several goroutines.
+func (f *Files) WithGuard(guard func(name string, write bool) (why string)) *Files {
+	return &Files{fileState: f.fileState, Ledger: f.Ledger, guard: guard, DenyList: f.DenyList}
 }
 
 // WithDenyList returns the same files with the operator's changes to the list of names

@@ -22,14 +22,12 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/internal/tools/file"
-	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -81,9 +79,11 @@ func open(t *testing.T, wrap Wrap) *fixture {
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
 		Tools: []tools.Tool{slow, file.Write}, Models: map[string]llm.Model{"script": model, "waits": waits}, Model: "script/turns",
-		Data: data, Store: sqlite.Store(data), Dir: f.dir, Trust: trust.In(data),
-		Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"writer.md": {Data: []byte(writer)}}}},
-		Pipelines: []pipeline.Layer{{Name: "mine", FS: fstest.MapFS{"greet.yaml": {Data: []byte(count)}}}},
+		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Workspace: adroit.Workspace{Dir: f.dir, Trust: data},
+		Definitions: adroit.Definitions{
+			Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"writer.md": {Data: []byte(writer)}}}},
+			Pipelines: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"greet.yaml": {Data: []byte(count)}}}},
+		},
 	})
 	must(t, err)
 	t.Cleanup(func() {

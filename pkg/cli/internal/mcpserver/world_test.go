@@ -15,7 +15,6 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/internal/tools/file"
-	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -94,8 +93,8 @@ func newWorldWith(t *testing.T, files fstest.MapFS, through func(adroit.Client) 
 	}
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools: []tools.Tool{slow, file.Write, file.Read}, Models: models, Data: data, Store: sqlite.Store(data), Trust: trust.In(data),
-		Agents: []agents.Layer{{Name: "mine", FS: files}}, Skills: []agents.Layer{{Name: "mine", FS: skills}}, AtOnce: 4, Workflows: []flow.Workflow{decide},
+		Tools: []tools.Tool{slow, file.Write, file.Read}, Models: models, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), AtOnce: 4}, Workspace: adroit.Workspace{Trust: data},
+		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "mine", FS: files}}, Skills: []agents.Layer{{Name: "mine", FS: skills}}, Workflows: []flow.Workflow{decide}},
 	})
 	w.must(err)
 	t.Cleanup(func() { w.must(rt.Close()) })

@@ -1,0 +1,145 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// Options say what a Runtime is made of. Models must be set. Groups are embedded:
+// o.Agents is o.Definitions.Agents.
+type Options struct {
+	Models map[string]llm.Model // by the part of provider/model before the slash
+	Model  string               // of requests and agents that name none
+	Source ModelSource          // instead of Models: opens them by reference
+	// ModelWait is how long a request waits for a server that loads its model or
+	// limits the rate. Zero: as long as five attempts take.
+	ModelWait time.Duration
+	// Tools are what agents may use and name as checks. executor.NewCheck makes a
+	// check over the state of a run.
+	Tools []tools.Tool
+	// ToolServers have more tools, for agents that name a server. Close closes
+	// them. May be nil.
+	ToolServers ToolServers
+	// Defaults for what neither requests nor agents say. Its Model is not
+	// read: see Model. Without Instead, models get the tools of the form of
+	// editing that is known to suit them, as far as Tools has them.
+	Defaults agents.Defaults
+	Definitions
+	Workspace
+	Storage
+	Callbacks
+	// Coordination is how jobs learn from the failures of earlier ones: see docs/fix.md.
+	Coordination Coordination
+}
+
+// Definitions are what requests may name.
+type Definitions struct {
+	Agents []agents.Layer // files, for Lookup and by name
+	Agent  string         // of requests that name none; empty: builder in a git repository
+	// Pipelines are files, for requests that name one; Skills are files for all agents.
+	Pipelines []agents.Layer
+	Skills    []agents.Layer
+	// Workflows are those that agents name with workflow:, of agents.Define. The
+	// agent loop and that of pipelines are there without being named.
+	Workflows []flow.Workflow
+}
+
+// A Workspace is where jobs work, what is known of it, and what they reach from it.
+type Workspace struct {
+	// Dir is the workspace of requests that name none; empty means the
+	// current directory.
+	Dir string
+	// Trust is the directory with the record of which agents, pipelines, skills and
+	// instructions of workspaces their operator trusts, usually Data. Empty: none are
+	// looked at, but for a request with Trust.
+	Trust string
+	// ProjectBytes bounds what a project's AGENTS.md may take of a prompt; 0 is
+	// the default, -1 none of it.
+	ProjectBytes int
+	// TestCommands are the command lines that run tests, by directory or "*".
+	TestCommands map[string]string
+	// ConfigFile is what findings of Doctor call the configuration.
+	ConfigFile string
+	// Servers are the language servers that look at what jobs change; nil means
+	// those of lsp.Known that are installed, an empty list none.
+	Servers []LanguageServer
+	// NoDiagnostics keeps the language servers from checking what calls change.
+	NoDiagnostics bool
+	// Sandbox is how commands are confined: at the best level that the machine
+	// can do unless Level says otherwise. Its Private is not read, and Data is
+	// hidden from commands always.
+	Sandbox SandboxOptions
+	// Network is how far tools reach: public addresses, and what it allows.
+	Network netguard.Guard
+	// Names changes the list of names of files that no tool may touch.
+	Names *workspace.DenyList
+	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
+	// the environment and the well-known shapes. Those of a workspace's .env*
+	// files are added for its jobs.
+	Secrets *secret.Redactor
+}
+
+// Storage is what keeps jobs. The zero value keeps them in memory: they end with the
+// Runtime, and of those that have ended it remembers the newest hundred.
+type Storage struct {
+	// Data is the directory of what jobs leave beside the store, such as what
+	// undo needs; it must lie outside of every workspace. Empty is a temporary one.
+	Data string
+	// DataInWorkspace accepts workspaces that contain Data.
+	DataInWorkspace bool
+	// Store opens what keeps the jobs, when a job is first needed: [sqlite.Store]
+	// of Data, or one of the program's own. Close closes it if it is an io.Closer.
+	//
+	// [sqlite.Store]: https://pkg.go.dev/github.com/adroit-run/adroit/pkg/sqlite#Store
+	Store func(context.Context) (jobs.Store, error)
+	// CheckStore reads the pages of what keeps the jobs, with all also every
+	// record, and returns the jobs and what is damaged. For Doctor; may be nil.
+	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
+	// AtOnce bounds how many jobs of the store run at once, in all processes that
+	// have it; those above it are queued. 0 is no bound. See docs/operate.md.
+	AtOnce int
+}
+
+// Callbacks see, change or answer what jobs do. Each may be nil.
+type Callbacks struct {
+	// Hooks are commands that see each call of a tool and its result.
+	Hooks []Hook
+	// Middleware wraps each call of a tool, inside of the hooks; the first is
+	// outermost.
+	Middleware []func(ToolHandler) ToolHandler
+	// Emit sees the events of all jobs that run here.
+	Emit event.Sink
+	// Person returns what asks a person, while a job runs, about something that
+	// a model at work is about to do on its own; question is JSON of
+	// executor.Question, and no says why not. Nil, or nil returned: nobody is there.
+	Person func() func(ctx context.Context, question json.RawMessage) (no string, err error)
+	// Warn reports what is no reason to stop.
+	Warn func(text string)
+	// Hook is passed to the engine of each job, for tests that kill.
+	Hook func(point string, s flow.Step)
+}
+
+// Coordination says what coordinators, which repair what fails, know and how they learn.
+type Coordination struct {
+	// Problems are files with types of problems, detectors and strategies;
+	// Detectors recognise failures in Go.
+	Problems  []agents.Layer
+	Detectors []Detector
+	// Memory is where what was done about the same failure before is looked for:
+	// project (the default), user (all projects) or off, which keeps nothing either.
+	Memory string
+	// Compare assigns jobs to the two sides of a comparison by their id: memory: on,
+	// off; strategy: the names of two strategies, or of one and default.
+	Compare map[string][]string
+}
