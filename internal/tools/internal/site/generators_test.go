@@ -12,15 +12,21 @@ import (
 	"testing"
 )
 
-// A generator is one of other people, which builds a site into a directory.
+// A generator is one of other people, which builds sites.
 type generator struct {
 	style string
-	build func(t *testing.T, dir, out string) *exec.Cmd
+	build func(t *testing.T, sites []builtSite)
 	sites map[string]map[string]string // files by name, without the posts
 	posts map[string]string            // front matter by the name of the file below where posts are
 	at    string                       // where posts are
 	body  string                       // of a post with a word; behind it the page has its address, and a §
 	root  string                       // what comes before it
+}
+
+// A builtSite is a site in a directory, and the directory it is built into.
+type builtSite struct {
+	name, dir, out string
+	words          map[string]string // of its posts, by name
 }
 
 // files writes them below a directory.
@@ -41,28 +47,29 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 // addresses that we know for them. Each post has a word of its own, and behind it
 // the generator writes the address.
 func compareBuilt(t *testing.T, g generator) {
+	var sites []builtSite
 	for name, files := range g.sites {
-		t.Run(name, func(t *testing.T) {
-			dir, out := t.TempDir(), t.TempDir()
-			writeFiles(t, dir, files)
-			words, i := map[string]string{}, 0
-			for post, matter := range g.posts {
-				i++
-				words[path.Join(g.at, post)] = fmt.Sprintf("word%dend", i)
-				writeFiles(t, dir, map[string]string{path.Join(g.at, post): "---\n" + matter + "---\n\n" + fmt.Sprintf(g.body, fmt.Sprintf("word%dend", i))})
+		s := builtSite{name, t.TempDir(), t.TempDir(), map[string]string{}}
+		writeFiles(t, s.dir, files)
+		for post, matter := range g.posts {
+			word := fmt.Sprintf("word%dend", len(s.words)+1)
+			s.words[path.Join(g.at, post)] = word
+			writeFiles(t, s.dir, map[string]string{path.Join(g.at, post): "---\n" + matter + "---\n\n" + fmt.Sprintf(g.body, word)})
+		}
+		sites = append(sites, s)
+	}
+	g.build(t, sites)
+	for _, site := range sites {
+		t.Run(site.name, func(t *testing.T) {
+			pages := pagesOf(t, site.out)
+			if len(pages) == 0 {
+				t.Fatal("no page was built")
 			}
-			cmd := g.build(t, dir, out)
-			cmd.Dir = dir
-			text, err := cmd.CombinedOutput()
-			pages := pagesOf(t, out)
-			if err != nil || len(pages) == 0 {
-				t.Fatalf("%d pages, %v\n%s", len(pages), err, text)
-			}
-			s := Open(os.DirFS(dir), Settings{})
+			s := Open(os.DirFS(site.dir), Settings{})
 			if s.Style != g.style || s.Posts != g.at {
 				t.Fatalf("it is known as %s with posts in %s", s.Style, s.Posts)
 			}
-			for post, word := range words {
+			for post, word := range site.words {
 				want := ""
 				for _, text := range pages {
 					if _, own, ok := strings.Cut(text, word+" "); ok {
@@ -76,6 +83,19 @@ func compareBuilt(t *testing.T, g generator) {
 				}
 			}
 		})
+	}
+}
+
+// buildEach builds the sites one after the other by a command of each.
+func buildEach(command func(t *testing.T, s builtSite) *exec.Cmd) func(*testing.T, []builtSite) {
+	return func(t *testing.T, sites []builtSite) {
+		for _, s := range sites {
+			cmd := command(t, s)
+			cmd.Dir = s.dir
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", s.name, err, text)
+			}
+		}
 	}
 }
 
@@ -96,10 +116,18 @@ func pagesOf(t *testing.T, out string) map[string]string {
 	return pages
 }
 
+// jekyllBuilds is what jekyll build does, in a process for each pair of directories
+// that share the loading of Ruby's libraries, which takes longer than the building.
+const jekyllBuilds = `require "jekyll"
+ARGV.each_slice(2) do |dir, out|
+  Process.wait(fork { Dir.chdir(dir); Jekyll::Commands::Build.process("destination" => out, "quiet" => true, "disable_disk_cache" => true) })
+  $?.success? or abort "jekyll failed in #{dir}"
+end`
+
 // TestAddressesOfJekyll compares the addresses of posts with those that a real
 // Jekyll gives them.
 func TestAddressesOfJekyll(t *testing.T) {
-	jekyll, err := exec.LookPath("jekyll")
+	_, err := exec.LookPath("jekyll")
 	if err != nil && os.Getenv("CI") != "" {
 		t.Fatal("there is no jekyll; on Debian it is the package jekyll")
 	}
@@ -116,10 +144,15 @@ func TestAddressesOfJekyll(t *testing.T) {
 	}
 	compareBuilt(t, generator{
 		style: Jekyll, at: "_posts", sites: sites, root: "https://x.example/sub", body: "%s {{ page.url }}§\n",
-		build: func(_ *testing.T, _, out string) *exec.Cmd {
-			cmd := exec.Command(jekyll, "build", "--quiet", "--disable-disk-cache", "--destination", out)
+		build: func(t *testing.T, sites []builtSite) {
+			cmd := exec.Command("ruby", "-e", jekyllBuilds)
+			for _, s := range sites {
+				cmd.Args = append(cmd.Args, s.dir, s.out)
+			}
 			cmd.Env = append(os.Environ(), "LANG=C.UTF-8")
-			return cmd
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
 		},
 		posts: map[string]string{
 			"2026-11-05-my-post.md":           "title: Other words\n",
@@ -152,9 +185,9 @@ func TestAddressesOfEleventy(t *testing.T) {
 			"root":  {"eleventy.config.js": "export default function () {}\n", "_data/metadata.json": `{"url": "https://x.example/"}`, "package.json": `{"type": "module"}`},
 			"input": {".eleventy.js": "module.exports = function () { return { dir: { input: 'posts' } }; };\n", "posts/_data/metadata.json": `{}`, "_data/metadata.json": `{"url": "https://x.example/"}`},
 		},
-		build: func(t *testing.T, _, out string) *exec.Cmd {
-			return npmProgram(t, "@11ty/eleventy/cmd.cjs", "--quiet", "--output="+out)
-		},
+		build: buildEach(func(t *testing.T, s builtSite) *exec.Cmd {
+			return npmProgram(t, "@11ty/eleventy/cmd.cjs", "--quiet", "--output="+s.out)
+		}),
 		posts: map[string]string{
 			"my-post.md":                 "title: T\n",
 			"2026-01-09-dated.md":        "title: T\n",
@@ -200,12 +233,12 @@ const { Content } = await render(Astro.props.entry);
 			"base and never a slash": site("  base: '/sub',\n  trailingSlash: 'never',\n"),
 			"files":                  site("  build: { format: 'file' },\n"),
 		},
-		build: func(t *testing.T, dir, out string) *exec.Cmd {
-			if err := os.Symlink(filepath.Join(os.Getenv("SITE_GENERATORS"), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		build: buildEach(func(t *testing.T, s builtSite) *exec.Cmd {
+			if err := os.Symlink(filepath.Join(os.Getenv("SITE_GENERATORS"), "node_modules"), filepath.Join(s.dir, "node_modules")); err != nil {
 				t.Fatal(err)
 			}
-			return npmProgram(t, "astro/astro.js", "build", "--outDir", out)
-		},
+			return npmProgram(t, "astro/astro.js", "build", "--outDir", s.out)
+		}),
 		posts: map[string]string{
 			"my-post.md":          "title: T\n",
 			"2026-01-09-dated.md": "title: T\n",
