@@ -78,11 +78,29 @@ func newStudio(t *testing.T) *studio {
 	run := process.New(s.dir, "", led)
 	t.Cleanup(func() { _ = run.Close() })
 	s.env = &tools.Env{Job: "J0TEST", Files: files, Exec: run, Artifacts: s}
-	s.program("espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks. It sticks because of its sugar.")
-	s.program("ffmpeg", "-nostdin", "-v", "error", "-i", "speech.wav", "-af", "apad", "-t", "10", "-c:a", "libmp3lame", "ep.mp3")
+	s.write("ep.mp3", string(speech(t)))
 	s.write("ep.vtt", lines)
 	s.arts[audioSource] = json.RawMessage(`"ep.mp3"`)
 	return s
+}
+
+// recorded is what speech has made.
+var recorded []byte
+
+// speech is a recording of ten seconds of speech, made once for all tests.
+func speech(t *testing.T) []byte {
+	t.Helper()
+	if recorded == nil {
+		s := &studio{T: t, dir: t.TempDir()}
+		s.program("espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks. It sticks because of its sugar.")
+		s.program("ffmpeg", "-nostdin", "-v", "error", "-i", "speech.wav", "-af", "apad", "-t", "10", "-c:a", "libmp3lame", "ep.mp3")
+		b, err := os.ReadFile(filepath.Join(s.dir, "ep.mp3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded = b
+	}
+	return recorded
 }
 
 func (s *studio) program(name string, args ...string) string {
@@ -330,9 +348,9 @@ func TestRefusals(t *testing.T) {
 // Captions show what is said and obey none of it.
 func TestHostileCaptions(t *testing.T) {
 	s := newStudio(t)
-	s.write("bad.vtt", "WEBVTT\n\n00:00.000 --> 00:05.000\n{\\p1}m 0 0 l 9999 9999{\\fs9999} \\N \\h {\\fn../../etc} %{x} 'a':b,c;[d] \\\\ "+strings.Repeat("w", 5000)+"\n")
+	s.write("bad.vtt", "WEBVTT\n\n00:00.000 --> 00:03.000\n{\\p1}m 0 0 l 9999 9999{\\fs9999} \\N \\h {\\fn../../etc} %{x} 'a':b,c;[d] \\\\ "+strings.Repeat("w", 5000)+"\n")
 	s.ok(processTranscriptTool, `{"path":"bad.vtt"}`)
-	if text := s.ok(cutClipTool, `{"start":0,"end":5,"out":"c.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
+	if text := s.ok(cutClipTool, `{"start":0,"end":3,"out":"c.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
 		t.Error(text)
 	}
 	s.tidy()
