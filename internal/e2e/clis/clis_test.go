@@ -53,7 +53,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "skipped:", why)
 		return 0
 	}
-	build := exec.Command("go", "build", "-o", binary, "../../../cmd/adroit")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", binary, "../../../cmd/adroit")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building adroit:", err)
@@ -94,7 +94,7 @@ func newWorld(t *testing.T, cli, done string, turns ...clis.Turn) *world {
 	w.put(filepath.Join(w.home, ".config/adroit/agents/helper.md"), fmt.Sprintf(helper, done))
 	w.env = append(os.Environ(), "HOME="+w.home, "PATH="+programs+":"+os.Getenv("PATH"), "ADROIT_HOME="+filepath.Join(w.home, "data"), "LOOP_KEY=loopback-key-1",
 		"XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME=", "XDG_CACHE_HOME=")
-	conf := "cli: {oc: {format: acp, command: [opencode, acp]}"
+	conf := "cli: {oc: {format: acp, command: [opencode, acp], env: [BUN_JSC_useFTLJIT]}, opencode: {env: [BUN_JSC_useFTLJIT]}"
 	for _, name := range strings.Split(cli, ",") {
 		if name == "codex" {
 			conf += ", codex: {env: [LOOP_KEY]}"
@@ -123,7 +123,11 @@ stream_max_retries = 0
 	case "opencode":
 		w.put(filepath.Join(w.home, ".config/opencode/opencode.json"), `{"model":"loop/m","small_model":"loop/m","provider":{"loop":{"npm":"@ai-sdk/openai-compatible","name":"loop",
 "options":{"baseURL":"`+w.server.URL+`/v1","apiKey":"x"},"models":{"m":{"name":"m","limit":{"context":32000,"output":4000}}}}}}`)
-		w.env = append(w.env, "OPENCODE_DISABLE_MODELS_FETCH=1")
+		// It runs for seconds only: what its last compiler makes faster costs more than it saves.
+		w.env = append(w.env, "OPENCODE_DISABLE_MODELS_FETCH=1", "BUN_JSC_useFTLJIT=0")
+		// Else it installs its library for plugins from the registry of npm, in each home.
+		w.put(filepath.Join(w.home, ".config/opencode/package-lock.json"), `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`)
+		w.put(filepath.Join(w.home, ".config/opencode/node_modules/README"), "No plugins.\n")
 	case "claude":
 		w.env = append(w.env, "ANTHROPIC_BASE_URL="+w.server.URL, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_MAX_RETRIES=0")
 	case "gemini":
@@ -429,7 +433,7 @@ steps:
     input: |
       Go on with b.txt. What was done before: {{begun}}
 `)
-	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), "model: cli/codex\ncli: {codex: {env: [LOOP_KEY]}}\n")
+	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), "model: cli/codex\ncli: {codex: {env: [LOOP_KEY]}, opencode: {env: [BUN_JSC_useFTLJIT]}}\n")
 	r := w.run("run", "two", "Both write a line.", "--approve", "all")
 	if r.code != 0 || r.final.Status != jobs.Done {
 		t.Fatalf("exit code %d, %+v", r.code, r.final)
