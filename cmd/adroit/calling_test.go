@@ -80,7 +80,7 @@ type site struct {
 
 func newSite(t *testing.T, env ...string) *site {
 	s := &site{bin: program(t), home: t.TempDir()}
-	s.env = append(env, "HOME="+s.home, "PATH="+os.Getenv("PATH"), "GOCACHE="+goCache(t), "GOTOOLCHAIN=local", "LAB_KEY="+llmtest.Key)
+	s.env = append(env, "HOME="+s.home, "PATH="+os.Getenv("PATH"), "GOCACHE="+goCache(t), "GOGC="+seldom, "GOTOOLCHAIN=local", "LAB_KEY="+llmtest.Key)
 	return s
 }
 

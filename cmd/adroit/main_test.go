@@ -69,6 +69,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// seldom is how often what a test starts collects garbage: it lives for a second
+// and would take a sixth of its time for that. Commands of jobs do not get it.
+const seldom = "400"
+
 // setup gives a script a home and a data directory of its own.
 func setup(t *testing.T, env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")

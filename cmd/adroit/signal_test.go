@@ -34,7 +34,7 @@ func newPlaceIn(t *testing.T, dir string, files map[string]string) *place {
 		t.Fatal(err)
 	}
 	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.path("home"), "ADROIT_HOME=" + p.path("data"),
-		"OLLAMA_HOST=127.0.0.1:9", "GOCACHE=" + goCache(t), "TMPDIR=" + os.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}
+		"OLLAMA_HOST=127.0.0.1:9", "GOCACHE=" + goCache(t), "GOGC=" + seldom, "TMPDIR=" + os.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}
 	for _, name := range []string{"home", "repo"} {
 		if err := os.MkdirAll(p.path(name), 0o755); err != nil {
 			t.Fatal(err)
