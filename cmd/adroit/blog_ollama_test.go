@@ -34,6 +34,7 @@ func thinker(t *testing.T) string {
 // TestBlogInEachWayOfRealOllama does the same as TestBlogInEachWay with a real
 // server, on which the tools ask a model of their own.
 func TestBlogInEachWayOfRealOllama(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("prompts of ten thousand tokens take minutes")
 	}

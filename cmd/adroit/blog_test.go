@@ -314,6 +314,7 @@ func TestBlogEditedAfterApproval(t *testing.T) {
 // finds what is there. Where it cannot look, the call is not made again, and
 // the result asks the model to look.
 func TestBlogKilledAsItPublishes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, tool, lookup, want string }{
 		{"Notion", "publish_notion", "", ""},
 		{"a webhook that can be asked", "publish_webhook", "", ""},

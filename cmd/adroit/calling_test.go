@@ -243,6 +243,7 @@ func TestBuilderInEachWay(t *testing.T) {
 
 // TestBuilderInEachWayOfRealOllama does the same with a real server.
 func TestBuilderInEachWayOfRealOllama(t *testing.T) {
+	t.Parallel()
 	url := ollamatest.Start(t)
 	s := newSite(t, "OLLAMA_HOST="+url)
 	turns := func(say func(llm.Call) string, end string) (list []tinymodel.Turn) {

@@ -13,6 +13,7 @@ import (
 
 // At a terminal adroit commit asks, and an edited message is the user's.
 func TestCommitAsks(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)
@@ -68,6 +69,7 @@ func TestCommitAsks(t *testing.T) {
 
 // At a terminal adroit pr shows what would be pushed, and does nothing without a yes.
 func TestPRAsks(t *testing.T) {
+	t.Parallel()
 	gh := os.Getenv("GH_BIN")
 	if gh == "" {
 		t.Skip("no gh to drive: see TestGitHub, which fails without one in CI")

@@ -13,6 +13,7 @@ import (
 // A real Ollama takes the schemas of the generators, and what its grammar cannot
 // say is sent back by us.
 func TestCommitOnOllama(t *testing.T) {
+	t.Parallel()
 	url := ollamatest.Start(t)
 	for name, turns := range map[string][]tinymodel.Turn{
 		"message": {{Say: `{"subject":"Fixed the rounding.","body":""}`}, {Say: `{"subject":"Round totals per cart","body":"Cents were lost."}`}},

@@ -10,6 +10,7 @@ import (
 // The transcripts of docs/fix.md are what adroit prints: each line that is shown is
 // printed, in that order; figures, ids and the sandbox of this machine aside.
 func TestFixPage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/fix.md")
 	if err != nil {
 		t.Fatal(err)

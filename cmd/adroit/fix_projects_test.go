@@ -78,6 +78,7 @@ const cargoToml = "[package]\nname = \"cart\"\nversion = \"0.1.0\"\nedition = \"
 // should have, those about the machine without a model, and where an agent
 // repairs, the command itself works afterwards.
 func TestFixProjects(t *testing.T) {
+	t.Parallel()
 	if len(brokenProjects) < 24 {
 		t.Fatalf("there are %d projects", len(brokenProjects))
 	}

@@ -16,6 +16,7 @@ import (
 // TestPRKilled kills adroit pr behind the push: before GitHub has the pull request, and
 // when it has it and has not said so. Run again, there is exactly one.
 func TestPRKilled(t *testing.T) {
+	t.Parallel()
 	gh := os.Getenv("GH_BIN")
 	if gh == "" && os.Getenv("CI") != "" {
 		t.Fatal("GH_BIN is not set; it names a gh: internal/e2e/gh/build.sh builds one")

@@ -19,6 +19,7 @@ func hubConfig(dir string) string {
 // TestGitHub runs scripts with a real gh, in the sandbox of commands, against a
 // GitHub on loopback that gh takes for its proxy.
 func TestGitHub(t *testing.T) {
+	t.Parallel()
 	gh := os.Getenv("GH_BIN")
 	if gh == "" && os.Getenv("CI") != "" {
 		t.Fatal("GH_BIN is not set; it names a gh: internal/e2e/gh/build.sh builds one")

@@ -14,6 +14,7 @@ import (
 
 // TestMCP runs jobs beside real MCP servers, which .ci/run installs.
 func TestMCP(t *testing.T) {
+	t.Parallel()
 	servers := os.Getenv("MCP_SERVERS")
 	if servers == "" {
 		if os.Getenv("CI") != "" {

@@ -77,6 +77,7 @@ func (s *mcpServer) until(text string) string {
 // However the server ends in the middle of a job, by kill -9, by a signal or because
 // its client goes away, the next server shows the job and goes on with it.
 func TestMCPServeKilled(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*mcpServer) error{
 		"kill":      func(s *mcpServer) error { return s.cmd.Process.Kill() },
 		"terminate": func(s *mcpServer) error { return s.cmd.Process.Signal(syscall.SIGTERM) },

@@ -17,6 +17,7 @@ import (
 // server, has them described, and runs a job with one that knows no tools and
 // writes its calls as Mistral's models do.
 func TestModelsOfRealOllama(t *testing.T) {
+	t.Parallel()
 	from, to := ollamatest.Run(t), ollamatest.Run(t)
 	ollamatest.CreateModel(t, from.URL, "caller", []tinymodel.Turn{{Say: "ready"}})
 	plain, err := tinymodel.Plain([]tinymodel.Turn{

@@ -183,6 +183,7 @@ var oldJobs = []struct {
 // A release makes its archives with ADROIT_OLD_MAKE=FILE, which names a program
 // of that release built with -tags failpoints.
 func TestOldDataDirectories(t *testing.T) {
+	t.Parallel()
 	maker := os.Getenv("ADROIT_OLD_MAKE")
 	lockOldDir(t)
 	for _, c := range oldJobs {

@@ -16,6 +16,7 @@ import (
 // TestRunAgainstRealOllama runs the program against a real Ollama server: a
 // job of two tools, streamed, in a window that was set and verified.
 func TestRunAgainstRealOllama(t *testing.T) {
+	t.Parallel()
 	url := ollamatest.Start(t)
 	ollamatest.CreateModel(t, url, "worker", []tinymodel.Turn{
 		{Say: `I will look.<tool_call>{"name": "list_files", "arguments": {}}</tool_call>`},

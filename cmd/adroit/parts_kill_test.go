@@ -68,6 +68,7 @@ func TestPartsAddUp(t *testing.T) {
 			"both:done:6:3:60/10 >one:done:4:2:40/6 >>mid:done:4:2:40/6 >>>leaf:done:2:1:20/4 >two:done:2:1:20/4 >>leaf:done:2:1:20/4 last:done:0:1:0/0 never:skipped:0:0:0/0", 19, 60},
 	} {
 		t.Run(c.run[1], func(t *testing.T) {
+			t.Parallel()
 			run := append(c.run, "-m", "script:../turns.yaml")
 			whole := newPlace(t, accounted)
 			if code, out := whole.run(run...); code != 0 {

@@ -87,7 +87,7 @@ var (
 		}
 		builtIn = dir
 		bin := filepath.Join(dir, "adroit")
-		if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-tags", "failpoints", "-ldflags", "-s -w", "-o", bin, ".").CombinedOutput(); err != nil {
 			return "", fmt.Errorf("building: %w\n%s", err, out)
 		}
 		return bin, nil

@@ -12,6 +12,7 @@ import (
 // answer, by a dropped connection and by a kill of the runner, and a model that
 // publishes again: not without a person, even where all was approved beforehand.
 func TestUnconfirmedIsNotPublishedAgain(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"dropped", "killed"} {
 		t.Run(how, func(t *testing.T) {
 			w := newWorld(t)

@@ -105,6 +105,7 @@ func TestToolsReachNothingInside(t *testing.T) {
 
 // Conformance 49, 50, 51: what the configuration allows, and no more.
 func TestToolsWithinTheConfiguration(t *testing.T) {
+	t.Parallel()
 	closed := listen(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "inside") })
 	var sent http.Header
 	other := listen(t, func(w http.ResponseWriter, r *http.Request) { sent = r.Header; fmt.Fprint(w, "{}") })
@@ -179,6 +180,7 @@ func TestToolsWithinTheConfiguration(t *testing.T) {
 // A job reads a feed by its configured name, a page and a calendar, cites what
 // it read, and has its links checked by the definition of done.
 func TestJobThatResearches(t *testing.T) {
+	t.Parallel()
 	u := listen(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/feed":

@@ -29,6 +29,7 @@ var servedScripts = []string{
 // TestScriptsServed runs a third of the scripts through adroit serve, or all of them
 // as make kill does: each command is a process that sends requests to it.
 func TestScriptsServed(t *testing.T) {
+	t.Parallel()
 	files := []string{}
 	first, step := sample(t, 3)
 	for i := first; i < len(servedScripts); i += step {
@@ -96,6 +97,7 @@ func startServer(vars []string, dir string, args ...string) (url string, stop fu
 
 // At /mcp a client with the token calls an agent; at /v1/ the job is there, too.
 func TestServeMCP(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "turns.yaml": "turns:\n  - calls: [{name: finish, args: {summary: Made.}}]\n"})
 	url, stop, err := startServer(p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0", "--agent", "hand", "--approve", "all", "-m", "script:../turns.yaml")
 	if err != nil {
@@ -139,6 +141,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // However the server ends, the next one goes on with its job; a command that only
 // watched does not end it.
 func TestServeKilled(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]os.Signal{"kill": syscall.SIGKILL, "terminate": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 // TestServers runs jobs beside real language servers. .ci/run has them all,
 // and a script fails there without; elsewhere it says which one it misses.
 func TestServers(t *testing.T) {
+	t.Parallel()
 	path := os.Getenv("PATH")
 	for _, at := range []string{os.Getenv("GOPLS_BIN"), os.Getenv("LANGUAGE_SERVERS")} {
 		if info, err := os.Stat(at); err == nil && !info.IsDir() {

@@ -99,11 +99,13 @@ func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
+	for {
+		start := time.Now()
+		if ok() {
+			return
+		}
 		select {
-		case <-tick.C:
+		case <-time.After(min(max(5*time.Millisecond, 4*time.Since(start)), 250*time.Millisecond)): // ok may start a program
 		case <-ctx.Done():
 			t.Fatalf("waited too long for %q", what)
 		}
@@ -149,6 +151,7 @@ func (p *place) sleeping() bool {
 // A signal stops the job at a step, leaves no process behind, and the job
 // goes on from there.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	// Under nohup SIGHUP comes ignored, and children would inherit that.
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)

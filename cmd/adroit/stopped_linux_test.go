@@ -10,6 +10,7 @@ import (
 // else takes it over, and once continued it ends the job as if nothing had
 // happened. One that is killed instead is taken over.
 func TestStoppedRunner(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		end  syscall.Signal
