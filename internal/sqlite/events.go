@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -27,17 +28,25 @@ func (t *tx) log(job string, evs []event.Event) error {
 	if len(kept) == 0 {
 		return nil
 	}
-	var last int64
-	if err := t.one("update jobs set seq = seq + ? where id = ? returning seq", []any{len(kept), job}, &last); err != nil {
+	var last int64 // not by "returning", for which SQLite opens a temporary table
+	if err := t.one("select seq from jobs where id = ?", []any{job}, &last); err != nil {
 		return missing(job, err)
 	}
-	for i, ev := range kept {
-		ev.Job, ev.Seq = job, last-int64(len(kept)-1-i)
-		b, err := json.Marshal(ev)
-		if err != nil {
-			return fmt.Errorf("event %s: %w", ev.Kind, err)
+	if _, err := t.exec("update jobs set seq = ? where id = ?", last+int64(len(kept)), job); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(kept, 16) {
+		var args []any
+		for _, ev := range some {
+			last++
+			ev.Job, ev.Seq = job, last
+			b, err := json.Marshal(ev)
+			if err != nil {
+				return fmt.Errorf("event %s: %w", ev.Kind, err)
+			}
+			args = append(args, job, ev.Seq, b)
 		}
-		if _, err := t.exec("insert into events (job, seq, data) values (?, ?, ?)", job, ev.Seq, b); err != nil {
+		if _, err := t.exec("insert into events (job, seq, data) values (?, ?, ?)"+strings.Repeat(", (?, ?, ?)", len(some)-1), args...); err != nil {
 			return err
 		}
 	}

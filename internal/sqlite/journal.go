@@ -245,22 +245,32 @@ func (t *tx) save(job, scope string, st flow.State) error {
 	if scope != "" {
 		to = strings.TrimSuffix(scope, ".") + "/"
 	}
-	for _, q := range []string{
-		// Outputs that lie in blobs go with their steps, unless the
-		// workflow keeps them or another step has the same.
-		`delete from refs where job = ?1 and not keep
-			and digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
-			and not exists (select 1 from steps o where o.job = ?1 and o.big = refs.digest and not (o.path >= ?2 and o.path < ?3))`,
-		`delete from blobs where digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
-			and not exists (select 1 from refs where refs.digest = blobs.digest)`,
+	forget := []string{
 		`delete from steps where job = ?1 and path >= ?2 and path < ?3`,
 		`delete from checkpoints where job = ?1 and scope >= ?2 and scope < ?3`,
-	} {
+	}
+	var big bool
+	err := t.one(`select exists (select 1 from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')`, []any{job, from, to}, &big)
+	if err != nil {
+		return err
+	}
+	if big {
+		// Outputs that lie in blobs go with their steps, unless the
+		// workflow keeps them or another step has the same.
+		forget = append([]string{
+			`delete from refs where job = ?1 and not keep
+			and digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
+			and not exists (select 1 from steps o where o.job = ?1 and o.big = refs.digest and not (o.path >= ?2 and o.path < ?3))`,
+			`delete from blobs where digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
+			and not exists (select 1 from refs where refs.digest = blobs.digest)`,
+		}, forget...)
+	}
+	for _, q := range forget {
 		if _, err := t.exec(q, job, from, to); err != nil {
 			return err
 		}
 	}
-	_, err := t.exec("insert into checkpoints (job, scope, next, value) values (?, ?, ?, ?)", job, scope, st.Next, []byte(st.Value))
+	_, err = t.exec("insert into checkpoints (job, scope, next, value) values (?, ?, ?, ?)", job, scope, st.Next, []byte(st.Value))
 	return err
 }
 

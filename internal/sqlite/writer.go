@@ -172,11 +172,15 @@ func (d *DB) serve(batch []*op) {
 	if len(live) == 0 {
 		return
 	}
-	errs, spoiled, err := d.commit(live)
+	errs, spoiled, err := d.commit(live, false)
+	if spoiled && len(live) > 1 && d.broken.Load() == nil {
+		// One of them failed: now each is undone alone.
+		errs, spoiled, err = d.commit(live, true)
+	}
 	if spoiled && len(live) > 1 && d.broken.Load() == nil {
 		// One write undid the transaction of all: give each its own.
 		for _, o := range live {
-			errs, _, err := d.commit([]*op{o})
+			errs, _, err := d.commit([]*op{o}, false)
 			d.answer(o, errors.Join(err, errs[0]))
 		}
 		return
@@ -202,10 +206,11 @@ func (d *DB) answer(o *op, err error) {
 	o.done <- err
 }
 
-// commit runs ops in one transaction. A failure of one undoes that one alone;
-// err is of the transaction itself, and spoiled says that the ops, not the
-// database, caused it.
-func (d *DB) commit(ops []*op) (errs []error, spoiled bool, err error) {
+// commit runs ops in one transaction. err is of the transaction itself, and
+// spoiled says that the ops, not the database, caused it. A failure of one op
+// undoes that one alone with savepoints, which take as long as a write does, and
+// all of them without.
+func (d *DB) commit(ops []*op, savepoints bool) (errs []error, spoiled bool, err error) {
 	errs = make([]error, len(ops))
 	if p := d.broken.Load(); p != nil {
 		return errs, false, *p
@@ -222,16 +227,15 @@ func (d *DB) commit(ops []*op) (errs []error, spoiled bool, err error) {
 		_, _ = d.conn.ExecContext(context.Background(), "rollback")
 		return errs, true, err
 	}
-	single := len(ops) == 1
 	for i, o := range ops {
 		t := &tx{d, o}
 		o.changed = o.changed[:0]
-		if single {
+		if !savepoints {
 			if errs[i] = o.do(t); errs[i] != nil {
 				_, _, _ = failed(errs[i])
-				return errs, false, nil
+				return errs, len(ops) > 1, nil
 			}
-			break
+			continue
 		}
 		if _, err := t.exec("savepoint op"); err != nil {
 			return failed(err)
