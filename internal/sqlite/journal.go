@@ -223,8 +223,12 @@ func (j *journal) Receive(ctx context.Context, s flow.Step, names []string) (*fl
 
 // fence is tx.fence for reads.
 func (j *journal) fence(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	var n int
-	err := j.d.fence1.QueryRowContext(ctx, j.job, j.token).Scan(&n)
+	// database/sql and the driver start a goroutine each for a context that may end.
+	err := j.d.fence1.QueryRowContext(context.WithoutCancel(ctx), j.job, j.token).Scan(&n)
 	return explain(j.d.path, lost(j.job, err))
 }
 

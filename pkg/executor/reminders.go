@@ -157,14 +157,9 @@ func (s *State) limitWarning(t *Task) string {
 	for _, x := range []struct {
 		name       string
 		used, most float64
-		words      func() string
 	}{
-		{"turns", float64(s.Turns), float64(l.Turns), func() string { return fmt.Sprintf("%d of %d turns", l.Turns-s.Turns, l.Turns) }},
-		{"tokens", float64(s.Usage.In + s.Usage.Out), float64(l.Tokens), func() string {
-			return fmt.Sprintf("%d of %d tokens", l.Tokens-s.Usage.In-s.Usage.Out, l.Tokens)
-		}},
-		{"cost", s.Cost, l.CostUSD, func() string { return fmt.Sprintf("%.2f of %.2f USD", l.CostUSD-s.Cost, l.CostUSD) }},
-		{"time", float64(s.Elapsed), float64(l.Time), func() string { return fmt.Sprintf("%s of %s", (l.Time - s.Elapsed).Round(1e9), l.Time) }},
+		{"turns", float64(s.Turns), float64(l.Turns)}, {"tokens", float64(s.Usage.In + s.Usage.Out), float64(l.Tokens)},
+		{"cost", s.Cost, l.CostUSD}, {"time", float64(s.Elapsed), float64(l.Time)},
 	} {
 		if x.most <= 0 || x.used*100 < x.most*warnPercent || slices.Contains(s.Warned, x.name) {
 			continue
@@ -173,7 +168,14 @@ func (s *State) limitWarning(t *Task) string {
 		if x.name == "turns" && l.Turns < 5 {
 			continue // it would be most of the conversation
 		}
-		left = append(left, x.words())
+		words := fmt.Sprintf("%.0f of %.0f %s", x.most-x.used, x.most, x.name)
+		switch x.name {
+		case "cost":
+			words = fmt.Sprintf("%.2f of %.2f USD", x.most-x.used, x.most)
+		case "time":
+			words = fmt.Sprintf("%s of %s", (l.Time - s.Elapsed).Round(1e9), l.Time)
+		}
+		left = append(left, words)
 	}
 	if left == nil {
 		return ""

@@ -12,7 +12,13 @@ import (
 )
 
 func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var a stepio.ModelResponse
+	var a struct {
+		stepio.ModelResponse
+		Message struct { // of its calls the names only
+			Text  string                  `json:"text"`
+			Calls []struct{ Name string } `json:"calls"`
+		} `json:"message"`
+	}
 	if json.Unmarshal(out, &a) != nil {
 		return "", nil
 	}
