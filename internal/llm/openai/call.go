@@ -11,11 +11,16 @@ import (
 	"net/url"
 	"strings"
 
+	goopenai "github.com/sashabaranov/go-openai"
+
 	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A call is one request, in go-openai's types, and the stream of its answer.
+// A call is one request through go-openai's client, as its HTTPDoer. It owns
+// what the client lacks: fields of other servers and a temperature of 0,
+// messages and tools that are encoded already, time limits, typed errors with
+// Retry-After, and the end of a stream that was cut off.
 type call struct {
 	m               *model
 	req             *llm.Request
@@ -28,23 +33,43 @@ type call struct {
 	whole           bool              // an answer in one piece has been read
 }
 
-// post asks the server. The caller closes c.reply.
-func (c *call) post(ctx context.Context) error {
+// post asks the server. The stream's Close ends the request. The client sees an
+// empty request, because Do sends the body: encoding it once costs a fraction of
+// completing what the client encoded.
+func (c *call) post(ctx context.Context) (*goopenai.ChatCompletionStream, error) {
+	conf := goopenai.DefaultConfig(c.m.end.Key)
+	conf.HTTPClient = c
+	conf.BaseURL, conf.APIVersion = c.m.base(c.req.Model)
+	return goopenai.NewClientWithConfig(conf).CreateChatCompletionStream(ctx, goopenai.ChatCompletionRequest{})
+}
+
+// base is the address under which a model is asked, and Azure's API version.
+func (m *model) base(name string) (base, version string) {
+	base = m.end.Base
+	switch {
+	case !m.dialect.deployment, strings.HasSuffix(base, "/v1"):
+		return base, ""
+	case strings.Contains(base, "/deployments/"):
+		return base, m.version
+	case !strings.HasSuffix(base, "/openai"):
+		base += "/openai"
+	}
+	return base + "/deployments/" + url.PathEscape(name), m.version
+}
+
+// Do implements [goopenai.HTTPDoer]. The body of the response is a stream that
+// the client can read, whatever the server sent.
+func (c *call) Do(req *http.Request) (*http.Response, error) {
 	body, err := c.body()
 	if err != nil {
-		return c.m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
+		return nil, c.m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 	}
 	c.sent = body.Len()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.m.end.Base+c.m.path(c.req.Model), nil)
-	if err != nil {
-		return c.m.end.Error(llm.BadRequest, "the base URL cannot be used: "+err.Error())
-	}
-	req.Header.Set("Accept", "application/json")
-	if c.m.stream {
-		req.Header.Set("Accept", "text/event-stream")
+	if !c.m.stream {
+		req.Header.Set("Accept", "application/json")
 	}
 	if c.reply, err = c.m.end.Do(req, body, c.m.stream); err != nil {
-		return err
+		return nil, err
 	}
 	switch c.reply.Type {
 	case "text/event-stream", "text/plain", "application/octet-stream", "":
@@ -55,24 +80,9 @@ func (c *call) post(ctx context.Context) error {
 		// Some servers ignore the wish for a stream.
 	default:
 		c.reply.Close()
-		return c.m.end.WrongType(c.reply.Type, "text/event-stream or application/json")
+		return nil, c.m.end.WrongType(c.reply.Type, "text/event-stream or application/json")
 	}
-	return nil
-}
-
-// path is where a model is asked, below the endpoint's base.
-func (m *model) path(name string) string {
-	path := "/chat/completions"
-	switch base := m.end.Base; {
-	case !m.dialect.deployment, strings.HasSuffix(base, "/v1"):
-		return path
-	case strings.Contains(base, "/deployments/"):
-	case strings.HasSuffix(base, "/openai"):
-		path = "/deployments/" + url.PathEscape(name) + path
-	default:
-		path = "/openai/deployments/" + url.PathEscape(name) + path
-	}
-	return path + "?api-version=" + url.QueryEscape(m.version)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: &frames{call: c}}, nil
 }
 
 // body completes the request with fields that the library lacks and with those
@@ -139,6 +149,30 @@ func overlay(b, more json.RawMessage) json.RawMessage {
 
 // errNotDone is the end of a stream without [DONE].
 var errNotDone = fmt.Errorf("the stream ended without [DONE]: %w", io.ErrUnexpectedEOF)
+
+// frames is an answer in the form that go-openai's reader expects: a line
+// "data: …" for each event.
+type frames struct {
+	*call
+	buf  []byte
+	rest []byte // of buf, still to be read
+}
+
+func (f *frames) Close() error { return f.reply.Close() }
+
+func (f *frames) Read(p []byte) (int, error) {
+	if len(f.rest) == 0 {
+		data, err := f.next()
+		if err != nil {
+			return 0, err
+		}
+		f.buf = append(append(append(f.buf[:0], "data: "...), data...), '\n')
+		f.rest = f.buf
+	}
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
+}
 
 // next is the data of the next event, of which an answer in one piece has one; io.EOF
 // is the end. Errors that the server sent inside the answer are errors of next.

@@ -4,8 +4,8 @@
 //	m, err := openai.New(openai.Config{Name: "vllm", BaseURL: "http://gpu:8000/v1"})
 //	answer, err := m.Generate(ctx, &llm.Request{Model: "qwen3", Messages: conversation}, nil)
 //
-// Requests, messages and chunks are the types of github.com/sashabaranov/go-openai.
-// Its client is not used: see ADR 51.
+// Requests, messages and chunks are the types of github.com/sashabaranov/go-openai,
+// and its client makes the calls, over an HTTPDoer of ours: see ADR 51.
 //
 // It is not for OpenAI's Responses API, images or audio.
 package openai
@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
@@ -116,12 +118,13 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
 	a := &answer{end: &m.end, Answer: transport.NewAnswer(&m.end, req, emit)}
+	var stream *goopenai.ChatCompletionStream
 	for {
 		var err error
 		if a.call, err = m.call(req); err != nil {
 			return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 		}
-		if err = a.post(ctx); err == nil {
+		if stream, err = a.post(ctx); err == nil {
 			break
 		}
 		if field, ok := m.quirks.learn(a.call, err); ok {
@@ -130,11 +133,11 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		}
 		return m.failed(a.call, err)
 	}
-	defer a.reply.Close()
+	defer stream.Close()
 	if idle := m.effortOmitted(req); idle != "" {
 		a.Notes = append(a.Notes, idle)
 	}
-	if err := a.read(); err != nil {
+	if err := a.read(stream); err != nil {
 		return m.failed(a.call, err)
 	}
 	r, err := a.response()

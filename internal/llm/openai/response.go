@@ -25,9 +25,9 @@ type answer struct {
 }
 
 // read reads a stream until the answer is complete.
-func (a *answer) read() error {
+func (a *answer) read(s *goopenai.ChatCompletionStream) error {
 	for any := false; ; any = true {
-		raw, err := a.next()
+		raw, err := s.RecvRaw()
 		var e *llm.Error
 		switch {
 		case errors.As(err, &e):
