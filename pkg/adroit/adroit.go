@@ -28,11 +28,12 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/catalog"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory/book"
-	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/tools/edit"
@@ -49,16 +50,14 @@ type Runtime struct {
 	o      Options
 	models ModelSource
 	trust  *trust.Store // nil: nothing was decided about any workspace
-	// What the options have, without any project's; read and checked when it is
-	// needed: checking all built-in tools takes longer than listing jobs.
-	tools     func() (*tools.Set, error)
-	agents    func() (*agents.Catalog, agents.Problems)
-	pipelines func() (*pipeline.Catalog, agents.Problems)
-	home      string // has a directory for each job
-	clean     func() error
-	bare      bool            // jobs have no workspace: see Ask
-	forgets   bool            // the store is the memory of this Runtime
-	failed    failures.Memory // what coordinators remember without a database
+	// tools are checked when they are needed: that takes longer than listing jobs.
+	tools   func() (*tools.Set, error)
+	catalog *catalog.Catalog
+	home    string // has a directory for each job
+	clean   func() error
+	bare    bool            // jobs have no workspace: see Ask
+	forgets bool            // the store is the memory of this Runtime
+	failed  failures.Memory // what coordinators remember without a database
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -72,30 +71,16 @@ type Runtime struct {
 	memory *book.Keeper
 }
 
-// toolSet is the tools of the options; nil, which is empty, if they are not
-// valid: whatever runs one reports that.
-func (rt *Runtime) toolSet() *tools.Set {
-	set, _ := rt.tools()
-	return set
-}
-
 // Open makes a Runtime. Without Options.Source it checks all tools and agent
 // files first, else when they are needed; the error lists all that is wrong. ctx
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
-	set := sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) })
-	types := sync.OnceFunc(o.registerTypes)
-	all := renewed(o.Agents, func(l ...agents.Layer) (*agents.Catalog, agents.Problems) {
-		types()
-		return agents.Load(l...)
-	})
-	pipelines := renewed(o.Pipelines, pipeline.Load)
+	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*job{}}
+	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.detectors(), Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
 	var err error
 	if o.Source == nil {
-		_, problems := all()
-		_, more := pipelines()
-		_, err = set()
-		err = errors.Join(err, problems.Err(), more.Err())
+		_, err = rt.tools()
+		err = errors.Join(err, rt.catalog.Check())
 	}
 	if err := errors.Join(err, o.Network.Check(), o.Coordination.policy().Check()); err != nil {
 		return nil, err
@@ -114,12 +99,12 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		o.Defaults.Substitutes = edit.Instead(nil)
 	}
 	if o.Defaults.Missing == nil {
-		o.Defaults.Missing = missingFor
+		o.Defaults.Missing = project.Missing
 	}
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}
-	rt := &Runtime{o: o, trust: trustIn(o.Trust), models: o.Source, tools: set, agents: all, pipelines: pipelines, here: map[string]*job{}}
+	rt.o, rt.models, rt.trust = o, o.Source, trustIn(o.Trust)
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := rt.open(); err != nil {
 		return rt, err
@@ -236,7 +221,7 @@ func (rt *Runtime) Agent(a agents.DynamicAgent) *agents.DynamicAgent {
 
 // Lookup finds an agent of Options.Agents, bound to the runtime.
 func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
-	cat, _ := rt.agents()
+	cat, _ := rt.catalog.Agents(project.Decision{})
 	a, err := cat.Lookup(name)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/catalog"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -126,9 +128,9 @@ func listed[F, T any](found []F, problems agents.Problems, info func(F) T) *List
 }
 
 // decide is trusts for a scope. A store that cannot be read trusts nothing.
-func (rt *Runtime) decide(in Scope) trustDecision {
+func (rt *Runtime) decide(in Scope) project.Decision {
 	if in.Dir == "" {
-		return trustDecision{}
+		return project.Decision{}
 	}
 	d, err := rt.trusts(in.Dir, in.Trust)
 	if err != nil {
@@ -139,7 +141,7 @@ func (rt *Runtime) decide(in Scope) trustDecision {
 
 // Agents implements [Catalog].
 func (rt *Runtime) Agents(_ context.Context, in Scope) (*Listing[AgentInfo], error) {
-	cat, problems := rt.agentCatalog(rt.decide(in))
+	cat, problems := rt.catalog.Agents(rt.decide(in))
 	return listed(cat.List(), problems, agentInfo), nil
 }
 
@@ -150,8 +152,8 @@ var smallWindows = []int{4096, 8192}
 
 // Agent implements [Catalog].
 func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
-	cat, _ := rt.agentCatalog(rt.decide(n.Scope))
-	a, err := rt.findAgent(cat, n.Name, n.Dir)
+	cat, _ := rt.catalog.Agents(rt.decide(n.Scope))
+	a, err := rt.catalog.FindAgent(cat, n.Name, n.Dir)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
@@ -172,7 +174,7 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
 
 // Pipelines implements [Catalog].
 func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo], error) {
-	cat, problems := rt.pipelineCatalog(rt.decide(in))
+	cat, problems := rt.catalog.Pipelines(rt.decide(in))
 	return listed(cat.List(), problems, func(p *pipeline.Pipeline) PipelineInfo {
 		return PipelineInfo{p.Name, p.Description, len(p.Steps), p.Source.Layer, p.Source.File}
 	}), nil
@@ -180,8 +182,8 @@ func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo
 
 // Pipeline implements [Catalog].
 func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, error) {
-	cat, _ := rt.pipelineCatalog(rt.decide(n.Scope))
-	p, err := findPipeline(cat, n.Name)
+	cat, _ := rt.catalog.Pipelines(rt.decide(n.Scope))
+	p, err := catalog.FindPipeline(cat, n.Name)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
@@ -230,7 +232,7 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 	if err != nil {
 		return nil, nil, err
 	}
-	return rt.skills(in.Dir, d)
+	return d.Skills(rt.o.Skills)
 }
 
 // Lint implements [Catalog].
@@ -242,7 +244,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 	switch r.Kind {
 	case LintAgents:
 		d := rt.decide(r.Scope)
-		cat, _ := rt.agentCatalog(d)
+		cat, _ := rt.catalog.Agents(d)
 		if len(r.Files) > 0 {
 			books, files := rt.lintBooks(r.Files, cat)
 			problems := lint(files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems {
@@ -250,7 +252,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 			})
 			return report(len(r.Files), append(books, problems...)), nil
 		}
-		b, problems := rt.book(d)
+		b, problems := rt.catalog.Book(d)
 		problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
 		problems = append(problems, cat.Lint(set)...)
 		for _, a := range cat.List() {
@@ -262,7 +264,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		if err != nil {
 			return nil, apierr.AsError(err)
 		}
-		k := rt.known(d, rt.models)
+		k := rt.catalog.Known(d, rt.models)
 		if cat := k.Pipelines; len(r.Files) > 0 {
 			problems := lint(r.Files, pipeline.Parse, func(p *pipeline.Pipeline) agents.Problems {
 				k.Pipelines = cat.With(p)

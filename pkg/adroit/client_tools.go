@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -82,5 +83,16 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 	if err != nil {
 		return r, err
 	}
-	return t.Run(ctx, &tools.Env{Job: "call", Key: "call", Artifacts: testCommand(test), Files: files, Exec: exec, HTTP: rt.o.Network.Client()}, c.Args)
+	return t.Run(ctx, &tools.Env{Job: "call", Key: "call", Artifacts: project.TestCommand(test), Files: files, Exec: exec, HTTP: rt.o.Network.Client()}, c.Args)
+}
+
+// testCommandIn returns the command line that runs the tests of a workspace, and
+// where it comes from.
+func (rt *Runtime) testCommandIn(dir string) (command, from string, err error) {
+	d, err := rt.trusts(dir, false)
+	if err != nil {
+		return "", "", err
+	}
+	command, from = d.TestCommand(rt.o.TestCommands, rt.warn)
+	return command, from, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/trust"
 )
 
@@ -22,6 +23,11 @@ func (rt *Runtime) trustStore() (*trust.Store, error) {
 		return nil, apierr.Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
 	}
 	return rt.trust, nil
+}
+
+// trusts decides about a workspace.
+func (rt *Runtime) trusts(dir string, all bool) (project.Decision, error) {
+	return project.Decide(rt.trust, rt.data(), dir, all)
 }
 
 // Trust implements [Machine].

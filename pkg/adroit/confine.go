@@ -53,7 +53,8 @@ func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelS
 func (rt *Runtime) runsCommands(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) bool {
 	const runs = tools.Exec | tools.Shell
 	any := false
-	for t := range rt.toolSet().All() {
+	set, _ := rt.tools() // nil is empty; whatever runs a tool reports what is wrong
+	for t := range set.All() {
 		any = any || t.Needs&runs != 0
 	}
 	if !any || j.Workflow != agents.Workflow.Name {

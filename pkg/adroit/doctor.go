@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
@@ -183,7 +184,7 @@ func (d *doctor) tests() Finding {
 		return Finding{name, Lacking, err.Error(), "adroit trust --list shows what is trusted"}
 	}
 	switch from {
-	case "", projectStages:
+	case "", project.StagesFile:
 	case projectdir.Any:
 		from = "test in " + d.home(d.o.ConfigFile)
 	default:
@@ -199,7 +200,7 @@ func (d *doctor) tests() Finding {
 	case err != nil:
 		return Finding{name, Lacking, err.Error(), "correct the file"}
 	case len(found) == 0:
-		return Finding{name, Lacking, "no tests found in " + d.home(d.q.Dir), "if there are some, name the command that runs them: test: COMMAND in " + projectStages + ", or adroit run --test COMMAND"}
+		return Finding{name, Lacking, "no tests found in " + d.home(d.q.Dir), "if there are some, name the command that runs them: test: COMMAND in " + project.StagesFile + ", or adroit run --test COMMAND"}
 	case command != "":
 		return Finding{name, Fine, fmt.Sprintf("%s (from %s)", command, from), ""}
 	}

@@ -81,7 +81,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		}
 		return t, err
 	}))
-	maps.Copy(m, coordinator.Routes(repairs{h.Worktrees}, rt.detectors()))
+	maps.Copy(m, coordinator.Routes(repairs{h.Worktrees}, rt.catalog.Detectors()))
 	maps.Copy(m, rt.failureMemory(j, repairs{h.Worktrees}, hide).Routes())
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
 		pin, _, err := rt.pin(ctx, in, c, models)

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/pkg/executor"
 
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/llm"

@@ -8,10 +8,18 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/project"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
+
+// A projectContext is what a job finds in its workspace besides its agent.
+type projectContext struct {
+	project.Context
+	servers map[string]toolserver.Tool // the tools that its servers have, by name
+}
 
 // resolve binds a request to its agent or pipeline, tools and model, as the
 // first step of a job does and as is done before there is one. more are agents
@@ -29,29 +37,29 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if err != nil {
 		return t, p, err
 	}
-	if p, err = rt.projectContext(ctx, dir, d); err != nil {
+	if p.Context, err = d.Context(ctx, rt.o.Skills, rt.o.ProjectBytes); err != nil {
 		return t, p, err
 	}
 	def, err := rt.defaults(ctx, in, m)
 	if err != nil {
 		return t, p, err
 	}
-	cat, _ := rt.agentCatalog(d) // what is wrong with the one that is used, Lookup returns
+	cat, _ := rt.catalog.Agents(d) // what is wrong with the one that is used, Lookup returns
 	cat = cat.With(more...)
-	if def.Given, err = given(in, cat, d); err != nil {
+	if def.Given, err = d.Given(in, cat); err != nil {
 		return t, p, err
 	}
 	if in.Parent == nil && in.Test == "" && def.Test == "" { // else it is settled
-		def.Test, _ = rt.testCommand(dir, d)
+		def.Test, _ = d.TestCommand(rt.o.TestCommands, rt.warn)
 	}
-	if p.skills != nil {
-		def.Skills = p.skills
+	if p.Skills != nil {
+		def.Skills = p.Skills
 	}
-	if !rt.ignores(d) {
-		def.Project = p.project
+	if !d.Ignores() {
+		def.Project = p.Project
 	}
 	if def.Around == nil {
-		def.Around = func(test string) string { return rt.describeDir(ctx, dir, test) }
+		def.Around = func(test string) string { return project.Describe(ctx, dir, test, rt.o.Names) }
 	}
 	if def.Confined == nil {
 		def.Confined = func() bool {
@@ -80,7 +88,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		reach = with.Give
 	}
 	if t, err = agents.Resolve(in, cat, set, def); err == nil {
-		t.Problems, err = rt.pinnedBook(in, cat, d)
+		t.Problems, err = rt.catalog.PinnedBook(in, cat, d)
 	}
 	return t, p, errors.Join(err, reach(&t))
 }
@@ -140,7 +148,7 @@ func (rt *Runtime) pin(ctx context.Context, in agents.Input, c JobConfig, m Mode
 	if err != nil {
 		return pin, p, err
 	}
-	k := rt.known(d, m)
+	k := rt.catalog.Known(d, m)
 	found, err := k.Pipelines.Lookup(in.Pipeline)
 	if err != nil {
 		return pin, p, err

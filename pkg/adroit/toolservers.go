@@ -2,9 +2,6 @@ package adroit
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -84,17 +81,8 @@ func (rt *Runtime) serverScope(dir string, all bool) (toolserver.Scope, error) {
 		return s, nil
 	}
 	d, err := rt.trusts(dir, all)
-	if err != nil || !d.trusted(toolserver.ProjectFile) {
-		return s, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return s, err
-	}
-	defer root.Close()
-	s.Project, err = fs.ReadFile(d.files(root), toolserver.ProjectFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+	if err == nil {
+		s.Project, err = d.ToolServers()
 	}
 	return s, err
 }

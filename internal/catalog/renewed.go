@@ -1,4 +1,4 @@
-package adroit
+package catalog
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package adroit
+package project
 
 import (
 	"context"
@@ -19,18 +19,19 @@ const (
 	mostListed  = 5000
 )
 
-// describeDir describes the workspace dir to an agent that is to change it: its
+// Describe describes the workspace dir to an agent that is to change it: its
 // files, or its directories if they are many, and how the tests are run, by
-// command if one is configured. It reads names and runs nothing; "" if there is
+// command if one is configured. denied are names that are left out, nil for the usual
+// ones. It reads names and runs nothing; "" if there is
 // nothing to say.
-func (rt *Runtime) describeDir(ctx context.Context, dir, command string) string {
+func Describe(ctx context.Context, dir, command string, denied *workspace.DenyList) string {
 	files, err := workspace.Open(dir, nil)
 	if err != nil {
 		return "" // the job itself says what is wrong with it
 	}
 	defer files.Close()
-	if rt.o.Names != nil {
-		files = files.WithDenyList(rt.o.Names)
+	if denied != nil {
+		files = files.WithDenyList(denied)
 	}
 	entries, more, err := files.List(ctx, workspace.ListOptions{Max: mostListed})
 	if err != nil || len(entries) == 0 {

@@ -1,0 +1,165 @@
+// Package catalog has the agents, the pipelines and what is known of problems of a
+// program and its users, together with those of a project that is trusted, and finds
+// what requests name in it.
+//
+//	c := catalog.New(catalog.Options{Agents: layers, Tools: set, Warn: warn})
+//	list, problems := c.Agents(decision) // of project.Decide
+package catalog
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/project"
+	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Options are what a Catalog is made of.
+type Options struct {
+	Agents    []agents.Layer
+	Pipelines []agents.Layer
+	Problems  []agents.Layer
+	Detectors []coordinator.Detector // of a program; those that are not valid are not used
+	Agent     string                 // of requests that name none; empty: builder in a git repository
+	// Tools are those of the program.
+	Tools func() (*tools.Set, error)
+	Warn  func(format string, args ...any)
+}
+
+// Models know the references to models.
+type Models interface {
+	Check(ref string) error
+	Unset(ref string) bool
+}
+
+// A Catalog has what requests name. It is safe for concurrent use.
+type Catalog struct {
+	o Options
+	// What the options have, without any project's; read when it is needed.
+	agents    func() (*agents.Catalog, agents.Problems)
+	pipelines func() (*pipeline.Catalog, agents.Problems)
+}
+
+// New returns a catalog that reads nothing yet.
+func New(o Options) *Catalog {
+	c := &Catalog{o: o}
+	types := sync.OnceFunc(c.registerTypes)
+	c.agents = renewed(o.Agents, func(l ...agents.Layer) (*agents.Catalog, agents.Problems) {
+		types()
+		return agents.Load(l...)
+	})
+	c.pipelines = renewed(o.Pipelines, pipeline.Load)
+	return c
+}
+
+// Check returns what is wrong with what the options have.
+func (c *Catalog) Check() error {
+	_, problems := c.agents()
+	_, more := c.pipelines()
+	return errors.Join(problems.Err(), more.Err())
+}
+
+// tools are those of the program; nil, which is empty, if they are not valid:
+// whatever runs one reports that.
+func (c *Catalog) tools() *tools.Set {
+	set, _ := c.o.Tools()
+	return set
+}
+
+// Agents loads the agents with those of the project that d trusts. One of
+// these may take the place of another agent, but not have more tools than that:
+// who asks for a reviewer gets nothing that can do more than one.
+func (c *Catalog) Agents(d project.Decision) (*agents.Catalog, agents.Problems) {
+	c.Book(d) // for the types that agents may name
+	layers := c.o.Agents
+	fsys, dir, ok := d.Layer(projectdir.Agents)
+	if !ok {
+		return c.agents()
+	}
+	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
+	cat, problems := agents.Load(append(slices.Clip(layers), own)...)
+	base, _ := c.agents()
+	var wide []string
+	for _, ag := range cat.List() {
+		under, err := base.Lookup(ag.Name)
+		if ag.Source.Layer != own.Name || err != nil {
+			continue
+		}
+		if more := c.reach(ag) &^ c.reach(under); more != 0 {
+			wide = append(wide, path.Base(ag.Source.File))
+			c.o.Warn("%s is not used: the agent %s would get more than it has (%s); give it a name of its own", ag.Source.File, ag.Name, more)
+		}
+	}
+	if len(wide) == 0 {
+		return cat, problems
+	}
+	own.FS = without{own.FS, wide}
+	return agents.Load(append(slices.Clip(layers), own)...)
+}
+
+// Pipelines loads the pipelines with those of the project that d trusts.
+// One of these may take the place of another, but not do more than that one may.
+func (c *Catalog) Pipelines(d project.Decision) (*pipeline.Catalog, agents.Problems) {
+	layers := c.o.Pipelines
+	fsys, dir, ok := d.Layer(projectdir.Pipelines)
+	if !ok {
+		return c.pipelines()
+	}
+	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
+	cat, problems := pipeline.Load(append(slices.Clip(layers), own)...)
+	base, _ := c.pipelines()
+	var wide []string
+	for _, p := range cat.List() {
+		under, err := base.Lookup(p.Name)
+		if p.Source.Layer != own.Name || err != nil {
+			continue
+		}
+		there, _ := c.Agents(d)
+		if more := c.pipelineReach(p, there, cat, 0) &^ c.pipelineReach(under, there, base, 0); more != 0 {
+			wide = append(wide, path.Base(p.Source.File))
+			c.o.Warn("%s is not used: the pipeline %s would get more than it has (%s); give it a name of its own", p.Source.File, p.Name, more)
+		}
+	}
+	if len(wide) == 0 {
+		return cat, problems
+	}
+	own.FS = without{own.FS, wide}
+	return pipeline.Load(append(slices.Clip(layers), own)...)
+}
+
+// Known is what a pipeline may name in a workspace.
+func (c *Catalog) Known(d project.Decision, m Models) pipeline.Known {
+	cat, _ := c.Agents(d)
+	all, _ := c.Pipelines(d)
+	return pipeline.Known{Tools: c.tools(), Agents: cat, Pipelines: all, Model: func(ref string) error {
+		if err := m.Check(ref); err != nil {
+			return hinted{err}
+		}
+		return nil
+	}}
+}
+
+// without is a directory that lacks some files.
+type without struct {
+	fs.FS
+	names []string
+}
+
+func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(w.names, e.Name()) }), err
+}
+
+// hinted is an error with its hint as other packages read it.
+type hinted struct{ error }
+
+func (h hinted) Unwrap() error { return h.error }
+func (h hinted) Hint() string  { return apierr.Hint(h.error) }

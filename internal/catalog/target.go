@@ -1,0 +1,173 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/project"
+	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/agents"
+)
+
+// Prefixes of Request.Target that mean an agent or a pipeline.
+const (
+	agentPrefix    = "agent:"
+	pipelinePrefix = "pipeline:"
+)
+
+// Target finds what a request to a name is to: an agent, or the one that stands for
+// a pipeline if no agent has the name; in gets the name of either.
+func (c *Catalog) Target(name string, d project.Decision, m Models, in *agents.Input) (*agents.DynamicAgent, error) {
+	cat, _ := c.Agents(d)
+	all, _ := c.Pipelines(d)
+	switch {
+	case name == "" && in.Pipeline != "":
+		name = pipelinePrefix + in.Pipeline
+	case name == "" && in.Spec != nil:
+		return in.Spec, nil
+	case name == "" && in.Agent == "":
+		var err error
+		if name, err = c.defaultAgent(in.Dir); err != nil {
+			return nil, err
+		}
+	case name == "":
+		name = agentPrefix + in.Agent
+	}
+	if name, ok := strings.CutPrefix(name, agentPrefix); ok {
+		return c.named(cat, name, in)
+	}
+	name, meant := strings.CutPrefix(name, pipelinePrefix)
+	if !meant {
+		_, err := cat.Lookup(name)
+		isAgent := !errors.As(err, new(*agents.UnknownError))
+		switch {
+		case isAgent && all.Has(name):
+			return nil, apierr.Invalidf(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
+		case isAgent:
+			return c.named(cat, name, in)
+		case !all.Has(name):
+			return nil, c.unknownTarget(cat, all, name, in.Dir)
+		}
+	}
+	return c.pipelineTarget(all, name, d, m, in)
+}
+
+// defaultAgent is the agent of a request that names none.
+func (c *Catalog) defaultAgent(dir string) (string, error) {
+	if c.o.Agent != "" {
+		return agentPrefix + c.o.Agent, nil
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return agentPrefix + "builder", nil
+		}
+		if at == filepath.Dir(at) {
+			return "", apierr.Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be builder", dir)
+		}
+	}
+}
+
+// pipelineTarget finds the agent that stands for a pipeline.
+func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d project.Decision, m Models, in *agents.Input) (*agents.DynamicAgent, error) {
+	p, err := FindPipeline(all, name)
+	if err != nil {
+		return nil, err
+	}
+	k := c.Known(d, m)
+	for _, w := range pipeline.Lint(p, k) {
+		if w.Severity == agents.Warning {
+			c.o.Warn("%s", w)
+		}
+	}
+	if p, err = pipeline.Pin(p, k); err != nil {
+		return nil, apierr.Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+	}
+	if err := p.EachModel(func(ref *string) error {
+		if m.Unset(*ref) {
+			*ref = ""
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.Limits.Turns > 0:
+		return nil, apierr.Invalidf("give its steps limits: {turns: N}, or bound all of them by --max-tokens, --max-cost or --timeout", "--max-turns is for agents, and %s is a pipeline", p.Name)
+	case len(p.Inputs) == 0 && len(in.Inputs) > 0:
+		return nil, apierr.Invalidf("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
+	case p.Prompted() && strings.TrimSpace(in.Prompt) == "":
+		return nil, apierr.Invalidf(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", name), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
+	}
+	in.Agent, in.Pipeline = p.Name, p.Name
+	agent, _ := p.Carrier()
+	return agent, nil
+}
+
+// unknownTarget is the error for a name that neither an agent nor a pipeline has.
+func (c *Catalog) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
+	if _, ours := fs.Stat(os.DirFS(dir), projectdir.Pipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
+		return apierr.Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
+	}
+	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
+		return apierr.Invalidf("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
+	}
+	_, err := c.FindAgent(cat, name, dir)
+	return err
+}
+
+func (c *Catalog) named(cat *agents.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
+	agent, err := c.FindAgent(cat, name, in.Dir)
+	if err == nil {
+		in.Agent = agent.Name
+	}
+	return agent, err
+}
+
+// FindAgent finds an agent by name. The error has a hint for what else could be
+// meant, also in the workspace dir.
+func (c *Catalog) FindAgent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent, error) {
+	agent, err := cat.Lookup(name)
+	var unknown *agents.UnknownError
+	var bad *agents.ProblemError
+	switch {
+	case errors.As(err, &unknown):
+		hint := "adroit agents list lists the agents"
+		if unknown.Near != "" {
+			hint = "did you mean " + unknown.Near + "?\n" + hint
+		}
+		if _, ours := fs.Stat(os.DirFS(dir), projectdir.Agents+"/"+name+".md"); ours == nil && fs.ValidPath(name) {
+			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
+		}
+		return nil, apierr.Invalidf(hint, "unknown agent %q", name)
+	case errors.As(err, &bad):
+		return nil, apierr.Invalidf("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
+	}
+	if now, renamed := cat.Renamed(name); renamed && err == nil {
+		c.o.Warn("the agent %s is called %s now", name, now)
+	}
+	return agent, err
+}
+
+// FindPipeline finds a pipeline by name. The error has a hint for what else
+// could be meant.
+func FindPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error) {
+	p, err := all.Lookup(name)
+	switch {
+	case errors.As(err, new(*pipeline.UnknownError)):
+		hint := "adroit pipelines list lists the pipelines"
+		if n := spelling.Nearest(name, all.Names()); n != "" {
+			hint = "did you mean " + n + "?\n" + hint
+		}
+		return nil, apierr.Invalidf(hint, "unknown pipeline %q", name)
+	case err != nil:
+		return nil, apierr.Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+	}
+	return p, nil
+}

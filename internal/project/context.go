@@ -1,0 +1,97 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Context is what a job finds in its workspace besides its agent:
+// skills to choose from, and what the project's own files tell agents.
+type Context struct {
+	Skills   []agents.Skill
+	Project  agents.Project
+	Problems agents.Problems
+}
+
+// Context reads that of the workspace. user has the user's skills; bytes bounds what
+// AGENTS.md may take, see agents.ReadProject.
+func (d Decision) Context(ctx context.Context, user []agents.Layer, bytes int) (c Context, err error) {
+	if d.ignores {
+		c.Skills, c.Problems = agents.LoadSkills(user...)
+		return c, nil
+	}
+	if c.Skills, c.Problems, err = d.Skills(user); err != nil {
+		return c, err
+	}
+	names, err := projectFiles(ctx, d.dir)
+	if err != nil {
+		return c, fmt.Errorf("looking for %s: %w", strings.Join(agents.ProjectFiles(), " and "), err)
+	}
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return c, err
+	}
+	defer root.Close()
+	in := func(name string) bool { return d.Trusted(filepath.Join(d.dir, filepath.FromSlash(name))) }
+	var more agents.Problems
+	c.Project, more = agents.ReadProject(d.files(root), d.dir, names, in, bytes)
+	c.Problems = append(c.Problems, more...)
+	return c, nil
+}
+
+// projectFiles lists the files in which the workspace instructs agents, as far
+// as git does not ignore them; the one at the top in any case.
+func projectFiles(ctx context.Context, dir string) ([]string, error) {
+	files, err := workspace.Open(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: "{" + strings.Join(agents.ProjectFiles(), ",") + "}", Hidden: true})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	for _, name := range agents.ProjectFiles() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Skills loads the user's skills and those of the workspace that are trusted.
+func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems, error) {
+	layers := slices.Clone(user)
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	files := d.files(root)
+	for _, name := range projectdir.Skills {
+		if _, err := fs.Stat(files, name); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		sub, err := fs.Sub(files, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		layers = append(layers, agents.Layer{Name: "project", FS: sub, Dir: filepath.Join(d.dir, filepath.FromSlash(name))})
+	}
+	skills, problems := agents.LoadSkills(layers...)
+	return skills, problems, nil
+}

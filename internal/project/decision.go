@@ -1,0 +1,90 @@
+// Package project is what a workspace brings for the agents that work in it, as far
+// as its operator trusts it: skills, instructions, stages, the command that runs its
+// tests, tool servers.
+//
+//	d, err := project.Decide(store, data, dir, false)
+//	c, err := d.Context(ctx, userSkills, 0) // skills and AGENTS.md, for a prompt
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/trust"
+)
+
+// A Decision is what of a workspace may instruct agents: what its operator
+// trusts, or all of it for one run. The zero value trusts nothing.
+type Decision struct {
+	all     bool
+	ignores bool // there is no store of what is trusted
+	dir     string
+	status  trust.Status
+}
+
+// Decide decides about a workspace. Without a store nothing is trusted, unless
+// all is. data is the directory that keeps jobs: what is trusted in a work tree is
+// trusted in those that jobs were given of it.
+func Decide(store *trust.Store, data, dir string, all bool) (Decision, error) {
+	d := Decision{all: all, ignores: !all && store == nil, dir: dir}
+	if all || store == nil {
+		return d, nil
+	}
+	origin, err := jobdir.Origin(data, dir)
+	if err == nil {
+		d.status, err = store.CheckAs(dir, origin)
+	}
+	return d, err
+}
+
+// Ignores reports that nothing of the workspace is even looked at.
+func (d Decision) Ignores() bool { return d.ignores }
+
+// Trusted reports whether a file or a directory of the workspace is.
+func (d Decision) Trusted(path string) bool { return d.all || d.status.Trusted(path) }
+
+// files are those of the workspace that are trusted, as they were when that was
+// decided. Below the root, a link cannot lead out of the workspace.
+func (d Decision) files(root *os.Root) fs.FS {
+	if d.all {
+		return root.FS()
+	}
+	return d.status.FS()
+}
+
+// Layer is a directory of the workspace as far as it is trusted.
+func (d Decision) Layer(name string) (fsys fs.FS, dir string, ok bool) {
+	dir = filepath.Join(d.dir, filepath.FromSlash(name))
+	switch {
+	case d.dir == "":
+		return nil, dir, false
+	case d.all:
+		return os.DirFS(dir), dir, true
+	case len(d.status.Files) == 0:
+		return nil, dir, false
+	}
+	sub, err := fs.Sub(d.status.FS(), name)
+	return sub, dir, err == nil
+}
+
+// ToolServers is the workspace's file of tool servers, nil if it has none or if it is
+// not trusted.
+func (d Decision) ToolServers() ([]byte, error) {
+	if !d.Trusted(toolserver.ProjectFile) {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	b, err := fs.ReadFile(d.files(root), toolserver.ProjectFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
