@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // A Config is what a runner must know of a job and the job's input does not
@@ -57,6 +58,19 @@ func LoadConfig(data, id string) (c Config, err error) {
 // JobFile is the file in a job's directory that keeps what undoing its changes
 // needs, so that this does not depend on the database.
 const JobFile = "job.json"
+
+// SaveJob writes the job file of a job that is about to run.
+func SaveJob(data string, j *jobs.Job) error {
+	home := filepath.Join(data, "jobs", j.ID)
+	if _, err := os.Lstat(filepath.Join(home, JobFile)); err == nil {
+		return nil
+	}
+	b, err := json.Marshal(jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Created: j.Created})
+	if err != nil {
+		return err
+	}
+	return WriteFile(home, JobFile, b)
+}
 
 func WriteFile(home, name string, b []byte) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {

@@ -372,3 +372,16 @@ func RemoveTrees(ctx context.Context, data, job string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// RemoveAllTrees removes the worktrees of the sub-agents of all jobs.
+func RemoveAllTrees(data string) error {
+	all, err := os.ReadDir(filepath.Join(data, "jobs"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range all {
+		errs = append(errs, RemoveTrees(context.Background(), data, e.Name()))
+	}
+	return errors.Join(errs...)
+}

@@ -106,11 +106,15 @@ var may = map[string][]string{
 
 	"internal/attachment": {"pkg/llm"},
 	// Rooms of the runtime: each has a part of its work and takes what it needs as values.
-	"internal/attachment/reader": {"internal/attachment", "internal/git", "internal/rootfs", "pkg/executor", "pkg/permit", "pkg/tools", "pkg/workspace"},
-	"internal/project":           {"internal/jobdir", "internal/plainyaml", "internal/rootfs", "internal/toolserver", "internal/tools/test", "internal/trust", "internal/workflows", "pkg/agents", "pkg/tools", "pkg/workspace"},
-	"internal/catalog":           {"internal/coordinator", "internal/pipeline", "internal/project", "internal/toolserver/offer", "pkg/agents", "pkg/tools"},
-	"internal/toolserver/offer":  {"internal/jobdir", "internal/toolserver", "internal/tools/describe", "pkg/agents", "pkg/executor", "pkg/tools"},
-	"internal/memory/book":       {"internal/executor/handler", "internal/executor/stepio", "internal/git", "internal/jobdir", "pkg/agents", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/tools", "pkg/workspace"},
+	"internal/attachment/reader":   {"internal/attachment", "internal/git", "internal/rootfs", "pkg/executor", "pkg/permit", "pkg/tools", "pkg/workspace"},
+	"internal/doctor":              {"internal/jobdir", "internal/lsp", "internal/project", "internal/rootfs", "internal/tools/test", "internal/workspace/process", "internal/workspace/sandbox", "pkg/jobs", "pkg/tools", "pkg/workspace"},
+	"internal/live":                {"pkg/event"},
+	"internal/transcript":          {"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
+	"internal/coordinator/repairs": {"internal/coordinator", "internal/executor/handler", "internal/jobdir", "internal/tools/edit", "internal/workspace/ledger"},
+	"internal/project":             {"internal/jobdir", "internal/plainyaml", "internal/rootfs", "internal/toolserver", "internal/tools/test", "internal/trust", "internal/workflows", "pkg/agents", "pkg/tools", "pkg/workspace"},
+	"internal/catalog":             {"internal/coordinator", "internal/pipeline", "internal/project", "internal/toolserver/offer", "pkg/agents", "pkg/tools"},
+	"internal/toolserver/offer":    {"internal/jobdir", "internal/toolserver", "internal/tools/describe", "pkg/agents", "pkg/executor", "pkg/tools"},
+	"internal/memory/book":         {"internal/executor/handler", "internal/executor/stepio", "internal/git", "internal/jobdir", "pkg/agents", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/tools", "pkg/workspace"},
 
 	"internal/keyfile":     {"internal/rootfs"},
 	"internal/owner":       {},

@@ -32,6 +32,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/live"
 	"github.com/adroit-run/adroit/internal/memory/book"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -66,7 +67,7 @@ type Runtime struct {
 	shut bool
 	runs sync.WaitGroup
 	here map[string]*job // that run here, or ended here without a record of it, by id
-	live broadcast
+	live live.Broadcast
 	// memory has what jobs and people noted for later jobs.
 	memory *book.Keeper
 }
@@ -154,7 +155,7 @@ func (rt *Runtime) open() error {
 		if data, err = os.MkdirTemp("", "adroit-"); err != nil {
 			return err
 		}
-		rt.clean = func() error { return errors.Join(rt.removeAllTrees(), os.RemoveAll(data)) }
+		rt.clean = func() error { return errors.Join(jobdir.RemoveAllTrees(data), os.RemoveAll(data)) }
 	}
 	rt.home = filepath.Join(data, "jobs")
 	if rt.o.Store != nil {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/transcript"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -44,7 +42,7 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 	if err != nil {
 		return err
 	}
-	b, err := t.branch(o.From)
+	b, err := t.Branch(o.From)
 	if err != nil {
 		return err
 	}
@@ -83,47 +81,22 @@ func taintOf(j *jobs.Job) tools.Taint {
 	return s.Taint
 }
 
-// branch is the conversation of a job at the end of a turn.
-func (t *Transcript) branch(turn int) (*executor.Branch, error) {
-	hint := "adroit jobs transcript " + t.Job + " shows them"
-	if len(t.Turns) == 0 {
-		return nil, apierr.Invalidf("adroit jobs retry "+t.Job+" begins anew", "%s has no turns", t.Job)
-	}
-	r := t.Request(turn)
-	if r == nil {
-		return nil, apierr.Invalidf(hint, "%s has %d turns; --from is %d", t.Job, len(t.Turns), turn)
-	}
-	if !t.own(r.Messages) {
-		return nil, apierr.Invalidf(hint, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", turn, t.Job)
-	}
-	answer := t.Turns[turn-1].Response
-	if answer == nil {
-		return nil, apierr.Invalidf(hint, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
-	}
-	b := &executor.Branch{Job: t.Job, Turn: turn, Opening: r.Messages[1]}
-	b.History = append(slices.Clone(r.Messages[2:]), *answer)
-	for _, m := range t.after(turn) {
-		if m.Role != llm.Tool {
-			break
-		}
-		b.History = append(b.History, m)
-	}
-	return b, nil
-}
+type (
+	// A Transcript is all that the models of a job were sent and answered.
+	Transcript = transcript.Transcript
+	// A TranscriptTurn is one request to a model and its response.
+	TranscriptTurn = transcript.Turn
+)
 
-// own reports whether a request is one of the job's own conversation, also after a
-// compaction.
-func (t *Transcript) own(msgs []llm.Message) bool {
-	first := t.Turns[0].New
-	return len(msgs) > 1 && len(first) > 1 && msgs[0].Text == first[0].Text && msgs[1].Role == llm.User && strings.HasPrefix(msgs[1].Text, first[1].Text)
-}
-
-// after is what followed the response of a turn.
-func (t *Transcript) after(turn int) []llm.Message {
-	for i := range t.Turns {
-		if t.Turns[i].After == turn {
-			return t.Turns[i].New
-		}
+// Transcript implements [JobReader].
+func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, apierr.AsError(err)
 	}
-	return t.Rest // of the last turn; another has no call of its own in it
+	inputs, err := m.Store.Inputs(ctx, j.ID)
+	if err != nil {
+		return nil, apierr.AsError(err)
+	}
+	return transcript.Of(j, inputs), nil
 }

@@ -156,7 +156,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*Merg
 	if held(j) {
 		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
 	}
-	w, err := rt.worktree(j.ID)
+	w, err := jobdir.OpenWorktree(rt.data(), j.ID)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}

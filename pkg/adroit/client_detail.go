@@ -108,7 +108,7 @@ func (rt *Runtime) worksIn(j *jobs.Job, dir string) bool {
 	if !overlap(j.Dir, rt.data()) {
 		return false
 	}
-	w, err := rt.worktree(j.ID)
+	w, err := jobdir.OpenWorktree(rt.data(), j.ID)
 	return err == nil && w != nil && overlap(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), dir)
 }
 
@@ -136,7 +136,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 		return nil, apierr.AsError(err)
 	}
 	d := &JobDetail{Job: j, Changes: rt.changes(ctx, j.ID)}
-	if d.Config, err = rt.jobConfig(j.ID); err != nil {
+	if d.Config, err = jobdir.LoadConfig(rt.data(), j.ID); err != nil {
 		return nil, apierr.AsError(err)
 	}
 	d.Config.Servers = nil // they may have secrets
@@ -147,7 +147,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	d.Questions, d.Unread = asked.Questions, unread(asked)
 	j.Signals = asked.Signals
 	var noTree, noTrees error
-	d.Worktree, noTree = rt.worktree(j.ID)
+	d.Worktree, noTree = jobdir.OpenWorktree(rt.data(), j.ID)
 	d.Trees, noTrees = rt.keptTrees(j.ID)
 	if err := errors.Join(noTree, noTrees); err != nil {
 		d.Unreadable = err.Error()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -72,7 +73,7 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 		return nil // what else is wrong, the run reports
 	}
 	hint := fmt.Sprintf("adroit jobs retry %s does its task again in a new worktree", j.ID)
-	if w, err := rt.worktree(j.ID); err != nil || w == nil {
+	if w, err := jobdir.OpenWorktree(rt.data(), j.ID); err != nil || w == nil {
 		return apierr.Invalidf("put it back, or start a new job elsewhere: adroit run", "the directory of %s is gone: %s", j.ID, j.Dir)
 	}
 	return apierr.Invalidf(hint, "the worktree of %s is gone: %s", j.ID, j.Dir)
@@ -89,7 +90,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 	if m.Model == "" && !attaches {
 		return nil
 	}
-	c, err := rt.jobConfig(j.ID)
+	c, err := jobdir.LoadConfig(rt.data(), j.ID)
 	if err != nil {
 		return err
 	}

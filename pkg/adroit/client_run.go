@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -95,10 +96,10 @@ func fault(id string, err error) error {
 func (rt *Runtime) started(ctx context.Context, m *jobs.Manager, j *jobs.Job) *Started {
 	s := &Started{Job: j, Sandbox: "unknown"}
 	var err error
-	if s.Config, err = rt.jobConfig(j.ID); err == nil {
+	if s.Config, err = jobdir.LoadConfig(rt.data(), j.ID); err == nil {
 		s.Sandbox = rt.sandboxLevel(s.Config)
 	}
-	s.Worktree, _ = rt.worktree(j.ID) // what is wrong with it, the run reports
+	s.Worktree, _ = jobdir.OpenWorktree(rt.data(), j.ID) // what is wrong with it, the run reports
 	all, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Running}, Brief: true})
 	if err != nil {
 		return s // the run reports what is wrong with the store

@@ -7,11 +7,11 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/coordinator/repairs"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -76,7 +76,7 @@ func (c Coordination) policy() coordinator.Policy {
 }
 
 // failureMemory is what the steps of a job about earlier failures are performed with.
-func (rt *Runtime) failureMemory(j *jobs.Job, fixes repairs, hide *secret.Redactor) coordinator.Memory {
+func (rt *Runtime) failureMemory(j *jobs.Job, fixes repairs.Repairs, hide *secret.Redactor) coordinator.Memory {
 	return coordinator.Memory{
 		Store: rt.failureStore, Project: rt.projectOf(j), Fixes: fixes, Now: time.Now,
 		Setup: rt.o.Coordination.policy().Setup,
@@ -95,26 +95,4 @@ func (rt *Runtime) projectOf(j *jobs.Job) string {
 		return p
 	}
 	return dir
-}
-
-// Diff implements [coordinator.Fixes].
-func (r repairs) Diff(ctx context.Context, at, path string) (string, error) {
-	part, dir, err := r.part(ctx, at, path)
-	if err != nil || part == nil {
-		return "", err
-	}
-	return part.IncludeReported().Diff(ctx, dir, false)
-}
-
-// Fits implements [coordinator.Fixes].
-func (r repairs) Fits(ctx context.Context, at, diff string) error {
-	b, err := r.workspaces()
-	if err != nil {
-		return err
-	}
-	env, err := b.Env(ctx, "", at)
-	if err != nil {
-		return err
-	}
-	return edit.Fits(env.Files, diff)
 }

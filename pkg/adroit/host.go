@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,15 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/coordinator/repairs"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/toolserver/offer"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -30,7 +36,7 @@ import (
 // mux opens the workspace of a job and serves its steps. It is the only place
 // that constructs a handler.Host.
 func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
-	c, err := rt.jobConfig(j.ID)
+	c, err := jobdir.LoadConfig(rt.data(), j.ID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +44,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := rt.saveJob(j); err != nil {
+	if err := jobdir.SaveJob(rt.data(), j); err != nil {
 		return nil, nil, err
 	}
 	set, err := rt.tools()
@@ -81,8 +87,8 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		}
 		return t, err
 	}))
-	maps.Copy(m, coordinator.Routes(repairs{h.Worktrees}, rt.catalog.Detectors()))
-	maps.Copy(m, rt.failureMemory(j, repairs{h.Worktrees}, hide).Routes())
+	maps.Copy(m, coordinator.Routes(repairs.Repairs{Worktrees: h.Worktrees}, rt.catalog.Detectors()))
+	maps.Copy(m, rt.failureMemory(j, repairs.Repairs{Worktrees: h.Worktrees}, hide).Routes())
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
 		pin, _, err := rt.pin(ctx, in, c, models)
 		return pin, err
@@ -104,16 +110,16 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	if err != nil {
 		return nil, nil, err
 	}
-	hooks := &hookRunners{dir: b.Dir, list: rt.o.Hooks}
+	runners := hooks.In(b.Dir, rt.o.Hooks)
 	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
-	h.Middleware, h.Context, h.Secrets = rt.around(hooks, b), rt.memory.With(b.Dir, hide), hide
-	return hide, func() error { return errors.Join(hooks.Close(), b.Close()) }, nil
+	h.Middleware, h.Context, h.Secrets = rt.around(runners, b), rt.memory.With(b.Dir, hide), hide
+	return hide, func() error { return errors.Join(runners.Close(), b.Close()) }, nil
 }
 
 // around lists what happens around a call of a tool, outermost first: the
 // operator's hooks see the call first and the result last.
-func (rt *Runtime) around(h *hookRunners, b *jobdir.Workspaces) []func(handler.ToolHandler) handler.ToolHandler {
-	list := slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{h.around}, rt.o.Middleware)
+func (rt *Runtime) around(h *hooks.Runners, b *jobdir.Workspaces) []func(handler.ToolHandler) handler.ToolHandler {
+	list := slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{h.Around}, rt.o.Middleware)
 	if !rt.o.NoDiagnostics {
 		list = append(list, b.Diagnose)
 	}
@@ -170,4 +176,77 @@ func (rt *Runtime) warn(format string, args ...any) {
 	if rt.o.Warn != nil {
 		rt.o.Warn(fmt.Sprintf(format, args...))
 	}
+}
+
+// recorder keeps the turns of a job in a file, nil if nobody asked for it.
+func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (func(*llm.Request, *llm.Response) error, error) {
+	if path == "" {
+		return nil, nil
+	}
+	of := script.Recording{Job: j.ID, Model: j.Model}
+	var in agents.Input
+	if err := json.Unmarshal(j.Input, &in); err == nil {
+		of.Window = in.Options.Window
+	}
+	if r, err := m.Recording(j.Model); err == nil && r != nil {
+		of.Model = r.Model // a recording of a recording
+	}
+	r, err := script.Record(path, of, hide)
+	if err != nil {
+		return nil, apierr.WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
+	}
+	return r.Keep, nil
+}
+
+// confine is how the commands of jobs run.
+func (rt *Runtime) confine() process.SandboxOptions {
+	c := rt.o.Sandbox
+	c.Hide = append(slices.Clone(c.Hide), rt.home)
+	if rt.o.Data != "" {
+		c.Hide = append(c.Hide, rt.o.Data)
+		if c.Cache == "" {
+			c.Cache = filepath.Join(rt.o.Data, "cache")
+		}
+	}
+	return c
+}
+
+// fence is what stands around the commands of a job here. Where they are
+// refused there is none: then nobody reads that one would be confined. Finding
+// out runs this program anew in a sandbox, so a job whose tools run nothing does
+// not ask.
+func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) handler.Confinement {
+	f := handler.Confinement{Sandbox: string(sandbox.Off), Network: "open"}
+	if !rt.runsCommands(ctx, j, c, m) {
+		return f
+	}
+	r := sandbox.Choose(cmp.Or(c.Sandbox, rt.o.Sandbox.Level, sandbox.Auto))
+	if r.Err() != nil || r.Level == sandbox.Off {
+		return f
+	}
+	f.Sandbox = string(r.Level)
+	if !rt.o.Sandbox.NetOpen {
+		f.Network = "private"
+	}
+	return f
+}
+
+// runsCommands reports whether a job may come to run a command.
+func (rt *Runtime) runsCommands(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) bool {
+	const runs = tools.Exec | tools.Shell
+	any := false
+	set, _ := rt.tools() // nil is empty; whatever runs a tool reports what is wrong
+	for t := range set.All() {
+		any = any || t.Needs&runs != 0
+	}
+	if !any || j.Workflow != agents.Workflow.Name {
+		return any
+	}
+	var in agents.Input
+	if json.Unmarshal(j.Input, &in) != nil {
+		return true
+	}
+	task, _, err := rt.resolve(ctx, in, c, m)
+	return err != nil || task.Spawn != nil ||
+		slices.ContainsFunc(slices.Concat(task.Tools, task.Checks), func(t executor.Tool) bool { return t.Needs&runs != 0 })
 }

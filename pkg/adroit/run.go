@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -127,7 +129,7 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 	o.Emit = func(ev event.Event) {
 		claimed() // a run reports nothing before that
 		if ev.Kind == event.Delta {
-			rt.live.send(ev)
+			rt.live.Send(ev)
 		}
 		if rt.o.Emit != nil {
 			rt.o.Emit(ev)
@@ -148,6 +150,24 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 		rt.release()
 	})
 	return j, nil
+}
+
+// notify runs the hooks of the end of a run. It is outside of the job: nothing
+// depends on it, and Close waits for it, for as long as it may take. The directory
+// is ours: the job's may be gone.
+func (rt *Runtime) notify(j *jobs.Job) {
+	if j == nil || !slices.ContainsFunc(rt.o.Hooks, func(h hooks.Hook) bool { return h.When == hooks.Ended }) {
+		return
+	}
+	rt.runs.Go(func() {
+		about := *j
+		about.Title, _ = rt.o.Secrets.String(j.Title)
+		r := hooks.New(rt.data(), rt.o.Hooks)
+		err := errors.Join(r.Notify(context.WithoutCancel(rt.ctx), &about), r.Close())
+		if err != nil {
+			rt.warn("%s: %v", j.ID, err)
+		}
+	})
 }
 
 // leave forgets a run that has ended, unless nobody would learn its error.

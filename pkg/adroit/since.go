@@ -3,22 +3,14 @@ package adroit
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
-
-// mostSince bounds the files of one kind that a message names.
-const mostSince = 20
 
 // namedFile is the file of a job that identifies what changedSince said last.
 const namedFile = "named"
@@ -38,35 +30,7 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 	if last, _ := os.ReadFile(filepath.Join(home, namedFile)); err != nil || string(last) == s.Digest {
 		return "", nothing
 	}
-	return staleText(s), func() error { return jobdir.WriteFile(home, namedFile, []byte(s.Digest)) }
-}
-
-// staleText is what the model is given to know of files, "" if there are none.
-func staleText(s ledger.Stale) string {
-	var parts []string
-	for _, k := range []struct {
-		what  string
-		paths []string
-	}{{"changed", s.Changed}, {"deleted", s.Deleted}, {"undone by the user, so as before your changes", s.Undone}} {
-		list := k.paths
-		if len(list) == 0 {
-			continue
-		}
-		list, more := slices.Clone(list), ""
-		for i, p := range list {
-			if strings.ContainsFunc(p, func(r rune) bool { return !strconv.IsPrint(r) }) {
-				list[i] = strconv.Quote(p)
-			}
-		}
-		if n := len(list) - mostSince; n > 0 {
-			list, more = list[:mostSince], fmt.Sprintf(" and %d more", n)
-		}
-		parts = append(parts, k.what+": "+strings.Join(list, ", ")+more)
-	}
-	if parts == nil {
-		return ""
-	}
-	return "Files are not as you know them, by somebody else's hand. " + strings.Join(parts, "; ")
+	return s.String(), func() error { return jobdir.WriteFile(home, namedFile, []byte(s.Digest)) }
 }
 
 // agentDigest identifies the definition of an agent.
@@ -96,7 +60,7 @@ func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
 // warnAgentChanged warns that the agent of a job is another now: the job goes on with
 // the one that it began with.
 func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
-	c, err := rt.jobConfig(j.ID)
+	c, err := jobdir.LoadConfig(rt.data(), j.ID)
 	var in agents.Input
 	if err != nil || c.AgentDigest == "" || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil || in.Agent == "" {
 		return

@@ -197,7 +197,7 @@ func (rt *Runtime) retryModel(old *jobs.Job, ref string) (string, error) {
 // which is of one job, with the agent as it is now, and without the address of the
 // provider if the model is another's.
 func (rt *Runtime) copyConfig(old, again *jobs.Job) error {
-	c, err := rt.jobConfig(old.ID)
+	c, err := jobdir.LoadConfig(rt.data(), old.ID)
 	if err != nil {
 		return err
 	}

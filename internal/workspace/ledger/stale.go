@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -81,4 +82,35 @@ func current(t *rootfs.Tree, p string, left rootfs.State) (rootfs.State, bool) {
 	}
 	s, err := t.State(p, nil)
 	return s, err == nil
+}
+
+// mostNamed bounds the files of one kind that a message names.
+const mostNamed = 20
+
+// String is what a model is given to know of the files, "" if there are none.
+func (s Stale) String() string {
+	var parts []string
+	for _, k := range []struct {
+		what  string
+		paths []string
+	}{{"changed", s.Changed}, {"deleted", s.Deleted}, {"undone by the user, so as before your changes", s.Undone}} {
+		list := k.paths
+		if len(list) == 0 {
+			continue
+		}
+		list, more := slices.Clone(list), ""
+		for i, p := range list {
+			if strings.ContainsFunc(p, func(r rune) bool { return !strconv.IsPrint(r) }) {
+				list[i] = strconv.Quote(p)
+			}
+		}
+		if n := len(list) - mostNamed; n > 0 {
+			list, more = list[:mostNamed], fmt.Sprintf(" and %d more", n)
+		}
+		parts = append(parts, k.what+": "+strings.Join(list, ", ")+more)
+	}
+	if parts == nil {
+		return ""
+	}
+	return "Files are not as you know them, by somebody else's hand. " + strings.Join(parts, "; ")
 }

@@ -1,27 +1,32 @@
-package adroit
+// Package transcript has all that the models of a job were sent and answered, read
+// from the inputs of its steps, and makes of it the conversation that another job
+// goes on with.
+package transcript
 
 import (
-	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A Transcript is all that the models of a job were sent and answered.
 type Transcript struct {
-	Job   string           `json:"job"`
-	Turns []TranscriptTurn `json:"turns"` // of all its conversations, the oldest first
+	Job   string `json:"job"`
+	Turns []Turn `json:"turns"` // of all its conversations, the oldest first
 	// Rest is what came after the last response and was not sent any more, such as
 	// the result of the call that ended the job.
 	Rest []llm.Message `json:"rest,omitempty"`
 }
 
-// A TranscriptTurn is one request to a model and its response.
-type TranscriptTurn struct {
+// A Turn is one request to a model and its response.
+type Turn struct {
 	Turn int `json:"turn"` // counts from 1
 	// After is the turn whose conversation it continues, 0 for a new one: that of a
 	// sub-agent, or one after a compaction.
@@ -45,7 +50,7 @@ func (t *Transcript) Request(turn int) *llm.Request {
 	}
 	last := &t.Turns[turn-1]
 	r := &llm.Request{Model: last.Model, Options: last.Options, Output: last.Output}
-	var chain []*TranscriptTurn
+	var chain []*Turn
 	for now := last; ; now = &t.Turns[now.After-1] {
 		chain = append(chain, now)
 		if r.Tools == nil {
@@ -64,17 +69,9 @@ func (t *Transcript) Request(turn int) *llm.Request {
 	return r
 }
 
-// Transcript implements [JobReader].
-func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
-	j, m, err := rt.find(ctx, ref)
-	if err != nil {
-		return nil, apierr.AsError(err)
-	}
-	inputs, err := m.Store.Inputs(ctx, j.ID)
-	if err != nil {
-		return nil, apierr.AsError(err)
-	}
-	t, turns := &Transcript{Job: j.ID, Turns: []TranscriptTurn{}}, map[string]int{}
+// Of makes the transcript of a job from the inputs of its steps.
+func Of(j *jobs.Job, inputs []json.RawMessage) *Transcript {
+	t, turns := &Transcript{Job: j.ID, Turns: []Turn{}}, map[string]int{}
 	for _, in := range inputs {
 		t.add(in, turns)
 	}
@@ -82,7 +79,7 @@ func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, err
 	if len(j.Output) > 0 && json.Unmarshal(j.Output, &s) == nil && turns[s.Head] > 0 {
 		t.Rest = t.respond(turns[s.Head], s.New)
 	}
-	return t, nil
+	return t
 }
 
 // add adds the input of a step if that is a request to a model. turns are those
@@ -93,7 +90,7 @@ func (t *Transcript) add(in json.RawMessage, turns map[string]int) {
 		return // a question to a person
 	}
 	n := len(t.Turns) + 1
-	turn := TranscriptTurn{Turn: n, After: turns[r.Head], Model: r.Model, New: r.New, Tools: r.Tools, Options: r.Options, Output: r.Output}
+	turn := Turn{Turn: n, After: turns[r.Head], Model: r.Model, New: r.New, Tools: r.Tools, Options: r.Options, Output: r.Output}
 	if turn.After > 0 {
 		turn.New = t.respond(turn.After, r.New)
 	}
@@ -111,4 +108,49 @@ func (t *Transcript) respond(turn int, after []llm.Message) []llm.Message {
 	}
 	t.Turns[turn-1].Response = &after[0]
 	return after[1:]
+}
+
+// Branch is the conversation of a job at the end of a turn.
+func (t *Transcript) Branch(turn int) (*executor.Branch, error) {
+	hint := "adroit jobs transcript " + t.Job + " shows them"
+	if len(t.Turns) == 0 {
+		return nil, apierr.Invalidf("adroit jobs retry "+t.Job+" begins anew", "%s has no turns", t.Job)
+	}
+	r := t.Request(turn)
+	if r == nil {
+		return nil, apierr.Invalidf(hint, "%s has %d turns; --from is %d", t.Job, len(t.Turns), turn)
+	}
+	if !t.own(r.Messages) {
+		return nil, apierr.Invalidf(hint, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", turn, t.Job)
+	}
+	answer := t.Turns[turn-1].Response
+	if answer == nil {
+		return nil, apierr.Invalidf(hint, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
+	}
+	b := &executor.Branch{Job: t.Job, Turn: turn, Opening: r.Messages[1]}
+	b.History = append(slices.Clone(r.Messages[2:]), *answer)
+	for _, m := range t.after(turn) {
+		if m.Role != llm.Tool {
+			break
+		}
+		b.History = append(b.History, m)
+	}
+	return b, nil
+}
+
+// own reports whether a request is one of the job's own conversation, also after a
+// compaction.
+func (t *Transcript) own(msgs []llm.Message) bool {
+	first := t.Turns[0].New
+	return len(msgs) > 1 && len(first) > 1 && msgs[0].Text == first[0].Text && msgs[1].Role == llm.User && strings.HasPrefix(msgs[1].Text, first[1].Text)
+}
+
+// after is what followed the response of a turn.
+func (t *Transcript) after(turn int) []llm.Message {
+	for i := range t.Turns {
+		if t.Turns[i].After == turn {
+			return t.Turns[i].New
+		}
+	}
+	return t.Rest // of the last turn; another has no call of its own in it
 }

@@ -1,4 +1,4 @@
-package adroit
+package doctor
 
 import (
 	"cmp"
@@ -53,8 +53,8 @@ func program(ctx context.Context, name, use string, args []string) Finding {
 }
 
 // servers looks for the language servers, without starting them.
-func (d *doctor) servers() (out []Finding) {
-	for _, s := range d.o.Servers {
+func (d *Doctor) servers() (out []Finding) {
+	for _, s := range d.Servers {
 		use := strings.Join(s.Files, " ")
 		at, err := exec.LookPath(s.Command[0])
 		if err != nil {
@@ -67,8 +67,8 @@ func (d *doctor) servers() (out []Finding) {
 }
 
 // sandbox reports what commands get and, for each better level, why not.
-func (d *doctor) sandbox() []Finding {
-	r := sandbox.Choose(cmp.Or(d.o.Sandbox.Level, sandbox.Auto))
+func (d *Doctor) sandbox() []Finding {
+	r := sandbox.Choose(cmp.Or(d.Sandbox.Level, sandbox.Auto))
 	if err := r.Err(); err != nil {
 		return []Finding{{"sandbox", Broken, err.Error(), ""}}
 	}
@@ -80,7 +80,7 @@ func (d *doctor) sandbox() []Finding {
 	if r.Level == sandbox.Off {
 		f.Do = "remove sandbox.level from the configuration, or unset ADROIT_SANDBOX"
 	}
-	if d.o.Sandbox.NetOpen && r.Level != sandbox.Off {
+	if d.Sandbox.NetOpen && r.Level != sandbox.Off {
 		f.Status, f.What = Note, f.What+"; the network is open, because the configuration says so"
 	}
 	out := []Finding{f, d.attribution(r.Level)}
@@ -99,12 +99,12 @@ func (d *doctor) sandbox() []Finding {
 
 // attribution reports whether a command's changes can be separated from those
 // of others here.
-func (d *doctor) attribution(level sandbox.Level) Finding {
+func (d *Doctor) attribution(level sandbox.Level) Finding {
 	const name = "attribution"
-	if d.failed != nil {
-		return Finding{name, Lacking, d.failed.Error(), ""}
+	if d.Failed != nil {
+		return Finding{name, Lacking, d.Failed.Error(), ""}
 	}
-	how, why := process.Attribution(level, d.q.Dir, d.rt.data())
+	how, why := process.Attribution(level, d.Dir, d.Jobs)
 	if how == process.Exact {
 		return Finding{name, Fine, "exact: a command's changes are kept apart from what others change meanwhile", ""}
 	}

@@ -1,4 +1,6 @@
-package adroit
+// Package repairs has what agents of a coordinator changed in the workspaces of a
+// job: it lists, undoes and compares it.
+package repairs
 
 import (
 	"context"
@@ -7,14 +9,16 @@ import (
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
-// repairs is what agents of a coordinator have changed in a job's workspace.
-type repairs struct{ handler.Worktrees }
+// Repairs are what agents of a coordinator have changed in a job's workspaces, which
+// are a *jobdir.Workspaces; without them every method fails.
+type Repairs struct{ handler.Worktrees }
 
 // Changed implements [coordinator.Ledger].
-func (r repairs) Changed(ctx context.Context, at, path string) (out coordinator.Changes, err error) {
+func (r Repairs) Changed(ctx context.Context, at, path string) (out coordinator.Changes, err error) {
 	part, _, err := r.part(ctx, at, path)
 	if err != nil || part == nil {
 		return out, err
@@ -27,7 +31,7 @@ func (r repairs) Changed(ctx context.Context, at, path string) (out coordinator.
 }
 
 // Undo implements [coordinator.Ledger].
-func (r repairs) Undo(ctx context.Context, at, path string) (out coordinator.Changes, err error) {
+func (r Repairs) Undo(ctx context.Context, at, path string) (out coordinator.Changes, err error) {
 	part, dir, err := r.part(ctx, at, path)
 	if err != nil || part == nil {
 		return out, err
@@ -42,7 +46,7 @@ func (r repairs) Undo(ctx context.Context, at, path string) (out coordinator.Cha
 
 // part is what the step at path and those below it have changed; nil if they
 // changed nothing.
-func (r repairs) part(ctx context.Context, at, path string) (*ledger.Selection, string, error) {
+func (r Repairs) part(ctx context.Context, at, path string) (*ledger.Selection, string, error) {
 	b, err := r.workspaces()
 	if err != nil {
 		return nil, "", err
@@ -58,10 +62,32 @@ func (r repairs) part(ctx context.Context, at, path string) (*ledger.Selection, 
 	return &part, dir, err
 }
 
-func (r repairs) workspaces() (*jobdir.Workspaces, error) {
+func (r Repairs) workspaces() (*jobdir.Workspaces, error) {
 	b, ok := r.Worktrees.(*jobdir.Workspaces)
 	if !ok {
 		return nil, errors.New("this job has no workspace")
 	}
 	return b, nil
+}
+
+// Diff implements [coordinator.Fixes].
+func (r Repairs) Diff(ctx context.Context, at, path string) (string, error) {
+	part, dir, err := r.part(ctx, at, path)
+	if err != nil || part == nil {
+		return "", err
+	}
+	return part.IncludeReported().Diff(ctx, dir, false)
+}
+
+// Fits implements [coordinator.Fixes].
+func (r Repairs) Fits(ctx context.Context, at, diff string) error {
+	b, err := r.workspaces()
+	if err != nil {
+		return err
+	}
+	env, err := b.Env(ctx, "", at)
+	if err != nil {
+		return err
+	}
+	return edit.Fits(env.Files, diff)
 }
