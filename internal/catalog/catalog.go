@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -28,6 +29,7 @@ type Options struct {
 	Pipelines []agents.Layer
 	Problems  []agents.Layer
 	Detectors []coordinator.Detector // of a program; those that are not valid are not used
+	Workflows []flow.Workflow        // beside those of agents and of pipelines
 	Agent     string                 // of requests that name none; empty: builder in a git repository
 	// Tools are those of the program.
 	Tools func() (*tools.Set, error)

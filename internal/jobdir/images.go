@@ -3,11 +3,13 @@ package jobdir
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -69,6 +71,22 @@ func CopyImages(data, from, to string) error {
 		if err := KeepImage(data, to, &i); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// KeepImages keeps the images of a message in the directory of its job, and takes
+// their bytes out of the message.
+func KeepImages(data, id string, list []executor.Attachment) error {
+	for k := range list {
+		at := &list[k]
+		if at.Image == nil {
+			continue
+		}
+		if err := KeepImage(data, id, at.Image); err != nil {
+			return fmt.Errorf("keeping the image %s: %w", at.Image.Name, err)
+		}
+		at.Data = nil
 	}
 	return nil
 }

@@ -21,27 +21,33 @@ package adroit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/catalog"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/live"
+	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/memory/book"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -77,7 +83,7 @@ type Runtime struct {
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*job{}}
-	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.detectors(), Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
+	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.detectors(), Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
 	var err error
 	if o.Source == nil {
 		_, err = rt.tools()
@@ -128,7 +134,7 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.workflows(), Mux: rt.mux,
+	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.catalog.Workflows(), Mux: rt.mux,
 		Lock:  func(j *jobs.Job) (func(), bool, error) { return jobdir.Lock(filepath.Join(rt.home, j.ID)) },
 		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
 	return rt.jobs, nil
@@ -214,30 +220,6 @@ func (rt *Runtime) Close() error {
 	return errors.Join(servers, rt.clean(), store)
 }
 
-// Agent binds an agent built in Go to the runtime, so that Execute works.
-func (rt *Runtime) Agent(a agents.DynamicAgent) *agents.DynamicAgent {
-	a.Runner = runner{rt}
-	return &a
-}
-
-// Lookup finds an agent of Options.Agents, bound to the runtime.
-func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
-	cat, _ := rt.catalog.Agents(project.Decision{})
-	a, err := cat.Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	return rt.Agent(*a), nil
-}
-
-// runner runs agents that are bound to a runtime.
-type runner struct{ *Runtime }
-
-// Submit implements [agents.Runner].
-func (r runner) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
-	return r.Execute(ctx, in)
-}
-
 // keepEnded is how many ended jobs a Runtime without Data remembers.
 const keepEnded = 100
 
@@ -261,4 +243,57 @@ func (rt *Runtime) release() {
 			_ = rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
 		}
 	}
+}
+
+// warn reports something to the operator that is no reason to stop.
+func (rt *Runtime) warn(format string, args ...any) {
+	if rt.o.Warn != nil {
+		rt.o.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// recorder keeps the turns of a job in a file, nil if nobody asked for it.
+func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (func(*llm.Request, *llm.Response) error, error) {
+	if path == "" {
+		return nil, nil
+	}
+	of := script.Recording{Job: j.ID, Model: j.Model}
+	var in agents.Input
+	if err := json.Unmarshal(j.Input, &in); err == nil {
+		of.Window = in.Options.Window
+	}
+	if r, err := m.Recording(j.Model); err == nil && r != nil {
+		of.Model = r.Model // a recording of a recording
+	}
+	r, err := script.Record(path, of, hide)
+	if err != nil {
+		return nil, apierr.WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
+	}
+	return r.Keep, nil
+}
+
+// trustIn is the record of trust in a directory; nil without one.
+func trustIn(dir string) *trust.Store {
+	if dir == "" {
+		return nil
+	}
+	return trust.In(dir)
+}
+
+// trusts decides about a workspace.
+func (rt *Runtime) trusts(dir string, all bool) (project.Decision, error) {
+	return project.Decide(rt.trust, rt.data(), dir, all)
+}
+
+// confine is how the commands of jobs run.
+func (rt *Runtime) confine() process.SandboxOptions {
+	c := rt.o.Sandbox
+	c.Hide = append(slices.Clone(c.Hide), rt.home)
+	if rt.o.Data != "" {
+		c.Hide = append(c.Hide, rt.o.Data)
+		if c.Cache == "" {
+			c.Cache = filepath.Join(rt.o.Data, "cache")
+		}
+	}
+	return c
 }

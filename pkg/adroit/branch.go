@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/transcript"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -52,7 +53,7 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 		if err := rt.checkMessage(ctx, old, &m); err != nil {
 			return err
 		}
-		if err := rt.keepImages(id, m.Attachments); err != nil {
+		if err := jobdir.KeepImages(rt.data(), id, m.Attachments); err != nil {
 			return err
 		}
 		in.Taint |= m.Taint

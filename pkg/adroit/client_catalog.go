@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/catalog"
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -248,7 +251,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		if len(r.Files) > 0 {
 			books, files := rt.lintBooks(r.Files, cat)
 			problems := lint(files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems {
-				return append(agents.Lint(a, set), rt.lintWorkflow(a)...)
+				return append(agents.Lint(a, set), rt.catalog.LintWorkflow(a)...)
 			})
 			return report(len(r.Files), append(books, problems...)), nil
 		}
@@ -256,7 +259,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
 		problems = append(problems, cat.Lint(set)...)
 		for _, a := range cat.List() {
-			problems = append(problems, rt.lintWorkflow(a)...)
+			problems = append(problems, rt.catalog.LintWorkflow(a)...)
 		}
 		return report(len(cat.Names()), problems), nil
 	case LintPipelines:
@@ -275,15 +278,6 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
 	}
 	return nil, apierr.Invalidf("it is agents or pipelines", "nothing checks %q", r.Kind)
-}
-
-// lintWorkflow reports a workflow that leads an agent and that this program has not.
-func (rt *Runtime) lintWorkflow(a *agents.DynamicAgent) agents.Problems {
-	_, err := rt.workflowOf(a, agents.Input{Agent: a.Name})
-	if err == nil {
-		return nil
-	}
-	return agents.Problems{{File: a.Source.File, Severity: agents.Error, Message: err.Error(), Hint: apierr.Hint(err)}}
 }
 
 func report(checked int, problems agents.Problems) *LintReport {
@@ -317,4 +311,18 @@ func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
 		l.Items = append(l.Items, ToolInfo{t.Name, t.Description, t.Needs.String(), t.Safe(), input})
 	}
 	return l, nil
+}
+
+// lintBooks checks the files among some that are about problems, and returns the others.
+func (rt *Runtime) lintBooks(files []LintFile, cat *agents.Catalog) (problems agents.Problems, others []LintFile) {
+	for _, f := range files {
+		if ext := path.Ext(f.Name); ext != ".yaml" && ext != ".yml" {
+			others = append(others, f)
+			continue
+		}
+		b, found := coordinator.Read(f.Name, f.Text)
+		problem.Register(b.Types...)
+		problems = append(append(problems, found...), b.Lint(cat)...)
+	}
+	return problems, others
 }

@@ -48,11 +48,6 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 	return list, nil
 }
 
-// held reports whether a runner has a job: it runs, or is queued for a place.
-func held(j *jobs.Job) bool {
-	return j.Status == jobs.Running || j.Status == jobs.Queued && j.Lease.Owner != ""
-}
-
 // queued lists the jobs that are queued for a place, in the order in which they get
 // one.
 func queued(ctx context.Context, store jobs.Store) ([]string, error) {

@@ -6,103 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/live"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workflows"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
-
-// asError is AsError for a result of type error.
-func asError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return apierr.AsError(err)
-}
-
-// find returns the one job that ref means.
-func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manager, error) {
-	m, err := rt.Manager(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	ref = strings.ToUpper(strings.TrimSpace(ref))
-	q := jobs.Query{}
-	if ref == "LAST" {
-		q.Limit = 1
-	}
-	all, err := m.Store.List(ctx, q)
-	if err != nil {
-		return nil, nil, err
-	}
-	if ref == "LAST" {
-		if len(all) == 0 {
-			return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
-		}
-		return all[0], m, nil
-	}
-	var found []*jobs.Job
-	for _, j := range all {
-		if j.ID == ref {
-			return j, m, nil
-		}
-		if len(ref) >= 2 && (strings.HasPrefix(j.ID, ref) || strings.HasSuffix(j.ID, ref)) {
-			found = append(found, j)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return found[0], m, nil
-	case 0:
-		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", ref), Hint: "adroit jobs lists them"}
-	}
-	var ids []string
-	for _, j := range found[:min(len(found), 4)] {
-		ids = append(ids, j.ID)
-	}
-	return nil, nil, apierr.Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
-}
-
-// lost is the status of a job whose directory is all that is left of it.
-const lost = jobs.Status("lost")
-
-// findOrFolder finds a job like find does, and also one whose directory is all
-// that is left: its database was lost or replaced.
-func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, error) {
-	j, _, err := rt.find(ctx, ref)
-	if err == nil {
-		return j, nil
-	}
-	folders, _ := os.ReadDir(rt.home) // none: the error above stands
-	ref = strings.ToUpper(strings.TrimSpace(ref))
-	var found []*jobs.Job
-	for _, f := range folders {
-		if name := f.Name(); len(ref) < 2 || !strings.HasPrefix(name, ref) && !strings.HasSuffix(name, ref) {
-			continue
-		}
-		b, failed := os.ReadFile(filepath.Join(rt.home, f.Name(), jobdir.JobFile))
-		j := &jobs.Job{}
-		if failed != nil || json.Unmarshal(b, j) != nil || j.ID != f.Name() {
-			continue
-		}
-		j.Status = lost
-		found = append(found, j)
-	}
-	if len(found) != 1 {
-		return nil, err
-	}
-	rt.warn("%s is not in the database; its folder has what it changed", found[0].ID)
-	return found[0], nil
-}
 
 // Artifacts implements [JobReader].
 func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
@@ -208,16 +125,6 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	return name, nil
 }
 
-// An Action is what can be done next with a job.
-type Action struct {
-	Do     string `json:"do"`               // diff, undo, merge, logs, resume, continue, retry, signal
-	Job    string `json:"job"`              // its id
-	Signal string `json:"signal,omitempty"` // of signal: its name
-	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
-	Limit  string `json:"limit,omitempty"`
-	Follow bool   `json:"follow,omitempty"` // of logs: the job still runs
-}
-
 // What an Action does.
 const (
 	actionDiff   = "diff"
@@ -294,4 +201,28 @@ func limitOf(j *jobs.Job) string {
 func isToolQuestion(q jobs.Question) bool {
 	var about executor.Question
 	return json.Unmarshal(q.About, &about) == nil && about.Tool != ""
+}
+
+// Events implements [JobReader].
+func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		j, m, err := rt.find(ctx, ref)
+		if err != nil {
+			yield(event.Event{}, apierr.AsError(err))
+			return
+		}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		kept := m.Store.Events(ctx, j.ID, o.After, o.Follow)
+		if o.Follow && o.Live {
+			pieces, leave := rt.live.Join(j.ID)
+			defer leave()
+			kept = live.Merge(kept, stop, pieces)
+		}
+		for ev, err := range kept {
+			if !yield(ev, asError(err)) {
+				return
+			}
+		}
+	}
 }

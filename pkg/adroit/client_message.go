@@ -3,11 +3,12 @@ package adroit
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -45,7 +46,7 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		m.Changed, named = rt.changedSince(ctx, j)
 		rt.warnAgentChanged(j)
 	}
-	if err := rt.keepImages(j.ID, m.Attachments); err != nil {
+	if err := jobdir.KeepImages(rt.data(), j.ID, m.Attachments); err != nil {
 		return nil, apierr.AsError(err)
 	}
 	if err := rt.deliver(ctx, mgr, j.ID, m); err != nil {
@@ -178,19 +179,64 @@ func (rt *Runtime) goOnUnread(ctx context.Context, j *jobs.Job) bool {
 	return err == nil && m.Store.Reopen(ctx, j.ID, o) == nil
 }
 
-// jobWithSignals is a job with what it has been sent and not received.
-func jobWithSignals(ctx context.Context, store jobs.Store, id string) (*jobs.Job, error) {
-	list, err := store.List(ctx, jobs.Query{ID: id, Questions: true})
-	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("%s: %w", id, jobs.ErrNotExist)
+// namedFile is the file of a job that identifies what changedSince said last.
+const namedFile = "named"
+
+// changedSince says which files are not as a job knows them, "" if all are, if it has
+// been said already, or if its record cannot be read: the stale check still keeps the
+// job from overwriting them. named notes that it has been said.
+func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string, named func() error) {
+	nothing := func() error { return nil }
+	led, err := jobdir.OpenLedger(rt.data(), j.ID)
+	if err != nil || led == nil {
+		return "", nothing
 	}
-	if err != nil {
-		return nil, err
+	defer led.Close()
+	s, err := led.Stale(ctx, j.Dir)
+	home := filepath.Join(rt.home, j.ID)
+	if last, _ := os.ReadFile(filepath.Join(home, namedFile)); err != nil || string(last) == s.Digest {
+		return "", nothing
 	}
-	return list[0], nil
+	return s.String(), func() error { return jobdir.WriteFile(home, namedFile, []byte(s.Digest)) }
 }
 
-// unread is how many messages a job has not read.
-func unread(j *jobs.Job) int {
-	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != executor.MessageSignal }))
+// agentDigest identifies the definition of an agent.
+func agentDigest(a *agents.DynamicAgent) string {
+	b, err := json.Marshal(a)
+	if err != nil {
+		return "" // then nothing is said of its changes
+	}
+	return flow.Digest(b)
+}
+
+// agentNow is the digest of the agent that a request names, as it is now; "" if it
+// cannot be used.
+func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
+	d, err := rt.trusts(in.Dir, trust)
+	if err != nil || in.Agent == "" {
+		return ""
+	}
+	cat, _ := rt.catalog.Agents(d) // what is wrong with others does not matter
+	a, err := cat.Lookup(in.Agent)
+	if err != nil {
+		return ""
+	}
+	return agentDigest(a)
+}
+
+// warnAgentChanged warns that the agent of a job is another now: the job goes on with
+// the one that it began with.
+func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
+	c, err := jobdir.LoadConfig(rt.data(), j.ID)
+	var in agents.Input
+	if err != nil || c.AgentDigest == "" || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil || in.Agent == "" {
+		return
+	}
+	switch now := rt.agentNow(in, c.Trust); now {
+	case c.AgentDigest:
+	case "":
+		rt.warn("the agent %s cannot be used any more; %s goes on with it as it was", in.Agent, j.ID)
+	default:
+		rt.warn("the agent %s has changed since %s began, which goes on with it as it was; adroit jobs retry %s takes it as it is now", in.Agent, j.ID, j.ID)
+	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -130,12 +128,6 @@ func (rt *Runtime) sandboxLevel(c JobConfig) string {
 		return string(r.Level) + " (network open)"
 	}
 	return string(r.Level)
-}
-
-// overlap reports whether two directories are one, or one lies in the other.
-func overlap(a, b string) bool {
-	a, b = filepath.Clean(a)+string(filepath.Separator), filepath.Clean(b)+string(filepath.Separator)
-	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
 // A stopReason is why somebody stopped a job.

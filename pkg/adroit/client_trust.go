@@ -5,17 +5,8 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/trust"
 )
-
-// trustIn is the record of trust in a directory; nil without one.
-func trustIn(dir string) *trust.Store {
-	if dir == "" {
-		return nil
-	}
-	return trust.In(dir)
-}
 
 // trustStore is the record of the options, or why there is none.
 func (rt *Runtime) trustStore() (*trust.Store, error) {
@@ -23,11 +14,6 @@ func (rt *Runtime) trustStore() (*trust.Store, error) {
 		return nil, apierr.Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
 	}
 	return rt.trust, nil
-}
-
-// trusts decides about a workspace.
-func (rt *Runtime) trusts(dir string, all bool) (project.Decision, error) {
-	return project.Decide(rt.trust, rt.data(), dir, all)
 }
 
 // Trust implements [Machine].

@@ -21,3 +21,11 @@ const (
 	Failed      = apierr.Failed   // all else
 	Interrupted = apierr.Interrupted
 )
+
+// asError is AsError for a result of type error.
+func asError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return apierr.AsError(err)
+}

@@ -71,10 +71,6 @@ func (rt *Runtime) failureStore(ctx context.Context) (failures.Store, error) {
 	return &rt.failed, nil
 }
 
-func (c Coordination) policy() coordinator.Policy {
-	return coordinator.Policy{Memory: c.Memory, Compare: c.Compare}
-}
-
 // failureMemory is what the steps of a job about earlier failures are performed with.
 func (rt *Runtime) failureMemory(j *jobs.Job, fixes repairs.Repairs, hide *secret.Redactor) coordinator.Memory {
 	return coordinator.Memory{

@@ -10,20 +10,17 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/coordinator/repairs"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/toolserver/offer"
-	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -169,46 +166,6 @@ func (rt *Runtime) person(hide *secret.Redactor) func(context.Context, executor.
 		b, _ = hide.Known().JSON(b)
 		return ask(ctx, b)
 	}
-}
-
-// warn reports something to the operator that is no reason to stop.
-func (rt *Runtime) warn(format string, args ...any) {
-	if rt.o.Warn != nil {
-		rt.o.Warn(fmt.Sprintf(format, args...))
-	}
-}
-
-// recorder keeps the turns of a job in a file, nil if nobody asked for it.
-func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (func(*llm.Request, *llm.Response) error, error) {
-	if path == "" {
-		return nil, nil
-	}
-	of := script.Recording{Job: j.ID, Model: j.Model}
-	var in agents.Input
-	if err := json.Unmarshal(j.Input, &in); err == nil {
-		of.Window = in.Options.Window
-	}
-	if r, err := m.Recording(j.Model); err == nil && r != nil {
-		of.Model = r.Model // a recording of a recording
-	}
-	r, err := script.Record(path, of, hide)
-	if err != nil {
-		return nil, apierr.WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
-	}
-	return r.Keep, nil
-}
-
-// confine is how the commands of jobs run.
-func (rt *Runtime) confine() process.SandboxOptions {
-	c := rt.o.Sandbox
-	c.Hide = append(slices.Clone(c.Hide), rt.home)
-	if rt.o.Data != "" {
-		c.Hide = append(c.Hide, rt.o.Data)
-		if c.Cache == "" {
-			c.Cache = filepath.Join(rt.o.Data, "cache")
-		}
-	}
-	return c
 }
 
 // fence is what stands around the commands of a job here. Where they are

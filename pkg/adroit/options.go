@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -142,4 +143,28 @@ type Coordination struct {
 	// Compare assigns jobs to the two sides of a comparison by their id: memory: on,
 	// off; strategy: the names of two strategies, or of one and default.
 	Compare map[string][]string
+}
+
+// A Detector recognises a failure in Go, where a pattern in a file cannot: see
+// docs/fix.md. Match is called in a step of the job, with the head and the tail of
+// what the command has printed.
+type Detector struct {
+	Name  string // lower case letters, digits and -
+	Type  string // one of the types of problems, built in or its own
+	Match func(command, output string, exitCode int) bool
+	// Decision is retry, escalate or fail; empty leaves it to the strategy for the type,
+	// else to the agents that name it. Reason and Hint are for people.
+	Decision, Reason, Hint string
+}
+
+// detectors are those of the options as coordinators have them.
+func (o *Options) detectors() (out []coordinator.Detector) {
+	for _, d := range o.Coordination.Detectors {
+		out = append(out, coordinator.Detector{Name: d.Name, Type: d.Type, Decision: coordinator.Decision(d.Decision), Reason: d.Reason, Hint: d.Hint, Match: d.Match})
+	}
+	return out
+}
+
+func (c Coordination) policy() coordinator.Policy {
+	return coordinator.Policy{Memory: c.Memory, Compare: c.Compare}
 }

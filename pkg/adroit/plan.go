@@ -13,11 +13,9 @@ import (
 	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -81,7 +79,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err != nil {
 		return nil, &apierr.Error{Kind: apierr.Invalid, Message: err.Error(), Hint: shows(in) + " says what it takes", Err: err}
 	}
-	if p.Workflow, err = rt.workflowOf(agent, in); err != nil {
+	if p.Workflow, err = rt.catalog.WorkflowOf(agent, in); err != nil {
 		return nil, err
 	}
 	if len(p.Task.Tools) > 0 {
@@ -196,26 +194,6 @@ func shows(in agents.Input) string {
 	return "adroit agents show " + in.Name()
 }
 
-// workflowOf is the workflow that runs the agent of a request.
-func (rt *Runtime) workflowOf(agent *agents.DynamicAgent, in agents.Input) (string, error) {
-	if in.Pipeline != "" {
-		return pipeline.Workflow.Name, nil
-	}
-	name := agent.Runs()
-	var all []string
-	for _, w := range rt.workflows() {
-		all = append(all, w.Name)
-	}
-	if slices.Contains(all, name) {
-		return name, nil
-	}
-	hint := "run it with the program that has it; docs/workflows.md says how to make one"
-	if n := spelling.Nearest(name, all); n != "" {
-		hint = fmt.Sprintf("did you mean workflow: %s?\n%s", n, hint)
-	}
-	return "", apierr.Invalidf(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Name(), name)
-}
-
 // priceHint shows the lines of the configuration that are missing.
 func priceHint(e *agents.PriceError) string {
 	var b strings.Builder
@@ -225,15 +203,4 @@ func priceHint(e *agents.PriceError) string {
 	}
 	b.WriteString("\nor bound the tokens instead: --max-tokens N")
 	return b.String()
-}
-
-// workflows are those that jobs here may run.
-func (rt *Runtime) workflows() []flow.Workflow {
-	all := []flow.Workflow{agents.Workflow, pipeline.Workflow}
-	for _, w := range rt.o.Workflows {
-		if !slices.ContainsFunc(all, func(have flow.Workflow) bool { return have.Name == w.Name }) {
-			all = append(all, w)
-		}
-	}
-	return all
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -276,4 +277,28 @@ func (j *job) Cancel(ctx context.Context) error {
 		_, err = m.Cancel(ctx, j.id)
 	}
 	return err
+}
+
+// Agent binds an agent built in Go to the runtime, so that Execute works.
+func (rt *Runtime) Agent(a agents.DynamicAgent) *agents.DynamicAgent {
+	a.Runner = runner{rt}
+	return &a
+}
+
+// Lookup finds an agent of Options.Agents, bound to the runtime.
+func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
+	cat, _ := rt.catalog.Agents(project.Decision{})
+	a, err := cat.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return rt.Agent(*a), nil
+}
+
+// runner runs agents that are bound to a runtime.
+type runner struct{ *Runtime }
+
+// Submit implements [agents.Runner].
+func (r runner) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
+	return r.Execute(ctx, in)
 }

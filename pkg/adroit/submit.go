@@ -67,7 +67,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 			return nil, err
 		}
 	}
-	if err := rt.keepImages(id, p.Input.Attachments); err != nil {
+	if err := jobdir.KeepImages(rt.data(), id, p.Input.Attachments); err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
 	raw, err := json.Marshal(p.Input)
@@ -95,22 +95,6 @@ func knownWindow(t executor.Task) int {
 		return b.Window
 	}
 	return t.Options.Window
-}
-
-// keepImages keeps the images of a message in the directory of its job, and takes
-// their bytes out of the message.
-func (rt *Runtime) keepImages(id string, list []executor.Attachment) error {
-	for k := range list {
-		at := &list[k]
-		if at.Image == nil {
-			continue
-		}
-		if err := jobdir.KeepImage(rt.data(), id, at.Image); err != nil {
-			return fmt.Errorf("keeping the image %s: %w", at.Image.Name, err)
-		}
-		at.Data = nil
-	}
-	return nil
 }
 
 // isolate makes a worktree for a job to be and moves its request there.

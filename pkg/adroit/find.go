@@ -1,0 +1,120 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// find returns the one job that ref means.
+func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manager, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ref = strings.ToUpper(strings.TrimSpace(ref))
+	q := jobs.Query{}
+	if ref == "LAST" {
+		q.Limit = 1
+	}
+	all, err := m.Store.List(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ref == "LAST" {
+		if len(all) == 0 {
+			return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
+		}
+		return all[0], m, nil
+	}
+	var found []*jobs.Job
+	for _, j := range all {
+		if j.ID == ref {
+			return j, m, nil
+		}
+		if len(ref) >= 2 && (strings.HasPrefix(j.ID, ref) || strings.HasSuffix(j.ID, ref)) {
+			found = append(found, j)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], m, nil
+	case 0:
+		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", ref), Hint: "adroit jobs lists them"}
+	}
+	var ids []string
+	for _, j := range found[:min(len(found), 4)] {
+		ids = append(ids, j.ID)
+	}
+	return nil, nil, apierr.Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
+}
+
+// lost is the status of a job whose directory is all that is left of it.
+const lost = jobs.Status("lost")
+
+// findOrFolder finds a job like find does, and also one whose directory is all
+// that is left: its database was lost or replaced.
+func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, error) {
+	j, _, err := rt.find(ctx, ref)
+	if err == nil {
+		return j, nil
+	}
+	folders, _ := os.ReadDir(rt.home) // none: the error above stands
+	ref = strings.ToUpper(strings.TrimSpace(ref))
+	var found []*jobs.Job
+	for _, f := range folders {
+		if name := f.Name(); len(ref) < 2 || !strings.HasPrefix(name, ref) && !strings.HasSuffix(name, ref) {
+			continue
+		}
+		b, failed := os.ReadFile(filepath.Join(rt.home, f.Name(), jobdir.JobFile))
+		j := &jobs.Job{}
+		if failed != nil || json.Unmarshal(b, j) != nil || j.ID != f.Name() {
+			continue
+		}
+		j.Status = lost
+		found = append(found, j)
+	}
+	if len(found) != 1 {
+		return nil, err
+	}
+	rt.warn("%s is not in the database; its folder has what it changed", found[0].ID)
+	return found[0], nil
+}
+
+// held reports whether a runner has a job: it runs, or is queued for a place.
+func held(j *jobs.Job) bool {
+	return j.Status == jobs.Running || j.Status == jobs.Queued && j.Lease.Owner != ""
+}
+
+// overlap reports whether two directories are one, or one lies in the other.
+func overlap(a, b string) bool {
+	a, b = filepath.Clean(a)+string(filepath.Separator), filepath.Clean(b)+string(filepath.Separator)
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// jobWithSignals is a job with what it has been sent and not received.
+func jobWithSignals(ctx context.Context, store jobs.Store, id string) (*jobs.Job, error) {
+	list, err := store.List(ctx, jobs.Query{ID: id, Questions: true})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%s: %w", id, jobs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// unread is how many messages a job has not read.
+func unread(j *jobs.Job) int {
+	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != executor.MessageSignal }))
+}

@@ -1,0 +1,263 @@
+package adroit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A JobDetail is a job with what is known beside it.
+type JobDetail struct {
+	Job       *jobs.Job       `json:"job"`
+	Config    JobConfig       `json:"config"`
+	Questions []jobs.Question `json:"questions,omitempty"` // that it asks now
+	Unread    int             `json:"unread,omitempty"`    // messages that it was sent and has not read
+	Final     *jobs.Final     `json:"final,omitempty"`     // how its last run ended
+	// End is the event that Final is of. It is nil if another came after it: the
+	// job went on and has not ended in order since.
+	End      *event.Event       `json:"end,omitempty"`
+	Position *Position          `json:"position,omitempty"` // of an interrupted job
+	Queue    int                `json:"queue,omitempty"`    // position of a queued job that runs by itself, from 1
+	Todo     json.RawMessage    `json:"todo,omitempty"`     // the list of tasks that its agent keeps, with content and status
+	Usage    UsageDetail        `json:"usage"`
+	Changes  ChangeSummary      `json:"changes"`
+	Worktree *worktree.Worktree `json:"worktree,omitempty"`
+	Trees    []KeptTree         `json:"worktrees,omitempty"` // of its sub-agents
+	// Unreadable is why its worktrees are not known.
+	Unreadable string   `json:"unreadable,omitempty"`
+	Actions    []Action `json:"actions,omitempty"` // what makes sense next, the likeliest first
+}
+
+// A JobSummary is a job as lists show it.
+type JobSummary struct {
+	*jobs.Job
+	Position *Position `json:"position,omitempty"` // of an interrupted job
+	Queue    int       `json:"queue,omitempty"`    // position of a queued job that runs by itself, from 1
+	Actions  []Action  `json:"actions,omitempty"`  // what makes sense next, the likeliest first
+}
+
+// A Position is where a job was when its runner stopped.
+type Position struct {
+	Turns int    `json:"turns"`          // model calls that have ended
+	Calls int    `json:"calls"`          // tool calls that have ended
+	Tool  string `json:"tool,omitempty"` // whose call has not ended
+}
+
+// A UsageDetail is what a job has used.
+type UsageDetail struct {
+	Total jobs.Figures `json:"total"` // so far, parts included
+	Parts []jobs.Part  `json:"parts,omitempty"`
+	// Models and Cost are of Final, in USD at the runtime's prices if it has no
+	// cost itself. Models is nil if it was one alone.
+	Models []ModelUsage `json:"models,omitempty"`
+	Cost   float64      `json:"cost_usd,omitempty"`
+	// PricesOf is the day of the oldest built-in price in Cost, as 2026-10-16; "" if
+	// all are the operator's.
+	PricesOf string `json:"prices_as_of,omitempty"`
+}
+
+// A ModelUsage is what a job has used of one model.
+type ModelUsage struct {
+	Model string `json:"model"`
+	jobs.Usage
+	Cost float64 `json:"cost_usd,omitempty"`
+}
+
+// A ChangeSummary is what is recorded of the files that a job changed.
+type ChangeSummary struct {
+	Changed bool     `json:"changed,omitempty"`
+	Steps   []string `json:"steps,omitempty"` // that changed files
+	Bytes   int64    `json:"bytes,omitempty"` // of former content, kept for undo
+	// Incomplete is why the record is not complete, Unreadable why it cannot be read.
+	Incomplete []string `json:"incomplete,omitempty"`
+	Unreadable string   `json:"unreadable,omitempty"`
+}
+
+// A KeptTree is the worktree of a sub-agent that is still there: one in use, one
+// with conflicts, or one of a sub-agent that did not get done.
+type KeptTree struct {
+	Name      string    `json:"name"`
+	Dir       string    `json:"dir"`
+	Branch    string    `json:"branch,omitempty"`
+	Base      string    `json:"base,omitempty"` // the commit it began with
+	Conflicts []Skipped `json:"conflicts,omitempty"`
+}
+
+// ListOptions select jobs; the zero value is all.
+type ListOptions struct {
+	Agent    string        `json:"agent,omitempty"`
+	Workflow string        `json:"workflow,omitempty"` // that runs the agent, or pipeline
+	Status   []jobs.Status `json:"status,omitempty"`   // any of these
+	// Dir selects jobs that work in this directory, around or below it, or in a
+	// worktree of such a repository. It is absolute.
+	Dir   string `json:"dir,omitempty"`
+	Limit int    `json:"limit,omitempty"` // the newest; 0 is all
+	Full  bool   `json:"full,omitempty"`  // with input and output, without position and actions
+}
+
+// An ArtifactList is what a job has produced, by name.
+type ArtifactList struct {
+	Job       string                       `json:"job"`
+	Artifacts map[string]executor.Artifact `json:"artifacts"`
+}
+
+// EventOptions select events.
+type EventOptions struct {
+	After  int64 `json:"after,omitempty"`  // only those with a higher number
+	Follow bool  `json:"follow,omitempty"` // until the job no longer runs
+	// Live adds, while a job is followed that the runtime runs, what is not kept:
+	// pieces of answers, which have no number. A slow reader loses some of them,
+	// never a numbered event.
+	Live bool `json:"live,omitempty"`
+}
+
+// StartOptions are how a job goes on.
+type StartOptions struct {
+	// Limits are for a job that a limit stopped. Turns are those of the agent that
+	// was stopped; all else bounds the whole job.
+	Limits executor.Limits `json:"limits,omitzero"`
+	// AtOnce queues the job until fewer than this many run; 0 is the runtime's bound.
+	AtOnce int `json:"at_once,omitempty"`
+	// DryRun only checks whether the job can be started with these options.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// A Started is what surrounds a job that has begun to run.
+type Started struct {
+	Job      *jobs.Job          `json:"job"` // before it began
+	Config   JobConfig          `json:"config"`
+	Worktree *worktree.Worktree `json:"worktree,omitempty"`
+	Queue    int                `json:"queue,omitempty"`  // its position, if it has to wait for a place
+	Sandbox  string             `json:"sandbox"`          // the level at which its commands are confined
+	Others   []string           `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
+}
+
+// StopOptions are how a job is stopped.
+type StopOptions struct {
+	Reason string `json:"reason,omitempty"` // of the job; empty: the operator stopped it
+}
+
+// A Signal is sent to a job: approve, deny, or the name of another.
+type Signal struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// SignalSent is what became of a signal.
+type SignalSent struct {
+	Job      *jobs.Job      `json:"job"`
+	Question *jobs.Question `json:"question,omitempty"` // that it answers
+	// Early means that the job does not wait for it yet; it is kept until then.
+	Early bool `json:"early,omitempty"`
+}
+
+// RemoveOptions are how a job is removed.
+type RemoveOptions struct {
+	Force bool `json:"force,omitempty"` // also what is not committed or merged in its worktree
+}
+
+// PruneOptions are which jobs are removed.
+type PruneOptions struct {
+	Age    time.Duration `json:"age_ns"`            // since they ended
+	DryRun bool          `json:"dry_run,omitempty"` // only list them
+}
+
+// A PruneReport has the jobs that were removed, or would be, by id.
+type PruneReport struct {
+	Removed []string  `json:"removed"`
+	Kept    []KeptJob `json:"kept,omitempty"`
+}
+
+// A KeptJob is a job that could not be removed.
+type KeptJob struct {
+	Job   string        `json:"job"`
+	Error *apierr.Error `json:"error"`
+}
+
+// Err is why jobs were kept, nil if none was.
+func (r *PruneReport) Err() error {
+	var errs []error
+	for _, k := range r.Kept {
+		errs = append(errs, fmt.Errorf("%s is kept: %w", k.Job, k.Error))
+	}
+	return errors.Join(errs...)
+}
+
+// A Selection is the part of a job's changes that a call is about; the zero
+// value is all that is certain.
+type Selection struct {
+	Step      string `json:"step,omitempty"`      // only this step
+	From      string `json:"from,omitempty"`      // this step and all later ones
+	Uncertain bool   `json:"uncertain,omitempty"` // also what may be somebody else's work
+}
+
+// A Step changed files.
+type Step struct {
+	ledger.StepChanges
+	Name string `json:"name,omitempty"` // the tool
+}
+
+// A StepList is the steps of a job that changed files.
+type StepList struct {
+	Job        string   `json:"job"`
+	Steps      []Step   `json:"steps"`
+	Incomplete []string `json:"incomplete,omitempty"`
+}
+
+// A Diff is what a job changed.
+type Diff struct {
+	Job        string   `json:"job"`
+	Changes    []Change `json:"changes"`
+	Diff       string   `json:"diff"`
+	Incomplete []string `json:"incomplete,omitempty"`
+}
+
+// An UndoReport is what an undo did, and left.
+type UndoReport struct {
+	Job string `json:"job"`
+	ledger.UndoReport
+	Incomplete []string `json:"incomplete,omitempty"`
+	Commits    []string `json:"commits,omitempty"` // of the job; an undo changes files only
+}
+
+// MergeOptions are how a worktree is merged.
+type MergeOptions struct {
+	Message string `json:"message,omitempty"` // empty: the job's title
+}
+
+// A MergeReport is what a merge did.
+type MergeReport struct {
+	Job  string `json:"job"`
+	Repo string `json:"repo"` // the repository's directory
+	worktree.Merged
+}
+
+// A TrustChange decides about files of a workspace.
+type TrustChange struct {
+	Dir string `json:"dir"`
+	// Files are those that are meant, as Trust returned them: one that has changed
+	// since is not trusted. Nil means all that are not trusted, as they are now.
+	Files []trust.File `json:"files,omitempty"`
+	// Trust is yes or no; Revoke forgets all that was decided.
+	Trust  bool `json:"trust,omitempty"`
+	Revoke bool `json:"revoke,omitempty"`
+}
+
+// An Action is what can be done next with a job.
+type Action struct {
+	Do     string `json:"do"`               // diff, undo, merge, logs, resume, continue, retry, signal
+	Job    string `json:"job"`              // its id
+	Signal string `json:"signal,omitempty"` // of signal: its name
+	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
+	Limit  string `json:"limit,omitempty"`
+	Follow bool   `json:"follow,omitempty"` // of logs: the job still runs
+}
