@@ -181,19 +181,16 @@ func (g *Repo) Root(ctx context.Context) (string, error) {
 // Locate returns the work tree and the workspace's path in it, with a slash at
 // its end unless it is empty.
 func (g *Repo) Locate(ctx context.Context) (root, prefix string, err error) {
-	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--show-toplevel", "--show-prefix"}})
+	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--is-inside-work-tree", "--show-toplevel", "--show-prefix"}})
 	if err != nil {
 		return "", "", err
 	}
-	lines := strings.SplitN(string(out), "\n", 3)
-	if len(lines) < 2 {
+	lines := strings.SplitN(string(out), "\n", 4)
+	if len(lines) < 3 {
 		return "", "", fmt.Errorf("git did not say where the repository is")
 	}
-	root, prefix = lines[0], lines[1]
-	if out, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--is-inside-work-tree"}}); err != nil {
-		return "", "", err
-	}
-	if strings.TrimSpace(string(out)) != "true" || filepath.Dir(root) == root {
+	root, prefix = lines[1], lines[2]
+	if lines[0] != "true" || filepath.Dir(root) == root {
 		return "", "", ErrNoWorkTree
 	}
 	return root, prefix, nil
