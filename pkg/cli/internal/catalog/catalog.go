@@ -39,13 +39,9 @@ func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, a
 		Use:   "list",
 		Short: "List the " + n.Word,
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			in.Dir = e.Here()
-			found, err := list(c, cmd.Context(), in)
+			found, err := list(c, ctx, in)
 			if err != nil {
 				return err
 			}
@@ -54,7 +50,7 @@ func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, a
 				after(found)
 			}
 			return err
-		},
+		}),
 	}
 	env.JSONFlag(cmd, &asJSON)
 	n.trust(cmd, &in)
@@ -68,18 +64,14 @@ func Show[T any](e *env.Env, n Noun, use, short string, show func(adroit.Client,
 		Use:   use + " NAME",
 		Short: short,
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			in.Name, in.Dir = args[0], e.Here()
-			v, err := show(c, cmd.Context(), in)
+			v, err := show(c, ctx, in)
 			if err != nil {
 				return err
 			}
 			return write(e.Out, v)
-		},
+		}),
 	}
 	n.trust(cmd, &in.Scope)
 	return cmd

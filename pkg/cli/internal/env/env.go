@@ -9,6 +9,7 @@
 package env
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,17 @@ type Env struct {
 	Temporary func(dataDir string) (e *Env, close func() error)
 	// Ephemeral state is thrown away: no later command finds its jobs.
 	Ephemeral bool
+}
+
+// With is the body of a command that works with the client.
+func (e *Env) With(run func(ctx context.Context, c adroit.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := e.Client()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), c, args)
+	}
 }
 
 // Screen is where progress goes.

@@ -2,6 +2,7 @@
 package failures
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -32,23 +33,20 @@ func newList(e *env.Env) *cobra.Command {
 			"failure comes again, and what did not help is not repeated.",
 		Example: "  adroit failures\n  adroit failures list --all --json",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			q := adroit.FailureQuery{Limit: most}
+			var err error
 			if !all {
 				if q.Project, err = filepath.Abs(dir); err != nil {
 					return err
 				}
 			}
-			list, err := c.Failures(cmd.Context(), q)
+			list, err := c.Failures(ctx, q)
 			if err != nil {
 				return err
 			}
 			return env.Print(e.Out, asJSON, list, func(w io.Writer, list []adroit.Failure) { text(e, w, list) })
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&all, "all", false, "those of all projects")

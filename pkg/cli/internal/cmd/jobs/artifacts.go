@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,12 +23,8 @@ func newArtifacts(e *env.Env) *cobra.Command {
 		Short:   "List what a job produced, or print one of it",
 		Example: "  adroit jobs artifacts last\n  adroit jobs artifacts last findings --json",
 		Args:    cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Artifacts(cmd.Context(), args[0])
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			list, err := c.Artifacts(ctx, args[0])
 			switch {
 			case err != nil:
 				return err
@@ -40,7 +37,7 @@ func newArtifacts(e *env.Env) *cobra.Command {
 			}
 			render.Artifacts(e.Out, list)
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd

@@ -1,10 +1,12 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 )
 
@@ -16,16 +18,12 @@ func newCancel(e *env.Env) *cobra.Command {
 			"resumed: adroit jobs retry runs its task again from the start. To stop a job and resume it later, interrupt its\n" +
 			"process with Ctrl-C or SIGTERM.",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			j, err := c.Cancel(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			j, err := c.Cancel(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			d, err := c.Job(cmd.Context(), j.ID)
+			d, err := c.Job(ctx, j.ID)
 			if err != nil {
 				return err
 			}
@@ -35,6 +33,6 @@ func newCancel(e *env.Env) *cobra.Command {
 			}
 			fmt.Fprintf(e.Out, "%s cancelled    adroit jobs %s %s\n", j.ID, next, j.ID)
 			return nil
-		},
+		}),
 	}
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -28,12 +29,8 @@ func newDiff(e *env.Env) *cobra.Command {
 		Short:   "Show what a job changed, and nothing else",
 		Example: "  adroit jobs diff last | git apply --check -R\n  adroit jobs diff last --step 3.1",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			d, err := c.Diff(cmd.Context(), args[0], about)
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			d, err := c.Diff(ctx, args[0], about)
 			if err != nil {
 				return err
 			}
@@ -47,7 +44,7 @@ func newDiff(e *env.Env) *cobra.Command {
 				fmt.Fprintf(e.Err, "%s changed nothing\n", d.Job)
 			}
 			return incomplete(e, d.Incomplete)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the list of changed files")
 	selectionFlags(&about, cmd.Flags())

@@ -21,17 +21,13 @@ func newGraph(e *env.Env) *cobra.Command {
 		Short:   "Draw what a job did, as text or in Mermaid's language",
 		Example: "  adroit jobs graph last\n  adroit jobs graph last --format mermaid > job.mmd",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			d, err := c.Job(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			d, err := c.Job(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return graph(cmd.Context(), e, c, d.Job, "--format", format)
-		},
+			return graph(ctx, e, c, d.Job, "--format", format)
+		}),
 	}
 	cmd.Flags().StringVar(&format, "format", render.GraphText, "text or mermaid")
 	return cmd

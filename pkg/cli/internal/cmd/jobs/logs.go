@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,12 +20,7 @@ func newLogs(e *env.Env) *cobra.Command {
 		Short:   "Print a job's events; -f follows it",
 		Example: "  adroit jobs logs last -f",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			id := args[0]
 			v := render.NewLogViewer(e.OutScreen())
 			for ev, err := range c.Events(ctx, id, o) {
@@ -51,7 +47,7 @@ func newLogs(e *env.Env) *cobra.Command {
 				fmt.Fprintf(e.Err, "incomplete: %s\n", render.SanitizeLine(r))
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one event a line, as JSON")
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow until the job stops")

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -19,12 +21,8 @@ func newMerge(e *env.Env) *cobra.Command {
 			"listed and nothing is merged.",
 		Example: "  adroit jobs merge last",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			m, err := c.Merge(cmd.Context(), args[0], o)
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			m, err := c.Merge(ctx, args[0], o)
 			if err != nil {
 				return err
 			}
@@ -33,7 +31,7 @@ func newMerge(e *env.Env) *cobra.Command {
 			}
 			render.Merge(e.Out, e.Err, m, e.Home)
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "commit with this message (default the job's title)")

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -27,12 +28,7 @@ func newResume(e *env.Env) *cobra.Command {
 			"that is done or was cancelled does not go on: adroit jobs retry runs its task again.",
 		Example: "  adroit jobs resume last --max-turns 80",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			d, err := c.Job(ctx, args[0])
 			if err != nil {
 				return err
@@ -49,7 +45,7 @@ func newResume(e *env.Env) *cobra.Command {
 				return attach.StartError(err)
 			}
 			return attach.Detach(ctx, e, c, d.Job.ID, o)
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
@@ -86,12 +82,7 @@ func newRetry(e *env.Env) *cobra.Command {
 			"takes back what the old job did. The old job stays as it is.",
 		Example: "  adroit jobs retry J4K2\n  adroit jobs retry J4K2 --from 3 \"use a map instead\"\n  adroit jobs retry J4K2 -m ollama/qwen3:8b",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			if r.Message = strings.Join(args[1:], " "); r.Message != "" {
 				r.Attached = request.Attached(r.Message, "")
 			}
@@ -108,7 +99,7 @@ func newRetry(e *env.Env) *cobra.Command {
 				return attach.Detach(ctx, e, c, again.Job.ID, o)
 			}
 			return attach.Run(ctx, e, c, again.Job.ID, attach.Options{StartOptions: o, JSON: asJSON || deltas, Deltas: deltas})
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
 	cmd.Flags().BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")

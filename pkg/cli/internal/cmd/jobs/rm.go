@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,20 +19,16 @@ func newRemove(e *env.Env) *cobra.Command {
 			"is an error, unless --force throws it away, with the branch. The worktrees of its sub-agents go with\n" +
 			"what was not brought back of them.",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			for _, ref := range args {
-				j, err := c.Remove(cmd.Context(), ref, o)
+				j, err := c.Remove(ctx, ref, o)
 				if err != nil {
 					return err
 				}
 				fmt.Fprintf(e.Out, "%s removed\n", j.ID)
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&o.Force, "force", false, "also throw away what is not committed or merged in a job's worktree")
 	return cmd

@@ -1,10 +1,12 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
@@ -19,12 +21,8 @@ func newSteps(e *env.Env) *cobra.Command {
 			"else's work: diff and undo leave it out, unless --include-uncertain is given.",
 		Example: "  adroit jobs steps last",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Steps(cmd.Context(), args[0])
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			list, err := c.Steps(ctx, args[0])
 			switch {
 			case err != nil:
 				return err
@@ -36,7 +34,7 @@ func newSteps(e *env.Env) *cobra.Command {
 			}
 			render.Steps(e.Out, list.Steps)
 			return incomplete(e, list.Incomplete)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd

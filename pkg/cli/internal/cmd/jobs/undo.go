@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -22,12 +24,8 @@ func newUndo(e *env.Env) *cobra.Command {
 			"undone by its name: adroit jobs undo ID --step undo.1.",
 		Example: "  adroit jobs undo last\n  adroit jobs undo last --step 3.1",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			r, err := c.Undo(cmd.Context(), args[0], about)
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			r, err := c.Undo(ctx, args[0], about)
 			if err != nil {
 				return err
 			}
@@ -44,7 +42,7 @@ func newUndo(e *env.Env) *cobra.Command {
 				return err
 			}
 			return exit.With(exit.Failed)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	selectionFlags(&about, cmd.Flags())

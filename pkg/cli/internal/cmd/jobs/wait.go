@@ -1,8 +1,11 @@
 package jobs
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -16,12 +19,7 @@ func newWait(e *env.Env) *cobra.Command {
 		Short:   "Wait until a job has stopped; the exit code says how",
 		Example: "  id=$(adroit run builder PROMPT -d); adroit jobs wait $id",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			j, err := c.Wait(ctx, args[0])
 			if err != nil && ctx.Err() != nil {
 				return exit.Stopped(ctx)
@@ -39,7 +37,7 @@ func newWait(e *env.Env) *cobra.Command {
 				render.Outcome(e.Screen(), e.OutScreen(), render.Ending{Job: d, Took: j.Updated.Sub(j.Started), Artifacts: attach.Products(ctx, c, d)})
 			}
 			return exit.With(exit.OfJob(ctx, j.Status))
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the job's last event as JSON")
 	return cmd

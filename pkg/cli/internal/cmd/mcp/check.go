@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -24,17 +25,13 @@ func newCheck(e *env.Env) *cobra.Command {
 			"--accept accepts it.",
 		Example: "  adroit mcp check files\n  adroit mcp check files --accept",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			root, err := env.Directory(dir)
 			if err != nil {
 				return err
 			}
 			q := adroit.ToolServerCheck{Named: adroit.Named{Scope: adroit.Scope{Dir: root}, Name: args[0]}, Accept: accept}
-			r, err := c.CheckToolServer(cmd.Context(), q)
+			r, err := c.CheckToolServer(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -45,7 +42,7 @@ func newCheck(e *env.Env) *cobra.Command {
 				return exit.With(exit.Failed)
 			}
 			return nil
-		},
+		}),
 	}
 	env.JSONFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&accept, "accept", false, "offer the tools as they are now")

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -25,16 +26,12 @@ func newList(e *env.Env) *cobra.Command {
 			"the .mcp.json of this directory if it is trusted. Nothing is started.",
 		Example: "  adroit mcp list",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			root, err := env.Directory(dir)
 			if err != nil {
 				return err
 			}
-			l, err := c.ToolServers(cmd.Context(), adroit.Scope{Dir: root})
+			l, err := c.ToolServers(ctx, adroit.Scope{Dir: root})
 			if err != nil {
 				return err
 			}
@@ -43,7 +40,7 @@ func newList(e *env.Env) *cobra.Command {
 			}
 			offerImport(e, root, l.Items)
 			return nil
-		},
+		}),
 	}
 	env.JSONFlag(cmd, &asJSON)
 	cmd.Flags().StringVarP(&dir, "dir", "C", ".", "with the servers of the project in this directory")

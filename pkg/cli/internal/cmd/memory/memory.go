@@ -2,6 +2,7 @@
 package memory
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -107,17 +108,13 @@ func newShow(e *env.Env) *cobra.Command {
 		Short:   "Show a fact with its evidence",
 		Example: "  adroit memory show k3v7qd2m5x",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			found, err := c.Facts(cmd.Context(), adroit.FactQuery{ID: args[0], Verify: true})
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			found, err := c.Facts(ctx, adroit.FactQuery{ID: args[0], Verify: true})
 			if err != nil {
 				return err
 			}
 			return env.Print(e.Out, asJSON, found[0], printFact)
-		},
+		}),
 	}
 	env.JSONFlag(cmd, &asJSON)
 	return cmd

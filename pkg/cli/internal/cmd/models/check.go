@@ -1,6 +1,7 @@
 package models
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -22,17 +23,13 @@ func newCheck(e *env.Env) *cobra.Command {
 		Short:   "Test a model with a one-word prompt",
 		Example: "  adroit models check ollama/qwen3:8b",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			r, err := c.CheckModel(cmd.Context(), adroit.ModelQuery{Model: request.Script(first(args)), BaseURL: baseURL})
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			r, err := c.CheckModel(ctx, adroit.ModelQuery{Model: request.Script(first(args)), BaseURL: baseURL})
 			if err != nil {
 				return err
 			}
 			return env.Print(e.Out, asJSON, r, checkText)
-		},
+		}),
 	}
 	env.JSONFlag(cmd, &asJSON)
 	cmd.Flags().StringVar(&baseURL, "base-url", "", "address of the model's server")

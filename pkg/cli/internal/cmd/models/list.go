@@ -1,6 +1,7 @@
 package models
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -19,17 +20,13 @@ func newList(e *env.Env) *cobra.Command {
 		Use:   "list",
 		Short: "List the available models and how each calls tools",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Models(cmd.Context())
+		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
+			list, err := c.Models(ctx)
 			if err != nil {
 				return err
 			}
 			return env.Print(e.OutScreen(), asJSON, list, listText)
-		},
+		}),
 	}
 	env.JSONFlag(cmd, &asJSON)
 	return cmd

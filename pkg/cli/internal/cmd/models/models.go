@@ -2,10 +2,12 @@
 package models
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 )
 
@@ -19,12 +21,8 @@ func newForget(e *env.Env) *cobra.Command {
 		Use:   "forget [MODEL]",
 		Short: "Clear cached tool-calling capabilities of a model, or of all",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			n, err := c.ForgetModel(cmd.Context(), first(args))
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			n, err := c.ForgetModel(ctx, first(args))
 			if err != nil {
 				return err
 			}
@@ -37,7 +35,7 @@ func newForget(e *env.Env) *cobra.Command {
 				fmt.Fprintf(e.Out, "forgot %d ways that did not work\n", n)
 			}
 			return nil
-		},
+		}),
 	}
 }
 

@@ -23,12 +23,8 @@ func newPull(e *env.Env) *cobra.Command {
 		Short:   "Have Ollama fetch a model, going on where an earlier pull stopped",
 		Example: "  adroit models pull qwen3:8b",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			ctx, name := cmd.Context(), strings.TrimPrefix(args[0], "ollama/")
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			ctx, name := ctx, strings.TrimPrefix(args[0], "ollama/")
 			if limit > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, limit)
@@ -51,7 +47,7 @@ func newPull(e *env.Env) *cobra.Command {
 				fmt.Fprintf(e.Out, "%s is there; try it with: adroit models check ollama/%s\n", render.SanitizeLine(name), render.SanitizeLine(name))
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "progress as JSON objects")
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "permit a registry without TLS")

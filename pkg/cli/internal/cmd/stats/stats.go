@@ -2,6 +2,7 @@
 package stats
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,14 +34,10 @@ func New(e *env.Env) *cobra.Command {
 			"probability of 95 %: where that is wide, the figure says little.",
 		Example: "  adroit stats\n  adroit stats --since 720h --json",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			var all []coordinator.Handled
 			for _, name := range coordinated {
-				list, err := c.Jobs(cmd.Context(), adroit.ListOptions{Workflow: name, Full: true})
+				list, err := c.Jobs(ctx, adroit.ListOptions{Workflow: name, Full: true})
 				if err != nil {
 					return err
 				}
@@ -51,7 +48,7 @@ func New(e *env.Env) *cobra.Command {
 				}
 			}
 			return env.Print(e.Out, asJSON, coordinator.Summarise(all), text)
-		},
+		}),
 	}
 	cmd.Flags().DurationVar(&since, "since", 0, "only jobs that are not older, for example 720h")
 	env.JSONFlag(cmd, &asJSON)

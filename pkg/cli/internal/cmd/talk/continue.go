@@ -38,12 +38,7 @@ func NewContinue(e *env.Env) *cobra.Command {
 		Example: "  adroit continue \"also add a test\"\n" +
 			"  adroit continue J4K2 \"use the standard library\" -m openai/gpt-5",
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
+		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			id, words, err := target(ctx, c, args)
 			if err != nil {
 				return err
@@ -63,7 +58,7 @@ func NewContinue(e *env.Env) *cobra.Command {
 				return attach.Detach(ctx, e, c, id, adroit.StartOptions{})
 			}
 			return attach.Run(ctx, e, c, id, attach.Options{JSON: asJSON || deltas, Deltas: deltas})
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
