@@ -20,11 +20,3 @@ func checkCalling(where string, by map[string]toolcall.Mode) error {
 	}
 	return nil
 }
-
-func callingEntries(by map[string]toolcall.Mode) []entry {
-	var out []entry
-	for _, p := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, entry{"calling." + p, string(by[p]), true})
-	}
-	return out
-}

@@ -16,7 +16,7 @@ import (
 // A cliAgent configures a command-line agent: where a known one is, or how
 // another is driven.
 type cliAgent struct {
-	Command []string          `yaml:"command"`
+	Command []string          `yaml:"command" show:"words"`
 	Format  string            `yaml:"format"`
 	Env     []string          `yaml:"env"`
 	Args    cliArgs           `yaml:"args"`
@@ -28,13 +28,13 @@ type cliAgent struct {
 
 // cliArgs are the arguments of a program of format jsonl.
 type cliArgs struct {
-	Read    []string `yaml:"read"`
-	Write   []string `yaml:"write"`
-	Run     []string `yaml:"run"`
-	Model   []string `yaml:"model"`
-	Session []string `yaml:"session"`
-	System  []string `yaml:"system"`
-	Prompt  []string `yaml:"prompt"`
+	Read    []string `yaml:"read" show:"words"`
+	Write   []string `yaml:"write" show:"words"`
+	Run     []string `yaml:"run" show:"words"`
+	Model   []string `yaml:"model" show:"words"`
+	Session []string `yaml:"session" show:"words"`
+	System  []string `yaml:"system" show:"words"`
+	Prompt  []string `yaml:"prompt" show:"words"`
 }
 
 // none reports whether no argument is configured.
@@ -97,40 +97,4 @@ func (c *Config) checkCLI(where string) error {
 		}
 	}
 	return nil
-}
-
-func (c *Config) cliEntries() []entry {
-	var out []entry
-	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
-		e, at := c.CLI[name], "cli."+name+"."
-		put := func(key, value string) {
-			if value != "" {
-				out = append(out, entry{at + key, value, true})
-			}
-		}
-		list := func(key string, l []string) { put(key, strings.Join(l, " ")) }
-		list("command", e.Command)
-		put("format", e.Format)
-		put("env", strings.Join(e.Env, ", "))
-		list("args.read", e.Args.Read)
-		list("args.write", e.Args.Write)
-		list("args.run", e.Args.Run)
-		list("args.model", e.Args.Model)
-		list("args.session", e.Args.Session)
-		list("args.system", e.Args.System)
-		list("args.prompt", e.Args.Prompt)
-		for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
-			put("fields."+key, e.Fields[key])
-		}
-		for _, key := range slices.Sorted(maps.Keys(e.Types)) {
-			put("types."+key, e.Types[key])
-		}
-		if e.Idle > 0 {
-			put("idle", e.Idle.String())
-		}
-		if e.Same > 0 {
-			put("same", fmt.Sprint(e.Same))
-		}
-	}
-	return out
 }

@@ -10,6 +10,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,34 +34,31 @@ import (
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
-// A Config is the configuration. Every key of the file is optional.
+// A Config is the configuration. Every key of the file is optional. Settings are
+// listed in the order of the fields; a tag says how one is shown if that is not by its
+// value: words, host, set, json.
 type Config struct {
-	Agent     string              `yaml:"agent"`
-	Model     string              `yaml:"model"`
-	Mode      executor.Mode       `yaml:"mode"`
-	Approve   executor.Approve    `yaml:"approve"`
-	Limits    limits              `yaml:"limits"`
-	Endpoints map[string]endpoint `yaml:"endpoints"`
-	Models    map[string]role     `yaml:"models"`
-	Fallbacks map[string][]string `yaml:"fallbacks"`
-	Prices    price.Table         `yaml:"-"`
-	Rates     map[string]rate     `yaml:"prices"`
-	DataDir   string              `yaml:"data_dir"`
-	Retention string              `yaml:"retention"` // as parseAge reads it
-	Jobs      jobsSection         `yaml:"jobs"`
-	Log       logSection          `yaml:"log"`
+	Agent       string           `yaml:"agent"`
+	Model       string           `yaml:"model"`
+	Mode        executor.Mode    `yaml:"mode"`
+	Approve     executor.Approve `yaml:"approve"`
+	Limits      limits           `yaml:"limits"`
+	DataDir     string           `yaml:"data_dir"`
+	Retention   string           `yaml:"retention"` // as parseAge reads it
+	Conventions conventions      `yaml:"conventions"`
+	Secrets     secrets          `yaml:"secrets"`
 
+	Jobs        jobsSection        `yaml:"jobs"`
 	Coordinator coordinatorSection `yaml:"coordinator"`
+	Log         logSection         `yaml:"log"`
+
+	Calling map[string]toolcall.Mode `yaml:"calling"`
 
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
-	Secrets     secrets                   `yaml:"secrets"`
 
-	Conventions conventions  `yaml:"conventions"`
-	Hooks       []hooks.Hook `yaml:"hooks"`
-
-	Sandbox sandboxSection `yaml:"sandbox"`
-
+	Hooks    []hooks.Hook    `yaml:"hooks"`
+	Sandbox  sandboxSection  `yaml:"sandbox"`
 	Network  networkSection  `yaml:"network"`
 	Research researchSection `yaml:"research"`
 	Publish  publishSection  `yaml:"publish"`
@@ -68,22 +66,22 @@ type Config struct {
 
 	Transcription transcriptionSection `yaml:"transcription"`
 
+	Permissions []permit.Rule     `yaml:"permissions"`
+	Test        map[string]string `yaml:"test"` // the command that runs the tests of a project, by its directory
+
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
-	Windows map[string]int `yaml:"windows"`
 	Results results        `yaml:"results"`
+	Windows map[string]int `yaml:"windows"`
 
-	Calling map[string]toolcall.Mode `yaml:"calling"`
-
-	Ollama ollamaSection `yaml:"ollama"`
-
-	CLI map[string]cliAgent `yaml:"cli"`
-
-	Permissions []permit.Rule `yaml:"permissions"`
-
-	Test map[string]string `yaml:"test"` // the command that runs the tests of a project, by its directory
-
-	MCP mcpSection `yaml:"mcp_servers"`
+	Endpoints map[string]endpoint `yaml:"endpoints"`
+	Ollama    ollamaSection       `yaml:"ollama"`
+	CLI       map[string]cliAgent `yaml:"cli"`
+	MCP       mcpSection          `yaml:"mcp_servers"`
+	Models    map[string]role     `yaml:"models"`
+	Fallbacks map[string][]string `yaml:"fallbacks"`
+	Prices    price.Table         `yaml:"-"`
+	Rates     map[string]rate     `yaml:"prices" show:"-"` // Prices are shown
 
 	from   map[string]string // where a value comes from; a missing key means default
 	getenv func(string) string
@@ -131,12 +129,16 @@ func Path(getenv func(string) string) string {
 
 // Dir holds the configuration file and the user's agents, "" if there is
 // no home directory.
-func Dir(getenv func(string) string) string {
-	if d := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
+func Dir(getenv func(string) string) string { return xdg(getenv, "XDG_CONFIG_HOME", ".config") }
+
+// xdg is the program's directory below the one that a variable names, else below that
+// of the home directory, "" without either.
+func xdg(getenv func(string) string, variable, below string) string {
+	if d := getenv(variable); filepath.IsAbs(d) {
 		return filepath.Join(d, "adroit")
 	}
 	if h := getenv("HOME"); h != "" {
-		return filepath.Join(h, ".config", "adroit")
+		return filepath.Join(h, below, "adroit")
 	}
 	return ""
 }
@@ -171,7 +173,7 @@ func Load(env Env, flags Flags) (*Config, error) {
 		c.DataDir, c.from["data_dir"] = flags.DataDir, "flag --data-dir"
 	}
 	if c.DataDir == "" {
-		c.DataDir = defaultData(env.Getenv)
+		c.DataDir = xdg(env.Getenv, "XDG_DATA_HOME", ".local/share")
 	}
 	c.DataDir, c.Prices = c.expand(c.DataDir), priced(c.Prices)
 	c.accounts()
@@ -229,16 +231,7 @@ func (c *Config) parse(path string, b []byte) error {
 			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL shows the dialect of an endpoint")
 		}
 	}
-	if err := c.checkRoles(path); err != nil {
-		return err
-	}
-	if err := c.checkServers(path); err != nil {
-		return err
-	}
-	if err := c.checkCLI(path); err != nil {
-		return err
-	}
-	return c.check(path)
+	return cmp.Or(c.checkRoles(path), c.checkServers(path), c.checkCLI(path), c.check(path))
 }
 
 // environ applies the environment variables that override settings.
@@ -262,82 +255,46 @@ func (c *Config) environ(getenv func(string) string) error {
 	return c.check("the environment")
 }
 
+// check checks what both the file and the environment may say.
 func (c *Config) check(where string) error {
-	if c.Approve != "" && !slices.Contains(executor.Approves, c.Approve) {
-		return fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
-	}
-	if err := c.Secrets.check(where); err != nil {
-		return err
-	}
-	if err := checkFormats(where, c.EditFormats); err != nil {
-		return err
-	}
-	if _, err := ParseAge(c.Retention); c.Retention != "" && err != nil {
-		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
-	}
-	if err := c.Coordinator.check(where); err != nil {
-		return err
-	}
-	if err := c.Jobs.check(where); err != nil {
-		return err
-	}
-	if err := c.Log.check(where); err != nil {
-		return err
-	}
-	if err := c.checkResults(where); err != nil {
-		return err
-	}
-	if err := checkCalling(where, c.Calling); err != nil {
-		return err
-	}
-	if err := checkMode(where, c.Mode); err != nil {
-		return err
-	}
-	if err := checkPermissions(where, c.Permissions); err != nil {
-		return err
-	}
-	if err := c.Sandbox.check(where); err != nil {
-		return err
-	}
-	if err := c.Network.check(where); err != nil {
-		return err
-	}
-	if err := checkPublish(where, c.Publish); err != nil {
-		return err
-	}
-	if err := c.GitHub.check(where); err != nil {
-		return err
-	}
-	if err := c.Transcription.check(where); err != nil {
-		return err
-	}
-	if err := c.Research.check(where); err != nil {
-		return err
-	}
-	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 || c.Limits.Wait < 0 {
-		return fail(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
-	}
-	if err := c.checkTest(where); err != nil {
-		return err
-	}
-	if c.Conventions.Bytes < -1 {
-		return fail(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
-	}
-	if err := c.checkHooks(where); err != nil {
-		return err
-	}
-	return c.checkMCP(where)
+	return cmp.Or(
+		c.checkWords(where),
+		c.Secrets.check(where),
+		checkFormats(where, c.EditFormats),
+		c.Coordinator.check(where),
+		c.Jobs.check(where),
+		c.Log.check(where),
+		c.checkResults(where),
+		checkCalling(where, c.Calling),
+		checkPermissions(where, c.Permissions),
+		c.Sandbox.check(where),
+		c.Network.check(where),
+		checkPublish(where, c.Publish),
+		c.GitHub.check(where),
+		c.Transcription.check(where),
+		c.Research.check(where),
+		c.checkTest(where),
+		c.checkHooks(where),
+		c.checkMCP(where),
+	)
 }
 
-// defaultData is where state is kept unless configured, "" without a home.
-func defaultData(getenv func(string) string) string {
-	if d := getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
-		return filepath.Join(d, "adroit")
+// checkWords checks the settings that have no section with a check of its own.
+func (c *Config) checkWords(where string) error {
+	_, err := ParseAge(c.Retention)
+	switch l := c.Limits; {
+	case c.Approve != "" && !slices.Contains(executor.Approves, c.Approve):
+		return fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
+	case c.Mode != "" && !slices.Contains(executor.Modes, c.Mode):
+		return fail(fmt.Errorf("%s: mode is %q", where, c.Mode), "it is one of plan, edits, auto")
+	case c.Retention != "" && err != nil:
+		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
+	case l.Turns < 0 || l.Tokens < 0 || l.CostUSD < 0 || l.Time < 0 || l.Wait < 0:
+		return fail(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
+	case c.Conventions.Bytes < -1:
+		return fail(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
 	}
-	if h := getenv("HOME"); h != "" {
-		return filepath.Join(h, ".local", "share", "adroit")
-	}
-	return ""
+	return nil
 }
 
 // expandHome expands a leading ~/ as a shell would.

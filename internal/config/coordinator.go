@@ -1,11 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -22,14 +18,6 @@ func (s coordinatorSection) check(where string) error {
 		return fail(fmt.Errorf("%s: coordinator.%w", where, err), "docs/fix.md has the values")
 	}
 	return nil
-}
-
-func (s coordinatorSection) entries() []entry {
-	out := []entry{{"coordinator.memory", cmp.Or(s.Memory, coordinator.OfProject), s.Memory != ""}}
-	for _, what := range slices.Sorted(maps.Keys(s.Compare)) {
-		out = append(out, entry{"coordinator.compare." + what, strings.Join(s.Compare[what], ", "), true})
-	}
-	return out
 }
 
 func (s coordinatorSection) options() adroit.Coordination {

@@ -18,11 +18,3 @@ func checkFormats(where string, f map[string]edit.Format) error {
 	}
 	return nil
 }
-
-func formatEntries(f map[string]edit.Format) []entry {
-	var out []entry
-	for _, p := range slices.Sorted(maps.Keys(f)) {
-		out = append(out, entry{"edit_formats." + p, string(f[p]), true})
-	}
-	return out
-}

@@ -1,10 +1,6 @@
 package config
 
 import (
-	"encoding/json"
-	"maps"
-	"slices"
-
 	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
@@ -13,12 +9,12 @@ import (
 type endpoint struct {
 	BaseURL string            `yaml:"base_url"`
 	KeyEnv  string            `yaml:"key_env"`
-	Headers map[string]string `yaml:"headers"`
+	Headers map[string]string `yaml:"headers" show:"set"` // one may carry a key
 
 	Dialect    string         `yaml:"dialect"`
 	APIVersion string         `yaml:"api_version"`
 	OneCall    bool           `yaml:"one_call"`
-	Body       map[string]any `yaml:"body"`
+	Body       map[string]any `yaml:"body" show:"json"`
 }
 
 // A rate is a price in USD per million tokens.
@@ -26,29 +22,6 @@ type rate struct {
 	In     float64 `yaml:"in"`
 	Out    float64 `yaml:"out"`
 	Cached float64 `yaml:"cached"`
-}
-
-// dialectEntries are the settings of an endpoint's dialect.
-func (e endpoint) dialectEntries(name string) []entry {
-	at := "endpoints." + name + "."
-	var out []entry
-	if e.Dialect != "" {
-		out = append(out, entry{at + "dialect", e.Dialect, true})
-	}
-	if e.APIVersion != "" {
-		out = append(out, entry{at + "api_version", e.APIVersion, true})
-	}
-	if e.OneCall {
-		out = append(out, entry{at + "one_call", "true", true})
-	}
-	for _, field := range slices.Sorted(maps.Keys(e.Body)) {
-		b, err := json.Marshal(e.Body[field])
-		if err != nil {
-			b = []byte("(cannot be sent)")
-		}
-		out = append(out, entry{at + "body." + field, string(b), true})
-	}
-	return out
 }
 
 // openAI is the endpoint's configuration for its adapter, without the key.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/tools/github"
@@ -31,11 +30,4 @@ func (c githubSection) check(where string) error {
 		return fail(fmt.Errorf("%s: github.%w", where, err), "docs/github.md shows how GitHub is set up")
 	}
 	return nil
-}
-
-func (c githubSection) entries() []entry {
-	return []entry{
-		{"github.token_env", cmp.Or(c.TokenEnv, "none"), c.TokenEnv != ""},
-		{"github.host", cmp.Or(c.Host, "github.com"), c.Host != ""},
-	}
 }

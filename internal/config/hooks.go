@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/hooks"
 )
@@ -26,16 +25,4 @@ func (c *Config) checkHooks(where string) error {
 		return fail(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
 	}
 	return nil
-}
-
-// hookEntries are the hooks as a setting.
-func (c *Config) hookEntries() []entry {
-	if len(c.Hooks) == 0 {
-		return []entry{{"hooks", "none", false}}
-	}
-	var words []string
-	for _, h := range c.Hooks {
-		words = append(words, h.String())
-	}
-	return []entry{{"hooks", strings.Join(words, "; "), true}}
 }

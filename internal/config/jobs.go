@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"strconv"
 )
 
 // jobsSection bounds what runs.
@@ -15,11 +14,4 @@ func (j jobsSection) check(where string) error {
 		return fail(fmt.Errorf("%s: jobs.at_once is negative", where), "leave it out for no bound")
 	}
 	return nil
-}
-
-func (j jobsSection) entries() []entry {
-	if j.AtOnce == 0 {
-		return []entry{{"jobs.at_once", "no bound", false}}
-	}
-	return []entry{{"jobs.at_once", strconv.Itoa(j.AtOnce), true}}
 }

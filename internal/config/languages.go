@@ -13,8 +13,8 @@ import (
 // A languageServer is one that the operator adds, or puts in place of one that
 // is built in.
 type languageServer struct {
-	Command []string `yaml:"command"`
-	Files   []string `yaml:"files"`
+	Command []string `yaml:"command" show:"words"`
+	Files   []string `yaml:"files" show:"words"`
 }
 
 // LanguageServers are the language servers of jobs, the operator's first.
@@ -43,18 +43,4 @@ func (c *Config) checkServers(where string) error {
 		}
 	}
 	return nil
-}
-
-func (c *Config) serverEntries() []entry {
-	out := []entry{{"diagnostics", "on", false}}
-	if c.Diagnostics != "" {
-		out[0] = entry{"diagnostics", c.Diagnostics, true}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		s := c.Servers[name]
-		out = append(out,
-			entry{"language_servers." + name + ".command", strings.Join(s.Command, " "), true},
-			entry{"language_servers." + name + ".files", strings.Join(s.Files, " "), true})
-	}
-	return out
 }

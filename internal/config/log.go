@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,13 +25,6 @@ func (l logSection) check(where string) error {
 		return fail(fmt.Errorf("%s: log.format is %q", where, l.Format), "it is one of "+strings.Join(oplog.Formats, ", "))
 	}
 	return nil
-}
-
-func (l logSection) entries() []entry {
-	pick := func(key, value, otherwise string) entry {
-		return entry{"log." + key, cmp.Or(value, otherwise), value != ""}
-	}
-	return []entry{pick("level", l.Level, "off"), pick("format", l.Format, "text"), pick("file", l.File, "stderr")}
 }
 
 // OpenLog opens the log for operators: nil without one. end closes it.

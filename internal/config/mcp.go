@@ -18,6 +18,16 @@ import (
 // mcpSection has servers by name.
 type mcpSection map[string]mcp.Server
 
+// String lists the servers. What is in variables and headers may be secret: it is not
+// shown.
+func (m mcpSection) String() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		words = append(words, name+": "+m[name].Target())
+	}
+	return strings.Join(words, "; ")
+}
+
 // mcpServers are the servers of the configuration file and those that were added; an
 // entry of the configuration file is the one that counts.
 func (c *Config) mcpServers() (map[string]mcp.Server, error) {
@@ -37,19 +47,6 @@ func (c *Config) checkMCP(where string) error {
 		}
 	}
 	return nil
-}
-
-// mcpEntries are the servers as a setting. What is in variables and headers may be
-// secret: it is not shown.
-func (c *Config) mcpEntries() []entry {
-	if len(c.MCP) == 0 {
-		return []entry{{"mcp_servers", "none", false}}
-	}
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
-		words = append(words, name+": "+c.MCP[name].Target())
-	}
-	return []entry{{"mcp_servers", strings.Join(words, "; "), true}}
 }
 
 // toolServers are the MCP servers of a runtime.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -63,23 +62,6 @@ func (c *Config) checkRoles(path string) error {
 	}
 	c.Model, c.from["model"] = provider.Default, "file "+path
 	return nil
-}
-
-func (c *Config) roleEntries() (out []entry) {
-	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
-		r := c.Models[name]
-		out = append(out, entry{"models." + name + ".model", r.Model, true})
-		if len(r.Fallbacks) > 0 {
-			out = append(out, entry{"models." + name + ".fallbacks", strings.Join(r.Fallbacks, ", "), true})
-		}
-		if r.Hedge > 0 {
-			out = append(out, entry{"models." + name + ".hedge", r.Hedge.String(), true})
-		}
-	}
-	for _, pattern := range slices.Sorted(maps.Keys(c.Fallbacks)) {
-		out = append(out, entry{"fallbacks." + pattern, strings.Join(c.Fallbacks[pattern], ", "), true})
-	}
-	return out
 }
 
 // source is the source of the models that are configured.

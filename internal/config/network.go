@@ -1,10 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/netguard"
@@ -36,15 +33,4 @@ func (n networkSection) check(where string) error {
 		return fail(fmt.Errorf("%s: network.redirects is %d", where, n.Redirects), "it is -1 for none, or 20 at most")
 	}
 	return nil
-}
-
-func (n networkSection) entries() []entry {
-	is := n.guard().Limits()
-	allow := strings.Join(n.Allow, ", ")
-	return []entry{
-		{"network.allow", cmp.Or(allow, "none"), allow != ""},
-		{"network.timeout", is.Timeout.String(), n.Timeout > 0},
-		{"network.max_body", strconv.FormatInt(is.MaxBody>>20, 10), n.MaxBody > 0},
-		{"network.redirects", strconv.Itoa(is.Redirects), n.Redirects != 0},
-	}
 }

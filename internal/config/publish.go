@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/tools/publish"
@@ -34,10 +32,10 @@ type notionTarget struct {
 }
 
 type webhookTarget struct {
-	URL        string `yaml:"url"`
+	URL        string `yaml:"url" show:"host"` // the path may be a secret
 	SecretEnv  string `yaml:"secret_env"`
 	Idempotent bool   `yaml:"idempotent"`
-	Lookup     string `yaml:"lookup"`
+	Lookup     string `yaml:"lookup" show:"host"`
 }
 
 // targets converts the section for the tools.
@@ -62,36 +60,4 @@ func checkPublish(where string, c publishSection) error {
 		return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 	}
 	return nil
-}
-
-func publishEntries(c publishSection) []entry {
-	var out []entry
-	add := func(key, value string) {
-		if value != "" {
-			out = append(out, entry{"publish." + key, value, true})
-		}
-	}
-	add("markdown.style", c.Markdown.Style)
-	add("markdown.dir", c.Markdown.Dir)
-	add("markdown.url", c.Markdown.URL)
-	add("notion.key_env", c.Notion.KeyEnv)
-	add("notion.data_source", c.Notion.DataSource)
-	add("notion.database", c.Notion.Database)
-	add("notion.key_property", c.Notion.KeyProperty)
-	add("notion.url", c.Notion.URL)
-	for _, name := range slices.Sorted(maps.Keys(c.Notion.Properties)) {
-		add("notion.properties."+name, c.Notion.Properties[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
-		w := c.Webhooks[name]
-		add("webhooks."+name+".url", hostOf(w.URL)) // the path may be a secret
-		add("webhooks."+name+".secret_env", w.SecretEnv)
-		if w.Idempotent {
-			add("webhooks."+name+".idempotent", "true")
-		}
-		if w.Lookup != "" {
-			add("webhooks."+name+".lookup", hostOf(w.Lookup))
-		}
-	}
-	return out
 }

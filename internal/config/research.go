@@ -23,9 +23,10 @@ type researchSection struct {
 }
 
 // A calendarSource is an .ics address or a CalDAV collection. KeyEnv names the
-// variable that holds the password.
+// variable that holds the password. The address of a private calendar is its
+// password, too.
 type calendarSource struct {
-	URL    string `yaml:"url"`
+	URL    string `yaml:"url" show:"host"`
 	Kind   string `yaml:"kind"`
 	User   string `yaml:"user"`
 	KeyEnv string `yaml:"key_env"`
@@ -77,33 +78,6 @@ func checkAddress(s string) error {
 		return fmt.Errorf("the address of %s holds a user name or password; use user and key_env where there are such", u.Hostname())
 	}
 	return nil
-}
-
-func (r researchSection) entries() []entry {
-	var out []entry
-	add := func(key, value string) {
-		if value != "" {
-			out = append(out, entry{"research." + key, value, true})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Feeds)) {
-		add("feeds."+name, r.Feeds[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Calendars)) {
-		c := r.Calendars[name]
-		// The address of a private calendar is its password: it is not shown.
-		add("calendars."+name+".url", hostOf(c.URL))
-		add("calendars."+name+".kind", c.Kind)
-		add("calendars."+name+".user", c.User)
-		add("calendars."+name+".key_env", c.KeyEnv)
-	}
-	add("search.engine", r.Search.Engine)
-	add("search.url", r.Search.URL)
-	add("search.key_env", r.Search.KeyEnv)
-	for _, name := range slices.Sorted(maps.Keys(r.Links)) {
-		add("links."+name, r.Links[name])
-	}
-	return out
 }
 
 func hostOf(s string) string {

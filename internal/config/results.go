@@ -1,13 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-
-	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // results bound how much of a tool result a model is shown at once.
@@ -27,12 +23,4 @@ func (c *Config) checkResults(where string) error {
 		return fail(fmt.Errorf("%s: results.bytes is %d", where, n), fmt.Sprintf("at least %d; -1 shows all, 0 or leaving it out means the default", leastResult))
 	}
 	return nil
-}
-
-func (c *Config) resultEntries() []entry {
-	out := []entry{{"results.bytes", strconv.Itoa(cmp.Or(c.Results.Bytes, executor.DefaultResult)), c.Results.Bytes != 0}}
-	for _, p := range slices.Sorted(maps.Keys(c.Windows)) {
-		out = append(out, entry{"windows." + p, strconv.Itoa(c.Windows[p]), true})
-	}
-	return out
 }

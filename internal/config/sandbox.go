@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -73,27 +72,4 @@ func (s sandboxSection) check(where string) error {
 		return fail(fmt.Errorf("%s: sandbox.limits: a limit is negative", where), "-1 means no limit, and leaving it out the default")
 	}
 	return nil
-}
-
-func (s sandboxSection) entries() []entry {
-	word := func(key, value, otherwise string) entry {
-		return entry{"sandbox." + key, cmp.Or(value, otherwise), value != ""}
-	}
-	num := func(key string, n int, otherwise string) entry {
-		if n == 0 {
-			return word("limits."+key, "", otherwise)
-		}
-		return word("limits."+key, strconv.Itoa(n), "")
-	}
-	return []entry{
-		word("level", s.Level, "auto"),
-		word("net", s.Net, "private"),
-		word("show", strings.Join(s.Show, ", "), "none"),
-		word("write", strings.Join(s.Write, ", "), "none"),
-		num("memory_mb", s.Limits.MemoryMB, "three quarters of the memory"),
-		num("file_mb", s.Limits.FileMB, "8192"),
-		num("processes", s.Limits.Processes, "4096"),
-		num("cpu_seconds", s.Limits.CPUSecs, "7200"),
-		num("free_mb", s.Limits.FreeMB, "512, or a sixteenth of the disk"),
-	}
 }

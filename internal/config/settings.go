@@ -1,14 +1,21 @@
 package config
 
 import (
-	"maps"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/permit"
 )
 
 // A Setting is one value and where it comes from.
@@ -50,79 +57,104 @@ type entry struct {
 	set        bool
 }
 
+// defaults are the settings that are shown though nothing sets them.
+func defaults() map[string]string {
+	d, net := executor.DefaultLimits, netguard.Guard{}.Limits()
+	return map[string]string{
+		"agent": "", "model": "", "data_dir": "", "mode": string(executor.ModeEdits), "approve": string(executor.ApproveEdits), "retention": "none",
+		"limits.turns": strconv.Itoa(d.Turns), "limits.tokens": strconv.Itoa(d.Tokens), "limits.cost_usd": "none", "limits.time": d.Time.String(),
+		"limits.wait": defaultWait.String(), "conventions.bytes": strconv.Itoa(agents.DefaultProjectBytes), "jobs.at_once": "no bound",
+		"coordinator.memory": coordinator.OfProject, "log.level": "off", "log.format": "text", "log.file": "stderr", "diagnostics": "on",
+		"sandbox.level": "auto", "sandbox.net": "private", "sandbox.show": "none", "sandbox.write": "none",
+		"sandbox.limits.memory_mb": "three quarters of the memory", "sandbox.limits.file_mb": "8192", "sandbox.limits.processes": "4096",
+		"sandbox.limits.cpu_seconds": "7200", "sandbox.limits.free_mb": "512, or a sixteenth of the disk",
+		"network.allow": "none", "network.timeout": net.Timeout.String(), "network.max_body": strconv.FormatInt(net.MaxBody>>20, 10),
+		"network.redirects": strconv.Itoa(net.Redirects), "github.token_env": "none", "github.host": "github.com",
+		"results.bytes": strconv.Itoa(executor.DefaultResult), "hooks": "none", "permissions": "none", "mcp_servers": "none",
+	}
+}
+
+// entries are the settings in force.
 func (c *Config) entries() []entry {
-	d := executor.DefaultLimits
-	pick := func(key, value, otherwise string) entry {
-		if value == "" {
-			return entry{key, otherwise, false}
+	l := listing{defaults: defaults()}
+	l.add("", reflect.ValueOf(*c), "")
+	return append(l.entries, c.priceEntries()...)
+}
+
+// A listing collects settings.
+type listing struct {
+	defaults map[string]string
+	entries  []entry
+}
+
+// add adds what v has below key, shown as a tag says.
+func (l *listing) add(key string, v reflect.Value, show string) {
+	_, words := v.Interface().(fmt.Stringer)
+	switch {
+	case v.Kind() == reflect.Struct:
+		for f, kid := range v.Fields() {
+			if name := f.Tag.Get("yaml"); name != "" && name != "-" && f.Tag.Get("show") != "-" {
+				l.add(strings.TrimPrefix(key+"."+name, "."), kid, f.Tag.Get("show"))
+			}
 		}
-		return entry{key, value, true}
-	}
-	num := func(f float64) string {
-		if f == 0 {
-			return ""
+	case v.Kind() == reflect.Map && !words:
+		for _, name := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+			l.add(key+"."+name.String(), v.MapIndex(name), show)
 		}
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	span := func(d time.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return d.String()
-	}
-	out := []entry{
-		pick("agent", c.Agent, ""),
-		pick("model", c.Model, ""),
-		pick("mode", string(c.Mode), string(executor.ModeEdits)),
-		pick("approve", string(c.Approve), string(executor.ApproveEdits)),
-		pick("limits.turns", num(float64(c.Limits.Turns)), strconv.Itoa(d.Turns)),
-		pick("limits.tokens", num(float64(c.Limits.Tokens)), strconv.Itoa(d.Tokens)),
-		pick("limits.cost_usd", num(c.Limits.CostUSD), "none"),
-		pick("limits.time", span(c.Limits.Time), d.Time.String()),
-		pick("limits.wait", span(c.Limits.Wait), defaultWait.String()),
-		pick("data_dir", c.DataDir, ""),
-		pick("retention", c.Retention, "none"),
-		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultProjectBytes)),
-	}
-	for _, l := range []struct {
-		key  string
-		list []string
-	}{{"secrets.deny", c.Secrets.Deny}, {"secrets.allow", c.Secrets.Allow}, {"secrets.known", c.Secrets.Known}} {
-		if len(l.list) > 0 {
-			out = append(out, entry{l.key, strings.Join(l.list, ", "), true})
+	default:
+		value := shown(v, show)
+		if otherwise, listed := l.defaults[key]; value != "" || listed {
+			l.entries = append(l.entries, entry{key, cmp.Or(value, otherwise), value != ""})
 		}
 	}
-	out = append(out, slices.Concat(c.Jobs.entries(), c.Coordinator.entries(), c.Log.entries())...)
-	out = append(out, callingEntries(c.Calling)...)
-	out = append(out, c.serverEntries()...)
-	out = append(out, c.hookEntries()...)
-	out = append(out, c.Sandbox.entries()...)
-	out = append(out, c.Network.entries()...)
-	out = append(out, c.Research.entries()...)
-	out = append(out, publishEntries(c.Publish)...)
-	out = append(out, c.GitHub.entries()...)
-	out = append(out, c.Transcription.entries()...)
-	out = append(out, permissionEntry(c.Permissions))
-	out = append(out, c.testEntries()...)
-	out = append(out, formatEntries(c.EditFormats)...)
-	out = append(out, c.resultEntries()...)
-	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
-		e := c.Endpoints[name]
-		out = append(out, entry{"endpoints." + name + ".base_url", e.BaseURL, true})
-		if e.KeyEnv != "" {
-			out = append(out, entry{"endpoints." + name + ".key_env", e.KeyEnv, true})
+}
+
+// shown is a value as text, "" for one that is not set.
+func shown(v reflect.Value, show string) string {
+	switch show {
+	case "set":
+		return "(set)"
+	case "json":
+		b, err := json.Marshal(v.Interface())
+		if err != nil {
+			return "(cannot be sent)"
 		}
-		for _, h := range slices.Sorted(maps.Keys(e.Headers)) {
-			// A header may carry a key: its value is not shown.
-			out = append(out, entry{"endpoints." + name + ".headers." + h, "(set)", true})
-		}
-		out = append(out, e.dialectEntries(name)...)
+		return string(b)
 	}
-	out = append(out, c.Ollama.entries()...)
-	out = append(out, c.cliEntries()...)
-	out = append(out, c.mcpEntries()...)
-	out = append(out, c.roleEntries()...)
-	return append(out, c.priceEntries()...)
+	switch x := v.Interface().(type) {
+	case []string:
+		if show == "words" {
+			return strings.Join(x, " ")
+		}
+		return strings.Join(x, ", ")
+	case []hooks.Hook:
+		return joined(x)
+	case []permit.Rule:
+		return joined(x)
+	case float64:
+		if x != 0 {
+			return strconv.FormatFloat(x, 'f', -1, 64)
+		}
+	case time.Duration:
+		if x < 0 {
+			return "for ever"
+		}
+	}
+	switch {
+	case v.IsZero():
+		return ""
+	case show == "host":
+		return hostOf(v.String())
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+func joined[T fmt.Stringer](list []T) string {
+	var words []string
+	for _, s := range list {
+		words = append(words, s.String())
+	}
+	return strings.Join(words, "; ")
 }
 
 // origin is where a setting comes from.

@@ -22,13 +22,6 @@ func (c *Config) checkTest(where string) error {
 	return nil
 }
 
-func (c *Config) testEntries() (out []entry) {
-	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
-		out = append(out, entry{"test." + dir, c.Test[dir], true})
-	}
-	return out
-}
-
 // testCommands are the configured commands that run tests, by directory.
 func (c *Config) testCommands() map[string]string {
 	out := map[string]string{}

@@ -44,16 +44,3 @@ func (s transcriptionSection) check(where string) error {
 	}
 	return nil
 }
-
-func (s transcriptionSection) entries() []entry {
-	var out []entry
-	for _, e := range []entry{{"transcription.server", s.Server, true}, {"transcription.url", s.URL, true}, {"transcription.model", s.Model, true}, {"transcription.key_env", s.KeyEnv, true}} {
-		if e.value != "" {
-			out = append(out, e)
-		}
-	}
-	if s.Timeout > 0 {
-		out = append(out, entry{"transcription.timeout", s.Timeout.String(), true})
-	}
-	return out
-}
