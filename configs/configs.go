@@ -1,4 +1,4 @@
-// Package configs embeds what ships with the program as data: agents, their
+// Package configs embeds what ships with the program as data: agents, pipelines, their
 // JSON Schema and the demonstration.
 //
 // It is not where users put theirs: see agents.Layer for what lies over these.
@@ -25,8 +25,8 @@ var demo embed.FS
 //go:embed savings
 var savings embed.FS
 
-//go:embed schemas/*.json
-var schemas embed.FS
+//go:embed schemas/pipeline.json
+var pipelineSchema []byte
 
 // Agents has the built-in agents, one Markdown file each.
 func Agents() fs.FS { return sub(agents, "agents") }
@@ -35,10 +35,7 @@ func Agents() fs.FS { return sub(agents, "agents") }
 func Pipelines() fs.FS { return sub(pipelines, "pipelines") }
 
 // PipelineSchema is the JSON Schema of a pipeline's file.
-func PipelineSchema() []byte { return must(schemas.ReadFile("schemas/pipeline.json")) }
-
-// AgentSchema is the JSON Schema of an agent file's front matter.
-func AgentSchema() []byte { return must(schemas.ReadFile("schemas/agent.schema.json")) }
+func PipelineSchema() []byte { return pipelineSchema }
 
 // DemoPrompt is what the demonstration asks of the builder.
 const DemoPrompt = "Two tests fail: the total of a cart is off by a cent. Find out why and fix it."

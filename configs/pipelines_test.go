@@ -3,7 +3,6 @@ package configs_test
 import (
 	"bytes"
 	"io/fs"
-	"os"
 	"strings"
 	"testing"
 
@@ -16,21 +15,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
-
-// TestPipelineSchema wants the published schema to be that of the reader; go
-// test ./configs -update writes it.
-func TestPipelineSchema(t *testing.T) {
-	want := pipeline.FileSchema()
-	if *update {
-		if err := os.WriteFile("schemas/pipeline.json", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if !bytes.Equal(configs.PipelineSchema(), want) {
-		t.Error("schemas/pipeline.json is stale; go test ./configs -update renews it")
-	}
-}
 
 // TestPipelines wants the shipped pipelines to be without any problem, and to
 // satisfy the schema that editors use.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -46,12 +47,11 @@ type Question struct {
 // ask waits for a person, who may answer from anywhere, once. It returns continue,
 // abort, or "" if nobody answers in time, and what the person says besides.
 func (c *Coordinator) ask(p *Problem, act Action) (answer, words string, err error) {
-	about := Question{Problem: *p, Action: act, Question: fmt.Sprintf("%s. %s Then continue runs it again; abort gives up.", strings.TrimSuffix(firstLine(act.Reasoning), "."), act.Hint)}
+	about := Question{Problem: *p, Action: act, Question: fmt.Sprintf("%s. %s Then continue runs it again; abort gives up.", strings.TrimSuffix(spelling.FirstLine(act.Reasoning), "."), act.Hint)}
 	about.Problem.Output = tail(p.Output, 2000)
 	at := "@" + c.sc.Run.Next()
 	sig, err := flow.AwaitAny(c.sc.Run, about, c.o.patience(), "continue"+at, "abort"+at)
-	var se *flow.StepError
-	if errors.As(err, &se) && se.Code == flow.TimedOut {
+	if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code == flow.TimedOut {
 		return "", "", nil
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -221,9 +222,9 @@ func (c *Coordinator) show(p *Problem, at *Attempt) error {
 
 // Announce shows a decision to those who watch.
 func Announce(sc *executor.Scope, at *Attempt) error {
-	text := fmt.Sprintf("%s (%s): %s", at.Action.Decision, at.Action.By, firstLine(at.Action.Reasoning))
+	text := fmt.Sprintf("%s (%s): %s", at.Action.Decision, at.Action.By, spelling.FirstLine(at.Action.Reasoning))
 	if at.Action.Agent != "" {
-		text = fmt.Sprintf("%s to %s (%s): %s", at.Action.Decision, at.Action.Agent, at.Action.By, firstLine(at.Action.Reasoning))
+		text = fmt.Sprintf("%s to %s (%s): %s", at.Action.Decision, at.Action.Agent, at.Action.By, spelling.FirstLine(at.Action.Reasoning))
 	}
 	return sc.Run.Report(map[string]any{"problem": at.Type, "signature": at.Signature, "action": at.Action}, "%s", text)
 }
@@ -241,11 +242,6 @@ func (c *Coordinator) judge(at *Attempt, next *Problem) error {
 	got, err := c.undo(at.Repair.Path)
 	at.Undone, at.Kept = got.Undone, got.Kept
 	return err
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s
 }
 
 func tail(s string, most int) string {

@@ -183,8 +183,7 @@ func (c *Coordinator) changed(path string) ([]string, error) {
 
 func (c *Coordinator) undo(path string) (Changes, error) {
 	got, err := flow.Do[Changes](c.sc.Run, changesStep, undoChanges, scope{path, c.sc.Task.At})
-	var se *flow.StepError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		return Changes{Kept: []string{"nothing could be undone: " + se.Message}}, nil
 	}
 	return got, err

@@ -70,8 +70,7 @@ func (c *Coordinator) race(p *Problem, at *Attempt) (bool, error) {
 func (c *Coordinator) repairApart(sc *executor.Scope, agent, words string, in map[string]json.RawMessage) (r rival, err error) {
 	r.repair = &Repair{Agent: agent, Status: executor.Failed}
 	stopped := func(err error) error {
-		var se *flow.StepError
-		if errors.As(err, &se) {
+		if se, ok := errors.AsType[*flow.StepError](err); ok {
 			r.repair.Status, r.repair.Reason = executor.Failed, se.Message
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -234,7 +235,7 @@ var exitCode = lazyregexp.New(`^exit code (\d+)`)
 func Of(reply executor.ToolResult) *Problem {
 	p := &Problem{Message: reply.Summary, Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
 	if p.Message == "" {
-		p.Message = firstLine(reply.Text)
+		p.Message = spelling.FirstLine(reply.Text)
 	}
 	var r struct {
 		Code     int  `json:"exit_code"`

@@ -76,8 +76,7 @@ func (g *Repo) ResolveCommit(ctx context.Context, ref string) (string, error) {
 // IsAncestor reports whether the history of one commit has the other in it.
 func (g *Repo) IsAncestor(ctx context.Context, history, commit string) (bool, error) {
 	_, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"merge-base", "--is-ancestor", commit, history}})
-	var exit *ExitError
-	if errors.As(err, &exit) && exit.Code == 1 {
+	if exit, ok := errors.AsType[*ExitError](err); ok && exit.Code == 1 {
 		return false, nil
 	}
 	return err == nil, err

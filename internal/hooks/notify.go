@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -67,7 +68,7 @@ func (r *Runner) notify(ctx context.Context, h Hook, in []byte, env []string) er
 	case o.TimedOut:
 		return fmt.Errorf("it did not end within %s and was killed", limit)
 	case o.Code != 0:
-		return fmt.Errorf("exit code %d: %s", o.Code, clip(strings.TrimSpace(o.Text), 300))
+		return fmt.Errorf("exit code %d: %s", o.Code, spelling.Clip(strings.TrimSpace(o.Text), 300))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -130,7 +131,7 @@ func (r *Runner) before(ctx context.Context, h Hook, p *handler.Invocation) (*to
 		return no("a rule of the operator changed the arguments, and they do not fit any more: %s", faults[0]), nil
 	}
 	p.Args = v.said.Args
-	r.note(*p, h, "changed the arguments to "+clip(string(v.said.Args), 300), "")
+	r.note(*p, h, "changed the arguments to "+spelling.Clip(string(v.said.Args), 300), "")
 	return nil, nil
 }
 
@@ -187,13 +188,13 @@ func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Res
 	case o.TimedOut:
 		return verdict{fault: fmt.Errorf("it did not end within %s and was killed", limit)}, nil
 	case o.Code == refusal:
-		why := clip(strings.TrimSpace(o.Text), maxWhy)
+		why := spelling.Clip(strings.TrimSpace(o.Text), maxWhy)
 		if why == "" {
 			why = "no reason given"
 		}
 		return verdict{refused: true, why: why}, nil
 	case o.Code != 0:
-		return verdict{fault: fmt.Errorf("exit code %d: %s", o.Code, clip(strings.TrimSpace(o.Text), 300))}, nil
+		return verdict{fault: fmt.Errorf("exit code %d: %s", o.Code, spelling.Clip(strings.TrimSpace(o.Text), 300))}, nil
 	case flooded:
 		return verdict{fault: fmt.Errorf("it printed more than %d bytes", maxOut)}, nil
 	}
@@ -219,7 +220,7 @@ func (r *Runner) note(p handler.Invocation, h Hook, did, fault string) {
 	}
 	p.Env.Emit(event.Event{
 		Job: p.Step.Job, Path: p.Step.Path, Time: time.Now(), Kind: event.Note, Step: "tool", Name: p.Tool.Name,
-		Text: fmt.Sprintf("hook %s %s: %s", filepath.Base(h.Command[0]), h.When, clip(did, 500)), Error: fault,
+		Text: fmt.Sprintf("hook %s %s: %s", filepath.Base(h.Command[0]), h.When, spelling.Clip(did, 500)), Error: fault,
 	})
 }
 
@@ -243,11 +244,4 @@ func (b *bounded) text() (said []byte, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.Bytes(), b.more
-}
-
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -84,7 +84,7 @@ func (s *Servers) group(files []string) ([]*group, error) {
 // diagnose shows the texts of files and collects what is wrong in them.
 func (p *peer) diagnose(ctx context.Context, files []string, texts map[string]string) ([]tools.Diagnostic, error) {
 	for _, f := range files { // all first: they may depend on each other
-		if _, err := p.show(ctx, f, texts[f]); err != nil {
+		if err := p.show(ctx, f, texts[f]); err != nil {
 			return nil, err
 		}
 	}

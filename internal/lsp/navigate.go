@@ -26,7 +26,7 @@ func (s *Servers) ask(ctx context.Context, file, method string, able func(*peer)
 		if text, err = s.read(file); err != nil {
 			return err
 		}
-		if _, err := p.show(ctx, file, text); err != nil {
+		if err := p.show(ctx, file, text); err != nil {
 			return err
 		}
 		return p.call(ctx, method, params(uriOf(p.root, file), text), &result)

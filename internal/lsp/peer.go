@@ -14,6 +14,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
@@ -117,7 +118,7 @@ func (p *peer) why(err error) error {
 	select {
 	case <-p.proc.Done():
 		o := p.proc.Output()
-		return fmt.Errorf("it ended with code %d %s", o.Code, clip(oneLine(o.Text), 300))
+		return fmt.Errorf("it ended with code %d %s", o.Code, spelling.Clip(oneLine(o.Text), 300))
 	case <-ending.C:
 		return errors.New("it broke off the connection, or what it sent could not be understood")
 	}
@@ -208,9 +209,8 @@ func (p *peer) publish(params json.RawMessage) {
 	p.news = make(chan struct{})
 }
 
-// show makes text what the server takes the file to hold, and returns its
-// version.
-func (p *peer) show(ctx context.Context, file, text string) (int, error) {
+// show makes text what the server takes the file to hold.
+func (p *peer) show(ctx context.Context, file, text string) error {
 	p.clock++
 	uri := uriOf(p.root, file)
 	d, open := p.docs[file]
@@ -219,7 +219,7 @@ func (p *peer) show(ctx context.Context, file, text string) (int, error) {
 		if len(p.docs) >= maxDocs {
 			oldest := slices.MinFunc(slices.Sorted(maps.Keys(p.docs)), func(a, b string) int { return p.docs[a].used - p.docs[b].used })
 			if err := p.hide(ctx, oldest); err != nil {
-				return 0, err
+				return err
 			}
 		}
 		d = &doc{text: text, version: p.clock}
@@ -227,7 +227,7 @@ func (p *peer) show(ctx context.Context, file, text string) (int, error) {
 		p.expect(file)
 		if err := p.tell(ctx, "textDocument/didOpen", map[string]any{
 			"textDocument": opening{URI: uri, LanguageID: language(file), Version: d.version, Text: text}}); err != nil {
-			return 0, err
+			return err
 		}
 	case d.text != text:
 		d.text, d.version = text, p.clock
@@ -235,11 +235,11 @@ func (p *peer) show(ctx context.Context, file, text string) (int, error) {
 		if err := p.tell(ctx, "textDocument/didChange", map[string]any{
 			"textDocument":   document{URI: uri, Version: d.version},
 			"contentChanges": []any{map[string]any{"text": text}}}); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	d.used = p.clock
-	return d.version, nil
+	return nil
 }
 
 // hide closes a document: the server reads the file from disk again.

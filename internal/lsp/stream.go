@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 const (
@@ -72,12 +74,12 @@ func (s *stream) ReadObject(v any) error {
 		}
 		name, value, ok := strings.Cut(text, ":")
 		if !ok {
-			return fmt.Errorf("the server sent %q where a header should be", clip(text, 80))
+			return fmt.Errorf("the server sent %q where a header should be", spelling.Clip(text, 80))
 		}
 		if strings.EqualFold(strings.TrimSpace(name), "Content-Length") {
 			n, err := strconv.Atoi(strings.TrimSpace(value))
 			if err != nil || n < 0 || n > maxMessage {
-				return fmt.Errorf("the server announces a message of %s bytes; %d are allowed", clip(value, 40), maxMessage)
+				return fmt.Errorf("the server announces a message of %s bytes; %d are allowed", spelling.Clip(value, 40), maxMessage)
 			}
 			size = n
 		}
@@ -95,10 +97,3 @@ func (s *stream) ReadObject(v any) error {
 
 // Close implements jsonrpc2.ObjectStream.
 func (s *stream) Close() error { return s.shut() }
-
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}

@@ -68,7 +68,7 @@ func (p *peer) refresh(ctx context.Context) error {
 		if err != nil {
 			err = p.hide(ctx, name)
 		} else {
-			_, err = p.show(ctx, name, text)
+			err = p.show(ctx, name, text)
 		}
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -190,7 +191,7 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 	if o == nil || o.asks == nil {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
-	ask := toolserver.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: clip(textfile.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
+	ask := toolserver.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: spelling.Clip(textfile.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
 	if r.Params.RequestedSchema != nil {
 		b, err := json.Marshal(r.Params.RequestedSchema)
 		if err != nil || len(b) > maxQuestionSchema {

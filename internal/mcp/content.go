@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -100,7 +101,7 @@ func (c *session) listPrompts(ctx context.Context) (out []toolserver.Prompt) {
 		if q == nil || q.Name == "" || line(q.Name) != q.Name {
 			continue
 		}
-		prompt := toolserver.Prompt{Name: q.Name, Description: clip(textfile.Visible(q.Description), maxDescription)}
+		prompt := toolserver.Prompt{Name: q.Name, Description: spelling.Clip(textfile.Visible(q.Description), maxDescription)}
 		for _, arg := range q.Arguments {
 			if arg != nil {
 				prompt.Arguments = append(prompt.Arguments, toolserver.Argument{Name: line(arg.Name), Required: arg.Required})
@@ -178,5 +179,5 @@ func promptText(r *sdk.GetPromptResult) string {
 		}
 		parts = append(parts, text)
 	}
-	return clip(strings.Join(parts, "\n\n"), maxPrompt)
+	return spelling.Clip(strings.Join(parts, "\n\n"), maxPrompt)
 }

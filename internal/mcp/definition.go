@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -38,7 +39,7 @@ type definition struct {
 
 // define takes what can be used of a tool; problem says why it cannot.
 func define(t *sdk.Tool) (d definition, problem string) {
-	d = definition{Name: t.Name, Description: clip(textfile.Visible(cmp.Or(t.Description, t.Title)), maxDescription)}
+	d = definition{Name: t.Name, Description: spelling.Clip(textfile.Visible(cmp.Or(t.Description, t.Title)), maxDescription)}
 	input, err := json.Marshal(t.InputSchema)
 	if err != nil {
 		return d, "its schema cannot be read"
@@ -64,17 +65,9 @@ func define(t *sdk.Tool) (d definition, problem string) {
 	}
 	probe := tools.Func(tools.Metadata{Name: "probe", Description: "Probe."}, input, nil)
 	if err := probe.Input.Err(); err != nil {
-		return d, "its schema cannot be used: " + clip(strings.Join(strings.Fields(err.Error()), " "), 200)
+		return d, "its schema cannot be used: " + spelling.Clip(strings.Join(strings.Fields(err.Error()), " "), 200)
 	}
 	return d, ""
-}
-
-// clip cuts a text at a rune's end.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // offers reports whether an entry lets a tool be offered.

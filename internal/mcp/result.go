@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/attachment"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -164,12 +165,12 @@ func (a *answer) say(text string) {
 	}
 	if room := maxText - a.text.Len(); len(text) > room {
 		a.cut = true
-		text = clip(text, max(room, 0)) + fmt.Sprintf("\n[cut: the answer is longer than %d bytes]", maxText)
+		text = spelling.Clip(text, max(room, 0)) + fmt.Sprintf("\n[cut: the answer is longer than %d bytes]", maxText)
 	}
 	a.text.WriteString(text)
 }
 
 // line is a text of somebody else on one short line.
 func line(s string) string {
-	return clip(strings.Join(strings.Fields(textfile.Visible(s)), " "), 300)
+	return spelling.Clip(strings.Join(strings.Fields(textfile.Visible(s)), " "), 300)
 }

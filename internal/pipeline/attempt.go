@@ -130,8 +130,7 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 	if rep.Status == executor.Done { // but in conflict
 		bad.ended = executor.Failed
 	}
-	var se *flow.StepError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		bad.code = se.Code
 	}
 	if rep.Status == executor.Limit && rep.Usage.Agents == 0 {
@@ -180,8 +179,7 @@ func printed(said string) string {
 // call has a tool called, under the rules that hold for those of agents.
 func (x *run) call(tool string, args any) (outcome, error) {
 	reply, err := x.sc.Tool(tool, args)
-	var stop *executor.StopError
-	if errors.As(err, &stop) {
+	if stop, ok := errors.AsType[*executor.StopError](err); ok {
 		o := failed("%s", stop.Outcome.Reason)
 		o.ended, o.spent = stop.Outcome.Status, stop
 		return o, nil
@@ -213,8 +211,7 @@ func (x *run) await(s *Step) (outcome, error) {
 		return failed("%v", err), nil
 	}
 	sig, err := flow.AwaitAny(x.sc.Run, Question{x.p.Name, s.ID, s.Await.Signal, words}, s.Timeout, s.Await.Signal)
-	var se *flow.StepError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		o := failed("nobody sent the signal %s within %s", s.Await.Signal, s.Timeout)
 		o.code = se.Code
 		return o, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -130,5 +131,5 @@ func (t *repaired) show(_ *coordinator.Problem, at *coordinator.Attempt) error {
 	}
 	d := decisionOf(act)
 	t.changes, t.diagnosis = act.Changes, d.Diagnosis
-	return x.sc.Run.Emit(event.StageRecovery, fmt.Sprintf("%s: %s: %s", t.s.ID, d.Decision, firstLine(d.Diagnosis)), d)
+	return x.sc.Run.Emit(event.StageRecovery, fmt.Sprintf("%s: %s: %s", t.s.ID, d.Decision, spelling.FirstLine(d.Diagnosis)), d)
 }

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"fmt"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // Mermaid draws the pipeline as a flowchart in Mermaid's language. Names are
@@ -139,7 +141,7 @@ func (s *Step) what() string {
 		}
 		return "agent " + s.Agent.Name
 	case "run":
-		return "run " + shorten(firstLine(s.Run), 48)
+		return "run " + spelling.ClipRunes(spelling.FirstLine(s.Run), 48)
 	case "tool":
 		return "tool " + s.Tool
 	case "await":
@@ -196,9 +198,9 @@ func describe(c *Condition) string {
 	case c.Any != nil:
 		return group(c.Any, " or ")
 	case c.Is != nil:
-		return about + " is " + shorten(text(c.Is), 32)
+		return about + " is " + spelling.ClipRunes(text(c.Is), 32)
 	case c.Not != nil:
-		return about + " is not " + shorten(text(c.Not), 32)
+		return about + " is not " + spelling.ClipRunes(text(c.Not), 32)
 	}
 	return about + " fits a schema"
 }
@@ -208,11 +210,4 @@ func several(n int, one, more string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, more)
-}
-
-func shorten(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -310,7 +311,7 @@ func (l *linter) pipeline(key string, s *Step) {
 			return
 		}
 		if err != nil {
-			l.bad(key+".pipeline", "", "the pipeline %s cannot be used: %s", s.Pipeline.Name, firstLine(err.Error()))
+			l.bad(key+".pipeline", "", "the pipeline %s cannot be used: %s", s.Pipeline.Name, spelling.FirstLine(err.Error()))
 			return
 		}
 	}
@@ -326,11 +327,6 @@ func (l *linter) pipeline(key string, s *Step) {
 			l.bad(key+".inputs."+name, near(name, names, ""), "the pipeline %s takes no input %s", found.Name, name)
 		}
 	}
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 // within refuses pipelines that contain themselves.

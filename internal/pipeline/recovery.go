@@ -10,6 +10,7 @@ import (
 	"text/template"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -99,7 +100,7 @@ func (x *run) recover(s *Step, attempts int, o *outcome) (Decision, error) {
 			return d, nil
 		}
 	}
-	return Decision{Decision: Halt, Diagnosis: "the recovery agent gave no decision: " + firstLine(err.Error())}, nil
+	return Decision{Decision: Halt, Diagnosis: "the recovery agent gave no decision: " + spelling.FirstLine(err.Error())}, nil
 }
 
 // allowed is the model that a recovery may change to: a model's words must not

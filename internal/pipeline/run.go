@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -275,7 +276,7 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 		if x.capped(s) != nil {
 			return o, x.capped(s)
 		}
-		if err := x.sc.Note("%s: round %d of %d: %s", s.ID, x.counts[s.ID]+1, s.Max, firstLine(o.err)); err != nil {
+		if err := x.sc.Note("%s: round %d of %d: %s", s.ID, x.counts[s.ID]+1, s.Max, spelling.FirstLine(o.err)); err != nil {
 			return o, err
 		}
 	}

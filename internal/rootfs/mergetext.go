@@ -24,8 +24,7 @@ func MergeText(ctx context.Context, dir string, old, ours, theirs []byte) (merge
 	}
 	env := []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir), "GIT_DIR=" + filepath.Join(dir, "none")}
 	err = RunGit(ctx, dir, env, nil, io.Discard, "merge-file", "--quiet", "ours", "old", "theirs")
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() < 128 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 && exit.ExitCode() < 128 {
 		return nil, false, nil // as many conflicts
 	}
 	if err != nil {

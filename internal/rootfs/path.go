@@ -197,8 +197,7 @@ func (t *Tree) Explain(name string, err error) error {
 	case strings.Contains(err.Error(), "escapes from parent"):
 		return outside(name)
 	default:
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			reason = pe.Err.Error()
 		} else {
 			reason = err.Error()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // rules check values against a flat schema, which they read where it stands: nothing
@@ -215,10 +217,10 @@ func (r *rules) members(sch, v *node, path string, seen *evaluated) (faults []Fa
 func (r *rules) elements(sch, v *node, path string, seen *evaluated) (faults []Fault) {
 	bad := func(format string, args ...any) { faults = append(faults, Fault{path, fmt.Sprintf(format, args...)}) }
 	if n, ok := limit(sch, "minItems"); ok && len(v.kids) < n {
-		bad("has %s, want at least %d", count(len(v.kids), "item"), n)
+		bad("has %s, want at least %d", spelling.Plural(len(v.kids), "item"), n)
 	}
 	if n, ok := limit(sch, "maxItems"); ok && len(v.kids) > n {
-		bad("has %s, want at most %d", count(len(v.kids), "item"), n)
+		bad("has %s, want at most %d", spelling.Plural(len(v.kids), "item"), n)
 	}
 	if u := sch.at("uniqueItems"); u.is('t') && u.yes {
 		if i, j := duplicates(v); j > 0 {
@@ -280,12 +282,12 @@ func (r *rules) text(sch, v *node, path string) (faults []Fault) {
 		n := utf8.RuneCountInString(v.text)
 		switch {
 		case short && n < least && n == 0:
-			faults = append(faults, Fault{path, "is empty, want at least " + count(least, "character")})
+			faults = append(faults, Fault{path, "is empty, want at least " + spelling.Plural(least, "character")})
 		case short && n < least:
-			faults = append(faults, Fault{path, fmt.Sprintf("has %s, want at least %d", count(n, "character"), least)})
+			faults = append(faults, Fault{path, fmt.Sprintf("has %s, want at least %d", spelling.Plural(n, "character"), least)})
 		}
 		if long && n > most {
-			faults = append(faults, Fault{path, fmt.Sprintf("has %s, want at most %d", count(n, "character"), most)})
+			faults = append(faults, Fault{path, fmt.Sprintf("has %s, want at most %d", spelling.Plural(n, "character"), most)})
 		}
 	}
 	if p := sch.at("pattern"); p.is('"') && !r.patterns[p.text].MatchString(v.text) {

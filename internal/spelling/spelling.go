@@ -1,4 +1,5 @@
-// Package spelling suggests the name that a misspelt one most likely meant.
+// Package spelling has what many packages do with words: the name that a misspelt one
+// most likely meant, plurals, and texts made shorter.
 package spelling
 
 import (

@@ -39,8 +39,7 @@ func (e *newerError) Error() string {
 }
 
 func code(err error) int {
-	var e *driver.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
 		return e.Code()
 	}
 	return lib.SQLITE_OK

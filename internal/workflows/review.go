@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,7 +55,7 @@ func fanoutReview(sc *executor.Scope) error {
 		list, ok := findings(rep)
 		one := Focus{On: focus[i], Status: rep.Status, Found: len(list)}
 		if !ok {
-			one.Reason = first(rep.Reason, "it reported nothing")
+			one.Reason = cmp.Or(rep.Reason, "it reported nothing")
 			missing = append(missing, fmt.Sprintf("%s: %s: %s", focus[i], rep.Status, one.Reason))
 		}
 		lists[i] = list

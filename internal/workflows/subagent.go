@@ -63,21 +63,21 @@ func unchecked(sc *executor.Scope, agent, check string) (json.RawMessage, error)
 
 // orient looks around without a model: the files, and how the work tree stands.
 // git reports whether there is one that git keeps.
-func orient(sc *executor.Scope) (words string, files int, git bool, err error) {
+func orient(sc *executor.Scope) (words string, git bool, err error) {
 	calls := []llm.Call{call("list_files", args{})}
 	if sc.Has("git_status") {
 		calls = append(calls, call("git_status", args{}))
 	}
 	replies, err := sc.Act(calls...)
 	if err != nil {
-		return "", 0, false, err
+		return "", false, err
 	}
 	words = "Files:\n" + clip(replies[0].Text, 4000)
 	if len(replies) > 1 && !replies[1].Failed {
 		git = true
 		words += "\n\nGit:\n" + clip(replies[1].Text, 2000)
 	}
-	return words, strings.Count(strings.TrimSpace(replies[0].Text), "\n") + 1, git, nil
+	return words, git, nil
 }
 
 // given decodes an input that is bound to an artifact, as JSON or as what is
@@ -136,14 +136,4 @@ func text(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return s
-}
-
-// first is the first text that is not empty.
-func first(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

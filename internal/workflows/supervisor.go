@@ -41,7 +41,7 @@ type Part struct {
 }
 
 func supervise(sc *executor.Scope) error {
-	around, _, git, err := orient(sc)
+	around, git, err := orient(sc)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -131,7 +132,7 @@ const mostPlaces = 20
 func (res *Supervised) text(places bool) string {
 	var b strings.Builder
 	for _, p := range res.Subtasks {
-		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(first(p.Summary, p.Reason), 600))
+		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(cmp.Or(p.Summary, p.Reason), 600))
 		if len(p.Conflicts) > 0 {
 			fmt.Fprintf(&b, "  In conflict with others: %s. Done anew on the common tree: %t\n", strings.Join(p.Conflicts, ", "), p.Redone)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -222,7 +223,7 @@ func (res *StageResult) options(sc *executor.Scope, st Stage) coordinator.Option
 	o.Show = func(p *coordinator.Problem, at *coordinator.Attempt) error {
 		switch act := at.Action; {
 		case act.Run != "":
-			return sc.Note("stage %s: %s: %s; running %s", st.Name, res.Status, headOf(p.Message), st.Repair)
+			return sc.Note("stage %s: %s: %s; running %s", st.Name, res.Status, spelling.FirstLine(p.Message), st.Repair)
 		case act.Agent != "":
 			return res.report(sc, len(res.Fixes)+1)
 		case o.NoRules || act.By == "rule strategy" || act.By == "rule progress":
@@ -268,7 +269,7 @@ func (res *StageResult) try(sc *executor.Scope, st Stage) (*coordinator.Problem,
 func (res *StageResult) report(sc *executor.Scope, attempt int) error {
 	text := fmt.Sprintf("stage %s: %s", res.Name, res.Status)
 	if res.Error != "" {
-		text += ": " + headOf(res.Error)
+		text += ": " + spelling.FirstLine(res.Error)
 	}
 	if res.Status == StageFailed && attempt > len(res.Fixes) {
 		text += fmt.Sprintf("; attempt %d to fix it", attempt)
@@ -279,12 +280,7 @@ func (res *StageResult) report(sc *executor.Scope, attempt int) error {
 		Attempt int        `json:"attempt,omitempty"`
 		Error   string     `json:"error,omitempty"`
 		Usage   StageUsage `json:"usage,omitzero"`
-	}{res.Name, res.Status, attempt, headOf(res.Error), res.Usage}, "%s", text)
-}
-
-func headOf(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
+	}{res.Name, res.Status, attempt, spelling.FirstLine(res.Error), res.Usage}, "%s", text)
 }
 
 // StagesOf are the stages that the task was given as the input stages, else what run_check finds to

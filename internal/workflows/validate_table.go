@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // Headline sums up how the validation went.
@@ -16,7 +18,7 @@ func (v Validation) Headline() string {
 		case StagePassed, StageFixed:
 			good++
 		case StageFailed:
-			bad = append(bad, s.Name+" failed: "+headOf(s.Error))
+			bad = append(bad, s.Name+" failed: "+spelling.FirstLine(s.Error))
 		case StageCancelled:
 			cancelled = true
 		}
@@ -57,7 +59,7 @@ func (v Validation) Table() string {
 			width[k] = max(width[k], len([]rune(rows[i][k])))
 		}
 		if s.Error != "" {
-			rows[i][3] += "\n    " + headOf(s.Error)
+			rows[i][3] += "\n    " + spelling.FirstLine(s.Error)
 		}
 	}
 	var b strings.Builder

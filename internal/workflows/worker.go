@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -49,7 +50,7 @@ func doTask(sc *executor.Scope) error {
 	if _, err := given(sc, "commit", &commit); err != nil {
 		return err
 	}
-	around, _, _, err := orient(sc)
+	around, _, err := orient(sc)
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (res *Worked) implement(sc *executor.Scope, next string) error {
 		case "blocked":
 			return fmt.Errorf("blocked: %s", did.Note)
 		}
-		if next, err = res.research(sc, first(did.Question, did.Note)); err != nil {
+		if next, err = res.research(sc, cmp.Or(did.Question, did.Note)); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,7 +92,7 @@ type Field struct {
 }
 
 // Runs is the name of the workflow that runs the agent.
-func (a *DynamicAgent) Runs() string { return first(a.Workflow, Workflow.Name) }
+func (a *DynamicAgent) Runs() string { return cmp.Or(a.Workflow, Workflow.Name) }
 
 // A Source is where an agent was read; the zero value means it was built.
 type Source struct {

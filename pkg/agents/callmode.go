@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,7 @@ func (d *decoder) calling(n *node) {
 
 // callMode is how tools are called in a job.
 func (a *DynamicAgent) callMode(in Input) (toolcall.Mode, error) {
-	c := first(in.Calling, a.Calling)
+	c := cmp.Or(in.Calling, a.Calling)
 	if c != "" && !slices.Contains(toolcall.Modes, c) {
 		return "", fmt.Errorf("calling is %q; it is one of %v", c, toolcall.Modes)
 	}

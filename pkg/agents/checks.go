@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // and which have nothing to check in the workspace as it is. A check that can
 // never judge anything is refused before the first turn.
 func (a *DynamicAgent) addChecks(t *executor.Task, in Input, set *tools.Set, def Defaults) error {
-	t.Test = first(in.Test, def.Test)
+	t.Test = cmp.Or(in.Test, def.Test)
 	if in.Parent != nil {
 		t.Test = in.Parent.Test // settled once for a job: its files may have changed
 	}

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -40,9 +41,9 @@ func (a *DynamicAgent) withResults(own, set *tools.Set) *tools.Set {
 func (d Defaults) budget(t *executor.Task) error {
 	b := &executor.Budget{Result: d.Budget.Result}
 	if t.Options.Window == 0 {
-		b.Window, b.Guess = d.Budget.Windows.Of(first(d.Budget.Model, t.Model))
+		b.Window, b.Guess = d.Budget.Windows.Of(cmp.Or(d.Budget.Model, t.Model))
 	}
-	if ref := first(d.Budget.Cheap, d.Think); ref != "" {
+	if ref := cmp.Or(d.Budget.Cheap, d.Think); ref != "" {
 		r, err := d.route(ref)
 		if err != nil {
 			return fmt.Errorf("the model that summarises: %w", err)

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 		case f.Default != nil:
 			out[f.Name] = f.Default
 		case !f.Optional:
-			errs = append(errs, fmt.Errorf("input %s is missing: %s", f.Name, first(f.Description, "it is required")))
+			errs = append(errs, fmt.Errorf("input %s is missing: %s", f.Name, cmp.Or(f.Description, "it is required")))
 		default:
 			out[f.Name] = json.RawMessage(`""`)
 		}

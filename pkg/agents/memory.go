@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func (a *DynamicAgent) memory(in Input) string {
 	if in.Parent != nil && in.Parent.Memory != "" {
 		return in.Parent.Memory
 	}
-	return first(in.Memory, a.Memory)
+	return cmp.Or(in.Memory, a.Memory)
 }
 
 // withMemory gives own the tools of an agent with a memory, and takes them from one

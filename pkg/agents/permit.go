@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -44,7 +45,7 @@ func (a *DynamicAgent) permissions(in Input, def Defaults) (mode executor.Mode, 
 			return "", nil, fmt.Errorf("mode is %q; it is one of %v", m, executor.Modes)
 		}
 	}
-	mode = executor.Narrower(first(in.Mode, def.Mode, executor.ModeEdits), a.Mode)
+	mode = executor.Narrower(cmp.Or(in.Mode, def.Mode, executor.ModeEdits), a.Mode)
 	own, _ := a.Rules()
 	rules = append(slices.Clip(def.Rules), own...)
 	for _, r := range rules {
@@ -158,21 +159,5 @@ func (l *linter) permissions() {
 	}
 	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
 		l.key("mode", Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
-	}
-}
-
-// permissionsSchema describes permissions: in an agent file.
-func permissionsSchema() map[string]any {
-	type m = map[string]any
-	str := func(about string) m { return m{"type": "string", "description": about} }
-	return m{
-		"type": "array", "description": "Rules about what may run, beside those of your configuration; deny is stronger than ask, ask than allow. An agent of a project may not allow.",
-		"items": m{"type": "object", "additionalProperties": false, "required": []string{"do"}, "properties": m{
-			"tool":    str("A tool's name, with wildcards; all if left out."),
-			"path":    str("A glob of workspace paths, as in docs/**."),
-			"command": str("The words of a simple command; a last * stands for more, as in go test *."),
-			"do":      m{"enum": []string{"allow", "ask", "deny"}},
-			"why":     str("What the model and the person who is asked see."),
-		}},
 	}
 }

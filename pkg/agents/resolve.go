@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,7 +156,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	}
 	t = executor.Task{
 		Permissions: executor.Permissions{Mode: sel.mode, Rules: sel.rules,
-			Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience)},
+			Approve: cmp.Or(in.Approve, def.Approve, executor.ApproveEdits), Patience: cmp.Or(in.Patience, def.Patience)},
 		Instructions: executor.Instructions{Agent: a.Name},
 		Work: executor.Work{Tools: executor.Pin(sel.own), Checks: executor.Pin(sel.checks),
 			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits)},
@@ -261,20 +262,10 @@ func within(set *tools.Set) func(string) bool {
 	}
 }
 
-func first[T comparable](vs ...T) T {
-	var zero T
-	for _, v := range vs {
-		if v != zero {
-			return v
-		}
-	}
-	return zero
-}
-
 func merge(o, d llm.Options) llm.Options {
-	o.Temperature = first(o.Temperature, d.Temperature)
-	o.MaxTokens = first(o.MaxTokens, d.MaxTokens)
-	o.Window = first(o.Window, d.Window)
-	o.Effort = first(o.Effort, d.Effort)
+	o.Temperature = cmp.Or(o.Temperature, d.Temperature)
+	o.MaxTokens = cmp.Or(o.MaxTokens, d.MaxTokens)
+	o.Window = cmp.Or(o.Window, d.Window)
+	o.Effort = cmp.Or(o.Effort, d.Effort)
 	return o
 }

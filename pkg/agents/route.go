@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,11 +27,11 @@ func (d Defaults) route(ref string) (executor.Route, error) {
 // that think, and what they cost.
 func (a *DynamicAgent) models(t *executor.Task, r executor.Route, in Input, def Defaults, sets ...*tools.Set) error {
 	t.Model, t.Fallbacks, t.Hedge = r.Model, r.Fallbacks, r.Hedge
-	t.Options.Window = first(t.Options.Window, r.Window)
+	t.Options.Window = cmp.Or(t.Options.Window, r.Window)
 	refs := r.Refs()
 	if slices.ContainsFunc(sets, thinks) {
 		own := executor.Route{Model: t.Model, Window: t.Options.Window, Fallbacks: t.Fallbacks}
-		if ref := first(a.ThinkModel, def.Think); ref != "" {
+		if ref := cmp.Or(a.ThinkModel, def.Think); ref != "" {
 			var err error
 			if own, err = def.route(ref); err != nil {
 				return fmt.Errorf("the model for tools that think: %w", err)

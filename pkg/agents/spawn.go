@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -59,9 +60,9 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 	}
 	if p := in.Parent; p != nil && p.Spawn != nil {
 		own := *p.Spawn
-		own.FanOut = first(a.Spawn.FanOut, executor.SpawnFanOut)
-		own.Depth = min(own.Depth, first(a.Spawn.Depth, executor.SpawnDepth))
-		own.Total = min(own.Total, first(a.Spawn.Total, executor.SpawnTotal))
+		own.FanOut = cmp.Or(a.Spawn.FanOut, executor.SpawnFanOut)
+		own.Depth = min(own.Depth, cmp.Or(a.Spawn.Depth, executor.SpawnDepth))
+		own.Total = min(own.Total, cmp.Or(a.Spawn.Total, executor.SpawnTotal))
 		if own.Depth > 0 {
 			own.Allowed = append(matching(sortedKeys(own.Agents), a.Spawn.Agents), a.Spawn.pinnedRepairers(own.Agents)...)
 			slices.Sort(own.Allowed)
@@ -71,9 +72,9 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 	}
 	sp := &executor.SpawnLimits{
 		Agents: map[string]executor.Spawnable{},
-		Depth:  first(a.Spawn.Depth, executor.SpawnDepth),
-		FanOut: first(a.Spawn.FanOut, executor.SpawnFanOut),
-		Total:  first(a.Spawn.Total, executor.SpawnTotal),
+		Depth:  cmp.Or(a.Spawn.Depth, executor.SpawnDepth),
+		FanOut: cmp.Or(a.Spawn.FanOut, executor.SpawnFanOut),
+		Total:  cmp.Or(a.Spawn.Total, executor.SpawnTotal),
 	}
 	if err := a.pin(sp, cat, set, sp.Depth); err != nil {
 		return nil, err
@@ -262,12 +263,12 @@ func (a *DynamicAgent) modelOf(in Input, def Defaults) string {
 		own = ""
 	}
 	if p == nil {
-		return first(in.Model, own, def.Model)
+		return cmp.Or(in.Model, own, def.Model)
 	}
 	if p.Force {
 		return p.Model
 	}
-	return first(in.Model, own, p.Model, def.Model)
+	return cmp.Or(in.Model, own, p.Model, def.Model)
 }
 
 func (d Defaults) lesser(ref string) bool {

@@ -28,8 +28,7 @@ func exitOf(err error) *exit.Error {
 			return exitOfRuntime(t)
 		}
 	}
-	var x *exit.Error
-	if errors.As(err, &x) { // of several errors
+	if x, ok := errors.AsType[*exit.Error](err); ok { // of several errors
 		return x
 	}
 	if e := new(apierr.Error); errors.As(err, &e) {
@@ -114,15 +113,13 @@ func flagFault(cmd *cobra.Command, err error) error {
 	if cmd.Name() == "run" {
 		hint += "; a prompt that begins with a dash goes behind --"
 	}
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		var number *strconv.NumError
 		if errors.As(err, &number) {
 			err = fmt.Errorf("--%s is %q: not a number that fits", value.GetFlag().Name, value.GetValue())
 		}
 	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -173,7 +172,7 @@ func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (
 	if why == "" {
 		return call(r, t, s, now, c)
 	}
-	return refuse("%s", why), r.Note("%s refused: %s", c.Name, compaction.FirstLine(why))
+	return refuse("%s", why), r.Note("%s refused: %s", c.Name, spelling.FirstLine(why))
 }
 
 // offers lists the tools, for a model that called another one.

@@ -63,8 +63,7 @@ func compactAfterRefusal(r *flow.Run, t *Task, s *State, cause error) error {
 	limit := t.limit(s)
 	s.Context.Limit = limit
 	err := compact(r, t, s, compactGoal{limit: limit, refused: true})
-	var full *flow.StepError
-	if errors.As(err, &full) && full.Code == tooBig {
+	if full, ok := errors.AsType[*flow.StepError](err); ok && full.Code == tooBig {
 		full.Message += "; the provider said: " + stepMessage(cause)
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -184,7 +184,7 @@ func (r *ToolResult) WhyInconclusive() tools.Inconclusive {
 func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 	words := reply.Summary
 	if words == "" {
-		words = compaction.FirstLine(reply.Text)
+		words = spelling.FirstLine(reply.Text)
 	}
 	switch _, lacked := t.NothingToCheck[c.Label()]; {
 	case reply.WhyInconclusive() == tools.NothingToCheck && lacked:
@@ -194,7 +194,7 @@ func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 		// gone proves nothing, and the model may bring it back.
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	case reply.WhyInconclusive() != "":
-		return &InconclusiveError{Reason: fmt.Sprintf("check %s: %s", c.Label(), compaction.FirstLine(reply.Text))}
+		return &InconclusiveError{Reason: fmt.Sprintf("check %s: %s", c.Label(), spelling.FirstLine(reply.Text))}
 	case reply.Failed:
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/llm/route"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -37,7 +37,7 @@ func (s *State) useFallback(r *flow.Run, t *Task, err error) (bool, error) {
 	from, _ := t.modelAt(s.Fallback)
 	s.Fallback++
 	to, _ := t.modelAt(s.Fallback)
-	words := fmt.Sprintf("%s does not answer (%s); going on with %s", from, compaction.FirstLine(se.Message), to)
+	words := fmt.Sprintf("%s does not answer (%s); going on with %s", from, spelling.FirstLine(se.Message), to)
 	if _, priced := t.Prices[to]; !priced && t.Limits.CostUSD > 0 {
 		words += ", which has no price and is not counted"
 	}

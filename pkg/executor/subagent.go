@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -97,7 +96,7 @@ type subAgentInput struct {
 
 // About is the beginning of what is asked.
 func (e subAgentInput) About() string {
-	text := []rune(compaction.FirstLine(e.Prompt))
+	text := []rune(spelling.FirstLine(e.Prompt))
 	if len(text) > 60 {
 		return string(text[:59]) + "…"
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -83,7 +84,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 func (r *Report) line() string {
 	text := r.Status
 	if r.Status != Done && r.Reason != "" {
-		text += ": " + compaction.FirstLine(r.Reason)
+		text += ": " + spelling.FirstLine(r.Reason)
 	}
 	return fmt.Sprintf("%s, %d turns, %d tokens", text, r.Usage.Turns, r.Usage.Usage.In+r.Usage.Usage.Out)
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -34,7 +34,7 @@ func spawnForModel(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) 
 		return ToolResult{}, err
 	}
 	if err != nil && e.Err == nil { // it was not spawned
-		if err := r.Note("%s refused: %s", spawnAgent, compaction.FirstLine(rep.Reason)); err != nil {
+		if err := r.Note("%s refused: %s", spawnAgent, spelling.FirstLine(rep.Reason)); err != nil {
 			return ToolResult{}, err
 		}
 	}

@@ -147,8 +147,7 @@ func asFailure(err error) *Failure {
 	if err == nil {
 		return nil
 	}
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
 	return &Failure{Code: Failed, Message: err.Error()}

@@ -182,8 +182,7 @@ func Drain(r *Run, name string) ([]Signal, error) {
 // on.
 func Poll(r *Run, names ...string) (s Signal, ok bool, err error) {
 	s, err = AwaitAny(r, nil, noWait, names...)
-	var se *StepError
-	if errors.As(err, &se) && se.Code == TimedOut {
+	if se, ok := errors.AsType[*StepError](err); ok && se.Code == TimedOut {
 		return Signal{}, false, nil
 	}
 	return s, err == nil, err

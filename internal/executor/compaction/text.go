@@ -14,12 +14,6 @@ func Thousands(n int) string {
 	return s
 }
 
-// FirstLine is the first line of s that has something in it.
-func FirstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
-}
-
 // eventText bounds what an event carries of a result; the whole is in the
 // journal.
 const eventText = 4 << 10

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -278,7 +279,7 @@ func TrimRunes(s string) string {
 
 // OneLine is s on one line of at most n bytes.
 func OneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(FirstLine(s)), " ")
+	s = strings.Join(strings.Fields(spelling.FirstLine(s)), " ")
 	if len(s) > n {
 		s = TrimRunes(s[:n]) + "…"
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -42,7 +43,7 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		Work    *llm.Work            `json:"work,omitempty"`
 		Changed []string             `json:"changed,omitempty"`
 	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.ModelCosts, a.Work, a.Changed})
-	return compaction.FirstLine(a.Message.Text), data
+	return spelling.FirstLine(a.Message.Text), data
 }
 
 func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
@@ -63,7 +64,7 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	}
 	text := r.Summary
 	if text == "" {
-		text = compaction.FirstLine(r.Text)
+		text = spelling.FirstLine(r.Text)
 	}
 	data, _ := json.Marshal(struct {
 		Args    json.RawMessage      `json:"args"`

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -123,7 +123,7 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 }
 
 func denied(why string) tools.Result {
-	return tools.Result{Failed: true, Text: "not run: " + why, Summary: "not run: " + compaction.FirstLine(why)}
+	return tools.Result{Failed: true, Text: "not run: " + why, Summary: "not run: " + spelling.FirstLine(why)}
 }
 
 // verdict decides, and reports whether the call could send what it should not,

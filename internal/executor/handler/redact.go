@@ -131,8 +131,7 @@ func (e *cleanedError) Unwrap() error { return e.err }
 // run was stopped keeps its identity.
 func cleanError(r *secret.Redactor, err error) error {
 	words, hit := r.String(err.Error())
-	var f *flow.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*flow.Failure](err); ok {
 		msg, dirty := r.String(f.Message)
 		if !dirty {
 			return err

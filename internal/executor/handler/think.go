@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/llm/route"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -47,7 +47,7 @@ func (k *toolModel) Generate(ctx context.Context, req *llm.Request, emit func(ll
 		if err == nil || i == len(refs)-1 || ctx.Err() != nil || !route.Passes(err) {
 			return resp, err
 		}
-		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s does not answer (%s); going on with %s", ref, compaction.FirstLine(err.Error()), refs[i+1])})
+		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s does not answer (%s); going on with %s", ref, spelling.FirstLine(err.Error()), refs[i+1])})
 	}
 	return nil, ctx.Err() // there is always one to ask
 }
@@ -72,7 +72,7 @@ func (k *toolModel) askPatiently(ctx context.Context, i int, ref string, req *ll
 		if end, ok := ctx.Deadline(); ok && time.Until(end) < 2*wait {
 			return resp, err // the tool would be stopped for its time
 		}
-		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s; asked again in %s", compaction.FirstLine(err.Error()), wait.Round(time.Millisecond))})
+		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s; asked again in %s", spelling.FirstLine(err.Error()), wait.Round(time.Millisecond))})
 		k.forgive()
 		select {
 		case <-ctx.Done():

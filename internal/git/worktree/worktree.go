@@ -361,8 +361,7 @@ func refused(err error) bool {
 }
 
 func brief(err error) error {
-	var e *git.ExitError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*git.ExitError](err); ok {
 		line, _, _ := strings.Cut(strings.TrimSpace(e.Stderr), "\n")
 		return errors.New(line)
 	}
@@ -372,8 +371,7 @@ func brief(err error) error {
 // mergeCommits makes a merge of two commits without touching any file or branch.
 func mergeCommits(ctx context.Context, g *git.Repo, ours, theirs, message string) (string, error) {
 	out, err := g.Run(ctx, process.Cmd{Args: []string{"merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs}})
-	var exit *git.ExitError
-	if errors.As(err, &exit) && exit.Code == 1 {
+	if exit, ok := errors.AsType[*git.ExitError](err); ok && exit.Code == 1 {
 		_, names, _ := strings.Cut(string(out), "\x00")
 		return "", &Error{Reason: "both sides changed the same lines", Paths: git.SplitNul([]byte(names)),
 			Remedy: "merge by hand: git merge, then resolve; or undo the job"}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
@@ -50,7 +51,7 @@ func (a *Agent) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if v := firstLine(out.String()); v != "" && res.Code == 0 {
+	if v := spelling.FirstLine(out.String()); v != "" && res.Code == 0 {
 		return brief(v, 80), nil
 	}
 	return "", fmt.Errorf("%s --version ended with code %d", a.Command[0], res.Code)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -170,7 +171,7 @@ func (s *run) finish(id, name string, status string, code *int, output string) {
 	if status == extagent.StatusDenied {
 		s.denied++
 	}
-	s.activity(llm.Activity{Kind: extagent.ToolFinished, ID: id, Name: c.name, Text: c.text, Status: status, Code: code, Output: firstLine(output)})
+	s.activity(llm.Activity{Kind: extagent.ToolFinished, ID: id, Name: c.name, Text: c.text, Status: status, Code: code, Output: spelling.FirstLine(output)})
 	if path := s.changes[id]; path != "" && status == extagent.StatusOK {
 		s.file(path, "update")
 	}
@@ -297,9 +298,4 @@ func brief(s string, n int) string {
 		n--
 	}
 	return strings.ToValidUTF8(s[:n], "\uFFFD") + "…"
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return strings.TrimSpace(line)
 }

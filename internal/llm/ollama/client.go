@@ -174,8 +174,7 @@ func (c *Client) failed(err error) error {
 // sendError is the error of a roundTripper that the library wrapped, nil if err
 // is one of its own.
 func sendError(err error) error {
-	var sent *url.Error
-	if errors.As(err, &sent) {
+	if sent, ok := errors.AsType[*url.Error](err); ok {
 		return sent.Err
 	}
 	return nil

@@ -15,24 +15,6 @@ type Callable struct {
 	Input json.RawMessage // its schema, "" for no arguments
 }
 
-// gbnf gives a grammar of llama.cpp's kind for the JSON values of a schema.
-// It is never narrower than the schema: each valid value has a spelling in it,
-// with keys in the schema's order and numbers of 19 digits at most. Where it
-// cannot say a keyword it is wider, so that the full schema still has to judge:
-// most bounds of numbers, uniqueness, conditions, negation, patterns with more
-// than a regular language of characters or with another bound beside them, and
-// that no key comes twice where keys are free. The same schema always gives the
-// same text.
-func gbnf(full json.RawMessage) (string, error) {
-	g := newGrammar()
-	rule, err := g.schema("value", full)
-	if err != nil {
-		return "", err
-	}
-	g.rules["root"] = rule
-	return g.String(), nil
-}
-
 // The tags around a call in an answer that is text otherwise.
 const opened, closed = "<tool_call>", "</tool_call>"
 
@@ -81,7 +63,13 @@ func TextOrCall(list []Callable) (string, error) {
 	return g.String(), nil
 }
 
-// A grammar is a set of named rules. What is the same is one rule.
+// A grammar is a set of named rules, of llama.cpp's kind. What is the same is one rule.
+// It is never narrower than its schemas: each valid value has a spelling in it, with
+// keys in the schema's order and numbers of 19 digits at most. Where it cannot say a
+// keyword it is wider, so that the full schema still has to judge: most bounds of
+// numbers, uniqueness, conditions, negation, patterns with more than a regular language
+// of characters or with another bound beside them, and that no key comes twice where
+// keys are free. The same schema always gives the same text.
 type grammar struct {
 	rules map[string]string
 	named map[string]string // by text

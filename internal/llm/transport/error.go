@@ -167,8 +167,7 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 
 // inner strips the URL, which may hold a key, from a client error.
 func inner(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -104,9 +105,9 @@ func (k *Keeper) keepSummary(ctx context.Context, j *jobs.Job, in agents.Input) 
 func (k *Keeper) summary(ctx context.Context, j *jobs.Job, in agents.Input) (string, error) {
 	const task, reason = 160, 200
 	asked, _, _ := strings.Cut(strings.TrimSpace(in.Prompt), "\n")
-	text := fmt.Sprintf("%s was asked %q: %s", j.Agent, clip(cmp.Or(j.Title, asked), task), j.Status)
+	text := fmt.Sprintf("%s was asked %q: %s", j.Agent, spelling.ClipRunes(cmp.Or(j.Title, asked), task), j.Status)
 	if j.Status != jobs.Done && j.Reason != "" {
-		text += ": " + clip(j.Reason, reason)
+		text += ": " + spelling.ClipRunes(j.Reason, reason)
 	}
 	changed, err := k.changedFiles(ctx, j.ID)
 	if err != nil {
@@ -122,15 +123,7 @@ func (k *Keeper) summary(ctx context.Context, j *jobs.Job, in agents.Input) (str
 	if len(failed) > 0 {
 		text += "; failed calls: " + few(failed)
 	}
-	return clip(memory.OneLine(text), memory.MaxText/4), nil
-}
-
-// clip cuts a text after n characters.
-func clip(text string, n int) string {
-	if r := []rune(text); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return text
+	return spelling.ClipRunes(memory.OneLine(text), memory.MaxText/4), nil
 }
 
 // few lists the first names.

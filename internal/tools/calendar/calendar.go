@@ -96,7 +96,7 @@ func (c calendars) readCalendar(ctx context.Context, env *tools.Env, in input) (
 	if in.Zone != "" {
 		z, ok := lookup(in.Zone)
 		if !ok {
-			return tools.Result{}, fmt.Errorf("there is no time zone %q; names are like Europe/Berlin, America/New_York or UTC", fetch.Clip(in.Zone, 60))
+			return tools.Result{}, fmt.Errorf("there is no time zone %q; names are like Europe/Berlin, America/New_York or UTC", spelling.Clip(in.Zone, 60))
 		}
 		here = z
 	}
@@ -161,7 +161,7 @@ func when(s string, here zone) (t time.Time, day bool, err error) {
 			return here.moment(t), layout == time.DateOnly, nil
 		}
 	}
-	return t, false, fmt.Errorf("%q is not a day or time: write 2026-03-01 or 2026-03-01T09:00", fetch.Clip(s, 60))
+	return t, false, fmt.Errorf("%q is not a day or time: write 2026-03-01 or 2026-03-01T09:00", spelling.Clip(s, 60))
 }
 
 // icsOf gets the text of a calendar, and reports how to call it.
@@ -185,7 +185,7 @@ func (c calendars) icsOf(ctx context.Context, env *tools.Env, in input, from, to
 	if !configured {
 		if !strings.Contains(in.Calendar, ":") {
 			return nil, "", fmt.Errorf("%q is neither an address nor a configured calendar%s; %s. A file of the workspace goes into file",
-				fetch.Clip(in.Calendar, 80), spelling.DidYouMean(in.Calendar, slices.Sorted(maps.Keys(c.Calendars))), fetch.Configured("calendars", c.Calendars))
+				spelling.Clip(in.Calendar, 80), spelling.DidYouMean(in.Calendar, slices.Sorted(maps.Keys(c.Calendars))), fetch.Configured("calendars", c.Calendars))
 		}
 		s.URL = in.Calendar
 	}
@@ -280,7 +280,7 @@ func (c *calendar) result(in input, what string) (tools.Result, error) {
 			b.WriteString("  @ " + e.Place)
 		}
 		if e.About != "" {
-			b.WriteString("\n    " + fetch.Clip(e.About, 200))
+			b.WriteString("\n    " + spelling.Clip(e.About, 200))
 		}
 		shown = append(shown, e.json(c.here))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 )
 
@@ -84,7 +85,7 @@ func expand(files []*part, here zone, from, to time.Time) (*calendar, error) {
 		if err := c.group(groups[id]); errors.Is(err, errDense) || errors.Is(err, errMany) {
 			return nil, err
 		} else if err != nil {
-			c.note("event %q left out: %v", fetch.Clip(fetch.OneLine(groups[id][0].text("SUMMARY"), 60), 60), err)
+			c.note("event %q left out: %v", spelling.Clip(fetch.OneLine(groups[id][0].text("SUMMARY"), 60), 60), err)
 		}
 	}
 	slices.SortStableFunc(c.events, func(a, b occasion) int {
@@ -227,7 +228,7 @@ func (c *calendar) add(p *part, s stamp, end time.Time, repeats bool) error {
 		title = "(no title)"
 	}
 	c.events = append(c.events, occasion{Title: title, Start: start, End: end, AllDay: s.date, Place: fetch.OneLine(p.text("LOCATION"), 200),
-		About: fetch.OneLine(p.text("DESCRIPTION"), 500), URL: fetch.ResolveLink(nil, p.prop("URL").value), Repeat: repeats, UID: fetch.Clip(fetch.OneLine(p.text("UID"), 200), 200)})
+		About: fetch.OneLine(p.text("DESCRIPTION"), 500), URL: fetch.ResolveLink(nil, p.prop("URL").value), Repeat: repeats, UID: spelling.Clip(fetch.OneLine(p.text("UID"), 200), 200)})
 	return nil
 }
 
@@ -247,7 +248,7 @@ func (c *calendar) stamp(q prop, v string) (stamp, error) {
 		}
 		return stamp{t, c.zone(q.params["TZID"]), false}, nil
 	}
-	return stamp{}, fmt.Errorf("%s is %q, not a time", q.name, fetch.Clip(v, 40))
+	return stamp{}, fmt.Errorf("%s is %q, not a time", q.name, spelling.Clip(v, 40))
 }
 
 // zone finds the zone of a TZID: by name, or as the calendar defines it.
@@ -267,7 +268,7 @@ func (c *calendar) zone(id string) zone {
 			ok = true
 		}
 	} else if !ok {
-		c.note("time zone %q is not known; its times are taken as local", fetch.Clip(fetch.OneLine(id, 60), 60))
+		c.note("time zone %q is not known; its times are taken as local", spelling.Clip(fetch.OneLine(id, 60), 60))
 	}
 	if !ok {
 		z = c.here
@@ -278,7 +279,7 @@ func (c *calendar) zone(id string) zone {
 
 // parseLength reads P1W, P1DT2H, -PT15M.
 func parseLength(s string) (l length, err error) {
-	bad := fmt.Errorf("%q is not a duration", fetch.Clip(s, 40))
+	bad := fmt.Errorf("%q is not a duration", spelling.Clip(s, 40))
 	rest, negative := strings.CutPrefix(strings.ToUpper(strings.TrimSpace(s)), "-")
 	rest = strings.TrimPrefix(rest, "+")
 	rest, ok := strings.CutPrefix(rest, "P")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 const (
@@ -85,7 +85,7 @@ func parseICS(text string) ([]*part, error) {
 			open = append(open, c)
 		case "END":
 			if len(open) == 0 || !strings.EqualFold(strings.TrimSpace(p.value), open[len(open)-1].name) {
-				return nil, fmt.Errorf("END:%s does not belong to what is open there", fetch.Clip(p.value, 40))
+				return nil, fmt.Errorf("END:%s does not belong to what is open there", spelling.Clip(p.value, 40))
 			}
 			open = open[:len(open)-1]
 		default:

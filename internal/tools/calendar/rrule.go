@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // A rule is an RRULE of RFC 5545. It works on wall-clock times, which are
@@ -45,7 +45,7 @@ func parseRule(s string) (*rule, error) {
 	for part := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(s), ";"), ";") {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
-			return nil, fmt.Errorf("%q is no part of a recurrence rule", fetch.Clip(part, 40))
+			return nil, fmt.Errorf("%q is no part of a recurrence rule", spelling.Clip(part, 40))
 		}
 		name, value = strings.ToUpper(strings.TrimSpace(name)), strings.ToUpper(strings.TrimSpace(value))
 		var err error
@@ -87,7 +87,7 @@ func parseRule(s string) (*rule, error) {
 			err = errors.New("is of RFC 7529, which is not understood here")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s %w", name, fetch.Clip(value, 40), err)
+			return nil, fmt.Errorf("%s=%s %w", name, spelling.Clip(value, 40), err)
 		}
 	}
 	if r.freq == "" {
@@ -124,7 +124,7 @@ func numbers(s string, low, high int, signed bool) ([]int, error) {
 		digits, negative := strings.CutPrefix(part, "-")
 		n, err := number(strings.TrimPrefix(digits, "+"), low, high)
 		if err != nil || negative && !signed {
-			return nil, fmt.Errorf("has %q, not a number from %d to %d", fetch.Clip(part, 20), low, high)
+			return nil, fmt.Errorf("has %q, not a number from %d to %d", spelling.Clip(part, 20), low, high)
 		}
 		if negative {
 			n = -n
@@ -142,7 +142,7 @@ func nthDays(s string) ([]nthDay, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
 		if len(part) < 2 {
-			return nil, fmt.Errorf("has %q, not a day", fetch.Clip(part, 20))
+			return nil, fmt.Errorf("has %q, not a day", spelling.Clip(part, 20))
 		}
 		day, ok := weekdays[part[len(part)-2:]]
 		n := 0
@@ -154,7 +154,7 @@ func nthDays(s string) ([]nthDay, error) {
 			n = list[0]
 		}
 		if !ok {
-			return nil, fmt.Errorf("has %q, not a day", fetch.Clip(part, 20))
+			return nil, fmt.Errorf("has %q, not a day", spelling.Clip(part, 20))
 		}
 		if d := (nthDay{n, day}); !slices.Contains(out, d) {
 			out = append(out, d)

@@ -10,7 +10,7 @@ import (
 	"time"
 	_ "time/tzdata"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // windowsZones maps the names that Windows has for time zones to those of the
@@ -129,7 +129,7 @@ func customZone(p *part, last time.Time, budget *workBudget) (zone, error) {
 		to, err2 := offset(c.prop("TZOFFSETTO").value)
 		first, err3 := time.Parse("20060102T150405", strings.TrimSuffix(c.prop("DTSTART").value, "Z"))
 		if err1 != nil || err2 != nil || err3 != nil {
-			return nil, fmt.Errorf("time zone %q has a %s that cannot be read", fetch.Clip(p.text("TZID"), 60), c.name)
+			return nil, fmt.Errorf("time zone %q has a %s that cannot be read", spelling.Clip(p.text("TZID"), 60), c.name)
 		}
 		add := func(t time.Time) bool {
 			z.onsets = append(z.onsets, onset{t, from, to})
@@ -139,7 +139,7 @@ func customZone(p *part, last time.Time, budget *workBudget) (zone, error) {
 		for _, q := range c.all("RRULE") {
 			r, err := parseRule(q.value)
 			if err != nil {
-				return nil, fmt.Errorf("time zone %q: %w", fetch.Clip(p.text("TZID"), 60), err)
+				return nil, fmt.Errorf("time zone %q: %w", spelling.Clip(p.text("TZID"), 60), err)
 			}
 			if r.untilUTC {
 				r.until = r.until.Add(from)
@@ -157,7 +157,7 @@ func customZone(p *part, last time.Time, budget *workBudget) (zone, error) {
 		}
 	}
 	if len(z.onsets) == 0 {
-		return nil, fmt.Errorf("time zone %q says nothing about offsets", fetch.Clip(p.text("TZID"), 60))
+		return nil, fmt.Errorf("time zone %q says nothing about offsets", spelling.Clip(p.text("TZID"), 60))
 	}
 	slices.SortStableFunc(z.onsets, func(a, b onset) int { return a.moment().Compare(b.moment()) })
 	return z, nil
@@ -167,12 +167,12 @@ func customZone(p *part, last time.Time, budget *workBudget) (zone, error) {
 func offset(s string) (time.Duration, error) {
 	s = strings.TrimSpace(s)
 	if len(s) != 5 && len(s) != 7 || s[0] != '+' && s[0] != '-' {
-		return 0, fmt.Errorf("%q is not an offset", fetch.Clip(s, 20))
+		return 0, fmt.Errorf("%q is not an offset", spelling.Clip(s, 20))
 	}
 	digits := s[1:] + "00"
 	n, err := strconv.ParseUint(digits[:6], 10, 32)
 	if err != nil || n/10000 > 26 {
-		return 0, fmt.Errorf("%q is not an offset", fetch.Clip(s, 20))
+		return 0, fmt.Errorf("%q is not an offset", spelling.Clip(s, 20))
 	}
 	d := time.Duration(n/10000)*time.Hour + time.Duration(n/100%100)*time.Minute + time.Duration(n%100)*time.Second
 	if s[0] == '-' {

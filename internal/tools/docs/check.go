@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -58,7 +59,7 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Result, error) 
 		}
 		c.file(strings.TrimPrefix(path.Clean(name), env.Files.Dir()+"/"))
 	}
-	seen := fmt.Sprintf("%s, %s, %s", count(len(names), "file"), count(c.links, "link"), count(c.blocks, "code block"))
+	seen := fmt.Sprintf("%s, %s, %s", spelling.Plural(len(names), "file"), spelling.Plural(c.links, "link"), spelling.Plural(c.blocks, "code block"))
 	if c.elsewhere > 0 {
 		seen += fmt.Sprintf(" (%d to other sites, not visited)", c.elsewhere)
 	}
@@ -68,7 +69,7 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Result, error) 
 	if n := len(c.faults); n > mostFaults {
 		c.faults = append(c.faults[:mostFaults], fmt.Sprintf("and %d more", n-mostFaults))
 	}
-	return tools.Result{Failed: true, Text: "Checked " + seen + ":\n" + strings.Join(c.faults, "\n"), Summary: count(len(c.faults), "fault")}, nil
+	return tools.Result{Failed: true, Text: "Checked " + seen + ":\n" + strings.Join(c.faults, "\n"), Summary: spelling.Plural(len(c.faults), "fault")}, nil
 }
 
 // changed lists the Markdown files that a diff leaves behind.
@@ -81,11 +82,4 @@ func changed(diff string) []string {
 		}
 	}
 	return out
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -87,8 +87,7 @@ func jsonCode(code string) *unreadable {
 		}
 		if err != nil {
 			at := dec.InputOffset()
-			var syntax *json.SyntaxError
-			if errors.As(err, &syntax) {
+			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 				at = syntax.Offset
 			}
 			return &unreadable{1 + strings.Count(code[:min(int(at), len(code))], "\n"), err.Error()}
@@ -101,8 +100,7 @@ func yamlCode(code string) *unreadable {
 	if err == nil {
 		return nil
 	}
-	var ye yaml.Error
-	if errors.As(err, &ye) && ye.GetToken() != nil && ye.GetToken().Position != nil {
+	if ye, ok := errors.AsType[yaml.Error](err); ok && ye.GetToken() != nil && ye.GetToken().Position != nil {
 		return &unreadable{ye.GetToken().Position.Line, ye.GetMessage()}
 	}
 	return &unreadable{1, strings.ReplaceAll(err.Error(), "\n", " ")}
@@ -113,8 +111,7 @@ func shellCode(code string) *unreadable {
 	if err == nil {
 		return nil
 	}
-	var pe syntax.ParseError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[syntax.ParseError](err); ok {
 		return &unreadable{int(pe.Pos.Line()), pe.Text}
 	}
 	return &unreadable{1, err.Error()}

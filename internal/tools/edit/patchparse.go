@@ -150,8 +150,8 @@ func parseSections(ls []string) ([]section, error) {
 					s.to, body = strings.TrimSpace(to), body[1:]
 				}
 			}
-			s.hunks, err = parseHunks(body)
-			if err == nil && len(s.hunks) == 0 && s.to == "" {
+			s.hunks = parseHunks(body)
+			if len(s.hunks) == 0 && s.to == "" {
 				err = errors.New("there is no change for it")
 			}
 		}
@@ -190,7 +190,7 @@ func added(body []string) (string, error) {
 
 var unifiedAt = lazyregexp.New(`^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$`)
 
-func parseHunks(body []string) ([]hunk, error) {
+func parseHunks(body []string) []hunk {
 	var out []hunk
 	var h *hunk
 	flush := func() {
@@ -258,5 +258,5 @@ func parseHunks(body []string) ([]hunk, error) {
 		h.loose = 0
 	}
 	flush()
-	return out, nil
+	return out
 }

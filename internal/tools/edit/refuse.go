@@ -76,8 +76,7 @@ func (e *matchError) subject() string {
 // called gives what err reports about old the name that the form has for it, where
 // that has no all.
 func called(what string, err error) error {
-	var me *matchError
-	if errors.As(err, &me) {
+	if me, ok := errors.AsType[*matchError](err); ok {
 		me.what = what
 	}
 	return err

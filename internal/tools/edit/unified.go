@@ -67,10 +67,8 @@ func notInHunks(l string) error {
 // its hunks.
 func unifiedFile(from, to string, body []string) (section, error) {
 	was, is := unifiedNames(from, to)
-	hs, err := parseHunks(body)
+	hs := parseHunks(body)
 	switch {
-	case err != nil:
-		return section{}, err
 	case was == "" && is == "":
 		return section{}, errors.New("the diff names no file")
 	case len(hs) == 0:

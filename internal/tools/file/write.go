@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -103,10 +104,7 @@ func count(content string) string {
 	if content != "" && !strings.HasSuffix(content, "\n") {
 		n++
 	}
-	if n == 1 {
-		return "1 line"
-	}
-	return fmt.Sprintf("%d lines", n)
+	return spelling.Plural(n, "line")
 }
 
 var opening = lazyregexp.New("^\\s*```[\\w+#.-]*\\s*$")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -82,7 +83,7 @@ func unsure(err error) bool {
 
 // get reads path of the repository into v, with a query if it is not nil.
 func (a *api) get(ctx context.Context, path string, query url.Values, v any) error {
-	b, _, err := a.ask(ctx, http.MethodGet, a.at(path, query), "", nil)
+	b, err := a.ask(ctx, http.MethodGet, a.at(path, query), "", nil)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (a *api) post(ctx context.Context, path string, in, v any) error {
 	if err != nil {
 		return tools.Fatal(err)
 	}
-	b, _, err := a.ask(ctx, http.MethodPost, a.at(path, nil), "", raw)
+	b, err := a.ask(ctx, http.MethodPost, a.at(path, nil), "", raw)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ var proxies = []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "
 
 // ask has gh make one request. The error of an answer that is none is an
 // *apiError in words for the model.
-func (a *api) ask(ctx context.Context, method, path, accept string, body []byte) ([]byte, http.Header, error) {
+func (a *api) ask(ctx context.Context, method, path, accept string, body []byte) ([]byte, error) {
 	if accept == "" {
 		accept = "application/vnd.github+json"
 	}
@@ -155,26 +156,26 @@ func (a *api) ask(ctx context.Context, method, path, accept string, body []byte)
 	var out capped
 	res, err := a.env.Exec.Run(ctx, process.Cmd{Args: args, Env: env, Stdin: body, Stdout: &out, Net: true, Timeout: request})
 	if ctx.Err() != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err != nil || res.Code == 127 {
-		return nil, nil, errors.New("gh, GitHub's program, is not installed here, or not where commands can see it. Tell the user; docs/github.md says how")
+		return nil, errors.New("gh, GitHub's program, is not installed here, or not where commands can see it. Tell the user; docs/github.md says how")
 	}
 	status, header, answer, ok := split(out.b.Bytes())
 	said := strings.TrimSpace(strings.ReplaceAll(res.Text, a.token, "***"))
 	switch {
 	case out.cut:
-		return nil, nil, fmt.Errorf("GitHub's answer has more than %d MiB: ask for less", maxBody>>20)
+		return nil, fmt.Errorf("GitHub's answer has more than %d MiB: ask for less", maxBody>>20)
 	case res.TimedOut:
-		return nil, nil, &apiError{0, fmt.Sprintf("GitHub did not answer within %s", request)}
+		return nil, &apiError{0, fmt.Sprintf("GitHub did not answer within %s", request)}
 	case res.Code == 4:
-		return nil, nil, fmt.Errorf("gh is not logged in: %s. Tell the user to look at %s", first(said), a.TokenEnv)
+		return nil, fmt.Errorf("gh is not logged in: %s. Tell the user to look at %s", spelling.FirstLine(said), a.TokenEnv)
 	case !ok:
-		return nil, nil, &apiError{0, "gh could not ask GitHub: " + first(said)}
+		return nil, &apiError{0, "gh could not ask GitHub: " + spelling.FirstLine(said)}
 	case status >= 300 || res.Code != 0:
-		return nil, nil, a.explain(status, header, answer, path)
+		return nil, a.explain(status, header, answer, path)
 	}
-	return answer, header, nil
+	return answer, nil
 }
 
 // split takes apart what gh prints of an answer.
@@ -216,7 +217,7 @@ func (a *api) explain(status int, h http.Header, body []byte, path string) error
 			why += fmt.Sprintf("; %s of %s: %s", e.Field, e.Resource, e.Code)
 		}
 	}
-	why = textfile.Visible(first(why))
+	why = textfile.Visible(spelling.FirstLine(why))
 	e := &apiError{Status: status}
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusForbidden && (h.Get("X-Ratelimit-Remaining") == "0" || h.Get("Retry-After") != "" || strings.Contains(why, "rate limit")):
@@ -245,11 +246,6 @@ func again(h http.Header) string {
 		return " until " + time.Unix(s, 0).UTC().Format("15:04 UTC")
 	}
 	return ""
-}
-
-func first(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s
 }
 
 // capped keeps the first maxBody bytes. The buffer is no embedded one: its

@@ -177,7 +177,7 @@ func (c Config) prDiff() tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		b, _, err := a.ask(ctx, http.MethodGet, a.at("pulls/"+strconv.Itoa(p.Number), nil), "application/vnd.github.diff", nil)
+		b, err := a.ask(ctx, http.MethodGet, a.at("pulls/"+strconv.Itoa(p.Number), nil), "application/vnd.github.diff", nil)
 		if e := new(apiError); errors.As(err, &e) && e.Status == http.StatusNotAcceptable {
 			return tools.Result{}, errors.New("the change is larger than GitHub shows as one diff: read the files, github_pr_view lists them")
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -171,7 +172,7 @@ func (c code) found(word, noun string, spots []tools.Location, note string) tool
 	if note != "" {
 		text = "[" + note + "]\n" + text
 	}
-	sum := fmt.Sprintf("%s: %s", word, count(len(spots), noun))
+	sum := fmt.Sprintf("%s: %s", word, spelling.Plural(len(spots), noun))
 	if len(spots) == 1 {
 		sum = fmt.Sprintf("%s is at %s:%d", word, spots[0].File, spots[0].Line)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -39,7 +40,7 @@ const (
 
 func diagnostics(ctx context.Context, env *tools.Env, in diagnosticsInput) (tools.Result, error) {
 	c := code{env}
-	names, _, err := c.files(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
+	names, err := c.files(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -49,7 +50,7 @@ func diagnostics(ctx context.Context, env *tools.Env, in diagnosticsInput) (tool
 	var found []tools.Diagnostic
 	var notes []string
 	if left := len(names) - mostJudged; left > 0 {
-		notes = append(notes, fmt.Sprintf("%s not looked at: narrow by path", count(left, "file")))
+		notes = append(notes, fmt.Sprintf("%s not looked at: narrow by path", spelling.Plural(left, "file")))
 		names = names[:mostJudged]
 	}
 	served := false
@@ -76,7 +77,7 @@ func diagnostics(ctx context.Context, env *tools.Env, in diagnosticsInput) (tool
 		}
 		b.WriteString(d.String() + "\n")
 	}
-	sum := count(len(found), "diagnostic")
+	sum := spelling.Plural(len(found), "diagnostic")
 	if len(found) == 0 {
 		sum = "no diagnostics"
 		b.WriteString(sum + "\n")

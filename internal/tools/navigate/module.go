@@ -54,7 +54,7 @@ func (c code) module(ctx context.Context, file string) (*module, error) {
 	if m.path == "" {
 		return nil, errNoModule
 	}
-	names, _, err := c.files(ctx, m.dir, isGo)
+	names, err := c.files(ctx, m.dir, isGo)
 	if err != nil {
 		return nil, err
 	}

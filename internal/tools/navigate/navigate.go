@@ -59,12 +59,12 @@ func (c code) clean(name string) string {
 }
 
 // files lists the files at a path, itself if it is one, that match.
-func (c code) files(ctx context.Context, at string, match func(string) bool) (names []string, more bool, err error) {
-	entries, more, err := c.entries(ctx, at, match)
+func (c code) files(ctx context.Context, at string, match func(string) bool) (names []string, err error) {
+	entries, _, err := c.entries(ctx, at, match)
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
-	return names, more, err
+	return names, err
 }
 
 // entries is files with sizes and times.
@@ -95,7 +95,7 @@ func isGo(name string) bool { return strings.HasSuffix(name, ".go") }
 
 // with lists the files that have word in them, with their texts.
 func (c code) with(ctx context.Context, word string, match func(string) bool) (map[string]string, []string, error) {
-	names, _, err := c.files(ctx, ".", match)
+	names, err := c.files(ctx, ".", match)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -233,11 +233,4 @@ func unserved(env *tools.Env, err error) string {
 		return err.Error()
 	}
 	return ""
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -71,7 +72,7 @@ func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result
 		}
 		return tools.Result{Text: "no declarations\n" + b.String(), Summary: "no declarations"}, nil
 	}
-	return tools.Result{Text: b.String(), Summary: count(total, "declaration") + " in " + count(shown, "file")}, nil
+	return tools.Result{Text: b.String(), Summary: spelling.Plural(total, "declaration") + " in " + spelling.Plural(shown, "file")}, nil
 }
 
 // symbols finds what files declare: Go by parsing, one other file by a server,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -47,7 +48,7 @@ func (c code) repoMap(ctx context.Context, entries []workspace.Entry) (tools.Res
 		total += len(f.syms)
 		shown++
 	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("the %d most used declarations, in %s of %d", total, count(shown, "file"), len(entries))}, nil
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("the %d most used declarations, in %s of %d", total, spelling.Plural(shown, "file"), len(entries))}, nil
 }
 
 // rank chooses the declarations that most other files use by name. A name that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -82,6 +83,6 @@ func (c code) listed(word string, spots []tools.Location, note string) tools.Res
 	for _, s := range spots {
 		files[s.File] = true
 	}
-	res.Summary = fmt.Sprintf("%s: %s in %s", word, count(len(spots), "reference"), count(len(files), "file"))
+	res.Summary = fmt.Sprintf("%s: %s in %s", word, spelling.Plural(len(spots), "reference"), spelling.Plural(len(files), "file"))
 	return res
 }

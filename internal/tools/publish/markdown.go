@@ -176,7 +176,7 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 		if in.Date != "" {
 			date = site.NewDate(in.Date)
 		}
-		ch := compose(s, t, p, in, date, at)
+		ch := compose(t, p, in, date, at)
 		if ch.old = string(old); ch.text == ch.old {
 			return ch, nil
 		}
@@ -188,7 +188,7 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 	if date == "" {
 		date = t.today(c.Now())
 	}
-	ch := compose(s, t, p, in, date, t.path(name, string(date), in.Draft))
+	ch := compose(t, p, in, date, t.path(name, string(date), in.Draft))
 	if _, err := fs.Stat(s.FS, ch.post.Path); err == nil {
 		return change{}, fmt.Errorf("%s is another file: choose another slug", ch.post.Path)
 	}
@@ -197,7 +197,7 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 }
 
 // compose renders a new post.
-func compose(s site.Site, t template, p post, in markdownInput, date site.Date, at string) change {
+func compose(t template, p post, in markdownInput, date site.Date, at string) change {
 	m := t.matter(p, in, date)
 	text := m.String() + "\n" + p.Text + "\n"
 	m, body := site.Split(text)

@@ -48,21 +48,21 @@ func describe(s site.Site, n int) (tools.Result, error) {
 	fmt.Fprintf(&b, "%s, %s in %s\n", s.Style, spelling.Plural(all, "post"), s.Posts)
 	for _, x := range []struct{ name, value string }{{"address", s.URL}, {"title", s.Title}, {"author", s.Author}, {"language", s.Language}, {"tags", tags(posts, s.Style)}} {
 		if x.value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", x.name, short(x.value, 600))
+			fmt.Fprintf(&b, "%s: %s\n", x.name, spelling.Clip(x.value, 600))
 		}
 	}
 	if len(posts) > 0 {
-		fmt.Fprintf(&b, "\nFront matter of %s:\n%s", posts[0].Path, short(posts[0].Matter.String(), 2000))
+		fmt.Fprintf(&b, "\nFront matter of %s:\n%s", posts[0].Path, spelling.Clip(posts[0].Matter.String(), 2000))
 	}
 	for _, p := range posts[:min(n, len(posts))] {
-		fmt.Fprintf(&b, "\n%s: %q", p.Path, short(p.Matter.Text("title"), 200))
+		fmt.Fprintf(&b, "\n%s: %q", p.Path, spelling.Clip(p.Matter.Text("title"), 200))
 		if !p.Date.IsZero() {
 			b.WriteString(", " + p.Date.Format(time.DateOnly))
 		}
 		if at := s.Address(p); at != "" {
 			b.WriteString(", " + at)
 		}
-		fmt.Fprintf(&b, ", %s\n%s\n", spelling.Plural(len(strings.Fields(p.Body)), "word"), short(p.Body, 700))
+		fmt.Fprintf(&b, ", %s\n%s\n", spelling.Plural(len(strings.Fields(p.Body)), "word"), spelling.Clip(p.Body, 700))
 	}
 	return tools.Result{Text: b.String(), Summary: s.Style + ", " + spelling.Plural(all, "post")}, nil
 }
@@ -80,12 +80,4 @@ func tags(posts []site.Post, style string) string {
 		names[i] = fmt.Sprintf("%s (%d)", n, count[n])
 	}
 	return strings.Join(names, ", ")
-}
-
-// short cuts a text of a stranger to so many bytes.
-func short(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -74,7 +74,7 @@ func readCargo(p project, out string) testResult {
 		}
 		r.add(t)
 	} else if len(tests) == 0 && text != "" {
-		r.Problem = clip(text, mostOutput)
+		r.Problem = clip(text)
 	}
 	return r
 }

@@ -186,7 +186,7 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 	if why != "" {
 		verdict = why
 	}
-	text = fmt.Sprintf("%s: %s\n%s", c.command(), verdict, clip(strings.TrimSpace(said+out.Text), mostOutput))
+	text = fmt.Sprintf("%s: %s\n%s", c.command(), verdict, clip(strings.TrimSpace(said+out.Text)))
 	return strings.TrimSpace(text) + "\n", why, nil
 }
 

@@ -60,7 +60,7 @@ func format(ctx context.Context, env *tools.Env, _ formatInput) (tools.Result, e
 				text = append(text, fmt.Sprintf("%s: %s is not installed here, or not where commands can see it", name, c.fix[0]))
 			case out.Code != 0 || out.TimedOut:
 				failed = true
-				text = append(text, fmt.Sprintf("%s: exit code %d\n%s", name, out.Code, clip(strings.TrimSpace(out.Text), mostOutput)))
+				text = append(text, fmt.Sprintf("%s: exit code %d\n%s", name, out.Code, clip(strings.TrimSpace(out.Text))))
 			default:
 				text = append(text, name+": done")
 				changed = append(changed, out.Changed...)

@@ -138,7 +138,7 @@ func (g *goReport) result(p project) (r testResult) {
 		r.add(testCase{Package: pkg, Status: statusBroken, Output: text})
 	}
 	if len(g.pkgs) == 0 {
-		r.Problem = strings.TrimSpace(clip(g.loose.String(), mostOutput))
+		r.Problem = strings.TrimSpace(clip(g.loose.String()))
 	}
 	return r
 }

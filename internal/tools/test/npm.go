@@ -61,6 +61,6 @@ func readNPM(p project, out string) testResult {
 		seen[name] = true
 		r.Tests = append(r.Tests, testCase{Name: name, Status: statusFail})
 	}
-	r.Problem = clip(strings.TrimSpace(out), mostOutput)
+	r.Problem = clip(strings.TrimSpace(out))
 	return r
 }

@@ -64,7 +64,7 @@ func readPytest(p project, out string) testResult {
 	r.Failed = max(r.Failed, counts["failed"]+counts["error"]+counts["errors"])
 	r.Skipped = max(r.Skipped, counts["skipped"]+counts["xfailed"])
 	if r.Passed+r.Failed+r.Skipped == 0 && !strings.Contains(out, "no tests ran") {
-		r.Problem = strings.TrimSpace(clip(out, mostOutput))
+		r.Problem = strings.TrimSpace(clip(out))
 	}
 	return r
 }

@@ -71,7 +71,7 @@ func (r *testResult) add(t testCase) {
 		r.Skipped++
 	default:
 		r.Failed++
-		t.Output = clip(strings.TrimRight(t.Output, "\n "), mostOutput)
+		t.Output = clip(strings.TrimRight(t.Output, "\n "))
 	}
 	if t.Status == statusPass || t.Status == statusSkip {
 		t.Output = ""
@@ -186,7 +186,8 @@ func (t testCase) title() string {
 }
 
 // clip keeps the head and the tail of s, at line ends where it can.
-func clip(s string, most int) string {
+func clip(s string) string {
+	const most = mostOutput
 	if len(s) <= most {
 		return strings.ToValidUTF8(s, "\uFFFD")
 	}

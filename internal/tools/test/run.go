@@ -188,9 +188,9 @@ func (r *testResult) judge(out *process.Output, text string) {
 	case out.Code != 0 && r.Uncounted:
 		r.Problem = fmt.Sprintf("the tests failed, exit code %d\n%s", out.Code, tail(text, mostOutput))
 	case out.Code != 0 && r.Passed+r.Skipped == 0:
-		r.Problem = fmt.Sprintf("no test ran, exit code %d\n%s", out.Code, clip(strings.TrimSpace(text), mostOutput))
+		r.Problem = fmt.Sprintf("no test ran, exit code %d\n%s", out.Code, clip(strings.TrimSpace(text)))
 	case out.Code != 0:
-		r.Problem = fmt.Sprintf("exit code %d although no test failed\n%s", out.Code, clip(strings.TrimSpace(out.Text), mostOutput))
+		r.Problem = fmt.Sprintf("exit code %d although no test failed\n%s", out.Code, clip(strings.TrimSpace(out.Text)))
 	case r.Passed == 0 && r.Skipped > 0:
 		r.Problem = fmt.Sprintf("no test ran: all %d were skipped", r.Skipped)
 	case r.Passed == 0 && !r.Uncounted:

@@ -79,7 +79,7 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 	if in.Artifact != "" {
 		v := env.Artifacts.Value(in.Artifact)
 		if v == nil {
-			return tools.Result{}, fmt.Errorf("there is no artifact %q%s", fetch.Clip(in.Artifact, 60), spelling.DidYouMean(in.Artifact, env.Artifacts.Names()))
+			return tools.Result{}, fmt.Errorf("there is no artifact %q%s", spelling.Clip(in.Artifact, 60), spelling.DidYouMean(in.Artifact, env.Artifacts.Names()))
 		}
 		texts = append(texts, strs(v)...)
 	}
@@ -187,7 +187,7 @@ func (d *webTools) page(ctx context.Context, env *tools.Env, at string, which []
 		case status >= 400:
 			v.Fault = fmt.Sprintf("%d %s", status, http.StatusText(status))
 		case wants && body != nil && !ids[a] && !ids["user-content-"+a]:
-			v.Fault = fmt.Sprintf("the page is there, and has no anchor #%s", fetch.Clip(a, 80))
+			v.Fault = fmt.Sprintf("the page is there, and has no anchor #%s", spelling.Clip(a, 80))
 		default:
 			v.OK = true
 		}
@@ -245,11 +245,11 @@ func report(list []verdict, more int) (tools.Result, error) {
 		switch {
 		case !v.OK:
 			bad++
-			fmt.Fprintf(&b, "broken: %s: %s\n", fetch.Clip(v.URL, 300), fetch.OneLine(v.Fault, 300))
+			fmt.Fprintf(&b, "broken: %s: %s\n", spelling.Clip(v.URL, 300), fetch.OneLine(v.Fault, 300))
 		case v.Refused:
-			fmt.Fprintf(&b, "not checked: %s: the server refuses programs (%d)\n", fetch.Clip(v.URL, 300), v.Status)
+			fmt.Fprintf(&b, "not checked: %s: the server refuses programs (%d)\n", spelling.Clip(v.URL, 300), v.Status)
 		case v.Final != "":
-			fmt.Fprintf(&b, "moved: %s now leads to %s\n", fetch.Clip(v.URL, 300), fetch.Clip(v.Final, 300))
+			fmt.Fprintf(&b, "moved: %s now leads to %s\n", spelling.Clip(v.URL, 300), spelling.Clip(v.Final, 300))
 		}
 	}
 	head := fmt.Sprintf("%s checked: %d good, %d broken", fetch.Count(len(list), "link"), len(list)-bad, bad)

@@ -66,7 +66,7 @@ func source(name string, configured map[string]string, what string) (*url.URL, s
 		return u, name, nil
 	}
 	if !strings.Contains(name, ":") {
-		return nil, "", fmt.Errorf("%q is neither an address nor a configured name%s; %s", fetch.Clip(name, 80), spelling.DidYouMean(name, slices.Sorted(maps.Keys(configured))), fetch.Configured(what, configured))
+		return nil, "", fmt.Errorf("%q is neither an address nor a configured name%s; %s", spelling.Clip(name, 80), spelling.DidYouMean(name, slices.Sorted(maps.Keys(configured))), fetch.Configured(what, configured))
 	}
 	u, err := fetch.ParseURL(name)
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *feed) result(in feedInput, from time.Time, old bool) (tools.Result, err
 			b.WriteString("\n   " + it.URL)
 		}
 		if it.Summary != "" && it.Summary != it.Title {
-			b.WriteString("\n   " + fetch.Clip(it.Summary, 300))
+			b.WriteString("\n   " + spelling.Clip(it.Summary, 300))
 		}
 	}
 	if all > len(found) {
@@ -132,7 +132,7 @@ func (f *feed) result(in feedInput, from time.Time, old bool) (tools.Result, err
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s of %s", fetch.Count(len(found), "item"), fetch.Clip(f.title, 60)), Artifacts: map[string]json.RawMessage{"feed_items": v}}, nil
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s of %s", fetch.Count(len(found), "item"), spelling.Clip(f.title, 60)), Artifacts: map[string]json.RawMessage{"feed_items": v}}, nil
 }
 
 // since reads a point in time: a date, a time, or so many hours, days or weeks ago.
@@ -159,5 +159,5 @@ func (d *webTools) since(s string) (time.Time, error) {
 			return now.AddDate(0, 0, -7*n), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time: write 2026-11-21, 2026-11-21T08:00:00Z, or 24h, 7d, 2w for so long ago", fetch.Clip(s, 80))
+	return time.Time{}, fmt.Errorf("%q is not a time: write 2026-11-21, 2026-11-21T08:00:00Z, or 24h, 7d, 2w for so long ago", spelling.Clip(s, 80))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/mmcdole/gofeed"
 )
@@ -97,7 +98,7 @@ func read(it *gofeed.Item, at *url.URL) item {
 	}
 	one.search = strings.ToLower(strings.Join([]string{one.Title, words(it.Description, 20_000), words(it.Content, 20_000), one.Author, strings.Join(one.Tags, " ")}, " "))
 	if one.Title == "" {
-		one.Title = cmp.Or(fetch.Clip(one.Summary, 80), one.URL, "(no title)")
+		one.Title = cmp.Or(spelling.Clip(one.Summary, 80), one.URL, "(no title)")
 	}
 	return one
 }

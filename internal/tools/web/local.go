@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -93,11 +93,11 @@ func (p place) beside(env *tools.Env, u *url.URL, as string) verdict {
 	info, err := env.Files.Stat(name)
 	switch {
 	case err != nil:
-		v.Fault = "there is no file " + fetch.Clip(name, 200)
+		v.Fault = "there is no file " + spelling.Clip(name, 200)
 	case u.Fragment != "" && info.Mode().IsRegular() && strings.HasSuffix(strings.ToLower(name), ".md"):
 		b, err := env.Files.ReadFile(name)
 		if v.OK = err == nil && slices.Contains(headings(string(b)), strings.ToLower(u.Fragment)); !v.OK {
-			v.Fault = fmt.Sprintf("%s has no heading for #%s", fetch.Clip(name, 200), fetch.Clip(u.Fragment, 80))
+			v.Fault = fmt.Sprintf("%s has no heading for #%s", spelling.Clip(name, 200), spelling.Clip(u.Fragment, 80))
 		}
 	default:
 		v.OK = true

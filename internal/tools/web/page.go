@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -69,7 +70,7 @@ func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) 
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String(), Summary: fetch.Clip(cmp.Or(title, fetch.Redacted(a.URL)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v}}, nil
+	return tools.Result{Text: b.String(), Summary: spelling.Clip(cmp.Or(title, fetch.Redacted(a.URL)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v}}, nil
 }
 
 // markdown makes text of what came back, or reports why it cannot.
@@ -136,7 +137,7 @@ func pages(s string, size int) []string {
 	}
 	for l := range strings.Lines(s) {
 		for len(l) > size { // one line can be a whole page
-			head := fetch.Clip(l[:size], size)
+			head := spelling.Clip(l[:size], size)
 			b.WriteString(head)
 			flush()
 			l = l[len(head):]

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -106,7 +107,7 @@ func (d *webTools) search(ctx context.Context, env *tools.Env, in searchInput) (
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", fetch.Count(len(hits), "result"), fetch.Clip(in.Query, 60)), Artifacts: map[string]json.RawMessage{"search_results": v}}, nil
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", fetch.Count(len(hits), "result"), spelling.Clip(in.Query, 60)), Artifacts: map[string]json.RawMessage{"search_results": v}}, nil
 }
 
 // readHits reads the answer of an engine, without what has no usable address.

@@ -44,17 +44,17 @@ func (s side) mode() string {
 	return "100644"
 }
 
-func (p Selection) diffOne(t *rootfs.Tree, c shift) (string, error) {
+func (p Selection) diffOne(t *rootfs.Tree, c shift) string {
 	source := c.Path
 	if c.Kind == Renamed {
 		source = c.Change.From
 	}
 	if p.l.DenyList.Check(source, source, false) != nil || p.l.DenyList.Check(c.Path, c.Path, false) != nil {
-		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", quoteName("a/"+source), quoteName("b/"+c.Path)), nil
+		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", quoteName("a/"+source), quoteName("b/"+c.Path))
 	}
 	pairs, err := p.sides(t, c)
 	if err != nil {
-		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", quoteName("a/"+source), quoteName("b/"+c.Path), textfile.Visible(err.Error())), nil
+		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", quoteName("a/"+source), quoteName("b/"+c.Path), textfile.Visible(err.Error()))
 	}
 	var out strings.Builder
 	for i, pair := range pairs {
@@ -67,7 +67,7 @@ func (p Selection) diffOne(t *rootfs.Tree, c shift) (string, error) {
 		}
 		out.WriteString(one)
 	}
-	return out.String(), nil
+	return out.String()
 }
 
 // unified is the diff of two sides, "" if there is no difference.

@@ -186,11 +186,7 @@ func (p Selection) Diff(ctx context.Context, root string, color bool) (string, e
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		s, err := p.diffOne(t, c)
-		if err != nil {
-			return "", err
-		}
-		out.WriteString(s)
+		out.WriteString(p.diffOne(t, c))
 	}
 	if color {
 		return paint(out.String()), nil

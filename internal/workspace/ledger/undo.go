@@ -255,8 +255,7 @@ func (u *undoing) do(g *goal, how func(*goal, rootfs.State) error) error {
 	if errors.Is(err, syscall.ENOSPC) && u.l.giveReserve() {
 		return u.do(g, how)
 	}
-	var broken *WriteError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*WriteError](err); ok {
 		return broken.Err
 	}
 	if err != nil {

@@ -105,7 +105,7 @@ func changed(path string, err error) error {
 // of the runner's are of no use here: the kernel clones mounts of the caller's
 // own namespace only, so each is opened anew and compared with what the runner
 // found.
-func (m mount) take(p *Policy, b blank) (int, error) {
+func (m mount) take(b blank) (int, error) {
 	if m.kind == "collect" {
 		return m.takeCollect()
 	}

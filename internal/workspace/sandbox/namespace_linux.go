@@ -146,7 +146,7 @@ func (p *Policy) build(limits Limits) error {
 	}
 	taken := make([]int, len(plan))
 	for i, m := range plan {
-		if taken[i], err = m.take(p, blank); err != nil {
+		if taken[i], err = m.take(blank); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 const (
@@ -52,13 +54,13 @@ func ParseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%q is not an address: use one like https://example.org/page", Clip(s, 200))
+		return nil, fmt.Errorf("%q is not an address: use one like https://example.org/page", spelling.Clip(s, 200))
 	case u.Scheme == "":
-		return nil, fmt.Errorf("%q has no scheme: use an address that begins with https:// or http://", Clip(s, 200))
+		return nil, fmt.Errorf("%q has no scheme: use an address that begins with https:// or http://", spelling.Clip(s, 200))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%s: addresses are refused: only https:// and http:// can be read", Clip(u.Scheme, 40))
+		return nil, fmt.Errorf("%s: addresses are refused: only https:// and http:// can be read", spelling.Clip(u.Scheme, 40))
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("%q names no host", Clip(s, 200))
+		return nil, fmt.Errorf("%q names no host", spelling.Clip(s, 200))
 	case u.User != nil:
 		return nil, fmt.Errorf("the address of %s holds a user name or password; leave them out", u.Hostname())
 	}
@@ -69,7 +71,7 @@ func ParseURL(s string) (*url.URL, error) {
 func Redacted(u *url.URL) string {
 	c := *u
 	c.User, c.RawQuery, c.Fragment = nil, "", ""
-	return Clip(c.String(), 300)
+	return spelling.Clip(c.String(), 300)
 }
 
 // Get sends r and reads the whole answer, or takes it from c. A status of 400
@@ -151,7 +153,7 @@ func statusError(what string, resp *http.Response) error {
 	case code == http.StatusTooManyRequests:
 		advice = "; it asks us to slow down"
 		if after := resp.Header.Get("Retry-After"); after != "" {
-			advice += " (try again after " + Clip(after, 40) + ")"
+			advice += " (try again after " + spelling.Clip(after, 40) + ")"
 		}
 	case code >= 500:
 		advice = "; the server has a problem, try again later or use another source"
@@ -172,12 +174,4 @@ func PlainError(err error) error {
 		return errors.New("it took too long and was given up")
 	}
 	return err
-}
-
-// Clip bounds a text for people, at a letter's end.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
 )
@@ -43,7 +44,7 @@ func Decode(body []byte, label string) (string, error) {
 	}
 	enc, canonical := charset.Lookup(name)
 	if name != "" && enc == nil {
-		return "", fmt.Errorf("it says that its text is in %q, which is not known here", Clip(name, 40))
+		return "", fmt.Errorf("it says that its text is in %q, which is not known here", spelling.Clip(name, 40))
 	}
 	if enc == nil || canonical == "utf-8" {
 		if utf8.Valid(body) {
@@ -63,7 +64,7 @@ func Decode(body []byte, label string) (string, error) {
 
 // OneLine is s on one line, without what a terminal or a reader would trip over.
 func OneLine(s string, n int) string {
-	s = html.UnescapeString(Clip(s, 8*n+1024))
+	s = html.UnescapeString(spelling.Clip(s, 8*n+1024))
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -73,7 +74,7 @@ func OneLine(s string, n int) string {
 		}
 		return r
 	}, s)
-	return Clip(strings.Join(strings.Fields(s), " "), n)
+	return spelling.Clip(strings.Join(strings.Fields(s), " "), n)
 }
 
 // Count is a number with its noun.

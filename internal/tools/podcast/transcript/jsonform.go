@@ -49,8 +49,7 @@ func readJSON(s string) (Collector, error) {
 		err = json.Unmarshal([]byte(s), &d)
 	}
 	if err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return c, fmt.Errorf("the transcript begins like JSON and is none: %w (byte %d); give the whole file", err, syntax.Offset)
 		}
 		return c, fmt.Errorf("the transcript is JSON, but not of a form known here: %w; segments with start, end and text are read, and with startTime, endTime and body", err)

@@ -74,8 +74,7 @@ func OfSignal(s syscall.Signal) int {
 
 // Stopped is the error of a command whose context has ended.
 func Stopped(ctx context.Context) error {
-	var s *StopError
-	if errors.As(context.Cause(ctx), &s) {
+	if s, ok := errors.AsType[*StopError](context.Cause(ctx)); ok {
 		return With(OfSignal(s.Signal))
 	}
 	return context.Cause(ctx)
@@ -94,8 +93,7 @@ func OfJob(ctx context.Context, status jobs.Status) int {
 	case jobs.Cancelled:
 		return Cancelled
 	}
-	var s *StopError
-	if errors.As(context.Cause(ctx), &s) {
+	if s, ok := errors.AsType[*StopError](context.Cause(ctx)); ok {
 		return OfSignal(s.Signal)
 	}
 	return Failed

@@ -45,8 +45,7 @@ func first(ctx context.Context, e *env.Env, dir, text string, quiet bool) (*fail
 	}
 	cmd.Cancel = func() error {
 		sig := syscall.SIGTERM
-		var stop *exit.StopError
-		if errors.As(context.Cause(ctx), &stop) {
+		if stop, ok := errors.AsType[*exit.StopError](context.Cause(ctx)); ok {
 			sig = stop.Signal
 		}
 		return cmd.Process.Signal(sig)

@@ -1,11 +1,36 @@
 package pipeline
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"testing"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/pkg/agents"
 )
+
+var update = flag.Bool("update", false, "write the schema anew")
+
+// TestFileSchema wants the schema that ships to be that of the reader; go test ./internal/pipeline
+// -run TestFileSchema -update writes it.
+func TestFileSchema(t *testing.T) {
+	const file = "../../configs/schemas/pipeline.json"
+	want := fileSchema(t)
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is stale; run this test with -update", file)
+	}
+}
 
 type schemaMap = map[string]any
 
@@ -31,17 +56,21 @@ func schemaValues(about string) schemaMap {
 	return schemaMap{"type": "object", "description": about, "additionalProperties": true}
 }
 
-// FileSchema is the JSON Schema of a pipeline's file, so that editors can
+// fileSchema is the JSON Schema of a pipeline's file, so that editors can
 // complete it. An agent that is written out has the keys of an agent file's
 // front matter, and prompt.
-func FileSchema() []byte {
+func fileSchema(t *testing.T) []byte {
 	type m = schemaMap
 	var agent struct {
 		Properties m `json:"properties"`
 		Defs       m `json:"$defs"`
 	}
-	if err := json.Unmarshal(agents.FileSchema(), &agent); err != nil {
-		panic(err) // it is made here
+	b, err := os.ReadFile("../../configs/schemas/agent.schema.json")
+	if err == nil {
+		err = json.Unmarshal(b, &agent)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	agent.Properties["prompt"] = schemaText("The model's prompt: a Go template, as below the front matter of an agent's file.")
 	limits := agent.Properties["limits"]
@@ -70,13 +99,11 @@ func FileSchema() []byte {
 	doc["$schema"], doc["title"], doc["required"] = "https://json-schema.org/draft/2020-12/schema", "adroit pipeline", []string{"steps"}
 	inline := schemaObject("An agent, written out.", agent.Properties)
 	defs := m{"step": stepSchema(limits), "condition": conditionSchema(), "agent": inline}
-	for name, def := range agent.Defs {
-		defs[name] = def
-	}
+	maps.Copy(defs, agent.Defs)
 	doc["$defs"] = defs
-	b, err := json.MarshalIndent(doc, "", "  ")
+	b, err = json.MarshalIndent(doc, "", "  ")
 	if err != nil {
-		panic(err) // maps and strings always encode
+		t.Fatal(err)
 	}
 	return append(b, '\n')
 }

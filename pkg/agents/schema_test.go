@@ -1,15 +1,40 @@
 package agents
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
+	"os"
+	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// FileSchema is the JSON Schema of the front matter, so that editors can
+var update = flag.Bool("update", false, "write the schema anew")
+
+// TestFileSchema wants the schema that ships to be that of the reader; go test ./pkg/agents
+// -run TestFileSchema -update writes it.
+func TestFileSchema(t *testing.T) {
+	const file = "../../configs/schemas/agent.schema.json"
+	want := fileSchema()
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is stale; run this test with -update", file)
+	}
+}
+
+// fileSchema is the JSON Schema of the front matter, so that editors can
 // complete it. It describes our own format; the keys that only Claude Code
 // has are read too, but not advertised.
-func FileSchema() []byte {
+func fileSchema() []byte {
 	type m = map[string]any
 	str := func(about string) m { return m{"type": "string", "description": about} }
 	whole := func(about string) m { return m{"type": "integer", "minimum": -1, "description": about} }
@@ -107,4 +132,20 @@ func criterionSchema(str func(about string) map[string]any, object func(about st
 		"all":        parts("All of these hold."),
 		"any":        parts("One of these holds."),
 	})
+}
+
+// permissionsSchema describes permissions: in an agent file.
+func permissionsSchema() map[string]any {
+	type m = map[string]any
+	str := func(about string) m { return m{"type": "string", "description": about} }
+	return m{
+		"type": "array", "description": "Rules about what may run, beside those of your configuration; deny is stronger than ask, ask than allow. An agent of a project may not allow.",
+		"items": m{"type": "object", "additionalProperties": false, "required": []string{"do"}, "properties": m{
+			"tool":    str("A tool's name, with wildcards; all if left out."),
+			"path":    str("A glob of workspace paths, as in docs/**."),
+			"command": str("The words of a simple command; a last * stands for more, as in go test *."),
+			"do":      m{"enum": []string{"allow", "ask", "deny"}},
+			"why":     str("What the model and the person who is asked see."),
+		}},
+	}
 }
