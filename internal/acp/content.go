@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -60,9 +61,7 @@ func message(blocks []sdk.ContentBlock, dir string, unsaved func(name string) (t
 	if m.Text == "" && len(m.Attachments) == 0 {
 		return m, sdk.NewInvalidParams(map[string]any{"error": "the prompt is empty"})
 	}
-	if m.Text == "" {
-		m.Text = "See what is attached."
-	}
+	m.Text = cmp.Or(m.Text, "See what is attached.")
 	return m, nil
 }
 

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,7 @@ func (ses *session) modes() *sdk.SessionModeState {
 	about := map[executor.Mode]string{
 		executor.ModePlan: "Reads and plans, changes nothing.", executor.ModeEdits: "Changes files, asks about commands.", executor.ModeAuto: "Runs commands too, in a sandbox."}
 	mode := ses.mode
-	if mode == "" {
-		mode = executor.ModeEdits
-	}
+	mode = cmp.Or(mode, executor.ModeEdits)
 	state := &sdk.SessionModeState{CurrentModeId: sdk.SessionModeId(mode)}
 	for _, m := range executor.Modes {
 		state.AvailableModes = append(state.AvailableModes, sdk.SessionMode{Id: sdk.SessionModeId(m), Name: strings.ToUpper(string(m)[:1]) + string(m)[1:], Description: sdk.Ptr(about[m])})
@@ -259,9 +258,7 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (out
 	t.replay = true
 	var in struct{ Prompt string }
 	_ = json.Unmarshal(d.Job.Input, &in)
-	if in.Prompt == "" {
-		in.Prompt = d.Job.Title
-	}
+	in.Prompt = cmp.Or(in.Prompt, d.Job.Title)
 	t.user(in.Prompt)
 	for ev, err := range s.c.Events(ctx, ses.job, adroit.EventOptions{}) {
 		if err != nil {

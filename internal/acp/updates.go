@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -257,9 +258,7 @@ func (t *translator) finish(ev event.Event) {
 	if d.Failed || ev.Error != "" {
 		status = sdk.ToolCallStatusFailed
 	}
-	if text == "" {
-		text = ev.Error + ev.Text
-	}
+	text = cmp.Or(text, ev.Error+ev.Text)
 	var content []sdk.ToolCallContent
 	if t.kind(ev.Name) != sdk.ToolKindRead && status == sdk.ToolCallStatusCompleted {
 		for _, f := range t.diff(ev.Path) {
@@ -300,9 +299,7 @@ func (t *translator) about(name string, args json.RawMessage) (title string, whe
 			title = name + " " + oneLine(text)
 		}
 	}
-	if title == "" {
-		title = name
-	}
+	title = cmp.Or(title, name)
 	return title, where
 }
 

@@ -234,9 +234,7 @@ var exitCode = lazyregexp.New(`^exit code (\d+)`)
 // Of reads a failed call of a tool that runs commands or checks something.
 func Of(reply executor.ToolResult) *Problem {
 	p := &Problem{Message: reply.Summary, Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
-	if p.Message == "" {
-		p.Message = spelling.FirstLine(reply.Text)
-	}
+	p.Message = cmp.Or(p.Message, spelling.FirstLine(reply.Text))
 	var r struct {
 		Code     int  `json:"exit_code"`
 		TimedOut bool `json:"timed_out"`

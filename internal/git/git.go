@@ -68,9 +68,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string {
 	s := strings.TrimSpace(e.Stderr)
-	if s == "" {
-		s = "no message"
-	}
+	s = cmp.Or(s, "no message")
 	return fmt.Sprintf("git %s: exit code %d: %s", strings.Join(e.Args, " "), e.Code, s)
 }
 

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,9 +59,7 @@ func (r *Runner) Notify(ctx context.Context, j *jobs.Job) error {
 
 func (r *Runner) notify(ctx context.Context, h Hook, in []byte, env []string) error {
 	limit := h.Timeout
-	if limit == 0 {
-		limit = noticeTimeout
-	}
+	limit = cmp.Or(limit, noticeTimeout)
 	o, err := r.exec.Run(ctx, process.Cmd{Args: h.Command, Env: env, Stdin: in, Stdout: &bounded{}, Timeout: limit})
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,9 +174,7 @@ func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Res
 		return verdict{fault: fmt.Errorf("the call could not be encoded: %w", err)}, nil
 	}
 	limit := h.Timeout
-	if limit == 0 {
-		limit = defaultTimeout
-	}
+	limit = cmp.Or(limit, defaultTimeout)
 	out := &bounded{}
 	o, err := r.exec.Run(ctx, process.Cmd{Args: h.Command, Stdin: in, Stdout: out, Timeout: limit})
 	if ctx.Err() != nil {
@@ -189,9 +188,7 @@ func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Res
 		return verdict{fault: fmt.Errorf("it did not end within %s and was killed", limit)}, nil
 	case o.Code == refusal:
 		why := spelling.Clip(strings.TrimSpace(o.Text), maxWhy)
-		if why == "" {
-			why = "no reason given"
-		}
+		why = cmp.Or(why, "no reason given")
 		return verdict{refused: true, why: why}, nil
 	case o.Code != 0:
 		return verdict{fault: fmt.Errorf("exit code %d: %s", o.Code, spelling.Clip(strings.TrimSpace(o.Text), 300))}, nil

@@ -12,6 +12,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -153,12 +154,8 @@ func ID(key string) string {
 // with it.
 func (f *Fact) Clean() error {
 	f.Text, f.File, f.Stale = OneLine(f.Text), OneLine(f.File), ""
-	if f.Kind == "" {
-		f.Kind = Note
-	}
-	if f.Confidence == "" {
-		f.Confidence = Medium
-	}
+	f.Kind = cmp.Or(f.Kind, Note)
+	f.Confidence = cmp.Or(f.Confidence, Medium)
 	if f.Scope == User { // it is of no project, so no file can be compared
 		f.Project, f.File, f.Digest = "", "", ""
 	}

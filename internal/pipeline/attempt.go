@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,9 +106,7 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 		o.Inputs[name] = v
 	}
 	own := o.Limits.Time
-	if own == 0 {
-		own = s.Agent.Spec.Limits.Time
-	}
+	own = cmp.Or(own, s.Agent.Spec.Limits.Time)
 	if s.Timeout > 0 && (own <= 0 || s.Timeout < own) {
 		o.Limits.Time = s.Timeout
 	}

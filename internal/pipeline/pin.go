@@ -129,9 +129,7 @@ func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage, servers .
 	// knows any more where it comes from.
 	a.Spec.Permissions, _ = a.Spec.Rules()
 	a.Spec.MCPServers = append(slices.Clip(a.Spec.MCPServers), servers...)
-	if a.Spec.Model == "" {
-		a.Spec.Model = d.Model
-	}
+	a.Spec.Model = cmp.Or(a.Spec.Model, d.Model)
 	a.Spec.Limits = a.Spec.Limits.Or(d.Limits)
 	if output != nil {
 		a.Spec.Output = output

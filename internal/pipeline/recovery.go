@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -143,12 +144,7 @@ func (x *run) does(s *Step) string {
 	case "agent":
 		a := s.Agent.Spec
 		model := s.Model
-		if model == "" {
-			model = a.Model
-		}
-		if model == "" {
-			model = x.sc.Task.Model
-		}
+		model = cmp.Or(model, a.Model, x.sc.Task.Model)
 		l := a.Limits.Or(executor.DefaultLimits)
 		out := fmt.Sprintf("agent %s, model %s, tools %s, at most %d turns", a.Name, model, list(a.Tools), l.Turns)
 		return out + "\nIts prompt:\n" + headAndTail(a.Prompt, mostPrompt)

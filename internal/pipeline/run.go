@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,9 +175,7 @@ func (x *run) bind(s *Step, o outcome) {
 // capped reports that a step must not be run once more.
 func (x *run) capped(s *Step) error {
 	most := x.p.MaxSteps
-	if most == 0 {
-		most = DefaultMaxSteps
-	}
+	most = cmp.Or(most, DefaultMaxSteps)
 	switch {
 	case s.Max > 0 && x.counts[s.ID] >= s.Max:
 		return stopped("max", "step %s was run %d times, as often as its max allows", s.ID, s.Max)
@@ -328,9 +327,7 @@ func (x *run) look(path string) (json.RawMessage, error) {
 // filler puts values into the texts of one step.
 func (x *run) filler() *filler {
 	f := &filler{look: x.look, each: x.p.Defaults.Context.Each, all: x.p.Defaults.Context.All}
-	if f.each == 0 {
-		f.each = defaultEach
-	}
+	f.each = cmp.Or(f.each, defaultEach)
 	if f.all == 0 {
 		f.all = max(defaultAll, f.each)
 	}

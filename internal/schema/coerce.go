@@ -27,7 +27,7 @@ func (s *Schema) Repair(args json.RawMessage) (fixed json.RawMessage, notes []st
 		return fixed, notes
 	}
 	var c coercion
-	out := json.RawMessage(c.value(s.root, value, "").appendTo(nil))
+	out := json.RawMessage(c.value(s.root, value, "").Append(nil))
 	if c.notes == nil || s.Validate(out) != nil {
 		return fixed, notes
 	}
@@ -42,8 +42,8 @@ func (c *coercion) note(format string, args ...any) {
 }
 
 // value changes v, which it may consume.
-func (c *coercion) value(sch, v *node, path string) *node {
-	if types := sch.types(); len(types) > 0 && !allows(types, v) {
+func (c *coercion) value(sch, v *Node, path string) *Node {
+	if types := sch.Types(); len(types) > 0 && !allows(types, v) {
 		w := convert(sch, types, v)
 		if w == nil {
 			return v
@@ -51,63 +51,63 @@ func (c *coercion) value(sch, v *node, path string) *node {
 		c.note("%s is %s, not %s", path, articles(types[:1])[0], shownKind(v))
 		v = w
 	}
-	switch v.kind {
+	switch v.Kind {
 	case '{':
 		c.members(sch, v, path)
 	case '[':
-		for i, kid := range v.kids {
-			v.kids[i] = c.value(sch.at("items"), kid, fmt.Sprintf("%s[%d]", path, i))
+		for i, kid := range v.Kids {
+			v.Kids[i] = c.value(sch.At("items"), kid, fmt.Sprintf("%s[%d]", path, i))
 		}
 	}
 	return v
 }
 
 // members renames and drops properties of v, then changes their values.
-func (c *coercion) members(sch, v *node, path string) {
-	props := sch.at("properties")
+func (c *coercion) members(sch, v *Node, path string) {
+	props := sch.At("properties")
 	if !props.is('{') {
 		return
 	}
-	required := sch.at("required").words()
-	if others := sch.at("additionalProperties"); others.is('t') && !others.yes {
-		for i, key := range v.keys {
-			if props.at(key) != nil {
+	required := sch.At("required").words()
+	if others := sch.At("additionalProperties"); others.is('t') && !others.Yes {
+		for i, key := range v.Keys {
+			if props.At(key) != nil {
 				continue
 			}
-			if name := meant(key, v.kids[i], v, props, required); name != "" {
+			if name := meant(key, v.Kids[i], v, props, required); name != "" {
 				c.note("%s is called %s", join(path, key), name)
-				v.keys[i] = name
+				v.Keys[i] = name
 			}
 		}
 	}
-	for i := len(v.keys) - 1; i >= 0; i-- {
-		key := v.keys[i]
-		p := props.at(key)
-		if v.kids[i].is('n') && p != nil && !allows(p.types(), v.kids[i]) && !slices.Contains(required, key) {
+	for i := len(v.Keys) - 1; i >= 0; i-- {
+		key := v.Keys[i]
+		p := props.At(key)
+		if v.Kids[i].is('n') && p != nil && !allows(p.Types(), v.Kids[i]) && !slices.Contains(required, key) {
 			c.note("%s is left out rather than null", join(path, key))
-			v.keys, v.kids = slices.Delete(v.keys, i, i+1), slices.Delete(v.kids, i, i+1)
+			v.Keys, v.Kids = slices.Delete(v.Keys, i, i+1), slices.Delete(v.Kids, i, i+1)
 		}
 	}
-	for i, key := range v.keys {
-		if p := props.at(key); p != nil {
-			v.kids[i] = c.value(p, v.kids[i], join(path, key))
+	for i, key := range v.Keys {
+		if p := props.At(key); p != nil {
+			v.Kids[i] = c.value(p, v.Kids[i], join(path, key))
 		}
 	}
 }
 
 // meant is the property that a name which is not known stands for, "" if there
 // is doubt: v lacks it, and it takes the value.
-func meant(key string, value, v, props *node, required []string) string {
+func meant(key string, value, v, props *Node, required []string) string {
 	fits := func(name string) bool {
-		p := props.at(name)
-		if p == nil || v.at(name) != nil {
+		p := props.At(name)
+		if p == nil || v.At(name) != nil {
 			return false
 		}
-		types := p.types()
+		types := p.Types()
 		return allows(types, value) || convert(p, types, value) != nil
 	}
 	fold := spelling.Fold(key)
-	for _, name := range props.keys {
+	for _, name := range props.Keys {
 		if spelling.Fold(name) == fold && fits(name) {
 			return name
 		}
@@ -117,7 +117,7 @@ func meant(key string, value, v, props *node, required []string) string {
 			return name
 		}
 	}
-	if name := spelling.Nearest(key, props.keys); slices.Contains(required, name) && fits(name) {
+	if name := spelling.Nearest(key, props.Keys); slices.Contains(required, name) && fits(name) {
 		return name
 	}
 	return ""
@@ -146,23 +146,23 @@ var aliases = map[string][]string{
 }
 
 // types are the types that a schema allows, null last.
-func (n *node) types() []string {
-	t := n.at("type")
+func (n *Node) Types() []string {
+	t := n.At("type")
 	if t.is('"') {
-		return []string{t.text}
+		return []string{t.Text}
 	}
 	out := slices.DeleteFunc(t.words(), func(s string) bool { return s == "null" })
-	if t != nil && len(out) < len(t.kids) {
+	if t != nil && len(out) < len(t.Kids) {
 		out = append(out, "null")
 	}
 	return out
 }
 
-func allows(types []string, v *node) bool {
+func allows(types []string, v *Node) bool {
 	if len(types) == 0 {
 		return true
 	}
-	switch v.kind {
+	switch v.Kind {
 	case '{':
 		return slices.Contains(types, "object")
 	case '[':
@@ -179,7 +179,7 @@ func allows(types []string, v *node) bool {
 
 // convert gives v as the one type that is allowed beside null, nil if that
 // would be a guess.
-func convert(sch *node, types []string, v *node) *node {
+func convert(sch *Node, types []string, v *Node) *Node {
 	if len(types) == 0 || len(types) > 1 && types[1] != "null" {
 		return nil
 	}
@@ -187,22 +187,22 @@ func convert(sch *node, types []string, v *node) *node {
 	case want == "string" && (v.is('0') || v.is('t')):
 		return text(v.String())
 	case want == "boolean" && v.is('"'):
-		switch strings.ToLower(strings.TrimSpace(v.text)) {
+		switch strings.ToLower(strings.TrimSpace(v.Text)) {
 		case "true":
-			return &node{kind: 't', yes: true}
+			return &Node{Kind: 't', Yes: true}
 		case "false":
-			return &node{kind: 't'}
+			return &Node{Kind: 't'}
 		}
 	case want == "array" && v.is('{'):
 		return listOf(sch, v)
 	case v.is('"') && (want == "integer" || want == "number" || want == "array" || want == "object"):
-		in, faults := parse([]byte(v.text))
+		in, faults := parse([]byte(v.Text))
 		switch {
 		case faults == nil && in != nil && allows(types[:1], in):
 			return in
 		case want == "array" && faults == nil && in.is('{'):
 			return listOf(sch, in)
-		case want == "array" && !strings.HasPrefix(strings.TrimSpace(v.text), "["):
+		case want == "array" && !strings.HasPrefix(strings.TrimSpace(v.Text), "["):
 			return listOf(sch, v)
 		}
 	}
@@ -210,16 +210,16 @@ func convert(sch *node, types []string, v *node) *node {
 }
 
 // listOf is an array of v alone, if the schema's items have its type.
-func listOf(sch, v *node) *node {
-	if types := sch.at("items").types(); len(types) == 1 && allows(types, v) {
-		return &node{kind: '[', kids: []*node{v}}
+func listOf(sch, v *Node) *Node {
+	if types := sch.At("items").Types(); len(types) == 1 && allows(types, v) {
+		return &Node{Kind: '[', Kids: []*Node{v}}
 	}
 	return nil
 }
 
 // shownKind names what came, without its text: it may be long, or a secret.
-func shownKind(v *node) string {
-	switch v.kind {
+func shownKind(v *Node) string {
+	switch v.Kind {
 	case '"':
 		return "a string"
 	case '0':

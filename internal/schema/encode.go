@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +20,7 @@ func Decode(args json.RawMessage, into any) error {
 	}
 	if typed := new(json.UnmarshalTypeError); errors.As(err, &typed) {
 		where := typed.Field
-		if where == "" {
-			where = "the value"
-		}
+		where = cmp.Or(where, "the value")
 		return fmt.Errorf("%s: %s does not fit into %s", where, typed.Value, typed.Type)
 	}
 	return err

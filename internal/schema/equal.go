@@ -9,8 +9,8 @@ import (
 )
 
 // limit reads a count, which may be written as 2.0.
-func limit(sch *node, key string) (int, bool) {
-	n := sch.at(key)
+func limit(sch *Node, key string) (int, bool) {
+	n := sch.At(key)
 	if !n.is('0') {
 		return 0, false
 	}
@@ -22,9 +22,9 @@ func limit(sch *node, key string) (int, bool) {
 }
 
 // duplicates returns the places of two equal items, 0 and 0 if there are none.
-func duplicates(v *node) (i, j int) {
-	at := make(map[string]int, len(v.kids))
-	for j, kid := range v.kids {
+func duplicates(v *Node) (i, j int) {
+	at := make(map[string]int, len(v.Kids))
+	for j, kid := range v.Kids {
 		key := string(canonical(nil, kid))
 		if i, ok := at[key]; ok {
 			return i, j
@@ -34,48 +34,48 @@ func duplicates(v *node) (i, j int) {
 	return 0, 0
 }
 
-func same(a, b *node) bool {
-	if a.kind != b.kind {
+func same(a, b *Node) bool {
+	if a.Kind != b.Kind {
 		return false
 	}
-	if a.kind == '"' {
-		return a.text == b.text
+	if a.Kind == '"' {
+		return a.Text == b.Text
 	}
 	return string(canonical(nil, a)) == string(canonical(nil, b))
 }
 
 // canonical writes equal values the same.
-func canonical(b []byte, n *node) []byte {
-	switch n.kind {
+func canonical(b []byte, n *Node) []byte {
+	switch n.Kind {
 	case '{':
-		order := make([]int, len(n.keys))
+		order := make([]int, len(n.Keys))
 		for i := range order {
 			order[i] = i
 		}
-		slices.SortFunc(order, func(i, j int) int { return strings.Compare(n.keys[i], n.keys[j]) })
+		slices.SortFunc(order, func(i, j int) int { return strings.Compare(n.Keys[i], n.Keys[j]) })
 		b = append(b, '{')
 		for _, i := range order {
-			b = canonical(strconv.AppendQuote(b, n.keys[i]), n.kids[i])
+			b = canonical(strconv.AppendQuote(b, n.Keys[i]), n.Kids[i])
 		}
 		return append(b, '}')
 	case '[':
 		b = append(b, '[')
-		for _, kid := range n.kids {
+		for _, kid := range n.Kids {
 			b = append(canonical(b, kid), ',')
 		}
 		return append(b, ']')
 	case '0':
 		return append(b, rat(n).RatString()...)
 	}
-	return n.appendTo(b)
+	return n.Append(b)
 }
 
 // rat returns the value of a number.
-func rat(n *node) *big.Rat {
-	if i, err := strconv.ParseInt(n.text, 10, 64); err == nil {
+func rat(n *Node) *big.Rat {
+	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil {
 		return new(big.Rat).SetInt64(i)
 	}
-	r, _ := new(big.Rat).SetString(n.text) // a number, and not an extreme one: see parse
+	r, _ := new(big.Rat).SetString(n.Text) // a number, and not an extreme one: see parse
 	return r
 }
 

@@ -58,17 +58,17 @@ func (s *Schema) Validate(args json.RawMessage) []Fault {
 
 // because is what a schema says of that which must not be: the description of its
 // not, which is to be read after "not allowed:".
-func because(not *node) string {
-	if words := not.at("description"); words.is('"') {
-		return ": " + words.text
+func because(not *Node) string {
+	if words := not.At("description"); words.is('"') {
+		return ": " + words.Text
 	}
 	return ""
 }
 
 // missing names what an object lacks.
-func missing(v *node, path string, names *node, why string) (faults []Fault) {
+func missing(v *Node, path string, names *Node, why string) (faults []Fault) {
 	for _, name := range names.words() {
-		if v.at(name) == nil {
+		if v.At(name) == nil {
 			faults = append(faults, Fault{join(path, name), why})
 		}
 	}
@@ -76,28 +76,28 @@ func missing(v *node, path string, names *node, why string) (faults []Fault) {
 }
 
 // unknown names what a property could have meant.
-func unknown(path, prop string, props *node) Fault {
+func unknown(path, prop string, props *Node) Fault {
 	why := "is not known"
-	if props == nil || props.keys == nil {
+	if props == nil || props.Keys == nil {
 		why += "; no properties are taken here"
-	} else if why += spelling.DidYouMean(prop, props.keys); spelling.Nearest(prop, props.keys) == "" {
-		why += "; there are " + strings.Join(props.keys, ", ")
+	} else if why += spelling.DidYouMean(prop, props.Keys); spelling.Nearest(prop, props.Keys) == "" {
+		why += "; there are " + strings.Join(props.Keys, ", ")
 	}
 	return Fault{join(path, prop), why}
 }
 
-func enumWords(got *node, want []*node) string {
+func enumWords(got *Node, want []*Node) string {
 	allowed := make([]string, 0, len(want))
 	var names []string
 	for _, w := range want {
 		allowed = append(allowed, w.String())
 		if w.is('"') {
-			names = append(names, w.text)
+			names = append(names, w.Text)
 		}
 	}
 	words := fmt.Sprintf("is %s, want one of %s", shown(got), strings.Join(allowed, ", "))
 	if got.is('"') {
-		words += spelling.DidYouMean(got.text, names)
+		words += spelling.DidYouMean(got.Text, names)
 	}
 	return words
 }
@@ -117,18 +117,18 @@ func join(path, key string) string {
 }
 
 // shown reports what came, short enough to be repeated to a model.
-func shown(n *node) string {
-	switch n.kind {
+func shown(n *Node) string {
+	switch n.Kind {
 	case '{':
 		return "an object"
 	case '[':
 		return "an array"
 	case '"':
-		return "the string " + strconv.Quote(clip(n.text, 40))
+		return "the string " + strconv.Quote(clip(n.Text, 40))
 	case '0':
-		return "the number " + clip(n.text, 40)
+		return "the number " + clip(n.Text, 40)
 	case 't':
-		return strconv.FormatBool(n.yes)
+		return strconv.FormatBool(n.Yes)
 	}
 	return "null"
 }

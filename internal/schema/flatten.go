@@ -10,7 +10,7 @@ import (
 
 // A flattener turns a schema document into one without references.
 type flattener struct {
-	root  *node
+	root  *Node
 	trail []string // references being inlined, to see a cycle
 	size  int
 }
@@ -19,36 +19,36 @@ type flattener struct {
 const maxSchema = 20_000
 
 // flatten returns a copy of the schema n.
-func (f *flattener) flatten(n *node, depth int) (*node, error) {
+func (f *flattener) flatten(n *Node, depth int) (*Node, error) {
 	if f.size++; f.size > maxSchema || depth > maxDepth {
 		return nil, errors.New("the schema is too big once its $refs are inlined; simplify it")
 	}
-	switch n.kind {
+	switch n.Kind {
 	case 't':
-		if n.yes {
+		if n.Yes {
 			return anything(), nil
 		}
 		out := object()
-		out.set("not", anything())
+		out.Set("not", anything())
 		return out, nil
 	case '{':
 	default:
 		return nil, fmt.Errorf("the schema has %s where a schema belongs", n)
 	}
-	if ref := n.at("$ref"); ref != nil {
+	if ref := n.At("$ref"); ref != nil {
 		return f.inline(n, ref, depth)
 	}
 	out := object()
-	for i, key := range n.keys {
-		kid, err := f.keyword(key, n.kids[i], depth)
+	for i, key := range n.Keys {
+		kid, err := f.keyword(key, n.Kids[i], depth)
 		if err != nil {
 			return nil, err
 		}
 		if kid != nil {
-			out.set(key, kid)
+			out.Set(key, kid)
 		}
 	}
-	if len(out.keys) == 0 {
+	if len(out.Keys) == 0 {
 		return anything(), nil
 	}
 	return out, nil
@@ -57,14 +57,14 @@ func (f *flattener) flatten(n *node, depth int) (*node, error) {
 // anything is the schema that accepts all. An empty object or true would say
 // the same, but the first is turned into the second by some encoders and the
 // second breaks others.
-func anything() *node {
+func anything() *Node {
 	n := object()
-	n.set("description", text("Any JSON value."))
+	n.Set("description", text("Any JSON value."))
 	return n
 }
 
 // keyword returns what becomes of one keyword, nil to drop it.
-func (f *flattener) keyword(key string, v *node, depth int) (*node, error) {
+func (f *flattener) keyword(key string, v *Node, depth int) (*Node, error) {
 	switch key {
 	case "$schema", "$comment", "$defs", "definitions", "$anchor", "$vocabulary":
 		return nil, nil
@@ -75,10 +75,10 @@ func (f *flattener) keyword(key string, v *node, depth int) (*node, error) {
 	case "$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor":
 		return nil, fmt.Errorf("the schema uses %s, which is not supported; write the type out", key)
 	case "additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems":
-		if v.is('t') && !v.yes {
+		if v.is('t') && !v.Yes {
 			return v, nil
 		}
-		if v.is('t') || v.is('{') && len(v.keys) == 0 {
+		if v.is('t') || v.is('{') && len(v.Keys) == 0 {
 			return nil, nil // allowed is what it is without
 		}
 		return f.flatten(v, depth+1)
@@ -101,45 +101,45 @@ func (f *flattener) keyword(key string, v *node, depth int) (*node, error) {
 }
 
 // each flattens the values of an object or array of schemas.
-func (f *flattener) each(v *node, depth int) (*node, error) {
-	out := &node{kind: v.kind, keys: v.keys}
-	for _, kid := range v.kids {
+func (f *flattener) each(v *Node, depth int) (*Node, error) {
+	out := &Node{Kind: v.Kind, Keys: v.Keys}
+	for _, kid := range v.Kids {
 		if kid.is('[') { // dependencies: a list of names
-			out.kids = append(out.kids, kid)
+			out.Kids = append(out.Kids, kid)
 			continue
 		}
 		flat, err := f.flatten(kid, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		out.kids = append(out.kids, flat)
+		out.Kids = append(out.Kids, flat)
 	}
 	return out, nil
 }
 
 // inline replaces a reference by what it points to. What stands beside it is
 // laid over the target if it only describes, and demanded as well otherwise.
-func (f *flattener) inline(n, ref *node, depth int) (*node, error) {
+func (f *flattener) inline(n, ref *Node, depth int) (*Node, error) {
 	if !ref.is('"') {
 		return nil, fmt.Errorf("the schema has a $ref that is not a string: %s", ref)
 	}
 	for _, open := range f.trail {
-		if open == ref.text {
-			return nil, fmt.Errorf("the schema is recursive through $ref %q; models cannot be given such a type, bound its depth", ref.text)
+		if open == ref.Text {
+			return nil, fmt.Errorf("the schema is recursive through $ref %q; models cannot be given such a type, bound its depth", ref.Text)
 		}
 	}
-	target, err := f.resolve(ref.text)
+	target, err := f.resolve(ref.Text)
 	if err != nil {
 		return nil, err
 	}
-	f.trail = append(f.trail, ref.text)
+	f.trail = append(f.trail, ref.Text)
 	out, err := f.flatten(target, depth+1)
 	f.trail = f.trail[:len(f.trail)-1]
 	if err != nil {
 		return nil, err
 	}
 	rest, describes := object(), true
-	for i, key := range n.keys {
+	for i, key := range n.Keys {
 		switch key {
 		case "$ref":
 			continue
@@ -149,11 +149,11 @@ func (f *flattener) inline(n, ref *node, depth int) (*node, error) {
 		default:
 			describes = false
 		}
-		rest.set(key, n.kids[i])
+		rest.Set(key, n.Kids[i])
 	}
 	if describes {
-		for i, key := range rest.keys {
-			out.set(key, rest.kids[i])
+		for i, key := range rest.Keys {
+			out.Set(key, rest.Kids[i])
 		}
 		return out, nil
 	}
@@ -161,17 +161,17 @@ func (f *flattener) inline(n, ref *node, depth int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := both.at("allOf")
+	all := both.At("allOf")
 	if all == nil {
-		all = &node{kind: '['}
+		all = &Node{Kind: '['}
 	}
-	all.kids = append(all.kids, out)
-	both.set("allOf", all)
+	all.Kids = append(all.Kids, out)
+	both.Set("allOf", all)
 	return both, nil
 }
 
 // resolve finds what a JSON pointer within the document points to.
-func (f *flattener) resolve(ref string) (*node, error) {
+func (f *flattener) resolve(ref string) (*Node, error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	pointer, err := url.PathUnescape(pointer)
 	if !local || err != nil || pointer != "" && pointer[0] != '/' {
@@ -184,7 +184,7 @@ func (f *flattener) resolve(ref string) (*node, error) {
 }
 
 // pointer follows a JSON pointer, "" for n itself.
-func (n *node) pointer(p string) *node {
+func (n *Node) pointer(p string) *Node {
 	if p == "" {
 		return n
 	}
@@ -192,13 +192,13 @@ func (n *node) pointer(p string) *node {
 	for _, part := range strings.Split(p[1:], "/") {
 		if n.is('[') {
 			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(n.kids) {
+			if err != nil || i < 0 || i >= len(n.Kids) {
 				return nil
 			}
-			n = n.kids[i]
+			n = n.Kids[i]
 			continue
 		}
-		if n = n.at(unescape.Replace(part)); n == nil {
+		if n = n.At(unescape.Replace(part)); n == nil {
 			return nil
 		}
 	}
@@ -206,9 +206,9 @@ func (n *node) pointer(p string) *node {
 }
 
 // count returns the number of values in n.
-func (n *node) count() int {
+func (n *Node) count() int {
 	total := 1
-	for _, kid := range n.kids {
+	for _, kid := range n.Kids {
 		total += kid.count()
 	}
 	return total

@@ -18,18 +18,18 @@ func (s *Schema) Params() []Param {
 	if s.Err() != nil {
 		return nil
 	}
-	props := s.root.at("properties")
+	props := s.root.At("properties")
 	if props == nil {
 		return nil
 	}
-	required := s.root.at("required").words()
+	required := s.root.At("required").words()
 	var out []Param
-	for i, name := range props.keys {
-		p := Param{Name: name, Type: typeWords(props.kids[i]), Required: slices.Contains(required, name)}
-		if d := props.kids[i].at("description"); d.is('"') {
-			p.Description = d.text
+	for i, name := range props.Keys {
+		p := Param{Name: name, Type: typeWords(props.Kids[i]), Required: slices.Contains(required, name)}
+		if d := props.Kids[i].At("description"); d.is('"') {
+			p.Description = d.Text
 		}
-		p.Deprecated = !p.Required && props.kids[i].at("deprecated").is('t') && props.kids[i].at("deprecated").yes
+		p.Deprecated = !p.Required && props.Kids[i].At("deprecated").is('t') && props.Kids[i].At("deprecated").Yes
 		out = append(out, p)
 	}
 	return out
@@ -57,21 +57,21 @@ func (s *Schema) Signature() string {
 }
 
 // typeWords reports in a few words what a schema accepts.
-func typeWords(n *node) string {
-	if e := n.at("enum"); e.is('[') {
+func typeWords(n *Node) string {
+	if e := n.At("enum"); e.is('[') {
 		var values []string
-		for _, v := range e.kids {
+		for _, v := range e.Kids {
 			values = append(values, v.String())
 		}
 		return "one of " + strings.Join(values, ", ")
 	}
-	if c := n.at("const"); c != nil {
+	if c := n.At("const"); c != nil {
 		return "always " + c.String()
 	}
 	for _, choice := range []string{"anyOf", "oneOf"} {
-		if forms := n.at(choice); forms.is('[') {
+		if forms := n.At(choice); forms.is('[') {
 			var words []string
-			for _, form := range forms.kids {
+			for _, form := range forms.Kids {
 				if w := typeWords(form); !slices.Contains(words, w) {
 					words = append(words, w)
 				}
@@ -79,38 +79,38 @@ func typeWords(n *node) string {
 			return strings.Join(words, " or ")
 		}
 	}
-	t := n.at("type")
+	t := n.At("type")
 	if t.is('[') {
 		return strings.Join(t.words(), " or ")
 	}
 	if !t.is('"') {
 		return "any JSON value"
 	}
-	switch t.text {
+	switch t.Text {
 	case "array":
-		if items := n.at("items"); items.is('{') {
+		if items := n.At("items"); items.is('{') {
 			return "array of " + typeWords(items)
 		}
 	case "object":
-		props, required := n.at("properties"), n.at("required").words()
-		if props == nil || len(props.keys) == 0 {
+		props, required := n.At("properties"), n.At("required").words()
+		if props == nil || len(props.Keys) == 0 {
 			return "object"
 		}
 		var parts []string
-		for i, name := range props.keys {
+		for i, name := range props.Keys {
 			mark := ""
 			if !slices.Contains(required, name) {
 				mark = "?"
 			}
-			parts = append(parts, name+mark+": "+typeWords(props.kids[i]))
+			parts = append(parts, name+mark+": "+typeWords(props.Kids[i]))
 		}
 		return "object {" + strings.Join(parts, ", ") + "}"
 	}
-	return t.text + bounds(n)
+	return t.Text + bounds(n)
 }
 
-func bounds(n *node) string {
-	lo, hi := n.at("minimum"), n.at("maximum")
+func bounds(n *Node) string {
+	lo, hi := n.At("minimum"), n.At("maximum")
 	switch {
 	case lo != nil && hi != nil:
 		return fmt.Sprintf(" %s to %s", lo, hi)

@@ -24,108 +24,138 @@ const (
 	maxExponent = 308
 )
 
-// A node is a JSON value that keeps the order of its keys and the spelling of
+// A Node is a JSON value that keeps the order of its keys and the spelling of
 // its numbers.
-type node struct {
-	kind byte     // '{' '[' '"' '0' 't' 'n'
-	keys []string // of an object, in the order written
-	kids []*node  // an object's values or an array's items
-	text string   // a string's value or a number's spelling
-	yes  bool     // a boolean's value
+type Node struct {
+	Kind byte     // '{' '[' '"' '0' 't' 'n'
+	Keys []string // of an object, in the order written
+	Kids []*Node  // an object's values or an array's items
+	Text string   // a string's value or a number's spelling
+	Yes  bool     // a boolean's value
+	Raw  string   // valid JSON that stands for all that when it is written
 }
 
-func object() *node            { return &node{kind: '{'} }
-func text(s string) *node      { return &node{kind: '"', text: s} }
-func (n *node) is(k byte) bool { return n != nil && n.kind == k }
+func object() *Node            { return &Node{Kind: '{'} }
+func text(s string) *Node      { return &Node{Kind: '"', Text: s} }
+func (n *Node) is(k byte) bool { return n != nil && n.Kind == k }
 
-// at returns the value of an object's key, nil if there is none.
-func (n *node) at(key string) *node {
+// At returns the value of an object's key, nil if there is none.
+func (n *Node) At(key string) *Node {
 	if n.is('{') {
-		for i, k := range n.keys {
+		for i, k := range n.Keys {
 			if k == key {
-				return n.kids[i]
+				return n.Kids[i]
 			}
 		}
 	}
 	return nil
 }
 
-// set replaces the value of key, or appends it.
-func (n *node) set(key string, v *node) {
-	for i, k := range n.keys {
+// Set replaces the value of key, or appends it.
+func (n *Node) Set(key string, v *Node) {
+	for i, k := range n.Keys {
 		if k == key {
-			n.kids[i] = v
+			n.Kids[i] = v
 			return
 		}
 	}
-	n.keys, n.kids = append(n.keys, key), append(n.kids, v)
+	n.Keys, n.Kids = append(n.Keys, key), append(n.Kids, v)
+}
+
+// Without is an object that lacks a key.
+func (n *Node) Without(key string) *Node {
+	out := &Node{Kind: n.Kind}
+	for k, kid := range n.entries() {
+		if k != key {
+			out.Set(k, kid)
+		}
+	}
+	return out
+}
+
+// Equals reports whether n is a scalar that is written like this. A nil Node is none.
+func (n *Node) Equals(json string) bool {
+	return n != nil && n.Kind != '{' && n.Kind != '[' && n.String() == json
+}
+
+// Str is the value of a string, "" of anything else.
+func (n *Node) Str() string {
+	if n.is('"') {
+		return n.Text
+	}
+	return ""
 }
 
 // words returns the strings of an array of strings.
-func (n *node) words() []string {
+func (n *Node) words() []string {
 	var out []string
 	if n.is('[') {
-		for _, kid := range n.kids {
+		for _, kid := range n.Kids {
 			if kid.is('"') {
-				out = append(out, kid.text)
+				out = append(out, kid.Text)
 			}
 		}
 	}
 	return out
 }
 
-// appendTo writes n without white space.
-func (n *node) appendTo(b []byte) []byte {
-	switch n.kind {
-	case '{':
+// Append writes n without white space.
+func (n *Node) Append(b []byte) []byte {
+	switch {
+	case n.Raw != "":
+		return append(b, n.Raw...)
+	case n.Kind == '{':
 		b = append(b, '{')
-		for i, key := range n.keys {
+		for i, key := range n.Keys {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(text(key).appendTo(b), ':')
-			b = n.kids[i].appendTo(b)
+			b = append(text(key).Append(b), ':')
+			b = n.Kids[i].Append(b)
 		}
 		return append(b, '}')
-	case '[':
+	case n.Kind == '[':
 		b = append(b, '[')
-		for i, kid := range n.kids {
+		for i, kid := range n.Kids {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = kid.appendTo(b)
+			b = kid.Append(b)
 		}
 		return append(b, ']')
-	case '"':
-		return append(b, jsontext.Quote(n.text)...)
-	case '0':
-		return append(b, n.text...)
-	case 't':
-		return strconv.AppendBool(b, n.yes)
+	case n.Kind == '"':
+		return append(b, jsontext.Quote(n.Text)...)
+	case n.Kind == '0':
+		return append(b, n.Text...)
+	case n.Kind == 't':
+		return strconv.AppendBool(b, n.Yes)
 	}
 	return append(b, "null"...)
 }
 
-func (n *node) String() string { return string(n.appendTo(nil)) }
+func (n *Node) String() string { return string(n.Append(nil)) }
 
 // entries yields the members of an object, in the order written.
-func (n *node) entries() iter.Seq2[string, *node] {
-	return func(yield func(string, *node) bool) {
+func (n *Node) entries() iter.Seq2[string, *Node] {
+	return func(yield func(string, *Node) bool) {
 		if !n.is('{') {
 			return
 		}
-		for i, key := range n.keys {
-			if !yield(key, n.kids[i]) {
+		for i, key := range n.Keys {
+			if !yield(key, n.Kids[i]) {
 				return
 			}
 		}
 	}
 }
 
-// Parse reads one JSON value strictly. It returns nil and one fault if the
+// parse is [Parse] for what models write and what describes that.
+func parse(b []byte) (*Node, []Fault) { return Parse(b, maxDepth) }
+
+// Parse reads one JSON value strictly, nested no deeper than depth. It returns nil and one fault if the
 // text cannot be read at all, and the value with faults if it can but breaks
 // a rule: duplicate keys, numbers that no float64 holds.
-func parse(b []byte) (*node, []Fault) {
+func Parse(b []byte, depth int) (*Node, []Fault) {
 	switch {
 	case len(b) > maxBytes:
 		return nil, []Fault{{Message: fmt.Sprintf("is %d bytes long, at most %d are taken; write big content in parts", len(b), maxBytes)}}
@@ -136,8 +166,8 @@ func parse(b []byte) (*node, []Fault) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
-	p := parser{dec: dec}
-	n, err := p.next("", 0)
+	p := parser{dec: dec, depth: depth}
+	n, err := p.next()
 	if err == nil {
 		if _, more := dec.Token(); more != io.EOF {
 			err = errors.New("has more text after its end; write one JSON value only")
@@ -151,13 +181,27 @@ func parse(b []byte) (*node, []Fault) {
 
 type parser struct {
 	dec    *json.Decoder
+	depth  int   // at most
+	trail  []any // keys and indexes that lead to the value
 	values int
 	faults []Fault
 }
 
-var errDeep = fmt.Errorf("is nested more than %d levels deep", maxDepth)
+// fault reports what is wrong with the value at the end of the trail.
+func (p *parser) fault(why string) {
+	path := ""
+	for _, step := range p.trail {
+		switch step := step.(type) {
+		case string:
+			path = join(path, step)
+		case int:
+			path = at(path, step)
+		}
+	}
+	p.faults = append(p.faults, Fault{path, why})
+}
 
-func (p *parser) next(path string, depth int) (*node, error) {
+func (p *parser) next() (*Node, error) {
 	if p.values++; p.values > maxValues {
 		return nil, fmt.Errorf("holds more than %d values", maxValues)
 	}
@@ -167,64 +211,52 @@ func (p *parser) next(path string, depth int) (*node, error) {
 	}
 	switch tok := tok.(type) {
 	case json.Delim:
-		if depth == maxDepth {
-			return nil, errDeep
+		if len(p.trail) == p.depth {
+			return nil, fmt.Errorf("is nested more than %d levels deep", p.depth)
 		}
-		n := &node{kind: byte(tok)}
-		if tok == '{' {
-			err = p.members(n, path, depth+1)
-		} else {
-			err = p.items(n, path, depth+1)
-		}
-		return n, err
+		n := &Node{Kind: byte(tok)}
+		return n, p.members(n)
 	case string:
 		return text(tok), nil
 	case json.Number:
 		if why := tooExtreme(string(tok)); why != "" {
-			p.faults = append(p.faults, Fault{path, why})
+			p.fault(why)
 			tok = "0" // what follows must not compute with it
 		}
-		return &node{kind: '0', text: string(tok)}, nil
+		return &Node{Kind: '0', Text: string(tok)}, nil
 	case bool:
-		return &node{kind: 't', yes: tok}, nil
+		return &Node{Kind: 't', Yes: tok}, nil
 	}
-	return &node{kind: 'n'}, nil
+	return &Node{Kind: 'n'}, nil
 }
 
-func (p *parser) members(n *node, path string, depth int) error {
+// members reads what is in an object or an array, and its end.
+func (p *parser) members(n *Node) error {
 	seen := map[string]bool{}
-	for p.dec.More() {
-		tok, err := p.dec.Token()
+	p.trail = append(p.trail, nil)
+	for last := len(p.trail) - 1; p.dec.More(); {
+		if p.trail[last] = len(n.Kids); n.Kind == '{' {
+			tok, err := p.dec.Token()
+			if err != nil {
+				return err
+			}
+			p.trail[last] = tok // a string, or there was an error
+		}
+		kid, err := p.next()
 		if err != nil {
 			return err
 		}
-		key, ok := tok.(string)
-		if !ok {
-			return fmt.Errorf("has a key that is not a string: %v", tok)
+		if key, ok := p.trail[last].(string); ok {
+			if seen[key] {
+				p.fault("is given more than once; write it once")
+				continue
+			}
+			seen[key] = true
+			n.Keys = append(n.Keys, key)
 		}
-		kid, err := p.next(join(path, key), depth)
-		if err != nil {
-			return err
-		}
-		if seen[key] {
-			p.faults = append(p.faults, Fault{join(path, key), "is given more than once; write it once"})
-			continue
-		}
-		seen[key] = true
-		n.keys, n.kids = append(n.keys, key), append(n.kids, kid)
+		n.Kids = append(n.Kids, kid)
 	}
-	_, err := p.dec.Token()
-	return err
-}
-
-func (p *parser) items(n *node, path string, depth int) error {
-	for p.dec.More() {
-		kid, err := p.next(fmt.Sprintf("%s[%d]", path, len(n.kids)), depth)
-		if err != nil {
-			return err
-		}
-		n.kids = append(n.kids, kid)
-	}
+	p.trail = p.trail[:len(p.trail)-1]
 	_, err := p.dec.Token()
 	return err
 }
@@ -292,16 +324,16 @@ func wholeNumbers(b json.RawMessage) json.RawMessage {
 	if n == nil || faults != nil || !n.whole() {
 		return nil
 	}
-	return n.appendTo(nil)
+	return n.Append(nil)
 }
 
-func (n *node) whole() (changed bool) {
-	for _, kid := range n.kids {
+func (n *Node) whole() (changed bool) {
+	for _, kid := range n.Kids {
 		changed = kid.whole() || changed
 	}
-	if n.kind == '0' && bytes.ContainsAny([]byte(n.text), ".eE") {
-		if f, err := strconv.ParseFloat(n.text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			n.text, changed = strconv.FormatInt(int64(f), 10), true
+	if n.Kind == '0' && bytes.ContainsAny([]byte(n.Text), ".eE") {
+		if f, err := strconv.ParseFloat(n.Text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			n.Text, changed = strconv.FormatInt(int64(f), 10), true
 		}
 	}
 	return changed

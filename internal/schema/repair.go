@@ -23,8 +23,8 @@ func Repair(args json.RawMessage) (fixed json.RawMessage, note string) {
 	if faults != nil || !outer.is('"') {
 		return args, ""
 	}
-	if inner, faults := parse([]byte(outer.text)); faults == nil && inner.is('{') {
-		return bytes.TrimSpace([]byte(outer.text)), "the arguments were a string that held an object; decoded"
+	if inner, faults := parse([]byte(outer.Text)); faults == nil && inner.is('{') {
+		return bytes.TrimSpace([]byte(outer.Text)), "the arguments were a string that held an object; decoded"
 	}
 	return args, ""
 }

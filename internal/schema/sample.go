@@ -14,7 +14,7 @@ func (s *Schema) Sample() json.RawMessage {
 		return nil
 	}
 	n := sample(s.root, "")
-	raw := json.RawMessage(n.appendTo(nil))
+	raw := json.RawMessage(n.Append(nil))
 	if s.Validate(raw) != nil {
 		return nil
 	}
@@ -22,27 +22,27 @@ func (s *Schema) Sample() json.RawMessage {
 }
 
 // sample makes a value for a schema; name is the property it is for.
-func sample(n *node, name string) *node {
-	if v := n.at("default"); v != nil {
+func sample(n *Node, name string) *Node {
+	if v := n.At("default"); v != nil {
 		return v
 	}
 	for _, list := range []string{"examples", "enum"} {
-		if v := n.at(list); v.is('[') && len(v.kids) > 0 {
-			return v.kids[0]
+		if v := n.At(list); v.is('[') && len(v.Kids) > 0 {
+			return v.Kids[0]
 		}
 	}
-	if v := n.at("const"); v != nil {
+	if v := n.At("const"); v != nil {
 		return v
 	}
 	for _, forms := range []string{"anyOf", "oneOf", "allOf"} {
-		if v := n.at(forms); v.is('[') && len(v.kids) > 0 && n.at("type") == nil {
-			return sample(v.kids[0], name)
+		if v := n.At(forms); v.is('[') && len(v.Kids) > 0 && n.At("type") == nil {
+			return sample(v.Kids[0], name)
 		}
 	}
 	kind := ""
-	switch t := n.at("type"); {
+	switch t := n.At("type"); {
 	case t.is('"'):
-		kind = t.text
+		kind = t.Text
 	case t.is('['):
 		if words := t.words(); words != nil {
 			kind = words[0]
@@ -51,53 +51,53 @@ func sample(n *node, name string) *node {
 	switch kind {
 	case "object":
 		out := object()
-		props := n.at("properties")
-		for _, required := range n.at("required").words() {
-			p := props.at(required)
+		props := n.At("properties")
+		for _, required := range n.At("required").words() {
+			p := props.At(required)
 			if p == nil {
 				p = anything()
 			}
-			out.set(required, sample(p, required))
+			out.Set(required, sample(p, required))
 		}
 		return out
 	case "array":
-		out := &node{kind: '['}
-		items := n.at("items")
+		out := &Node{Kind: '['}
+		items := n.At("items")
 		if items == nil {
 			items = anything()
 		}
-		for range max(1, min(whole(n.at("minItems")), 16)) {
-			out.kids = append(out.kids, sample(items, name))
+		for range max(1, min(whole(n.At("minItems")), 16)) {
+			out.Kids = append(out.Kids, sample(items, name))
 		}
 		return out
 	case "integer", "number":
 		return sampleNumber(n)
 	case "boolean":
-		return &node{kind: 't', yes: true}
+		return &Node{Kind: 't', Yes: true}
 	case "null":
-		return &node{kind: 'n'}
+		return &Node{Kind: 'n'}
 	}
 	return sampleText(n, name)
 }
 
-func sampleNumber(n *node) *node {
+func sampleNumber(n *Node) *Node {
 	for _, bound := range []string{"minimum", "maximum"} {
-		if v := n.at(bound); v.is('0') {
+		if v := n.At(bound); v.is('0') {
 			return v
 		}
 	}
-	if v := n.at("exclusiveMinimum"); v.is('0') {
-		return &node{kind: '0', text: strconv.Itoa(whole(v) + 1)}
+	if v := n.At("exclusiveMinimum"); v.is('0') {
+		return &Node{Kind: '0', Text: strconv.Itoa(whole(v) + 1)}
 	}
-	if v := n.at("multipleOf"); v.is('0') {
+	if v := n.At("multipleOf"); v.is('0') {
 		return v
 	}
-	return &node{kind: '0', text: "1"}
+	return &Node{Kind: '0', Text: "1"}
 }
 
-func sampleText(n *node, name string) *node {
-	if f := n.at("format"); f.is('"') {
-		switch f.text {
+func sampleText(n *Node, name string) *Node {
+	if f := n.At("format"); f.is('"') {
+		switch f.Text {
 		case "date-time":
 			return text("2026-01-02T15:04:05Z")
 		case "date":
@@ -112,21 +112,21 @@ func sampleText(n *node, name string) *node {
 	if name != "" {
 		s = name
 	}
-	if least := whole(n.at("minLength")); least > len(s) && least <= 4096 {
+	if least := whole(n.At("minLength")); least > len(s) && least <= 4096 {
 		s += strings.Repeat("x", least-len(s))
 	}
-	if v := n.at("maxLength"); v != nil && whole(v) < len(s) {
+	if v := n.At("maxLength"); v != nil && whole(v) < len(s) {
 		s = s[:max(0, whole(v))]
 	}
 	return text(s)
 }
 
 // whole reads a count, 0 if there is none.
-func whole(n *node) int {
+func whole(n *Node) int {
 	if !n.is('0') {
 		return 0
 	}
-	i, err := strconv.Atoi(n.text)
+	i, err := strconv.Atoi(n.Text)
 	if err != nil {
 		return 0
 	}

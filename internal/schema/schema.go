@@ -31,7 +31,7 @@ type Schema struct {
 	err    error                   // of source
 
 	raw   json.RawMessage
-	root  *node
+	root  *Node
 	rules *rules
 }
 
@@ -90,9 +90,9 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 }
 
 // compileNode consumes root.
-func compileNode(root *node) (*Schema, error) {
-	if v := root.at("$schema"); v.is('"') && !isDraft(v.text) {
-		return nil, fmt.Errorf("the schema's $schema is %q; known are the drafts 4, 6, 7, 2019-09 and 2020-12", v.text)
+func compileNode(root *Node) (*Schema, error) {
+	if v := root.At("$schema"); v.is('"') && !isDraft(v.Text) {
+		return nil, fmt.Errorf("the schema's $schema is %q; known are the drafts 4, 6, 7, 2019-09 and 2020-12", v.Text)
 	}
 	clean, err := (&flattener{root: root}).flatten(root, 0)
 	if err != nil {
@@ -102,12 +102,12 @@ func compileNode(root *node) (*Schema, error) {
 }
 
 // build checks a schema that is flat already.
-func build(clean *node) (*Schema, error) {
+func build(clean *Node) (*Schema, error) {
 	rules, err := rulesOf(clean)
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{raw: clean.appendTo(nil), root: clean, rules: rules}, nil
+	return &Schema{raw: clean.Append(nil), root: clean, rules: rules}, nil
 }
 
 func isDraft(url string) bool {
@@ -123,20 +123,20 @@ func isDraft(url string) bool {
 // ForArguments makes s fit to describe arguments: an object whose properties are
 // listed, though there be none. Some providers refuse anything else.
 func (s *Schema) ForArguments() (*Schema, error) {
-	t := s.root.at("type")
+	t := s.root.At("type")
 	switch {
 	case !s.root.is('{'):
 		return nil, errors.New("the schema of arguments must be an object")
-	case t != nil && (!t.is('"') || t.text != "object"):
+	case t != nil && (!t.is('"') || t.Text != "object"):
 		return nil, fmt.Errorf("the schema of arguments must have type \"object\", not %s", t)
-	case t != nil && s.root.at("properties") != nil:
+	case t != nil && s.root.At("properties") != nil:
 		return s, nil
 	}
 	root := object()
-	root.set("type", text("object"))
-	root.set("properties", object())
-	for i, key := range s.root.keys {
-		root.set(key, s.root.kids[i])
+	root.Set("type", text("object"))
+	root.Set("properties", object())
+	for i, key := range s.root.Keys {
+		root.Set(key, s.root.Kids[i])
 	}
 	return build(root)
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -68,9 +69,7 @@ func describe(t reflect.Type, s *jsonschema.Schema) {
 				describe(f.Type, s)
 				continue
 			}
-			if name == "" {
-				name = f.Name
-			}
+			name = cmp.Or(name, f.Name)
 			prop, ok := s.Properties.Get(name)
 			if !ok {
 				continue

@@ -7,7 +7,7 @@ import (
 )
 
 // rulesOf checks that a flat schema is one, and returns the rules with its patterns.
-func rulesOf(sch *node) (*rules, error) {
+func rulesOf(sch *Node) (*rules, error) {
 	r := &rules{patterns: map[string]*regexp.Regexp{}}
 	if err := r.valid(sch, ""); err != nil {
 		return nil, fmt.Errorf("the schema is not valid: %w", err)
@@ -16,15 +16,15 @@ func rulesOf(sch *node) (*rules, error) {
 }
 
 // valid checks a schema and those in it. What no draft knows is passed over.
-func (r *rules) valid(sch *node, path string) error {
+func (r *rules) valid(sch *Node, path string) error {
 	if sch.is('t') {
 		return nil
 	}
 	if !sch.is('{') {
 		return fmt.Errorf("%s is %s, want a schema", path, shown(sch))
 	}
-	for i, key := range sch.keys {
-		if err := r.keyword(key, sch.kids[i], join(path, key)); err != nil {
+	for i, key := range sch.Keys {
+		if err := r.keyword(key, sch.Kids[i], join(path, key)); err != nil {
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func (r *rules) valid(sch *node, path string) error {
 }
 
 // keyword checks the value of one keyword.
-func (r *rules) keyword(key string, v *node, path string) error {
+func (r *rules) keyword(key string, v *Node, path string) error {
 	want := ""
 	switch key {
 	case "type":
@@ -45,7 +45,7 @@ func (r *rules) keyword(key string, v *node, path string) error {
 		}
 		return r.valid(v, path)
 	case "allOf", "anyOf", "oneOf", "prefixItems":
-		if v.is('[') && len(v.kids) > 0 {
+		if v.is('[') && len(v.Kids) > 0 {
 			return r.each(v, path)
 		}
 		want = "schemas"
@@ -59,7 +59,7 @@ func (r *rules) keyword(key string, v *node, path string) error {
 			want = "an array"
 		}
 	case "required":
-		if !v.is('[') || len(v.words()) < len(v.kids) {
+		if !v.is('[') || len(v.words()) < len(v.Kids) {
 			want = "an array of strings"
 		}
 	case "minimum", "maximum":
@@ -91,7 +91,7 @@ func (r *rules) keyword(key string, v *node, path string) error {
 			want = "a string"
 			break
 		}
-		return r.pattern(v.text, path)
+		return r.pattern(v.Text, path)
 	}
 	if want != "" {
 		return fmt.Errorf("%s is %s, want %s", path, shown(v), want)
@@ -99,11 +99,11 @@ func (r *rules) keyword(key string, v *node, path string) error {
 	return nil
 }
 
-func validType(v *node, path string) error {
+func validType(v *Node, path string) error {
 	names := v.words()
 	if v.is('"') {
-		names = []string{v.text}
-	} else if !v.is('[') || len(names) == 0 || len(names) < len(v.kids) {
+		names = []string{v.Text}
+	} else if !v.is('[') || len(names) == 0 || len(names) < len(v.Kids) {
 		return fmt.Errorf("%s is %s, want a type or several", path, shown(v))
 	}
 	for _, name := range names {
@@ -114,15 +114,15 @@ func validType(v *node, path string) error {
 	return nil
 }
 
-func typeNodes() (list []*node) {
+func typeNodes() (list []*Node) {
 	for _, name := range typeNames {
 		list = append(list, text(name))
 	}
 	return list
 }
 
-func (r *rules) each(v *node, path string) error {
-	for i, kid := range v.kids {
+func (r *rules) each(v *Node, path string) error {
+	for i, kid := range v.Kids {
 		if err := r.valid(kid, at(path, i)); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (r *rules) each(v *node, path string) error {
 	return nil
 }
 
-func (r *rules) named(key string, v *node, path string) error {
+func (r *rules) named(key string, v *Node, path string) error {
 	for name, kid := range v.entries() {
 		if key == "patternProperties" {
 			if err := r.pattern(name, path); err != nil {
@@ -138,7 +138,7 @@ func (r *rules) named(key string, v *node, path string) error {
 			}
 		}
 		if names := key == "dependentRequired"; names || key == "dependencies" && kid.is('[') {
-			if !kid.is('[') || len(kid.words()) < len(kid.kids) {
+			if !kid.is('[') || len(kid.words()) < len(kid.Kids) {
 				return fmt.Errorf("%s is %s, want an array of strings", join(path, name), shown(kid))
 			}
 			continue

@@ -55,9 +55,9 @@ func (e *evaluated) add(other *evaluated) {
 
 // check returns the faults of v. A fault of its type, or of its value as a whole,
 // hides all others. seen may be nil.
-func (r *rules) check(sch, v *node, path string, seen *evaluated) []Fault {
+func (r *rules) check(sch, v *Node, path string, seen *evaluated) []Fault {
 	if sch.is('t') {
-		if sch.yes {
+		if sch.Yes {
 			return nil
 		}
 		return []Fault{{path, "is not allowed"}}
@@ -66,12 +66,12 @@ func (r *rules) check(sch, v *node, path string, seen *evaluated) []Fault {
 		return []Fault{{path, words}}
 	}
 	own := seen
-	props, items := sch.at("unevaluatedProperties"), sch.at("unevaluatedItems")
+	props, items := sch.At("unevaluatedProperties"), sch.At("unevaluatedItems")
 	if props != nil || items != nil {
 		own = &evaluated{}
 	}
 	var faults []Fault
-	switch v.kind {
+	switch v.Kind {
 	case '{':
 		faults = append(r.counts(sch, v, path), r.members(sch, v, path, own)...)
 	case '[':
@@ -85,11 +85,11 @@ func (r *rules) check(sch, v *node, path string, seen *evaluated) []Fault {
 	if own == seen {
 		return faults
 	}
-	for i, kid := range v.kids {
+	for i, kid := range v.Kids {
 		switch {
-		case v.is('{') && props != nil && !own.props[v.keys[i]]:
-			faults = append(faults, r.check(props, kid, join(path, v.keys[i]), nil)...)
-			own.prop(v.keys[i])
+		case v.is('{') && props != nil && !own.props[v.Keys[i]]:
+			faults = append(faults, r.check(props, kid, join(path, v.Keys[i]), nil)...)
+			own.prop(v.Keys[i])
 		case v.is('[') && items != nil && !own.items[i]:
 			faults = append(faults, r.check(items, kid, at(path, i), nil)...)
 			own.item(i)
@@ -103,7 +103,7 @@ func (r *rules) check(sch, v *node, path string, seen *evaluated) []Fault {
 
 // inPlace checks v against a part of the schema for the same value. What a part that
 // v does not fit has judged does not count.
-func (r *rules) inPlace(sch, v *node, path string, seen *evaluated) []Fault {
+func (r *rules) inPlace(sch, v *Node, path string, seen *evaluated) []Fault {
 	if seen == nil {
 		return r.check(sch, v, path, nil)
 	}
@@ -116,19 +116,19 @@ func (r *rules) inPlace(sch, v *node, path string, seen *evaluated) []Fault {
 }
 
 // misfit returns what is wrong with v as a whole, "" if nothing is.
-func misfit(sch, v *node) string {
-	if t := sch.at("type"); t != nil && !typed(t, v) {
+func misfit(sch, v *Node) string {
+	if t := sch.At("type"); t != nil && !typed(t, v) {
 		return fmt.Sprintf("is %s, want %s", shown(v), strings.Join(articles(wanted(t)), " or "))
 	}
-	if c := sch.at("const"); c != nil && !same(c, v) {
+	if c := sch.At("const"); c != nil && !same(c, v) {
 		return fmt.Sprintf("is %s, want %s", shown(v), c)
 	}
-	if e := sch.at("enum"); e.is('[') && !slices.ContainsFunc(e.kids, func(kid *node) bool { return same(kid, v) }) {
-		return enumWords(v, e.kids)
+	if e := sch.At("enum"); e.is('[') && !slices.ContainsFunc(e.Kids, func(kid *Node) bool { return same(kid, v) }) {
+		return enumWords(v, e.Kids)
 	}
-	if f := sch.at("format"); f.is('"') && v.is('"') {
-		if valid := formats[f.text]; valid != nil && !valid(v.text) {
-			return fmt.Sprintf("is %s, want a valid %s", shown(v), f.text)
+	if f := sch.At("format"); f.is('"') && v.is('"') {
+		if valid := formats[f.Text]; valid != nil && !valid(v.Text) {
+			return fmt.Sprintf("is %s, want a valid %s", shown(v), f.Text)
 		}
 	}
 	return ""
@@ -137,42 +137,42 @@ func misfit(sch, v *node) string {
 // typeNames are the types, in the order in which messages list them.
 var typeNames = []string{"null", "boolean", "number", "integer", "string", "array", "object"}
 
-func wanted(t *node) []string {
+func wanted(t *Node) []string {
 	if t.is('"') {
-		return []string{t.text}
+		return []string{t.Text}
 	}
 	words := t.words()
 	return slices.DeleteFunc(slices.Clone(typeNames), func(name string) bool { return !slices.Contains(words, name) })
 }
 
-func typed(t, v *node) bool {
+func typed(t, v *Node) bool {
 	if !t.is('"') {
-		return slices.ContainsFunc(t.kids, func(kid *node) bool { return typed(kid, v) })
+		return slices.ContainsFunc(t.Kids, func(kid *Node) bool { return typed(kid, v) })
 	}
-	if t.text == "integer" {
+	if t.Text == "integer" {
 		return v.is('0') && rat(v).IsInt()
 	}
-	return allows([]string{t.text}, v)
+	return allows([]string{t.Text}, v)
 }
 
 // counts are the rules for an object without its members.
-func (r *rules) counts(sch, v *node, path string) (faults []Fault) {
-	if n, ok := limit(sch, "minProperties"); ok && len(v.keys) < n {
-		faults = append(faults, Fault{path, fmt.Sprintf("has %d properties, want at least %d", len(v.keys), n)})
+func (r *rules) counts(sch, v *Node, path string) (faults []Fault) {
+	if n, ok := limit(sch, "minProperties"); ok && len(v.Keys) < n {
+		faults = append(faults, Fault{path, fmt.Sprintf("has %d properties, want at least %d", len(v.Keys), n)})
 	}
-	if n, ok := limit(sch, "maxProperties"); ok && len(v.keys) > n {
-		faults = append(faults, Fault{path, fmt.Sprintf("has %d properties, want at most %d", len(v.keys), n)})
+	if n, ok := limit(sch, "maxProperties"); ok && len(v.Keys) > n {
+		faults = append(faults, Fault{path, fmt.Sprintf("has %d properties, want at most %d", len(v.Keys), n)})
 	}
-	faults = append(faults, missing(v, path, sch.at("required"), "is missing; it is required")...)
+	faults = append(faults, missing(v, path, sch.At("required"), "is missing; it is required")...)
 	for _, key := range []string{"dependentRequired", "dependencies"} {
-		for name, names := range sch.at(key).entries() {
-			if names.is('[') && v.at(name) != nil {
+		for name, names := range sch.At(key).entries() {
+			if names.is('[') && v.At(name) != nil {
 				faults = append(faults, missing(v, path, names, "is missing; it is required together with "+name)...)
 			}
 		}
 	}
-	if names := sch.at("propertyNames"); names != nil {
-		for _, key := range v.keys {
+	if names := sch.At("propertyNames"); names != nil {
+		for _, key := range v.Keys {
 			if r.check(names, text(key), "", nil) != nil {
 				faults = append(faults, Fault{path, fmt.Sprintf("has a property named %q, which is not allowed", key)})
 			}
@@ -182,15 +182,15 @@ func (r *rules) counts(sch, v *node, path string) (faults []Fault) {
 }
 
 // members checks each member of an object.
-func (r *rules) members(sch, v *node, path string, seen *evaluated) (faults []Fault) {
-	props, patterns, others := sch.at("properties"), sch.at("patternProperties"), sch.at("additionalProperties")
-	for i, key := range v.keys {
+func (r *rules) members(sch, v *Node, path string, seen *evaluated) (faults []Fault) {
+	props, patterns, others := sch.At("properties"), sch.At("patternProperties"), sch.At("additionalProperties")
+	for i, key := range v.Keys {
 		known := false
-		judge := func(sch *node) {
+		judge := func(sch *Node) {
 			known = true
-			faults = append(faults, r.check(sch, v.kids[i], join(path, key), nil)...)
+			faults = append(faults, r.check(sch, v.Kids[i], join(path, key), nil)...)
 		}
-		if p := props.at(key); p != nil {
+		if p := props.At(key); p != nil {
 			judge(p)
 		}
 		for pattern, p := range patterns.entries() {
@@ -200,7 +200,7 @@ func (r *rules) members(sch, v *node, path string, seen *evaluated) (faults []Fa
 		}
 		switch {
 		case known || others == nil:
-		case others.is('t') && !others.yes:
+		case others.is('t') && !others.Yes:
 			known = true
 			faults = append(faults, unknown(path, key, props))
 		default:
@@ -214,29 +214,29 @@ func (r *rules) members(sch, v *node, path string, seen *evaluated) (faults []Fa
 }
 
 // elements are the rules for an array.
-func (r *rules) elements(sch, v *node, path string, seen *evaluated) (faults []Fault) {
+func (r *rules) elements(sch, v *Node, path string, seen *evaluated) (faults []Fault) {
 	bad := func(format string, args ...any) { faults = append(faults, Fault{path, fmt.Sprintf(format, args...)}) }
-	if n, ok := limit(sch, "minItems"); ok && len(v.kids) < n {
-		bad("has %s, want at least %d", spelling.Plural(len(v.kids), "item"), n)
+	if n, ok := limit(sch, "minItems"); ok && len(v.Kids) < n {
+		bad("has %s, want at least %d", spelling.Plural(len(v.Kids), "item"), n)
 	}
-	if n, ok := limit(sch, "maxItems"); ok && len(v.kids) > n {
-		bad("has %s, want at most %d", spelling.Plural(len(v.kids), "item"), n)
+	if n, ok := limit(sch, "maxItems"); ok && len(v.Kids) > n {
+		bad("has %s, want at most %d", spelling.Plural(len(v.Kids), "item"), n)
 	}
-	if u := sch.at("uniqueItems"); u.is('t') && u.yes {
+	if u := sch.At("uniqueItems"); u.is('t') && u.Yes {
 		if i, j := duplicates(v); j > 0 {
 			bad("has equal items at %d and %d, want each once", i, j)
 		}
 	}
-	tuple, rest := sch.at("prefixItems"), sch.at("items")
+	tuple, rest := sch.At("prefixItems"), sch.At("items")
 	if rest.is('[') {
-		tuple, rest = rest, sch.at("additionalItems")
+		tuple, rest = rest, sch.At("additionalItems")
 	}
-	for i, kid := range v.kids {
+	for i, kid := range v.Kids {
 		switch {
-		case tuple != nil && i < len(tuple.kids):
-			faults = append(faults, r.check(tuple.kids[i], kid, at(path, i), nil)...)
-		case rest.is('t') && !rest.yes:
-			bad("has %d items too many at its end", len(v.kids)-i)
+		case tuple != nil && i < len(tuple.Kids):
+			faults = append(faults, r.check(tuple.Kids[i], kid, at(path, i), nil)...)
+		case rest.is('t') && !rest.Yes:
+			bad("has %d items too many at its end", len(v.Kids)-i)
 			return faults
 		case rest != nil:
 			faults = append(faults, r.check(rest, kid, at(path, i), nil)...)
@@ -245,7 +245,7 @@ func (r *rules) elements(sch, v *node, path string, seen *evaluated) (faults []F
 		}
 		seen.item(i)
 	}
-	if form := sch.at("contains"); form != nil {
+	if form := sch.At("contains"); form != nil {
 		if words := r.contained(sch, form, v, seen); words != "" {
 			bad("%s", words)
 		}
@@ -253,9 +253,9 @@ func (r *rules) elements(sch, v *node, path string, seen *evaluated) (faults []F
 	return faults
 }
 
-func (r *rules) contained(sch, form, v *node, seen *evaluated) string {
+func (r *rules) contained(sch, form, v *Node, seen *evaluated) string {
 	fit := 0
-	for i, kid := range v.kids {
+	for i, kid := range v.Kids {
 		if r.check(form, kid, "", nil) == nil {
 			fit++
 			seen.item(i)
@@ -275,11 +275,11 @@ func (r *rules) contained(sch, form, v *node, seen *evaluated) string {
 }
 
 // text are the rules for a string.
-func (r *rules) text(sch, v *node, path string) (faults []Fault) {
+func (r *rules) text(sch, v *Node, path string) (faults []Fault) {
 	least, short := limit(sch, "minLength")
 	most, long := limit(sch, "maxLength")
 	if short || long {
-		n := utf8.RuneCountInString(v.text)
+		n := utf8.RuneCountInString(v.Text)
 		switch {
 		case short && n < least && n == 0:
 			faults = append(faults, Fault{path, "is empty, want at least " + spelling.Plural(least, "character")})
@@ -290,15 +290,15 @@ func (r *rules) text(sch, v *node, path string) (faults []Fault) {
 			faults = append(faults, Fault{path, fmt.Sprintf("has %s, want at most %d", spelling.Plural(n, "character"), most)})
 		}
 	}
-	if p := sch.at("pattern"); p.is('"') && !r.patterns[p.text].MatchString(v.text) {
-		faults = append(faults, Fault{path, fmt.Sprintf("is %s, want text that matches %s", shown(v), p.text)})
+	if p := sch.At("pattern"); p.is('"') && !r.patterns[p.Text].MatchString(v.Text) {
+		faults = append(faults, Fault{path, fmt.Sprintf("is %s, want text that matches %s", shown(v), p.Text)})
 	}
 	return faults
 }
 
 // numbers are the rules for a number. In draft 4, exclusiveMinimum makes minimum
 // exclusive.
-func numbers(sch, v *node, path string) (faults []Fault) {
+func numbers(sch, v *Node, path string) (faults []Fault) {
 	for _, rule := range []struct {
 		key, exclusive string
 		sign           int // of the comparison that breaks it
@@ -307,8 +307,8 @@ func numbers(sch, v *node, path string) (faults []Fault) {
 		{"minimum", "exclusiveMinimum", -1, "at least", "more than"},
 		{"maximum", "exclusiveMaximum", 1, "at most", "less than"},
 	} {
-		bound, exclusive := sch.at(rule.key), sch.at(rule.exclusive)
-		strict := exclusive.is('t') && exclusive.yes
+		bound, exclusive := sch.At(rule.key), sch.At(rule.exclusive)
+		strict := exclusive.is('t') && exclusive.Yes
 		if bound.is('0') {
 			if c := rat(v).Cmp(rat(bound)); c == rule.sign && !strict {
 				faults = append(faults, Fault{path, fmt.Sprintf("is %s, want %s %s", number(rat(v)), rule.words, number(rat(bound)))})
@@ -323,37 +323,37 @@ func numbers(sch, v *node, path string) (faults []Fault) {
 			}
 		}
 	}
-	if m := sch.at("multipleOf"); m.is('0') && !new(big.Rat).Quo(rat(v), rat(m)).IsInt() {
+	if m := sch.At("multipleOf"); m.is('0') && !new(big.Rat).Quo(rat(v), rat(m)).IsInt() {
 		faults = append(faults, Fault{path, fmt.Sprintf("is %s, want a multiple of %s", number(rat(v)), number(rat(m)))})
 	}
 	return faults
 }
 
 // combined are the rules that hold v against other schemas.
-func (r *rules) combined(sch, v *node, path string, seen *evaluated) (faults []Fault) {
-	for i, key := range sch.keys {
-		switch part := sch.kids[i]; key {
+func (r *rules) combined(sch, v *Node, path string, seen *evaluated) (faults []Fault) {
+	for i, key := range sch.Keys {
+		switch part := sch.Kids[i]; key {
 		case "not":
 			if r.check(part, v, path, nil) == nil {
 				faults = append(faults, Fault{path, fmt.Sprintf("is %s, which is not allowed%s", shown(v), because(part))})
 			}
 		case "allOf":
-			for _, form := range part.kids {
+			for _, form := range part.Kids {
 				faults = append(faults, r.inPlace(form, v, path, seen)...)
 			}
 		case "anyOf", "oneOf":
-			faults = append(faults, r.choice(part.kids, v, path, seen, key == "oneOf")...)
+			faults = append(faults, r.choice(part.Kids, v, path, seen, key == "oneOf")...)
 		case "if":
-			branch := sch.at("then")
+			branch := sch.At("then")
 			if r.inPlace(part, v, path, seen) != nil {
-				branch = sch.at("else")
+				branch = sch.At("else")
 			}
 			if branch != nil {
 				faults = append(faults, r.inPlace(branch, v, path, seen)...)
 			}
 		case "dependentSchemas", "dependencies":
 			for name, form := range part.entries() {
-				if !form.is('[') && v.at(name) != nil {
+				if !form.is('[') && v.At(name) != nil {
 					faults = append(faults, r.inPlace(form, v, path, seen)...)
 				}
 			}
@@ -365,7 +365,7 @@ func (r *rules) combined(sch, v *node, path string, seen *evaluated) (faults []F
 // choice checks v against forms of which one must fit, and no other if it is to be
 // the only one. If none does, it explains the form with the fewest faults, or lists
 // the types wanted if it is the type that is wrong.
-func (r *rules) choice(forms []*node, v *node, path string, seen *evaluated, only bool) []Fault {
+func (r *rules) choice(forms []*Node, v *Node, path string, seen *evaluated, only bool) []Fault {
 	var want []string
 	var best []Fault
 	fit := 0
@@ -377,7 +377,7 @@ func (r *rules) choice(forms []*node, v *node, path string, seen *evaluated, onl
 			}
 			continue
 		}
-		if t := form.at("type"); t != nil && !typed(t, v) {
+		if t := form.At("type"); t != nil && !typed(t, v) {
 			want = append(want, articles(wanted(t))...)
 		} else if best == nil || len(faults) < len(best) {
 			best = faults

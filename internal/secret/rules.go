@@ -2,6 +2,7 @@ package secret
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -261,12 +262,7 @@ func random(w string) bool {
 		return false
 	}
 	if parts := strings.Split(w, "."); len(parts) > 1 { // config.Key2.Value
-		for _, p := range parts {
-			if p == "" || p[0] < 'A' {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(parts, func(p string) bool { return p == "" || p[0] < 'A' })
 	}
 	return true
 }

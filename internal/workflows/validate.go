@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -203,9 +204,7 @@ func (res *StageResult) coordinated(st Stage, got coordinator.Result) {
 // agent as often as it says.
 func (res *StageResult) options(sc *executor.Scope, st Stage) coordinator.Options {
 	most := max(st.Attempts, 0)
-	if most == 0 {
-		most = mendAttempts
-	}
+	most = cmp.Or(most, mendAttempts)
 	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task)}
 	if st.Fix == FixCoordinate {
 		o.Only, o.NoRules, o.Attempts = false, false, st.Attempts

@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,9 +61,7 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 		o.Attached = m.Attached
 	}
 	said := o.To(o.Message)
-	if said.Text == "" {
-		said.Text = "Go on with the task."
-	}
+	said.Text = cmp.Or(said.Text, "Go on with the task.")
 	notice := branchNotice
 	if in.Worktree {
 		notice = branchTreeNotice

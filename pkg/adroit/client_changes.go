@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,12 +165,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*Merg
 		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), "adroit run --worktree gives a job a worktree")
 	}
 	message := o.Message
-	if message == "" {
-		message = j.Title
-	}
-	if message == "" {
-		message = "Work of " + j.Agent
-	}
+	message = cmp.Or(message, j.Title, "Work of "+j.Agent)
 	if message == j.Title {
 		message += "\n\nadroit job " + j.ID
 	}

@@ -119,9 +119,7 @@ func (rt *Runtime) defaults(ctx context.Context, in agents.Input, m ModelSource)
 	if def.Lesser == nil {
 		def.Lesser = m.Unset
 	}
-	if def.Think == "" {
-		def.Think = think
-	}
+	def.Think = cmp.Or(def.Think, think)
 	return def, nil
 }
 

@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,9 +40,7 @@ func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 }
 
 func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
-	if r.Dir == "" {
-		r.Dir = rt.o.Dir
-	}
+	r.Dir = cmp.Or(r.Dir, rt.o.Dir)
 	var err error
 	if r.Dir, err = filepath.Abs(r.Dir); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"strings"
+
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -41,12 +43,7 @@ func Inline(file, name string, n *plainyaml.Node) (*DynamicAgent, Problems) {
 }
 
 func multiline(s string) bool {
-	for _, c := range s {
-		if c == '\n' {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(s, "\n")
 }
 
 // InlineLimits reads limits that are written in another file, in the form that

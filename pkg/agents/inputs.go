@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,9 +18,7 @@ import (
 // inputs checks what was given against what is declared and fills defaults.
 func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	for name, v := range given {
-		out[name] = v
-	}
+	maps.Copy(out, given)
 	if len(a.Inputs) == 0 {
 		return out, nil
 	}

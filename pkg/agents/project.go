@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,9 +52,7 @@ func ProjectFiles() []string { return []string{"AGENTS.md", "CLAUDE.md"} }
 // fsys should refuse links that lead out, as that of an os.Root does.
 func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name string) bool, budget int) (Project, Problems) {
 	p := Project{Dir: dir}
-	if budget == 0 {
-		budget = DefaultProjectBytes
-	}
+	budget = cmp.Or(budget, DefaultProjectBytes)
 	if budget < 0 {
 		return p, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,12 +63,7 @@ func complain(w io.Writer, hide *secret.Redactor, err error) {
 
 // isUsage recognises what cobra itself says about arguments: it has no type.
 func isUsage(err error) bool {
-	for _, s := range []string{"accepts ", "requires at least", "unknown command", "invalid argument", "if any flags in the group"} {
-		if strings.HasPrefix(err.Error(), s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"accepts ", "requires at least", "unknown command", "invalid argument", "if any flags in the group"}, func(s string) bool { return strings.HasPrefix(err.Error(), s) })
 }
 
 // misused says of arguments that cannot be meant what cmd takes instead.

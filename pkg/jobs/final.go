@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -94,9 +95,7 @@ func final(j *Job, parked *flow.ParkedError) Final {
 	}
 	f.Code, f.Met, f.Unmet = out.Outcome.Code, out.Outcome.Met, out.Outcome.Unmet
 	f.Summary, f.Evidence = out.Outcome.Summary, out.Outcome.Evidence
-	if f.Summary == "" {
-		f.Summary = out.Last
-	}
+	f.Summary = cmp.Or(f.Summary, out.Last)
 	f.Turns, f.Calls, f.Usage, f.Cost, f.Used = out.Turns, out.Calls, out.Usage, out.Cost, out.Used
 	if below := out.Below; below.Agents > 0 {
 		f.Agents, f.Turns, f.Calls = below.Agents, f.Turns+below.Turns, f.Calls+below.Calls

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,9 +152,7 @@ func (j *Job) describe() {
 	if json.Unmarshal(j.Input, &in) != nil {
 		return
 	}
-	if j.Agent == "" {
-		j.Agent = in.Agent
-	}
+	j.Agent = cmp.Or(j.Agent, in.Agent)
 	if j.Title == "" {
 		line, _, _ := strings.Cut(strings.TrimSpace(in.Prompt), "\n")
 		if r := []rune(strings.TrimSpace(line)); len(r) > 80 {

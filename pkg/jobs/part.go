@@ -82,9 +82,7 @@ func (n *node) part(status Status) Part {
 	if n.up != nil {
 		p.Within = n.up.Path
 	}
-	if p.Status == "" {
-		p.Status = string(status)
-	}
+	p.Status = cmp.Or(p.Status, string(status))
 	if p.Took == 0 && p.Ended.IsZero() && !n.last.IsZero() {
 		p.Took = n.last.Sub(p.Began)
 	}

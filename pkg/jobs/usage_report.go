@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -114,9 +115,7 @@ func (a *UsageReport) count(ev event.Event) {
 		f = Figures{Turns: 1, Usage: d.Usage, Cost: a.price(ev.Name, d.Usage)}
 		if d.Work != nil {
 			f.Turns, f.Calls = max(1, d.Work.Turns), d.Work.Calls
-			if f.Cost == 0 {
-				f.Cost = d.Work.Cost
-			}
+			f.Cost = cmp.Or(f.Cost, d.Work.Cost)
 		}
 	case "compact":
 		f = Figures{Usage: d.Usage, Cost: a.price(d.Model, d.Usage)}

@@ -8,6 +8,7 @@
 package netguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ func (g Guard) Limits() Guard {
 	if g.MaxBody <= 0 {
 		g.MaxBody = 10 << 20
 	}
-	if g.Redirects == 0 {
-		g.Redirects = 5
-	}
+	g.Redirects = cmp.Or(g.Redirects, 5)
 	return g
 }
 

@@ -140,12 +140,7 @@ func (j judging) hidden(rules Rules) string {
 }
 
 func (rs Rules) path(p string) bool {
-	for _, r := range rs {
-		if r.Path != "" && within(r.Path, p, false) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Path != "" && within(r.Path, p, false) })
 }
 
 // Propose is the rule that would let a script run next time, narrow enough to
@@ -203,10 +198,5 @@ func within(glob, p string, generous bool) bool {
 	if !strings.Contains(glob, "/") {
 		globs = append(globs, "**/"+glob, "**/"+glob+"/**")
 	}
-	for _, g := range globs {
-		if ok := matchPath(g, p); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(globs, func(g string) bool { return matchPath(g, p) })
 }

@@ -19,6 +19,7 @@ package permit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -183,21 +184,11 @@ func (rs Rules) of(agent, tool string) Rules {
 }
 
 func (rs Rules) guard() bool {
-	for _, r := range rs {
-		if r.Narrows() && r.Command != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Narrows() && r.Command != "" })
 }
 
 func (rs Rules) permit() bool {
-	for _, r := range rs {
-		if r.Do == Allow {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Do == Allow })
 }
 
 // Denies reports that a tool may not be used at all, and why: it is better not
@@ -224,10 +215,5 @@ func (rs Rules) Bars(agent, tool, path string) string {
 
 // BarsPaths reports whether there is any path that Bars could name.
 func (rs Rules) BarsPaths() bool {
-	for _, r := range rs {
-		if r.Do == Deny && r.Path != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Do == Deny && r.Path != "" })
 }

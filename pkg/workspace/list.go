@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -37,9 +38,7 @@ type Entry struct {
 // the names no tool may read, and says whether there were more than Max.
 // Outside a repository it skips the usual directories of dependencies.
 func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, truncated bool, err error) {
-	if o.Dir == "" {
-		o.Dir = "."
-	}
+	o.Dir = cmp.Or(o.Dir, ".")
 	dir, err := f.Tree.Clean(o.Dir)
 	if err == nil {
 		dir, err = f.Tree.Resolve(o.Dir, dir, true)

@@ -6,6 +6,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -29,9 +30,7 @@ func Run(t testing.TB, args ...string) {
 		t.Skip("MCP_CONFORMANCE names no directory; internal/e2e/mcp/build.sh conformance makes one")
 	}
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	if arch == "" {
-		arch = runtime.GOARCH
-	}
+	arch = cmp.Or(arch, runtime.GOARCH)
 	node := filepath.Join(dir, "node_modules", "node-linux-"+arch, "bin", "node")
 	suite := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
 	cmd := exec.CommandContext(t.Context(), node, append([]string{suite}, args...)...)

@@ -96,9 +96,7 @@ func New(c Config) (*Agent, error) {
 	if a.Getenv == nil {
 		a.Getenv = os.Getenv
 	}
-	if a.Grace == 0 {
-		a.Grace = 3 * time.Second
-	}
+	a.Grace = cmp.Or(a.Grace, 3*time.Second)
 	return a, nil
 }
 

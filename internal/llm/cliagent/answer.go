@@ -106,9 +106,7 @@ var (
 // blame finds the kind of a failure in a program's words.
 func blame(words string) *fault {
 	f := &fault{kind: llm.NoResult, message: brief(strings.Join(strings.Fields(words), " "), 500)}
-	if f.message == "" {
-		f.message = "it failed and did not say why"
-	}
+	f.message = cmp.Or(f.message, "it failed and did not say why")
 	if m := statusWords.FindStringSubmatch(words); m != nil {
 		f.status, _ = strconv.Atoi(m[1]) // the expression lets only digits through
 	}

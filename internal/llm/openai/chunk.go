@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
@@ -38,12 +39,7 @@ var keys = [][]byte{[]byte(`"reasoning"`), []byte(`"thinking"`), []byte(`"reason
 	[]byte(`"x_groq"`), []byte(`"extra_content"`), []byte(`"timings"`), []byte(`"input_tokens"`), []byte(`"prompt_cache_hit_tokens"`)}
 
 func unusual(raw []byte) bool {
-	for _, key := range keys {
-		if bytes.Contains(raw, key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(key []byte) bool { return bytes.Contains(raw, key) })
 }
 
 // wide is a chunk as servers send it: both spellings of reasoning, arguments as

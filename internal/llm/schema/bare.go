@@ -12,15 +12,15 @@ func Bare(full json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bare(n).appendTo(nil), nil
+	return bare(n).Append(nil), nil
 }
 
 func bare(n *node) *node {
-	switch n.kind {
+	switch n.Kind {
 	case '[':
 		out := array()
-		for _, kid := range n.kids {
-			out.kids = append(out.kids, bare(kid))
+		for _, kid := range n.Kids {
+			out.Kids = append(out.Kids, bare(kid))
 		}
 		return out
 	case '{':
@@ -29,24 +29,24 @@ func bare(n *node) *node {
 	}
 	out := n
 	for _, key := range prose {
-		out = out.without(key)
+		out = out.Without(key)
 	}
 	plain := object()
-	for i, key := range out.keys {
-		kid := out.kids[i]
+	for i, key := range out.Keys {
+		kid := out.Kids[i]
 		switch key {
 		case "properties", "patternProperties", "$defs", "dependentSchemas":
 			// Their keys are names, whatever they are called.
 			named := object()
-			for k, name := range kid.keys {
-				named.set(name, bare(kid.kids[k]))
+			for k, name := range kid.Keys {
+				named.Set(name, bare(kid.Kids[k]))
 			}
 			kid = named
 		case "enum", "const", "required":
 		default:
 			kid = bare(kid)
 		}
-		plain.set(key, kid)
+		plain.Set(key, kid)
 	}
 	return plain
 }

@@ -47,9 +47,9 @@ func (c *Cache) form(d *Dialect, full json.RawMessage) (form, error) {
 	if err != nil {
 		return form{}, err
 	}
-	f := form{schema: down, bare: down, words: n.at("description").string()}
+	f := form{schema: down, bare: down, words: n.At("description").Str()}
 	if f.words != "" {
-		f.bare = n.without("description").appendTo(nil)
+		f.bare = n.Without("description").Append(nil)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *Cache) form(d *Dialect, full json.RawMessage) (form, error) {
 // without.
 func (c *Cache) Strict(about string, full json.RawMessage) (string, json.RawMessage, bool, error) {
 	n, err := parse(full)
-	if len(full) > 0 && (err != nil || !Closes(full) || n.loses()) {
+	if len(full) > 0 && (err != nil || !Closes(full) || loses(n)) {
 		return about, nil, false, nil
 	}
 	about, down, err := c.Parameters(Strict, about, full)

@@ -76,8 +76,7 @@ type grammar struct {
 }
 
 func newGrammar() *grammar {
-	g := &grammar{rules: map[string]string{}, named: map[string]string{}}
-	for name, text := range map[string]string{
+	return &grammar{named: map[string]string{}, rules: map[string]string{
 		"string":  `"\"" char* "\""`,
 		"char":    `[^"\\\x00-\x1F\x7F] | "\\" ( ["\\/bfnrt] | "u" ( [0-9a-cA-CefEF] hex hex hex | [dD] [0-7] hex hex ) )`,
 		"hex":     `[0-9a-fA-F]`,
@@ -91,10 +90,7 @@ func newGrammar() *grammar {
 		"pair":    `string ":" ws any`,
 		"array":   `"[" ws ( any ( "," ws any )* )? "]" ws`,
 		"ws":      `[ \n]{0,2}`,
-	} {
-		g.rules[name] = text
-	}
-	return g
+	}}
 }
 
 // String lists the rules, the root first.
@@ -136,15 +132,15 @@ func literal(s string) string {
 
 // of is the rule for the values of a schema.
 func (g *grammar) of(name string, n *node) string {
-	if n.kind != '{' {
+	if n.Kind != '{' {
 		return "any"
 	}
 	n, _ = merge(n)
-	if values := n.at("enum"); values != nil && len(values.kids) > 0 {
+	if values := n.At("enum"); values != nil && len(values.Kids) > 0 {
 		var fit, all []string
-		for _, v := range values.kids {
-			text := literal(string(v.appendTo(nil)))
-			if all = append(all, text); n.allows(v) {
+		for _, v := range values.Kids {
+			text := literal(string(v.Append(nil)))
+			if all = append(all, text); allows(n, v) {
 				fit = append(fit, text)
 			}
 		}
@@ -153,13 +149,13 @@ func (g *grammar) of(name string, n *node) string {
 		}
 		return g.rule(name, strings.Join(fit, " | "))
 	}
-	if c := n.at("const"); c != nil {
-		return g.rule(name, literal(string(c.appendTo(nil))))
+	if c := n.At("const"); c != nil {
+		return g.rule(name, literal(string(c.Append(nil))))
 	}
-	if forms := n.forms(); len(forms) > 0 {
+	if forms := forms(n); len(forms) > 0 {
 		var out []string
 		for i, f := range forms {
-			if f.never() {
+			if never(f) {
 				continue
 			}
 			out = append(out, g.of(fmt.Sprintf("%s-%d", name, i), both(n, f)))
@@ -168,10 +164,10 @@ func (g *grammar) of(name string, n *node) string {
 			return g.rule(name, strings.Join(out, " | "))
 		}
 	}
-	kinds := n.types()
+	kinds := n.Types()
 	if len(kinds) == 0 {
 		// Keywords of one type let values of all others through.
-		if !slices.ContainsFunc(n.keys, func(key string) bool { return slices.Contains(judging, key) }) {
+		if !slices.ContainsFunc(n.Keys, func(key string) bool { return slices.Contains(judging, key) }) {
 			return "any"
 		}
 		kinds = []string{"object", "array", "string", "number", "boolean", "null"}
@@ -197,9 +193,9 @@ var judging = []string{"properties", "patternProperties", "additionalProperties"
 // both is what satisfies a schema and one of its alternatives.
 func both(n, form *node) *node {
 	all := array()
-	all.kids = []*node{n.without("anyOf").without("oneOf").without("description"), form}
+	all.Kids = []*node{n.Without("anyOf").Without("oneOf").Without("description"), form}
 	out := object()
-	out.set("allOf", all)
+	out.Set("allOf", all)
 	merged, _ := merge(out)
 	return merged
 }
@@ -212,9 +208,9 @@ func (g *grammar) kind(name, kind string, n *node) string {
 		return g.array(name, n)
 	case "string":
 		least, most := max(count(n, "minLength"), 0), count(n, "maxLength")
-		expr := n.at("pattern").string()
+		expr := n.At("pattern").Str()
 		if expr == "" {
-			expr = formats[n.at("format").string()]
+			expr = formats[n.At("format").Str()]
 		}
 		if expr != "" {
 			if rule, ok := g.pattern(name, expr, least, most); ok {
@@ -256,21 +252,21 @@ func (g *grammar) integer(name string, n *node) string {
 // array writes the items that have a schema by their place, then the others.
 func (g *grammar) array(name string, n *node) string {
 	least, most := max(count(n, "minItems"), 0), count(n, "maxItems")
-	first, rest := n.at("prefixItems"), n.at("items")
-	if rest != nil && rest.kind == '[' { // as drafts before 2020 have it
-		first, rest = rest, n.at("additionalItems")
+	first, rest := n.At("prefixItems"), n.At("items")
+	if rest != nil && rest.Kind == '[' { // as drafts before 2020 have it
+		first, rest = rest, n.At("additionalItems")
 	}
 	var places []string
 	if first != nil {
-		for i, item := range first.kids {
-			if item.never() {
+		for i, item := range first.Kids {
+			if never(item) {
 				most = i
 				break
 			}
 			places = append(places, g.of(fmt.Sprintf("%s-%d", name, i), item))
 		}
 	}
-	if rest != nil && rest.never() && (most < 0 || most > len(places)) {
+	if rest != nil && never(rest) && (most < 0 || most > len(places)) {
 		most = len(places)
 	}
 	if most == 0 {
@@ -330,25 +326,25 @@ func count(n *node, key string) int {
 }
 
 // allows reports whether a value has one of the types of n.
-func (n *node) allows(v *node) bool {
-	kinds, kind := n.types(), v.typeName()
+func allows(n *node, v *node) bool {
+	kinds, kind := n.Types(), typeName(v)
 	return len(kinds) == 0 || slices.Contains(kinds, kind) || slices.Contains(kinds, "number") && kind == "integer" || slices.Contains(kinds, "integer") && kind == "number"
 }
 
 // never reports whether nothing satisfies a schema.
-func (n *node) never() bool {
-	if n.is("false") {
+func never(n *node) bool {
+	if n.Equals("false") {
 		return true
 	}
-	no := n.at("not")
-	return no.is("true") || no != nil && no.kind == '{' && len(no.without("description").keys) == 0
+	no := n.At("not")
+	return no.Equals("true") || no != nil && no.Kind == '{' && len(no.Without("description").Keys) == 0
 }
 
 func whole(n *node, key string) (int, bool) {
-	v := n.at(key)
-	if v == nil {
+	v := n.At(key)
+	if v == nil || v.Kind != '0' {
 		return 0, false
 	}
-	i, err := strconv.Atoi(v.text)
+	i, err := strconv.Atoi(v.Text)
 	return i, err == nil
 }

@@ -10,24 +10,24 @@ import (
 // required or not, and then others, where the schema lets them be.
 func (g *grammar) object(name string, n *node) string {
 	props, must := object(), map[string]bool{}
-	if known := n.at("properties"); known != nil {
-		for i, key := range known.keys {
-			if !known.kids[i].never() {
-				props.set(key, known.kids[i])
+	if known := n.At("properties"); known != nil {
+		for i, key := range known.Keys {
+			if !never(known.Kids[i]) {
+				props.Set(key, known.Kids[i])
 			}
 		}
 	}
-	if required := n.at("required"); required != nil {
-		for _, k := range required.kids {
-			key := k.string()
-			if must[key] = true; props.at(key) == nil {
-				props.set(key, n.other(key))
+	if required := n.At("required"); required != nil {
+		for _, k := range required.Kids {
+			key := k.Str()
+			if must[key] = true; props.At(key) == nil {
+				props.Set(key, other(n, key))
 			}
 		}
 	}
 	least, most := max(count(n, "minProperties"), 0), count(n, "maxProperties")
-	other := g.others(name, n, props.keys)
-	if len(props.keys) == 0 {
+	other := g.others(name, n, props.Keys)
+	if len(props.Keys) == 0 {
 		switch {
 		case other == "" || most == 0:
 			return g.rule(name, `"{" ws "}" ws`)
@@ -49,10 +49,10 @@ func (g *grammar) object(name string, n *node) string {
 		next = `( "," ws ` + other + ` )*`
 		first = "( " + other + ` ( "," ws ` + other + " )* )?"
 	}
-	for i := len(props.keys) - 1; i >= 0; i-- {
-		key := props.keys[i]
+	for i := len(props.Keys) - 1; i >= 0; i-- {
+		key := props.Keys[i]
 		as := fmt.Sprintf("%s-%d", name, i)
-		pair := literal(quoted(key).text+":") + " ws " + g.of(as, props.kids[i])
+		pair := literal(quoted(key).String()+":") + " ws " + g.of(as, props.Kids[i])
 		tail := g.rule(as+"-next", next)
 		if must[key] {
 			first = pair + " " + tail
@@ -66,15 +66,15 @@ func (g *grammar) object(name string, n *node) string {
 }
 
 // other is the schema of a property that is not listed.
-func (n *node) other(key string) *node {
-	if patterns := n.at("patternProperties"); patterns != nil {
-		for i, expr := range patterns.keys {
+func other(n *node, key string) *node {
+	if patterns := n.At("patternProperties"); patterns != nil {
+		for i, expr := range patterns.Keys {
 			if re, err := regexp.Compile(expr); err == nil && re.MatchString(key) {
-				return patterns.kids[i]
+				return patterns.Kids[i]
 			}
 		}
 	}
-	if more := n.at("additionalProperties"); more != nil && more.kind == '{' {
+	if more := n.At("additionalProperties"); more != nil && more.Kind == '{' {
 		return more
 	}
 	return object()
@@ -84,23 +84,23 @@ func (n *node) other(key string) *node {
 // none.
 func (g *grammar) others(name string, n *node, known []string) string {
 	var out []string
-	if patterns := n.at("patternProperties"); patterns != nil {
-		for i, expr := range patterns.keys {
-			if patterns.kids[i].never() {
+	if patterns := n.At("patternProperties"); patterns != nil {
+		for i, expr := range patterns.Keys {
+			if never(patterns.Kids[i]) {
 				continue
 			}
 			key, ok := g.pattern(fmt.Sprintf("%s-key%d", name, i), expr, 0, -1)
 			if !ok {
 				key = g.freeKey(name, known)
 			}
-			out = append(out, key+` ":" ws `+g.of(fmt.Sprintf("%s-value%d", name, i), patterns.kids[i]))
+			out = append(out, key+` ":" ws `+g.of(fmt.Sprintf("%s-value%d", name, i), patterns.Kids[i]))
 		}
 	}
-	if more := n.at("additionalProperties"); more == nil || !more.never() {
+	if more := n.At("additionalProperties"); more == nil || !never(more) {
 		key, value := g.freeKey(name, known), "any"
-		if names := n.at("propertyNames"); names != nil && names.kind == '{' {
-			text := names.without("type")
-			text.set("type", quoted("string"))
+		if names := n.At("propertyNames"); names != nil && names.Kind == '{' {
+			text := names.Without("type")
+			text.Set("type", quoted("string"))
 			key = g.of(name+"-names", text)
 		}
 		if more != nil {

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -197,12 +198,7 @@ func matchesEmpty(re *syntax.Regexp) bool {
 			}
 		}
 	case syntax.OpAlternate:
-		for _, sub := range re.Sub {
-			if matchesEmpty(sub) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(re.Sub, matchesEmpty)
 	}
 	return true
 }

@@ -73,44 +73,44 @@ func (d *Dialect) Down(full json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	return d.down(n, true).appendTo(nil), nil
+	return d.down(n, true).Append(nil), nil
 }
 
 // down is one schema. What is no object restricts nothing: a property that
 // is false is one the tool will refuse.
 func (d *Dialect) down(n *node, root bool) *node {
-	if n.kind != '{' {
+	if n.Kind != '{' {
 		n = object()
 	}
 	n, words := merge(n)
 	out := object()
-	for i, key := range n.keys {
-		words = append(words, d.keyword(out, n, key, n.kids[i], root)...)
+	for i, key := range n.Keys {
+		words = append(words, d.keyword(out, n, key, n.Kids[i], root)...)
 	}
-	if r := n.at("required"); r != nil && len(r.kids) > 0 {
-		out.set("required", r)
+	if r := n.At("required"); r != nil && len(r.Kids) > 0 {
+		out.Set("required", r)
 	}
 	typed(out)
-	about := n.at("description").string()
+	about := n.At("description").Str()
 	if d.Strict {
 		out, words = d.close(out, n, words)
 	}
 	if root && d.Object {
-		if !out.at("type").is(`"object"`) {
-			out.set("type", quoted("object"))
+		if !out.At("type").Equals(`"object"`) {
+			out.Set("type", quoted("object"))
 		}
-		if out.at("properties") == nil {
-			out.set("properties", object())
+		if out.At("properties") == nil {
+			out.Set("properties", object())
 		}
 	}
 	if len(words) > 0 {
 		about = strings.TrimSpace(about + " (" + strings.Join(words, ", ") + ")")
 	}
-	if about == "" && len(out.keys) == 0 {
+	if about == "" && len(out.Keys) == 0 {
 		about = "Any JSON value."
 	}
 	if about != "" {
-		out.set("description", quoted(about))
+		out.Set("description", quoted(about))
 	}
 	return out
 }
@@ -124,56 +124,56 @@ func (d *Dialect) keyword(out, n *node, key string, v *node, root bool) (words [
 		return nil
 	case "properties":
 		props := object()
-		for j, name := range v.keys {
-			if v.kids[j].at("deprecated").is("true") && !n.requires(name) {
+		for j, name := range v.Keys {
+			if v.Kids[j].At("deprecated").Equals("true") && !requires(n, name) {
 				continue // it is accepted, and not offered
 			}
-			props.set(name, d.down(v.kids[j], false))
+			props.Set(name, d.down(v.Kids[j], false))
 		}
-		out.set(key, props)
+		out.Set(key, props)
 		return nil
 	case "items":
-		out.set(key, d.down(v, false))
+		out.Set(key, d.down(v, false))
 		return nil
 	case "anyOf", "oneOf":
-		if root && d.Object || out.at("anyOf") != nil {
+		if root && d.Object || out.At("anyOf") != nil {
 			return choice(v)
 		}
 		list := array()
-		for _, kid := range v.kids {
-			list.kids = append(list.kids, d.down(kid, false))
+		for _, kid := range v.Kids {
+			list.Kids = append(list.Kids, d.down(kid, false))
 		}
-		out.set("anyOf", list)
+		out.Set("anyOf", list)
 		return nil
 	case "const":
 		if !says {
 			list := array()
-			list.kids = []*node{v}
+			list.Kids = []*node{v}
 			key, v = "enum", list
 		}
-		out.set(key, v)
+		out.Set(key, v)
 		return nil
 	case "additionalProperties":
 		switch {
-		case !says, v.is("true"):
-		case v.kind == '{' && len(v.keys) > 0:
-			out.set(key, d.down(v, false))
-		case v.is("false"):
-			out.set(key, v)
+		case !says, v.Equals("true"):
+		case v.Kind == '{' && len(v.Keys) > 0:
+			out.Set(key, d.down(v, false))
+		case v.Equals("false"):
+			out.Set(key, v)
 		}
 		return nil
 	case "pattern":
-		p := v.string()
+		p := v.Str()
 		says = says && (!d.Anchored || strings.HasPrefix(p, "^") && strings.HasSuffix(p, "$"))
 		words = []string{"matching " + p}
 	case "format":
-		says = says && slices.Contains(d.Formats, v.string())
-		words = []string{"format " + v.string()}
+		says = says && slices.Contains(d.Formats, v.Str())
+		words = []string{"format " + v.Str()}
 	case "minimum", "maximum":
-		says = says && (!d.Integers || n.at("type").is(`"integer"`))
+		says = says && (!d.Integers || n.At("type").Equals(`"integer"`))
 	}
 	if says {
-		out.set(key, v)
+		out.Set(key, v)
 		return nil
 	}
 	if words == nil {
@@ -184,21 +184,21 @@ func (d *Dialect) keyword(out, n *node, key string, v *node, root bool) (words [
 
 // typed adds the type that the values of an enum have.
 func typed(n *node) {
-	values := n.at("enum")
-	if c := n.at("const"); c != nil {
+	values := n.At("enum")
+	if c := n.At("const"); c != nil {
 		values = array()
-		values.kids = []*node{c}
+		values.Kids = []*node{c}
 	}
-	if values == nil || n.at("type") != nil {
+	if values == nil || n.At("type") != nil {
 		return
 	}
 	var names []string
-	for _, v := range values.kids {
-		if t := v.typeName(); !slices.Contains(names, t) {
+	for _, v := range values.Kids {
+		if t := typeName(v); !slices.Contains(names, t) {
 			names = append(names, t)
 		}
 	}
-	n.set("type", typeNode(names))
+	n.Set("type", typeNode(names))
 }
 
 func typeNode(names []string) *node {
@@ -207,7 +207,7 @@ func typeNode(names []string) *node {
 	}
 	list := array()
 	for _, name := range names {
-		list.kids = append(list.kids, quoted(name))
+		list.Kids = append(list.Kids, quoted(name))
 	}
 	return list
 }
@@ -215,50 +215,50 @@ func typeNode(names []string) *node {
 // merge moves the demands of an allOf into the schema around it, and returns
 // conflicting ones as prose.
 func merge(n *node) (*node, []string) {
-	all := n.at("allOf")
+	all := n.At("allOf")
 	if all == nil {
 		return n, nil
 	}
 	out := object()
 	var words []string
-	for i, key := range n.keys {
+	for i, key := range n.Keys {
 		if key != "allOf" {
-			out.set(key, n.kids[i])
+			out.Set(key, n.Kids[i])
 		}
 	}
-	for _, part := range all.kids {
+	for _, part := range all.Kids {
 		part, more := merge(part)
 		words = append(words, more...)
-		for i, key := range part.keys {
-			v, had := part.kids[i], out.at(key)
+		for i, key := range part.Keys {
+			v, had := part.Kids[i], out.At(key)
 			switch {
 			case had == nil:
-				out.set(key, v)
+				out.Set(key, v)
 			case key == "properties":
 				both := object()
-				for j, name := range had.keys {
-					both.set(name, had.kids[j])
+				for j, name := range had.Keys {
+					both.Set(name, had.Kids[j])
 				}
-				for j, name := range v.keys {
-					if both.at(name) == nil {
-						both.set(name, v.kids[j])
+				for j, name := range v.Keys {
+					if both.At(name) == nil {
+						both.Set(name, v.Kids[j])
 					} else {
-						words = append(words, name+" also satisfies "+string(v.kids[j].appendTo(nil)))
+						words = append(words, name+" also satisfies "+string(v.Kids[j].Append(nil)))
 					}
 				}
-				out.set(key, both)
+				out.Set(key, both)
 			case key == "required":
 				both := array()
-				both.kids = slices.Clone(had.kids)
-				for _, name := range v.kids {
-					if !slices.ContainsFunc(both.kids, func(h *node) bool { return h.text == name.text }) {
-						both.kids = append(both.kids, name)
+				both.Kids = slices.Clone(had.Kids)
+				for _, name := range v.Kids {
+					if !slices.ContainsFunc(both.Kids, func(h *node) bool { return h.Text == name.Text }) {
+						both.Kids = append(both.Kids, name)
 					}
 				}
-				out.set(key, both)
+				out.Set(key, both)
 			case key == "description":
-				out.set(key, quoted(strings.TrimSpace(had.string()+" "+v.string())))
-			case string(had.appendTo(nil)) != string(v.appendTo(nil)):
+				out.Set(key, quoted(strings.TrimSpace(had.Str()+" "+v.Str())))
+			case string(had.Append(nil)) != string(v.Append(nil)):
 				words = append(words, say(key, v))
 			}
 		}
@@ -269,16 +269,16 @@ func merge(n *node) (*node, []string) {
 // choice describes the alternatives of a root that must be an object.
 func choice(v *node) []string {
 	var forms []string
-	for _, kid := range v.kids {
-		if names := kid.at("required"); names != nil && len(kid.keys) == 1 {
+	for _, kid := range v.Kids {
+		if names := kid.At("required"); names != nil && len(kid.Keys) == 1 {
 			var list []string
-			for _, name := range names.kids {
-				list = append(list, name.string())
+			for _, name := range names.Kids {
+				list = append(list, name.Str())
 			}
 			forms = append(forms, strings.Join(list, " and "))
 			continue
 		}
-		forms = append(forms, string(kid.appendTo(nil)))
+		forms = append(forms, string(kid.Append(nil)))
 	}
 	return []string{"one of these: " + strings.Join(forms, "; ")}
 }
@@ -295,12 +295,12 @@ func say(key string, v *node) string {
 		"prefixItems": "the first items satisfy in turn", "patternProperties": "properties by the form of their name",
 	}[key]
 	switch {
-	case key == "not" && v.at("description").string() != "":
-		return v.at("description").string() // in words already
+	case key == "not" && v.At("description").Str() != "":
+		return v.At("description").Str() // in words already
 	case key == "uniqueItems":
 		return "no item twice"
 	case words == "":
 		words = key
 	}
-	return words + " " + string(v.appendTo(nil))
+	return words + " " + string(v.Append(nil))
 }

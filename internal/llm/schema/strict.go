@@ -11,43 +11,43 @@ const asText = "written as JSON in a string"
 
 // close brings a schema into the strict form.
 func (d *Dialect) close(n, full *node, words []string) (*node, []string) {
-	names := n.types()
-	if len(n.keys) == 0 {
+	names := n.Types()
+	if len(n.Keys) == 0 {
 		// A strict schema cannot say "anything".
-		n.set("type", typeNode([]string{"string", "number", "boolean", "null"}))
+		n.Set("type", typeNode([]string{"string", "number", "boolean", "null"}))
 		return n, append(words, "an object or array is "+asText)
 	}
-	if !slices.Contains(names, "object") && n.at("properties") == nil {
-		if slices.Contains(names, "array") && n.at("items") == nil {
-			n.set("items", d.down(object(), false))
+	if !slices.Contains(names, "object") && n.At("properties") == nil {
+		if slices.Contains(names, "array") && n.At("items") == nil {
+			n.Set("items", d.down(object(), false))
 		}
 		return n, words
 	}
-	props := n.at("properties")
-	if props == nil || len(props.keys) == 0 && !n.at("additionalProperties").is("false") {
+	props := n.At("properties")
+	if props == nil || len(props.Keys) == 0 && !n.At("additionalProperties").Equals("false") {
 		out := object()
 		if slices.Contains(names, "null") {
-			out.set("type", typeNode([]string{"string", "null"}))
+			out.Set("type", typeNode([]string{"string", "null"}))
 		} else {
-			out.set("type", quoted("string"))
+			out.Set("type", quoted("string"))
 		}
-		if more := n.at("additionalProperties"); more != nil && more.kind == '{' {
-			words = append(words, "each value satisfies "+string(more.appendTo(nil)))
+		if more := n.At("additionalProperties"); more != nil && more.Kind == '{' {
+			words = append(words, "each value satisfies "+string(more.Append(nil)))
 		}
 		return out, append(words, "an object, "+asText)
 	}
 	all := array()
-	for i, name := range props.keys {
-		all.kids = append(all.kids, quoted(name))
-		if !full.requires(name) {
-			props.kids[i] = nullable(props.kids[i])
+	for i, name := range props.Keys {
+		all.Kids = append(all.Kids, quoted(name))
+		if !requires(full, name) {
+			props.Kids[i] = nullable(props.Kids[i])
 		}
 	}
-	if n.at("type") == nil {
-		n.set("type", quoted("object"))
+	if n.At("type") == nil {
+		n.Set("type", quoted("object"))
 	}
-	n.set("required", all)
-	n.set("additionalProperties", raw("false"))
+	n.Set("required", all)
+	n.Set("additionalProperties", &node{Kind: 't'})
 	return n, words
 }
 
@@ -60,52 +60,52 @@ func Closes(full json.RawMessage) bool {
 		return len(full) == 0
 	}
 	n, _ = merge(n)
-	return n.closes() && n.at("type").is(`"object"`) && len(n.forms()) == 0
+	return closes(n) && n.At("type").Equals(`"object"`) && len(forms(n)) == 0
 }
 
-func (n *node) closes() bool {
-	more, props := n.at("additionalProperties"), n.at("properties")
-	if more != nil && more.kind == '{' && !more.never() || n.at("patternProperties") != nil && !more.is("false") {
+func closes(n *node) bool {
+	more, props := n.At("additionalProperties"), n.At("properties")
+	if more != nil && more.Kind == '{' && !never(more) || n.At("patternProperties") != nil && !more.Equals("false") {
 		return false
 	}
-	return more != nil && !more.is("true") || props != nil && len(props.keys) > 0
+	return more != nil && !more.Equals("true") || props != nil && len(props.Keys) > 0
 }
 
 // loses reports whether the strict form of a schema, which lists all
 // properties, leaves out some that it lets be by another rule.
-func (n *node) loses() bool {
-	if n.kind != '{' && n.kind != '[' {
+func loses(n *node) bool {
+	if n.Kind != '{' && n.Kind != '[' {
 		return false
 	}
-	if props := n.at("properties"); props != nil && props.kind == '{' && len(props.keys) > 0 && (!n.closes() || n.at("patternProperties") != nil) {
+	if props := n.At("properties"); props != nil && props.Kind == '{' && len(props.Keys) > 0 && (!closes(n) || n.At("patternProperties") != nil) {
 		return true
 	}
-	return slices.ContainsFunc(n.kids, (*node).loses)
+	return slices.ContainsFunc(n.Kids, loses)
 }
 
 // nullable lets null through as well.
 func nullable(n *node) *node {
-	if n.at("const") != nil {
+	if n.At("const") != nil {
 		// Nothing can be added to a constant, but to an enum.
 		list := array()
-		list.kids = []*node{n.at("const")}
-		n = n.without("const")
-		n.set("enum", list)
+		list.Kids = []*node{n.At("const")}
+		n = n.Without("const")
+		n.Set("enum", list)
 	}
-	if forms := n.at("anyOf"); forms != nil {
-		if !slices.ContainsFunc(forms.kids, func(k *node) bool { return slices.Contains(k.types(), "null") }) {
+	if forms := n.At("anyOf"); forms != nil {
+		if !slices.ContainsFunc(forms.Kids, func(k *node) bool { return slices.Contains(k.Types(), "null") }) {
 			null := object()
-			null.set("type", quoted("null"))
-			forms.kids = append(forms.kids, null)
+			null.Set("type", quoted("null"))
+			forms.Kids = append(forms.Kids, null)
 		}
 	}
-	if names := n.types(); len(names) > 0 && !slices.Contains(names, "null") {
-		n.set("type", typeNode(append(names, "null")))
+	if names := n.Types(); len(names) > 0 && !slices.Contains(names, "null") {
+		n.Set("type", typeNode(append(names, "null")))
 	}
-	if values := n.at("enum"); values != nil && !slices.ContainsFunc(values.kids, func(k *node) bool { return k.is("null") }) {
+	if values := n.At("enum"); values != nil && !slices.ContainsFunc(values.Kids, func(k *node) bool { return k.Equals("null") }) {
 		more := array()
-		more.kids = append(slices.Clone(values.kids), raw("null"))
-		n.set("enum", more)
+		more.Kids = append(slices.Clone(values.Kids), &node{Kind: 'n'})
+		n.Set("enum", more)
 	}
 	return n
 }
@@ -128,56 +128,56 @@ func Raise(full, value json.RawMessage) json.RawMessage {
 	if !changed {
 		return value
 	}
-	return raised.appendTo(nil)
+	return raised.Append(nil)
 }
 
 func raise(s, v *node) (*node, bool) {
-	if s.kind != '{' {
+	if s.Kind != '{' {
 		return v, false
 	}
 	s, _ = merge(s)
-	names, changed := s.types(), false
-	if v.kind == '"' && len(names) > 0 && !slices.Contains(names, "string") &&
+	names, changed := s.Types(), false
+	if v.Kind == '"' && len(names) > 0 && !slices.Contains(names, "string") &&
 		(slices.Contains(names, "object") || slices.Contains(names, "array")) {
-		inner, err := parse(json.RawMessage(strings.TrimSpace(v.string())))
-		if err == nil && slices.Contains(names, inner.typeName()) {
+		inner, err := parse(json.RawMessage(strings.TrimSpace(v.Str())))
+		if err == nil && slices.Contains(names, typeName(inner)) {
 			v, changed = inner, true
 		}
 	}
-	switch v.kind {
+	switch v.Kind {
 	case '{':
-		props := s.at("properties")
+		props := s.At("properties")
 		out := object()
-		for i, name := range v.keys {
-			kid := v.kids[i]
-			p := props.at(name)
+		for i, name := range v.Keys {
+			kid := v.Kids[i]
+			p := props.At(name)
 			if p == nil {
-				out.set(name, kid)
+				out.Set(name, kid)
 				continue
 			}
-			if kid.is("null") && !s.requires(name) && !p.takesNull() {
+			if kid.Equals("null") && !requires(s, name) && !takesNull(p) {
 				changed = true
 				continue
 			}
 			k, c := raise(p, kid)
 			changed = changed || c
-			out.set(name, k)
+			out.Set(name, k)
 		}
-		if forms := s.forms(); len(forms) > 0 && props == nil {
+		if forms := forms(s); len(forms) > 0 && props == nil {
 			k, c := raise(fitting(forms, out), out)
 			return k, changed || c
 		}
 		return out, changed
 	case '[':
-		items := s.at("items")
+		items := s.At("items")
 		if items == nil {
 			return v, changed
 		}
 		out := array()
-		for _, kid := range v.kids {
+		for _, kid := range v.Kids {
 			k, c := raise(items, kid)
 			changed = changed || c
-			out.kids = append(out.kids, k)
+			out.Kids = append(out.Kids, k)
 		}
 		return out, changed
 	}
@@ -189,19 +189,19 @@ func raise(s, v *node) (*node, bool) {
 func fitting(forms []*node, v *node) *node {
 	best, most := forms[0], -1
 	for _, f := range forms {
-		props, known := f.at("properties"), 0
+		props, known := f.At("properties"), 0
 		if props == nil {
 			continue
 		}
-		for i, name := range v.keys {
-			p := props.at(name)
+		for i, name := range v.Keys {
+			p := props.At(name)
 			if p == nil {
 				continue
 			}
 			known++
-			if c := p.at("const"); c != nil {
+			if c := p.At("const"); c != nil {
 				known += 100
-				if c.text != v.kids[i].text {
+				if k := v.Kids[i]; c.Kind != k.Kind || c.Text != k.Text || c.Yes != k.Yes {
 					known -= 1000
 				}
 			}
@@ -214,36 +214,36 @@ func fitting(forms []*node, v *node) *node {
 }
 
 // requires reports whether an object must have the property.
-func (n *node) requires(name string) bool {
-	required := n.at("required")
-	return required != nil && slices.ContainsFunc(required.kids, func(k *node) bool { return k.string() == name })
+func requires(n *node, name string) bool {
+	required := n.At("required")
+	return required != nil && slices.ContainsFunc(required.Kids, func(k *node) bool { return k.Str() == name })
 }
 
-func (n *node) forms() []*node {
+func forms(n *node) []*node {
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if f := n.at(key); f != nil {
-			return f.kids
+		if f := n.At(key); f != nil {
+			return f.Kids
 		}
 	}
 	return nil
 }
 
 // takesNull reports whether a schema lets null through.
-func (n *node) takesNull() bool {
-	if n.kind != '{' {
-		return n.is("true")
+func takesNull(n *node) bool {
+	if n.Kind != '{' {
+		return n.Equals("true")
 	}
-	if e := n.at("enum"); e != nil {
-		return slices.ContainsFunc(e.kids, func(k *node) bool { return k.is("null") })
+	if e := n.At("enum"); e != nil {
+		return slices.ContainsFunc(e.Kids, func(k *node) bool { return k.Equals("null") })
 	}
-	if c := n.at("const"); c != nil {
-		return c.is("null")
+	if c := n.At("const"); c != nil {
+		return c.Equals("null")
 	}
-	if names := n.types(); len(names) > 0 {
+	if names := n.Types(); len(names) > 0 {
 		return slices.Contains(names, "null")
 	}
-	if forms := n.forms(); forms != nil {
-		return slices.ContainsFunc(forms, (*node).takesNull)
+	if forms := forms(n); forms != nil {
+		return slices.ContainsFunc(forms, takesNull)
 	}
-	return n.at("allOf") == nil && n.at("not") == nil
+	return n.At("allOf") == nil && n.At("not") == nil
 }

@@ -13,18 +13,18 @@ import (
 func Whose(raw string, offered []llm.ToolSpec) (call llm.Call, note string, ok bool) {
 	k := newKit(Options{Offered: offered})
 	v, fixed, err := parseLenient(strings.TrimSpace(raw))
-	if err != nil || v.kind != '{' || len(v.keys) == 0 {
+	if err != nil || v.Kind != '{' || len(v.Keys) == 0 {
 		return call, "", false
 	}
 	for _, t := range offered {
 		s := k.shape(t.Name)
 		fits := true
-		for _, key := range v.keys {
+		for _, key := range v.Keys {
 			_, known := s.Properties[key]
 			fits = fits && known
 		}
 		for _, key := range s.Required {
-			fits = fits && slices.Contains(v.keys, key)
+			fits = fits && slices.Contains(v.Keys, key)
 		}
 		if !fits {
 			continue
@@ -32,7 +32,7 @@ func Whose(raw string, offered []llm.ToolSpec) (call llm.Call, note string, ok b
 		if ok {
 			return llm.Call{}, "", false
 		}
-		call, ok = llm.Call{Name: t.Name, Args: v.json()}, true
+		call, ok = llm.Call{Name: t.Name, Args: v.Append(nil)}, true
 	}
 	if fixed != 0 {
 		note = "the arguments of a tool call were not quite JSON; repaired: " + fixed.String()

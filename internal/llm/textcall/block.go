@@ -3,6 +3,7 @@ package textcall
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -67,12 +68,7 @@ func (s *scan) nested(m *marker, begun *bool) bool {
 }
 
 func (s *scan) takeAny(list []string) bool {
-	for _, x := range list {
-		if s.take(x) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, s.take)
 }
 
 // itemHere reports whether another item can begin here, behind the first.
@@ -80,10 +76,8 @@ func (s *scan) itemHere(m *marker) bool {
 	if s.has("[TOOL_CALLS]") {
 		return false
 	}
-	for _, x := range []string{"{", "[", "<function=", minimax + "<invoke ", "<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool_call_begin|>", "<|open|>call ", "call:"} {
-		if s.has(x) {
-			return true
-		}
+	if slices.ContainsFunc([]string{"{", "[", "<function=", minimax + "<invoke ", "<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool_call_begin|>", "<|open|>call ", "call:"}, s.has) {
+		return true
 	}
 	for _, e := range elements {
 		if s.has("<" + e.call + " ") {
@@ -265,20 +259,20 @@ func (s *scan) arguments(name, id string, from int) error {
 // give appends a call with arguments as they were written: an object, or a
 // string that holds one.
 func (s *scan) give(name, id string, from int, v *value) error {
-	if v.kind == '"' {
-		inner, fixed, err := parseLenient(v.text)
+	if v.Kind == '"' {
+		inner, fixed, err := parseLenient(v.Text)
 		switch {
-		case strings.TrimSpace(v.text) == "":
-			inner = &value{kind: '{'}
+		case strings.TrimSpace(v.Text) == "":
+			inner = &value{Kind: '{'}
 		case err != nil:
 			return s.broken(name, id, from, err)
 		}
 		s.fixed |= fixed
 		v = inner
 	}
-	switch v.kind {
+	switch v.Kind {
 	case '{':
-		return s.add(name, id, v.json())
+		return s.add(name, id, v.Append(nil))
 	case 'n':
 		return s.add(name, id, json.RawMessage("{}"))
 	}

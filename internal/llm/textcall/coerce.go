@@ -82,7 +82,7 @@ func (k *kit) coerce(tool, name, text string) *value {
 }
 
 func (k *kit) typed(prop shape, known bool, text string) *value {
-	asText := &value{kind: '"', text: text}
+	asText := &value{Kind: '"', Text: text}
 	if !known {
 		return asText
 	}
@@ -90,27 +90,27 @@ func (k *kit) typed(prop shape, known bool, text string) *value {
 	prop.allows(want)
 	trimmed := strings.TrimSpace(text)
 	if want["null"] && (trimmed == "null" || trimmed == "None") {
-		return &value{kind: 'n'}
+		return &value{Kind: 'n'}
 	}
 	if want["string"] {
 		return asText
 	}
 	switch {
 	case trimmed == "" && want["array"]:
-		return &value{kind: '['}
+		return &value{Kind: '['}
 	case trimmed == "" && want["object"]:
-		return &value{kind: '{'}
+		return &value{Kind: '{'}
 	}
 	v, fixed, err := parseLenient(trimmed)
 	if err != nil || len(want) == 0 && fixed != 0 {
 		switch lower := strings.ToLower(trimmed); {
 		case want["boolean"] && (lower == "true" || lower == "false"):
-			return &value{kind: 't', yes: lower == "true"}
+			return &value{Kind: 't', Yes: lower == "true"}
 		}
 		return asText
 	}
 	kinds := map[byte][]string{'{': {"object"}, '[': {"array"}, '0': {"number", "integer"}, 't': {"boolean"}, 'n': {"null"}, '"': {"string"}}
-	for _, t := range kinds[v.kind] {
+	for _, t := range kinds[v.Kind] {
 		if len(want) == 0 || want[t] {
 			k.fixed |= fixed
 			return v

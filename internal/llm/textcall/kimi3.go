@@ -15,12 +15,12 @@ func (s *scan) kimi3() error {
 	if err != nil {
 		return err
 	}
-	args := &value{kind: '{'}
+	args := &value{Kind: '{'}
 	for {
 		s.skip("")
 		switch {
 		case s.take(closed):
-			return s.add(name, "", args.json())
+			return s.add(name, "", args.Append(nil))
 		case s.take(open):
 			head, ok := s.until(sep)
 			if !ok {
@@ -31,11 +31,11 @@ func (s *scan) kimi3() error {
 				return s.broken(name, "", from, errEnd)
 			}
 			key := attribute(head, "key")
-			v := &value{kind: '"', text: text}
+			v := &value{Kind: '"', Text: text}
 			if attribute(head, "type") != "string" {
 				v = s.coerce(name, key, text)
 			}
-			args.keys, args.kids = append(args.keys, key), append(args.kids, v)
+			args.Keys, args.Kids = append(args.Keys, key), append(args.Kids, v)
 		case s.i >= len(s.s) || strings.HasPrefix(closed, s.s[s.i:]) || strings.HasPrefix(open, s.s[s.i:]):
 			return s.broken(name, "", from, errEnd)
 		default:

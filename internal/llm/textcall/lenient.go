@@ -1,14 +1,13 @@
 package textcall
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/schema"
 )
 
 var (
@@ -18,51 +17,9 @@ var (
 
 const maxDepth = 64
 
-// A value is JSON that keeps the order of keys and the spelling of numbers.
-type value struct {
-	kind byte // '{' '[' '"' '0' 't' 'n'
-	keys []string
-	kids []*value
-	text string // a string's value, a number's spelling
-	yes  bool
-	raw  string // as written, if that is valid JSON
-}
-
-// json is v as valid JSON: what was valid stays byte for byte.
-func (v *value) json() json.RawMessage { return json.RawMessage(v.append(nil)) }
-
-func (v *value) append(b []byte) []byte {
-	if v.raw != "" {
-		return append(b, v.raw...)
-	}
-	switch v.kind {
-	case '{':
-		b = append(b, '{')
-		for i, k := range v.keys {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = v.kids[i].append(append(append(b, jsontext.Quote(k)...), ':'))
-		}
-		return append(b, '}')
-	case '[':
-		b = append(b, '[')
-		for i, kid := range v.kids {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = kid.append(b)
-		}
-		return append(b, ']')
-	case '"':
-		return append(b, jsontext.Quote(v.text)...)
-	case '0':
-		return append(b, v.text...)
-	case 't':
-		return strconv.AppendBool(b, v.yes)
-	}
-	return append(b, "null"...)
-}
+// A value is JSON that keeps the order of keys and the spelling of numbers. Raw is what
+// was valid as it was written.
+type value = schema.Node
 
 // A lenient parser reads one value of JSON as models write it: trailing
 // commas, single quotes, comments, raw line ends, Python's literals, keys
@@ -181,14 +138,14 @@ func (p *lenient) value() (*value, error) {
 	p.fixes = 0
 	v, err := p.plain()
 	if err == nil && p.fixes == 0 {
-		v.raw = p.s[from:p.i]
+		v.Raw = p.s[from:p.i]
 	}
 	p.fixes |= before
 	return v, err
 }
 
 func (p *lenient) object() (*value, error) {
-	v := &value{kind: '{'}
+	v := &value{Kind: '{'}
 	p.i++
 	for {
 		if err := p.space(); err != nil {
@@ -200,7 +157,7 @@ func (p *lenient) object() (*value, error) {
 		c := p.s[p.i]
 		if c == '}' {
 			p.i++
-			if len(v.keys) > 0 {
+			if len(v.Keys) > 0 {
 				p.fixes |= fixComma
 			}
 			return v, nil
@@ -229,7 +186,7 @@ func (p *lenient) object() (*value, error) {
 		p.i++
 		kid, err := p.value()
 		if kid != nil {
-			v.keys, v.kids = append(v.keys, key), append(v.kids, kid)
+			v.Keys, v.Kids = append(v.Keys, key), append(v.Kids, kid)
 		}
 		if err != nil {
 			return v, err
@@ -244,7 +201,7 @@ func (p *lenient) object() (*value, error) {
 // array reads up to the closing bracket. What it has when it fails is
 // returned with the error.
 func (p *lenient) array(end byte) (*value, error) {
-	v := &value{kind: '['}
+	v := &value{Kind: '['}
 	p.i++
 	for {
 		if err := p.space(); err != nil {
@@ -255,14 +212,14 @@ func (p *lenient) array(end byte) (*value, error) {
 		}
 		if p.s[p.i] == end {
 			p.i++
-			if len(v.kids) > 0 {
+			if len(v.Kids) > 0 {
 				p.fixes |= fixComma
 			}
 			return v, nil
 		}
 		kid, err := p.value()
 		if kid != nil {
-			v.kids = append(v.kids, kid)
+			v.Kids = append(v.Kids, kid)
 		}
 		if err != nil {
 			return v, err

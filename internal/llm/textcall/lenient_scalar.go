@@ -2,6 +2,7 @@ package textcall
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -19,13 +20,13 @@ func (p *lenient) plain() (*value, error) {
 		from := p.i
 		v, err := p.array(')')
 		p.fixes |= fixTuple
-		if err == nil && len(v.kids) == 1 && !strings.HasSuffix(strings.TrimRight(p.s[from:p.i-1], " \t\r\n"), ",") {
-			return v.kids[0], nil
+		if err == nil && len(v.Kids) == 1 && !strings.HasSuffix(strings.TrimRight(p.s[from:p.i-1], " \t\r\n"), ",") {
+			return v.Kids[0], nil
 		}
 		return v, err
 	case c == '"' || c == '\'':
 		s, err := p.str()
-		return &value{kind: '"', text: s}, err
+		return &value{Kind: '"', Text: s}, err
 	case c == '-' || c == '+' || c == '.' || c >= '0' && c <= '9':
 		return p.number()
 	}
@@ -54,22 +55,17 @@ func (p *lenient) known(word string, v *value) (*value, error) {
 func literal(word string) *value {
 	switch word {
 	case "true", "True":
-		return &value{kind: 't', yes: true}
+		return &value{Kind: 't', Yes: true}
 	case "false", "False":
-		return &value{kind: 't'}
+		return &value{Kind: 't'}
 	case "null", "None":
-		return &value{kind: 'n'}
+		return &value{Kind: 'n'}
 	}
 	return nil
 }
 
 func partOfLiteral(word string) bool {
-	for _, l := range []string{"true", "True", "false", "False", "null", "None"} {
-		if strings.HasPrefix(l, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"true", "True", "false", "False", "null", "None"}, func(l string) bool { return strings.HasPrefix(l, word) })
 }
 
 // identifier is the length of the name at the start of s.
@@ -191,7 +187,7 @@ func (p *lenient) number() (*value, error) {
 		word = fixed
 	}
 	p.i += n
-	return &value{kind: '0', text: word}, nil
+	return &value{Kind: '0', Text: word}, nil
 }
 
 // isNumber reports whether s is a number of JSON.

@@ -27,19 +27,19 @@ func (s *scan) function() error {
 		s.take("</function>")
 		return nil
 	}
-	args := &value{kind: '{'}
+	args := &value{Kind: '{'}
 	for {
 		s.skip("")
 		switch {
 		case s.take("</function>"):
-			return s.add(name, "", args.json())
+			return s.add(name, "", args.Append(nil))
 		case s.take("<parameter="):
 			key, ok := s.until(">")
 			if !ok {
 				return s.broken(name, "", from, errEnd)
 			}
 			key = strings.Trim(strings.TrimSpace(key), `"'`)
-			given := append(args.keys, key)
+			given := append(args.Keys, key)
 			text, ok := s.content("</parameter>", "<parameter=", "</function>", func(next string) bool {
 				_, known := s.shape(name).Properties[next]
 				return known && !slices.Contains(given, next)
@@ -47,13 +47,13 @@ func (s *scan) function() error {
 			if !ok {
 				return s.broken(name, "", from, errEnd)
 			}
-			args.keys, args.kids = append(args.keys, key), append(args.kids, s.coerce(name, key, text))
+			args.Keys, args.Kids = append(args.Keys, key), append(args.Kids, s.coerce(name, key, text))
 		case s.i >= len(s.s) || strings.HasPrefix("</function>", s.s[s.i:]) || strings.HasPrefix("<parameter=", s.s[s.i:]):
 			return s.broken(name, "", from, errEnd)
 		case s.has("</tool_call>"):
 			s.note("a tool call lacked its </function>")
-			return s.add(name, "", args.json())
-		case len(args.keys) > 0:
+			return s.add(name, "", args.Append(nil))
+		case len(args.Keys) > 0:
 			return s.garbled(name, from)
 		default:
 			return errNot
@@ -170,12 +170,12 @@ var pairTags = []tagPair{
 // pairs reads arguments as pairs of tags up to the end of the call, which the
 // block takes.
 func (s *scan) pairs(name string, from int, tags tagPair) error {
-	args, end := &value{kind: '{'}, s.end
+	args, end := &value{Kind: '{'}, s.end
 	for {
 		s.skip("")
 		switch {
 		case s.has(end):
-			return s.add(name, "", args.json())
+			return s.add(name, "", args.Append(nil))
 		case s.take(tags.key):
 			key, ok := s.until(tags.keyEnd)
 			if !ok {
@@ -197,10 +197,10 @@ func (s *scan) pairs(name string, from int, tags tagPair) error {
 				return s.garbled(name, from)
 			}
 			key = strings.TrimSpace(key)
-			args.keys, args.kids = append(args.keys, key), append(args.kids, s.coerce(name, key, text))
+			args.Keys, args.Kids = append(args.Keys, key), append(args.Kids, s.coerce(name, key, text))
 		case s.i >= len(s.s) || strings.HasPrefix(tags.key, s.s[s.i:]) || strings.HasPrefix(end, s.s[s.i:]):
 			return s.broken(name, "", from, errEnd)
-		case len(args.keys) > 0:
+		case len(args.Keys) > 0:
 			return s.garbled(name, from)
 		default:
 			return errNot
@@ -232,13 +232,13 @@ func (s *scan) invoke(e element) error {
 		return err
 	}
 	open, end, outer := "<"+e.param+" ", "</"+e.param+">", "</"+e.call+">"
-	args := &value{kind: '{'}
+	args := &value{Kind: '{'}
 	for {
 		s.skip("")
 		switch {
 		case s.take("<arguments>"), s.take("</arguments>"):
 		case s.take(outer):
-			return s.add(name, "", args.json())
+			return s.add(name, "", args.Append(nil))
 		case s.take(open):
 			head, ok := s.until(">")
 			if !ok {
@@ -252,17 +252,17 @@ func (s *scan) invoke(e element) error {
 				return s.broken(name, "", from, errEnd)
 			}
 			key := attribute(head, "name")
-			v := &value{kind: '"', text: text}
+			v := &value{Kind: '"', Text: text}
 			// DeepSeek says itself which values are strings.
 			if attribute(head, "string") != "true" {
 				v = s.coerce(name, key, text)
 			}
-			args.keys, args.kids = append(args.keys, key), append(args.kids, v)
+			args.Keys, args.Kids = append(args.Keys, key), append(args.Kids, v)
 		case s.i >= len(s.s) || strings.HasPrefix(outer, s.s[s.i:]) || strings.HasPrefix(open, s.s[s.i:]):
 			return s.broken(name, "", from, errEnd)
 		default:
 			key := s.property(name)
-			if key == "" && len(args.keys) > 0 {
+			if key == "" && len(args.Keys) > 0 {
 				return s.garbled(name, from)
 			}
 			if key == "" {
@@ -273,7 +273,7 @@ func (s *scan) invoke(e element) error {
 			if !ok {
 				return s.broken(name, "", from, errEnd)
 			}
-			args.keys, args.kids = append(args.keys, key), append(args.kids, s.coerce(name, key, text))
+			args.Keys, args.Kids = append(args.Keys, key), append(args.Kids, s.coerce(name, key, text))
 		}
 	}
 }

@@ -26,8 +26,8 @@ func (s *scan) minimax() error {
 	if err != nil {
 		return s.broken(name, "", from, err)
 	}
-	args.kind = '{'
-	return s.add(name, "", args.json())
+	args.Kind = '{'
+	return s.add(name, "", args.Append(nil))
 }
 
 // children reads elements up to end. Elements that are all named item are a
@@ -36,7 +36,7 @@ func (s *scan) children(end string, in shape, depth int) (*value, error) {
 	if depth > maxDepth {
 		return nil, errDeep
 	}
-	v, items := &value{kind: '{'}, true
+	v, items := &value{Kind: '{'}, true
 	for s.skip(""); !s.take(end); s.skip("") {
 		if rest := s.s[s.i:]; strings.HasPrefix(end, rest) || strings.HasPrefix(minimax+"<", rest) {
 			return nil, errEnd
@@ -56,10 +56,10 @@ func (s *scan) children(end string, in shape, depth int) (*value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.keys, v.kids = append(v.keys, key), append(v.kids, value)
+		v.Keys, v.Kids = append(v.Keys, key), append(v.Kids, value)
 	}
-	if items && len(v.kids) > 0 {
-		v.kind, v.keys = '[', nil
+	if items && len(v.Kids) > 0 {
+		v.Kind, v.Keys = '[', nil
 	}
 	return v, nil
 }

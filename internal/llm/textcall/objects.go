@@ -12,8 +12,8 @@ func (s *scan) objects(tagged bool) error {
 	p := &lenient{s: s.s, i: s.i}
 	v, err := p.value()
 	list := []*value{v}
-	if v != nil && v.kind == '[' {
-		list = v.kids
+	if v != nil && v.Kind == '[' {
+		list = v.Kids
 	}
 	had, n := len(s.calls), len(list)
 	for i, o := range list {
@@ -36,7 +36,7 @@ func (s *scan) objects(tagged bool) error {
 			return errNot
 		}
 		if args == nil {
-			args = &value{kind: '{'}
+			args = &value{Kind: '{'}
 		}
 		if gave := s.give(name, id, from, args); gave != nil && !tagged {
 			s.calls = s.calls[:had]
@@ -74,39 +74,39 @@ func (s *scan) toEnd() {
 // calling reads an object as a call: a name and arguments, by any of the keys
 // that models use for them, and nothing else. args is nil if there are none.
 func (s *scan) calling(v *value, tagged bool) (name string, args *value, id string, ok bool) {
-	if v == nil || v.kind != '{' {
+	if v == nil || v.Kind != '{' {
 		return "", nil, "", false
 	}
-	if tagged && len(v.keys) == 1 && v.kids[0].kind == '{' {
+	if tagged && len(v.Keys) == 1 && v.Kids[0].Kind == '{' {
 		// Apertus writes {"name": {"key": "value"}}.
-		if known, ok := s.offered(v.keys[0]); ok {
-			return known, v.kids[0], "", true
+		if known, ok := s.offered(v.Keys[0]); ok {
+			return known, v.Kids[0], "", true
 		}
 	}
 	var wrapped *value
 	var more []int
-	for i, key := range v.keys {
-		kid := v.kids[i]
+	for i, key := range v.Keys {
+		kid := v.Kids[i]
 		switch key {
 		case "name", "tool_name", "tool", "function_name":
-			if kid.kind != '"' || name != "" {
+			if kid.Kind != '"' || name != "" {
 				return "", nil, "", false
 			}
-			name = kid.text
+			name = kid.Text
 		case "arguments", "parameters", "args":
 			if args != nil {
 				return "", nil, "", false
 			}
 			args = kid
 		case "function":
-			if kid.kind == '"' && name == "" {
-				name = kid.text
+			if kid.Kind == '"' && name == "" {
+				name = kid.Text
 				continue
 			}
 			wrapped = kid
 		case "id", "call_id", "tool_call_id":
-			if kid.kind == '"' {
-				id = kid.text
+			if kid.Kind == '"' {
+				id = kid.Text
 			}
 		case "type", "index":
 		default:
@@ -134,12 +134,12 @@ func (s *scan) calling(v *value, tagged bool) (name string, args *value, id stri
 	if !tagged || args != nil {
 		return "", nil, "", false
 	}
-	flat := &value{kind: '{'}
+	flat := &value{Kind: '{'}
 	for _, i := range more {
-		if _, ok := s.shape(known).Properties[v.keys[i]]; !ok {
+		if _, ok := s.shape(known).Properties[v.Keys[i]]; !ok {
 			return "", nil, "", false
 		}
-		flat.keys, flat.kids = append(flat.keys, v.keys[i]), append(flat.kids, v.kids[i])
+		flat.Keys, flat.Kids = append(flat.Keys, v.Keys[i]), append(flat.Kids, v.Kids[i])
 	}
 	s.note("a tool call had its arguments beside its name; they were read from there")
 	return known, flat, id, true

@@ -77,14 +77,14 @@ func (s *scan) pythonCall() error {
 		return err
 	}
 	s.i += n + 1
-	args := &value{kind: '{'}
+	args := &value{Kind: '{'}
 	for {
 		s.skip(",")
 		if s.i >= len(s.s) {
 			return s.broken(name, "", from, errEnd)
 		}
 		if s.take(")") {
-			return s.add(name, "", args.json())
+			return s.add(name, "", args.Append(nil))
 		}
 		n := identifier(s.s[s.i:])
 		after := strings.TrimLeft(s.s[s.i+n:], " ")
@@ -105,7 +105,7 @@ func (s *scan) pythonCall() error {
 			}
 			return s.broken(name, "", from, err)
 		}
-		args.keys, args.kids = append(args.keys, key), append(args.kids, v)
+		args.Keys, args.Kids = append(args.Keys, key), append(args.Kids, v)
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *scan) gemma() error {
 	if err != nil {
 		return s.broken(name, "", from, err)
 	}
-	return s.add(name, "", v.json())
+	return s.add(name, "", v.Append(nil))
 }
 
 func (s *scan) gemmaValue(depth int, scalar func(key, text string) *value) (*value, error) {
@@ -146,7 +146,7 @@ func (s *scan) gemmaValue(depth int, scalar func(key, text string) *value) (*val
 		return nil, errDeep
 	}
 	closing := map[byte]string{'{': "}", '[': "]"}[s.s[s.i]]
-	v := &value{kind: s.s[s.i]}
+	v := &value{Kind: s.s[s.i]}
 	s.i++
 	for {
 		s.skip(",")
@@ -157,7 +157,7 @@ func (s *scan) gemmaValue(depth int, scalar func(key, text string) *value) (*val
 			return v, nil
 		}
 		var key string
-		if v.kind == '{' {
+		if v.Kind == '{' {
 			var ok bool
 			if key, ok = s.gemmaString(); !ok {
 				n := strings.IndexByte(s.s[s.i:], ':')
@@ -172,13 +172,13 @@ func (s *scan) gemmaValue(depth int, scalar func(key, text string) *value) (*val
 				return nil, errNot
 			}
 			s.skip("")
-			v.keys = append(v.keys, key)
+			v.Keys = append(v.Keys, key)
 		}
 		if s.i >= len(s.s) {
 			return nil, errEnd
 		}
 		if text, ok := s.gemmaString(); ok {
-			v.kids = append(v.kids, &value{kind: '"', text: text})
+			v.Kids = append(v.Kids, &value{Kind: '"', Text: text})
 			continue
 		}
 		for _, mark := range gemmaMarks {
@@ -191,7 +191,7 @@ func (s *scan) gemmaValue(depth int, scalar func(key, text string) *value) (*val
 			if err != nil {
 				return nil, err
 			}
-			v.kids = append(v.kids, kid)
+			v.Kids = append(v.Kids, kid)
 			continue
 		}
 		n := strings.IndexAny(s.s[s.i:], ",}]")
@@ -200,7 +200,7 @@ func (s *scan) gemmaValue(depth int, scalar func(key, text string) *value) (*val
 		}
 		text := strings.TrimSpace(s.s[s.i : s.i+n])
 		s.i += n
-		v.kids = append(v.kids, scalar(key, text))
+		v.Kids = append(v.Kids, scalar(key, text))
 	}
 }
 
@@ -223,5 +223,5 @@ func literalOr(text string) *value {
 	if v, _, err := parseLenient(text); err == nil {
 		return v
 	}
-	return &value{kind: '"', text: text}
+	return &value{Kind: '"', Text: text}
 }

@@ -88,12 +88,12 @@ var writers = map[string]func(name string, args []argument) string{
 }
 
 func asJSON(args []argument) string {
-	v := &value{kind: '{'}
+	v := &value{Kind: '{'}
 	for _, a := range args {
 		b, _ := json.Marshal(a.v)
-		v.keys, v.kids = append(v.keys, a.key), append(v.kids, &value{raw: string(b)})
+		v.Keys, v.Kids = append(v.Keys, a.key), append(v.Kids, &value{Raw: string(b)})
 	}
-	return string(v.json())
+	return string(v.Append(nil))
 }
 
 func inJSON(open, key, end string) func(string, []argument) string {

@@ -1,6 +1,9 @@
 package textcall
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A sort of marker: what begins with it.
 type sort byte
@@ -116,12 +119,7 @@ func (m *marker) keeps() bool {
 // token reports whether the marker is a special token of its family, which
 // nobody writes into an example by accident.
 func (m *marker) token() bool {
-	for _, start := range []string{"<|", "<｜", "[TOOL_CALLS]", "]<]", "function call<|"} {
-		if strings.HasPrefix(m.open, start) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"<|", "<｜", "[TOOL_CALLS]", "]<]", "function call<|"}, func(start string) bool { return strings.HasPrefix(m.open, start) })
 }
 
 // body is where what m opens begins, when m begins at i.

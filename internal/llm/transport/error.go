@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,9 +33,7 @@ func (e *Endpoint) Error(kind llm.ErrorKind, message string) *llm.Error {
 func (e *Endpoint) Reported(object []byte) *llm.Error {
 	said := read(object)
 	kind := classify(said.status, said.code+" "+said.typ+" "+said.text)
-	if kind == "" {
-		kind = llm.Overloaded
-	}
+	kind = cmp.Or(kind, llm.Overloaded)
 	err := e.Error(kind, "the server reports: "+said.text)
 	err.Status, err.Err = said.status, said.cause()
 	return err
@@ -79,9 +79,7 @@ func (s reported) cause() error {
 func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	said := read(body)
 	kind := classify(resp.StatusCode, said.code+" "+said.typ+" "+said.text)
-	if kind == "" {
-		kind = llm.BadRequest
-	}
+	kind = cmp.Or(kind, llm.BadRequest)
 	err := e.Error(kind, said.text)
 	err.Err = said.cause()
 	switch {
@@ -94,9 +92,7 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		err.Message = "the server answers with a web page"
 	case strings.TrimSpace(said.text) == "":
 		err.Message = strings.ToLower(http.StatusText(resp.StatusCode))
-		if err.Message == "" {
-			err.Message = "the request was refused without a reason"
-		}
+		err.Message = cmp.Or(err.Message, "the request was refused without a reason")
 	}
 	if kind == llm.BadRequest && (resp.StatusCode == 404 || resp.StatusCode == 405) {
 		err.Hint = "check base_url: the server has no such path"
@@ -283,12 +279,7 @@ func read(body []byte) reported {
 func classify(status int, text string) llm.ErrorKind {
 	text = strings.ToLower(text)
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	}
 	client := status == 0 || status/100 == 4 || status == 500
 	switch {

@@ -1,6 +1,7 @@
 package blog
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -71,12 +72,8 @@ func assemble(ctx context.Context, env *tools.Env, in assembleInput) (tools.Resu
 			return tools.Result{}, fmt.Errorf("%w; plain joins the sections without", err)
 		}
 		f.Transitions = asked.Transitions
-		if f.Intro == "" {
-			f.Intro = asked.Intro
-		}
-		if f.Outro == "" {
-			f.Outro = asked.Outro
-		}
+		f.Intro = cmp.Or(f.Intro, asked.Intro)
+		f.Outro = cmp.Or(f.Outro, asked.Outro)
 	}
 	r, err := draft{join(title, f, sections), in.Sources, in.Own}.post(env)
 	if len(left) > 0 {

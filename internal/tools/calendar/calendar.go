@@ -9,6 +9,7 @@
 package calendar
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -249,9 +250,7 @@ func icsAddress(s string) string {
 
 func (c *calendar) result(in input, what string) (tools.Result, error) {
 	limit := in.Limit
-	if limit == 0 {
-		limit = 50
-	}
+	limit = cmp.Or(limit, 50)
 	need := strings.Fields(strings.ToLower(in.Query))
 	var found []occasion
 	for _, e := range c.events {
@@ -267,9 +266,7 @@ func (c *calendar) result(in input, what string) (tools.Result, error) {
 	n := len(found)
 	found = found[:min(n, limit)]
 	name := in.Zone
-	if name == "" {
-		name = "UTC"
-	}
+	name = cmp.Or(name, "UTC")
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s from %s to %s (%s)\n", what, fetch.Count(n, "event"), c.here.wall(c.from).Format("2006-01-02 15:04"), c.here.wall(c.to).Format("2006-01-02 15:04"), name)
 	shown := []map[string]any{}

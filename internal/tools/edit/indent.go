@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -58,12 +59,8 @@ func (in *indents) guess(text, replacement string) {
 		return
 	}
 	in.unit, in.units = step(replacement), step(text)
-	if in.unit == "" {
-		in.unit = in.units
-	}
-	if in.units == "" {
-		in.units = in.unit
-	}
+	in.unit = cmp.Or(in.unit, in.units)
+	in.units = cmp.Or(in.units, in.unit)
 }
 
 // placed reports whether with has the file's indentation already: old was quoted

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -30,9 +31,7 @@ var Blame = tools.New(tools.Metadata{
 }.Prose(blameProse), blame)
 
 func blame(ctx context.Context, env *tools.Env, in blameInput) (tools.Result, error) {
-	if in.Lines == 0 {
-		in.Lines = 100
-	}
+	in.Lines = cmp.Or(in.Lines, 100)
 	lines, err := git.New(env.Exec).WithGuard(env.Files).Blame(ctx, in.Path, in.From, in.Lines)
 	if err != nil {
 		return tools.Result{}, explain(err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
@@ -73,12 +74,7 @@ func ready(s *git.Status, paths []string) error {
 }
 
 func touches(path string, changed []string) bool {
-	for _, c := range changed {
-		if covers(path, c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(changed, func(c string) bool { return covers(path, c) })
 }
 
 // covers reports whether name is path or lies below it.

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -27,9 +28,7 @@ var Log = tools.New(tools.Metadata{
 }.Prose(logProse), log)
 
 func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error) {
-	if in.Max == 0 {
-		in.Max = 10
-	}
+	in.Max = cmp.Or(in.Max, 10)
 	g := git.New(env.Exec).WithGuard(env.Files)
 	s, err := g.Status(ctx)
 	if err != nil {

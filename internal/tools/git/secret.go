@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,12 +101,7 @@ func begins(head string) int {
 }
 
 func within(name string, paths []string) bool {
-	for _, p := range paths {
-		if covers(p, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(paths, func(p string) bool { return covers(p, name) })
 }
 
 // mostLeaks bounds the places that a refusal names.

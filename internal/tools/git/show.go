@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -28,9 +29,7 @@ var Show = tools.New(tools.Metadata{
 }.Prose(showProse), show)
 
 func show(ctx context.Context, env *tools.Env, in showInput) (tools.Result, error) {
-	if in.Commit == "" {
-		in.Commit = "HEAD"
-	}
+	in.Commit = cmp.Or(in.Commit, "HEAD")
 	c, diff, err := git.New(env.Exec).WithGuard(env.Files).Show(ctx, in.Commit, in.Paths)
 	if err != nil {
 		return tools.Result{}, explain(err)

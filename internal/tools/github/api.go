@@ -3,6 +3,7 @@ package github
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -138,9 +139,7 @@ var proxies = []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "
 // ask has gh make one request. The error of an answer that is none is an
 // *apiError in words for the model.
 func (a *api) ask(ctx context.Context, method, path, accept string, body []byte) ([]byte, error) {
-	if accept == "" {
-		accept = "application/vnd.github+json"
-	}
+	accept = cmp.Or(accept, "application/vnd.github+json")
 	args := []string{"gh", "api", "--include", "--hostname", a.Host, "--method", method,
 		"--header", "Accept: " + accept, "--header", "X-GitHub-Api-Version: 2022-11-28", path}
 	if body != nil {

@@ -13,6 +13,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,9 +40,7 @@ func Tools(c Config) []tools.Tool {
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
 	}
-	if c.Host == "" {
-		c.Host = "github.com"
-	}
+	c.Host = cmp.Or(c.Host, "github.com")
 	return []tools.Tool{
 		c.issueList(), c.issueView(), c.issueComment(),
 		c.prView(), c.prDiff(), c.prChecks(), c.prCreate(), c.prReview(),

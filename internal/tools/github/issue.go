@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -30,12 +31,8 @@ type issueListInput struct {
 
 func (c Config) issueList() tools.Tool {
 	return tool(c, "github_issue_list", issueListProse, `{"labels":"bug"}`, 0, func(ctx context.Context, a *api, in issueListInput) (tools.Result, error) {
-		if in.State == "" {
-			in.State = "open"
-		}
-		if in.Limit == 0 {
-			in.Limit = 30
-		}
+		in.State = cmp.Or(in.State, "open")
+		in.Limit = cmp.Or(in.Limit, 30)
 		q := url.Values{"state": {in.State}, "per_page": {"100"}}
 		if in.Labels != "" {
 			q.Set("labels", in.Labels)

@@ -6,6 +6,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -66,9 +67,7 @@ func remember(ctx context.Context, env *tools.Env, in fact) (string, error) {
 	}
 	a := memory.Addition{Replaces: in.Replaces, Fact: memory.Fact{Text: in.Text, Kind: in.Kind, Scope: in.Scope, Confidence: in.Confidence,
 		Untrusted: taint.Has(tools.Untrusted), Evidence: memory.Evidence{File: in.File}}}
-	if a.Scope == "" {
-		a.Scope = memory.Project
-	}
+	a.Scope = cmp.Or(a.Scope, memory.Project)
 	kept, err := book.Remember(ctx, a)
 	if err != nil {
 		return "", err
@@ -81,9 +80,7 @@ func recall(ctx context.Context, _ *tools.Env, in query) (tools.Result, error) {
 	if book == nil {
 		return tools.Result{}, errNone
 	}
-	if in.Limit == 0 {
-		in.Limit = 10
-	}
+	in.Limit = cmp.Or(in.Limit, 10)
 	found, err := book.Recall(ctx, in.Query, in.Limit)
 	if err != nil {
 		return tools.Result{}, err

@@ -1,6 +1,7 @@
 package navigate
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -124,9 +125,7 @@ func (s *scanner) newLine() {
 	s.line++
 	s.state, s.count = atStart, 0
 	s.indent = len(s.text[s.at:]) - len(strings.TrimLeft(s.text[s.at:], " \t"))
-	if s.unit == 0 {
-		s.unit = s.indent
-	}
+	s.unit = cmp.Or(s.unit, s.indent)
 }
 
 // skipTo takes the words up to the end of a comment or a string, which is at the

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,9 +20,7 @@ func ResultLines(text string) []string {
 			for n > 0 && !utf8.RuneStart(line[n]) {
 				n--
 			}
-			if n == 0 {
-				n = maxLineBytes
-			}
+			n = cmp.Or(n, maxLineBytes)
 			out, line = append(out, line[:n]), line[n:]
 		}
 		out = append(out, line)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -42,9 +43,7 @@ type logs interface {
 }
 
 func output(ctx context.Context, env *tools.Env, in outputInput) (tools.Result, error) {
-	if in.Lines == 0 {
-		in.Lines = 200
-	}
+	in.Lines = cmp.Or(in.Lines, 200)
 	if in.ID == "" {
 		return list(env.Exec)
 	}

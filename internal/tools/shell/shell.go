@@ -7,6 +7,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -59,9 +60,7 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 		}
 		return tools.Result{Text: fmt.Sprintf("Runs in the background as %s. shell_output shows how it is doing.", p.ID), Summary: "started " + p.ID}, nil
 	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	out, err := env.Exec.Run(ctx, c)
 	if err != nil {
 		return tools.Result{}, err

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -121,9 +122,7 @@ func list(env *tools.Env, all []checker) (tools.Result, error) {
 		lines = append(lines, fmt.Sprintf("%s: %s (%s)", f.Check, f.Command, f.Tool))
 	}
 	text := strings.Join(lines, "\n")
-	if text == "" {
-		text = "Neither here nor one directory below is anything to check that is known: no go.mod, Cargo.toml, package.json with scripts, or settings of Python's tools."
-	}
+	text = cmp.Or(text, "Neither here nor one directory below is anything to check that is known: no go.mod, Cargo.toml, package.json with scripts, or settings of Python's tools.")
 	return tools.Result{Text: text, Summary: fmt.Sprintf("%d checks", len(found)), Artifacts: map[string]json.RawMessage{"checks": b}}, nil
 }
 

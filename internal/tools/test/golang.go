@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"strconv"
@@ -98,9 +99,7 @@ func (g *goReport) finish() {
 	for i := len(g.order) - 1; i >= 0; i-- { // children come after their parents
 		key := g.order[i]
 		t := g.tests[key]
-		if t.status == "" {
-			t.status = statusFail // it began and never ended: the process died in it
-		}
+		t.status = cmp.Or(t.status, statusFail) // it began and never ended: the process died in it
 		if j := strings.LastIndexByte(key, '/'); j > strings.IndexByte(key, ' ') && t.status == statusFail {
 			if up := g.tests[key[:j]]; up != nil {
 				up.bad = true

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -41,9 +42,7 @@ func readPytest(p project, out string) testResult {
 			var why string
 			id, why = cutReason(id)
 			t.Output = details[pyKey(id)]
-			if t.Output == "" {
-				t.Output = why
-			}
+			t.Output = cmp.Or(t.Output, why)
 			if at := pyPlace.FindAllStringSubmatch(t.Output, -1); at != nil {
 				last := at[len(at)-1]
 				t.File = under(p.root, p.dir, last[1])

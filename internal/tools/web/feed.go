@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -77,9 +78,7 @@ func source(name string, configured map[string]string, what string) (*url.URL, s
 
 func (f *feed) result(in feedInput, from time.Time, old bool) (tools.Result, error) {
 	limit := in.Limit
-	if limit == 0 {
-		limit = 20
-	}
+	limit = cmp.Or(limit, 20)
 	need := strings.Fields(strings.ToLower(in.Query))
 	found := []item{}
 	undated := 0

@@ -144,9 +144,7 @@ func readHits(engine string, body []byte) ([]hit, error) {
 			continue
 		}
 		seen[h.URL] = true
-		if h.Title == "" {
-			h.Title = h.URL
-		}
+		h.Title = cmp.Or(h.Title, h.URL)
 		hits = append(hits, h)
 	}
 	return hits, nil

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -270,9 +271,7 @@ func (r *Runner) admit(c Cmd, awaited bool) (*Process, string, error) {
 
 // workdir is the absolute path of a directory of the tree.
 func workdir(t *rootfs.Tree, name string) (string, error) {
-	if name == "" {
-		name = "."
-	}
+	name = cmp.Or(name, ".")
 	p, err := t.Clean(name)
 	if err == nil {
 		p, err = t.Resolve(name, p, true)

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,9 +84,7 @@ func (c *check) locate(b backup) (int, string) {
 		return -1
 	}
 	old := strings.TrimSuffix(strings.TrimSuffix(b.rel, b.below), "/")
-	if old == "" {
-		old = "."
-	}
+	old = cmp.Or(old, ".")
 	if fd := open(old); fd >= 0 {
 		return fd, old
 	}

@@ -2,6 +2,7 @@ package process
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,9 +28,7 @@ func (r *Runner) Commands() []CommandStatus {
 	var all []CommandStatus
 	r.mu.Lock()
 	live := make(map[string]*Process, len(r.procs))
-	for id, p := range r.procs {
-		live[id] = p
-	}
+	maps.Copy(live, r.procs)
 	r.mu.Unlock()
 	for id, p := range live {
 		if p.shell == "" {

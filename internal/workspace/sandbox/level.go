@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -106,14 +107,10 @@ func (r Report) Err() error {
 	for _, f := range r.Tried {
 		if !f.OK {
 			why = append(why, string(f.Level)+": "+f.Why)
-			if help == "" {
-				help = f.Help
-			}
+			help = cmp.Or(help, f.Help)
 		}
 	}
-	if help == "" {
-		help = "adroit doctor says what this machine can do"
-	}
+	help = cmp.Or(help, "adroit doctor says what this machine can do")
 	return fmt.Errorf("%w: no command runs, because the level %s cannot be had here (%s); %s, or run with --sandbox off on a machine that holds nothing of value",
 		ErrRefused, r.Asked, strings.Join(why, "; "), help)
 }

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -251,9 +252,7 @@ func (s *Stage) Started(err error) error {
 		}
 		return errors.New(rest)
 	}
-	if text == "" {
-		text = "the helper ended without a word"
-	}
+	text = cmp.Or(text, "the helper ended without a word")
 	return fmt.Errorf("%w: %s; the command did not run", ErrRefused, text)
 }
 

@@ -11,6 +11,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -122,9 +123,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	if m, ok := s.models[asked.Model]; ok && native {
 		window := asked.Options.Window
-		if window == 0 {
-			window = 4096
-		}
+		window = cmp.Or(window, 4096)
 		s.loaded[asked.Model] = min(window, m.Context)
 	}
 	if native && len(asked.Messages) == 0 {

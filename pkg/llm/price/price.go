@@ -2,6 +2,7 @@
 package price
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/llm/route"
@@ -36,8 +37,6 @@ func (p Price) Old(now time.Time, months int) bool {
 // Cost is what u costs, in USD.
 func (p Price) Cost(u llm.Usage) float64 {
 	cached := p.Cached
-	if cached == 0 {
-		cached = p.In
-	}
+	cached = cmp.Or(cached, p.In)
 	return (float64(u.In-u.Cached)*p.In + float64(u.Cached)*cached + float64(u.Out)*p.Out) / 1e6
 }

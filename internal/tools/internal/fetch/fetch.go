@@ -4,10 +4,12 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -80,9 +82,7 @@ func Get(ctx context.Context, client *http.Client, c *Cache, r Request) (*Respon
 	if r.What == "" {
 		r.What = Redacted(r.URL)
 	}
-	if r.Method == "" {
-		r.Method = http.MethodGet
-	}
+	r.Method = cmp.Or(r.Method, http.MethodGet)
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL.String(), strings.NewReader(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.What, PlainError(err))
@@ -90,9 +90,7 @@ func Get(ctx context.Context, client *http.Client, c *Cache, r Request) (*Respon
 	if r.Body == "" {
 		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 	}
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	req.Header.Set("User-Agent", Agent)
 	if r.Accept != "" {
 		req.Header.Set("Accept", r.Accept)

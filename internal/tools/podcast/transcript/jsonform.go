@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func readJSON(s string) (Collector, error) {
 
 func (g segment) Add(c *Collector) {
 	q := Cue{Speaker: words(g.Speaker), Text: g.Body}
-	if q.Text == "" {
-		q.Text = g.Text
-	}
+	q.Text = cmp.Or(q.Text, g.Text)
 	from, to, unit := g.StartTime, g.EndTime, 1.0
 	switch {
 	case from != nil:

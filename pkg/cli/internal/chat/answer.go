@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,9 +148,7 @@ func (s *Session) deny(why string) {
 		return
 	}
 	if s.question.reply != nil {
-		if why == "" {
-			why = "denied by a person; find a way without it"
-		}
+		why = cmp.Or(why, "denied by a person; find a way without it")
 		s.replied(why, nil)
 		return
 	}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -237,9 +238,7 @@ func (s *Session) setMode(mode string) {
 	switch m := executor.Mode(mode); {
 	case mode == "":
 		now := string(s.Mode)
-		if now == "" {
-			now = "as configured"
-		}
+		now = cmp.Or(now, "as configured")
 		s.say(term.Plain, "mode: %s", now)
 	case !slices.Contains(executor.Modes, m):
 		s.say(term.Red, "the modes are plan (read only), edits, and auto (also commands, in a sandbox)")

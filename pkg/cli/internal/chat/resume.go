@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -87,9 +88,7 @@ func (s *Session) Resume(p *Past) {
 	s.Dir, s.Target, s.Request.Model = j.Dir, j.Agent, j.Model
 	var in struct{ Prompt string }
 	_ = json.Unmarshal(j.Input, &in) // the title stands for a prompt that is not there
-	if in.Prompt == "" {
-		in.Prompt = j.Title
-	}
+	in.Prompt = cmp.Or(in.Prompt, j.Title)
 	real, kept := s.ui, &collector{}
 	s.ui = kept
 	s.printMessage(in.Prompt, "")

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,9 +164,7 @@ func (k *call) jobList(ctx context.Context, in listInput) (*sdk.CallToolResult, 
 	}
 	out, words := listOutput{Jobs: []jobLine{}}, []string{}
 	limit := in.Limit
-	if limit == 0 {
-		limit = defaultJobs
-	}
+	limit = cmp.Or(limit, defaultJobs)
 	for _, j := range all {
 		if len(out.Jobs) == limit {
 			break

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,16 +109,12 @@ func (k *call) remember(ctx context.Context, in rememberInput) (*sdk.CallToolRes
 }
 
 func (k *call) recall(ctx context.Context, in recallInput) (*sdk.CallToolResult, error) {
-	if in.Limit == 0 {
-		in.Limit = 10
-	}
+	in.Limit = cmp.Or(in.Limit, 10)
 	return k.found(ctx, adroit.FactQuery{Text: in.Query, Limit: in.Limit}, "Nothing is noted about that.")
 }
 
 func (k *call) facts(ctx context.Context, in factsInput) (*sdk.CallToolResult, error) {
-	if in.Limit == 0 {
-		in.Limit = 20
-	}
+	in.Limit = cmp.Or(in.Limit, 20)
 	return k.found(ctx, adroit.FactQuery{Kind: in.Kind, Scope: in.Scope, Limit: in.Limit}, "Nothing is remembered.")
 }
 

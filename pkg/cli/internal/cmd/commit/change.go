@@ -183,9 +183,7 @@ func (ch *change) compare(ctx context.Context, g *git.Repo) (err error) {
 		return exit.Usagef("--base names another branch", "the branch has no commit in common with %s", ch.base)
 	}
 	to := ch.tree
-	if to == "" {
-		to = tip
-	}
+	to = cmp.Or(to, tip)
 	if ch.diff, err = g.Diff(ctx, git.DiffOptions{From: ch.from, To: to}); err != nil {
 		return err
 	}
@@ -221,9 +219,7 @@ func (ch *change) check(ctx context.Context, e *env.Env, g *git.Repo) error {
 		return err
 	}
 	to := ch.tree
-	if to == "" {
-		to = tip
-	}
+	to = cmp.Or(to, tip)
 	names, err := g.ListNames(ctx, "diff", "--name-only", "--no-renames", "--diff-filter=d", "-z", ch.from, to)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,9 +165,7 @@ func (q *command) diff(sides []*contend.Side) (string, error) {
 	for _, s := range sides {
 		if _, ok := s.Texts[name]; !ok {
 			have := strings.Join(slices.Sorted(maps.Keys(s.Texts)), ", ")
-			if have == "" {
-				have = "none"
-			}
+			have = cmp.Or(have, "none")
 			return "", exit.Usagef("leave out --artifact, or name one that both have", "%s has made no %s; its artifacts: %s", s.Asked, name, have)
 		}
 	}
