@@ -179,7 +179,7 @@ func (t *translator) answer(ev event.Event) {
 func (t *translator) message(ev event.Event) {
 	var sig flow.Signal
 	var m executor.Message
-	if json.Unmarshal(ev.Data, &sig) != nil || sig.Name != executor.MessageSignal || json.Unmarshal(sig.Value, &m) != nil {
+	if json.Unmarshal(ev.Data, &sig) != nil || sig.Name != stepio.MessageSignal || json.Unmarshal(sig.Value, &m) != nil {
 		return
 	}
 	if i := slices.Index(t.sent, m.Text); i >= 0 {

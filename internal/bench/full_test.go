@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -43,7 +44,7 @@ func (f *full) of(t executor.Task) executor.Task {
 	}
 	t.Mode, t.Approve = "auto", "all"
 	t.Rules = permit.Rules{{Tool: "shell", Command: "git push *", Do: permit.Deny}, {Path: "docs/**", Do: permit.Ask}, {Tool: "echo", Do: permit.Allow}}
-	t.Budget = &executor.Budget{Window: 1_000_000}
+	t.Budget = &stepio.Budget{Window: 1_000_000}
 	t.Price = price.Price{In: 1, Out: 2}
 	return t
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -120,7 +119,7 @@ const maxDiff = 64 << 10
 
 // Bind makes what the job has changed so far its artifact "diff". What changed
 // while a command ran and may be somebody else's is not in it: the paths are the
-// artifact [executor.UncertainChanges].
+// artifact [stepio.UncertainChanges].
 func (b *Workspace) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.Result) error {
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
@@ -164,7 +163,7 @@ func (b *Workspace) uncertain(ctx context.Context, found map[string]json.RawMess
 	}
 	b.doubts.Store(true)
 	v, err := json.Marshal(paths[:min(len(paths), mostUncertain)])
-	found[executor.UncertainChanges] = v
+	found[stepio.UncertainChanges] = v
 	return err
 }
 

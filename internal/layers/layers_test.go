@@ -42,8 +42,8 @@ var may = map[string][]string{
 		"pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
-	"pkg/agents":         {"internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/pipeline":  {"internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"pkg/agents":         {"internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"internal/pipeline":  {"internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/workflows": {"internal/coordinator", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
@@ -150,7 +150,7 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"internal/config": {"internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"internal/config": {"internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
@@ -188,7 +188,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
 	"pkg/cli/internal/term":    {},
 	"internal/tools/todo":      {"pkg/event", "pkg/tools"},
-	"pkg/cli/internal/render":  {"internal/tools/todo", "pkg/adroit", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	"pkg/cli/internal/render":  {"internal/executor/stepio", "internal/tools/todo", "pkg/adroit", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"internal/flow/flowvet"},

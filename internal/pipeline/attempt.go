@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -277,7 +278,7 @@ func (x *run) group(s *Step) (outcome, error) {
 	x.total += len(s.Parallel)
 	outputs := map[string]json.RawMessage{}
 	var bad []string
-	for some := range slices.Chunk(s.Parallel, executor.SpawnFanOut) {
+	for some := range slices.Chunk(s.Parallel, stepio.SpawnFanOut) {
 		got, err := executor.Parallel(x.sc, some, func(sc *executor.Scope, kid Step) (branch, error) {
 			y := x.branch(sc)
 			row, out, err := y.step(&kid)

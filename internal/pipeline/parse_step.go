@@ -83,8 +83,8 @@ func (d *decoder) step(n *node, depth int) Step {
 // check reads a check, in the form that those of agents have, as a step that
 // calls a tool or runs a command.
 func (d *decoder) check(step, n *node, s *Step) {
-	c, err := executor.ParseCheck(json.RawMessage(n.JSON()))
-	if err != nil {
+	var c executor.Criterion
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"check":%s}`, n.JSON()), &c); err != nil {
 		d.Report(n.Place, "", err.Error())
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -185,7 +186,7 @@ func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
 		names = append(names, found.Name)
 		all = append(all, *found.Spec)
 		if sp := found.Spec.Spawn; sp != nil {
-			depth = max(depth, sp.Depth, executor.SpawnDepth)
+			depth = max(depth, sp.Depth, stepio.SpawnDepth)
 		}
 	})
 	slices.Sort(a.Tools)
@@ -193,7 +194,7 @@ func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
 	slices.Sort(names)
 	repairs := p.repairs()
 	if names = slices.Compact(names); len(names) > 0 || repairs {
-		a.Spawn = &agents.Spawn{Agents: names, Depth: depth + 1, FanOut: executor.SpawnFanOut, Total: maxMaxSteps}
+		a.Spawn = &agents.Spawn{Agents: names, Depth: depth + 1, FanOut: stepio.SpawnFanOut, Total: maxMaxSteps}
 	}
 	if repairs {
 		open = true

@@ -134,7 +134,8 @@ func (st *Stage) UnmarshalJSON(b []byte) error {
 	if len(read.Check) == 0 {
 		return nil
 	}
-	c, err := executor.ParseCheck(read.Check)
+	var c executor.Criterion
+	err := json.Unmarshal(fmt.Appendf(nil, `{"check":%s}`, read.Check), &c)
 	switch {
 	case err != nil:
 		return err

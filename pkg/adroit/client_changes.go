@@ -61,7 +61,7 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 		}
 	}
 	for _, s := range all {
-		list.Steps = append(list.Steps, Step{s, names[s.Step]})
+		list.Steps = append(list.Steps, Step{s.Step, s.Changes, names[s.Step]})
 	}
 	list.Incomplete = led.Incomplete(ctx)
 	return list, nil

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -116,5 +116,5 @@ func jobWithSignals(ctx context.Context, store jobs.Store, id string) (*jobs.Job
 
 // unread is how many messages a job has not read.
 func unread(j *jobs.Job) int {
-	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != executor.MessageSignal }))
+	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != stepio.MessageSignal }))
 }

@@ -38,8 +38,6 @@ type (
 
 	// A Change is what a job has made of one file.
 	Change = ledger.Change
-	// StepChanges are the files that one step of a job changed.
-	StepChanges = ledger.StepChanges
 	// A Skipped is a file that an undo or a merge left alone, and why.
 	Skipped = ledger.Skipped
 	// Undone is what an undo did to files.

@@ -202,8 +202,9 @@ type Selection struct {
 
 // A Step changed files.
 type Step struct {
-	ledger.StepChanges
-	Name string `json:"name,omitempty"` // the tool
+	Step    string   `json:"step"` // empty: before steps were noted
+	Changes []Change `json:"changes"`
+	Name    string   `json:"name,omitempty"` // the tool
 }
 
 // A StepList is the steps of a job that changed files.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/tools/finish"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -280,7 +281,7 @@ func TestWorkflow(t *testing.T) {
 		t.Fatalf("string(s.Input) lacks `\"prompt\":\"p\"`: first step is %+v", s)
 	}
 	reply(executor.Task{Instructions: executor.Instructions{Agent: "counter", Model: "m/x", System: "sys", Prompt: "p"}}, nil)
-	if s, reply, ok = next(); !ok || s.Kind != stepkind.Await || s.Name != executor.MessageSignal {
+	if s, reply, ok = next(); !ok || s.Kind != stepkind.Await || s.Name != stepio.MessageSignal {
 		t.Fatalf("it does not look for messages: %+v", s)
 	}
 	reply(nil, &flow.Failure{Code: flow.TimedOut})

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -11,10 +13,12 @@ import (
 
 // A Budget is what Defaults say about the room of a job's conversation.
 type Budget struct {
-	Windows executor.Windows // of models whose window the client does not set
-	Model   string           // whose window holds; empty is the job's, which a recording stands in for
-	Result  int              // bytes of a result that are shown at once: see executor.Budget
-	Cheap   string           // names the model that summarises; empty is Defaults.Think, else the job's own
+	// Windows are those of models whose window the client does not set, by
+	// provider/model or by a pattern in which * stands for any text; the longest decides.
+	Windows map[string]int
+	Model   string // whose window holds; empty is the job's, which a recording stands in for
+	Result  int    // bytes of a result that are shown at once: see stepio.Budget
+	Cheap   string // names the model that summarises; empty is Defaults.Think, else the job's own
 }
 
 // readResult reads what a result has that was not shown.
@@ -39,9 +43,9 @@ func (a *DynamicAgent) withResults(own, set *tools.Set) *tools.Set {
 
 // budget bounds the conversation of a task whose model is known.
 func (d Defaults) budget(t *executor.Task) error {
-	b := &executor.Budget{Result: d.Budget.Result}
+	b := &stepio.Budget{Result: d.Budget.Result}
 	if t.Options.Window == 0 {
-		b.Window, b.Guess = d.Budget.Windows.Of(cmp.Or(d.Budget.Model, t.Model))
+		b.Window, b.Guess = route.Windows(d.Budget.Windows).Of(cmp.Or(d.Budget.Model, t.Model))
 	}
 	if ref := cmp.Or(d.Budget.Cheap, d.Think); ref != "" {
 		r, err := d.route(ref)

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"fmt"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -234,8 +235,8 @@ func (d *decoder) criterion(n *node) executor.Criterion {
 		"where":    func(v *node) { c.Where = json.RawMessage(v.JSON()) },
 		"tool":     func(v *node) { d.String(v, "tool", &c.Tool) },
 		"check": func(v *node) {
-			check, err := executor.ParseCheck(json.RawMessage(v.JSON()))
-			if err != nil {
+			var check executor.Criterion
+			if err := json.Unmarshal(fmt.Appendf(nil, `{"check":%s}`, v.JSON()), &check); err != nil {
 				d.bad(v, "", "%v", err)
 			}
 			c.Check, c.With, c.Run = check.Check, check.With, check.Run

@@ -45,7 +45,7 @@ func (a *DynamicAgent) permissions(in Input, def Defaults) (mode executor.Mode, 
 			return "", nil, fmt.Errorf("mode is %q; it is one of %v", m, executor.Modes)
 		}
 	}
-	mode = executor.Narrower(cmp.Or(in.Mode, def.Mode, executor.ModeEdits), a.Mode)
+	mode = narrower(cmp.Or(in.Mode, def.Mode, executor.ModeEdits), a.Mode)
 	own, _ := a.Rules()
 	rules = append(slices.Clip(def.Rules), own...)
 	for _, r := range rules {
@@ -160,4 +160,15 @@ func (l *linter) permissions() {
 	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
 		l.key("mode", Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
 	}
+}
+
+// narrower is the narrower of two modes; an empty one has no say.
+func narrower(a, b executor.Mode) executor.Mode {
+	switch {
+	case a == "":
+		return b
+	case b == "" || slices.Index(executor.Modes, a) <= slices.Index(executor.Modes, b):
+		return a
+	}
+	return b
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -160,7 +161,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		Instructions: executor.Instructions{Agent: a.Name},
 		Work: executor.Work{Tools: executor.Pin(sel.own), Checks: executor.Pin(sel.checks),
 			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits)},
-		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output, Revision: executor.Revision,
+		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output, Revision: stepio.Revision,
 	}
 	in.applyParent(&t)
 	if t.CallMode, err = a.callMode(in); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -38,7 +39,7 @@ func (a *DynamicAgent) models(t *executor.Task, r executor.Route, in Input, def 
 			}
 		}
 		own.Hedge = 0 // what a tool asks is small
-		t.Think = &executor.Think{Route: own}
+		t.Think = &stepio.Think{Route: own}
 		refs = append(refs, own.Refs()...)
 	}
 	var unpriced []string

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -82,10 +83,10 @@ type toolShrinker struct {
 
 // size is what the tools take in tokens.
 func (f *toolShrinker) size() int {
-	n := executor.ToolTokens(slices.Collect(maps.Values(f.by)))
+	n := toolTokens(slices.Collect(maps.Values(f.by)))
 	if len(f.descriptions) > 0 && f.describer.Name != "" {
 		if set, err := tools.NewSet(f.describer); err == nil {
-			n += executor.ToolTokens(executor.Pin(set))
+			n += toolTokens(executor.Pin(set))
 		}
 	}
 	return n
@@ -197,7 +198,7 @@ func (f *toolShrinker) ranked(which func(tools.Tool) bool) []tools.Tool {
 			use[t.Name] = f.use(t)
 		}
 	}
-	size := func(t tools.Tool) int { return executor.ToolTokens([]executor.Tool{f.by[t.Name]}) }
+	size := func(t tools.Tool) int { return toolTokens([]executor.Tool{f.by[t.Name]}) }
 	conditional := func(t tools.Tool) int {
 		if t.Optionality == tools.Conditional {
 			return 0
@@ -303,4 +304,13 @@ func hints(prompt string, inputs map[string]json.RawMessage) string {
 		parts = append(parts, strings.ReplaceAll(name, "_", " "), string(inputs[name]))
 	}
 	return strings.Join(parts, "\n")
+}
+
+// toolTokens estimates what a list of tools takes of a prompt, in tokens.
+func toolTokens(list []executor.Tool) int {
+	n := 0
+	for i := range list {
+		n += compaction.WeighTool(&list[i].ToolSpec)
+	}
+	return compaction.Tokens(n, compaction.FirstRate)
 }

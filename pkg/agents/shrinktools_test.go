@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
@@ -106,7 +107,11 @@ func TestFit(t *testing.T) {
 				t.Errorf("%s in %d for %q: %s is missing of %v", c.agent, c.window, c.prompt, name, all)
 			}
 		}
-		if n := executor.ToolTokens(task.Tools); c.window > 0 && n > c.window/4 && c.agent == "builder" {
+		n := 0
+		for i := range task.Tools {
+			n += compaction.WeighTool(&task.Tools[i].ToolSpec)
+		}
+		if n = compaction.Tokens(n, compaction.FirstRate); c.window > 0 && n > c.window/4 && c.agent == "builder" {
 			t.Errorf("%s in %d: the tools take %d tokens", c.agent, c.window, n)
 		}
 		var full map[string]string

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -60,9 +61,9 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 	}
 	if p := in.Parent; p != nil && p.Spawn != nil {
 		own := *p.Spawn
-		own.FanOut = cmp.Or(a.Spawn.FanOut, executor.SpawnFanOut)
-		own.Depth = min(own.Depth, cmp.Or(a.Spawn.Depth, executor.SpawnDepth))
-		own.Total = min(own.Total, cmp.Or(a.Spawn.Total, executor.SpawnTotal))
+		own.FanOut = cmp.Or(a.Spawn.FanOut, stepio.SpawnFanOut)
+		own.Depth = min(own.Depth, cmp.Or(a.Spawn.Depth, stepio.SpawnDepth))
+		own.Total = min(own.Total, cmp.Or(a.Spawn.Total, stepio.SpawnTotal))
 		if own.Depth > 0 {
 			own.Allowed = append(matching(sortedKeys(own.Agents), a.Spawn.Agents), a.Spawn.pinnedRepairers(own.Agents)...)
 			slices.Sort(own.Allowed)
@@ -72,9 +73,9 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 	}
 	sp := &executor.SpawnLimits{
 		Agents: map[string]executor.Spawnable{},
-		Depth:  cmp.Or(a.Spawn.Depth, executor.SpawnDepth),
-		FanOut: cmp.Or(a.Spawn.FanOut, executor.SpawnFanOut),
-		Total:  cmp.Or(a.Spawn.Total, executor.SpawnTotal),
+		Depth:  cmp.Or(a.Spawn.Depth, stepio.SpawnDepth),
+		FanOut: cmp.Or(a.Spawn.FanOut, stepio.SpawnFanOut),
+		Total:  cmp.Or(a.Spawn.Total, stepio.SpawnTotal),
 	}
 	if err := a.pin(sp, cat, set, sp.Depth); err != nil {
 		return nil, err

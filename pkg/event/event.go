@@ -57,6 +57,3 @@ type Event struct {
 
 // A Sink takes events. It must be safe for concurrent use and must not block.
 type Sink func(Event)
-
-// Discard is a Sink that forgets.
-func Discard(Event) {}

@@ -5,26 +5,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Budget bounds what one request to the model may hold. It is pinned with
-// the task; a task without one sends all there is and fails when the provider
-// reports that it is too long.
-type Budget struct {
-	// Window is the model's context window in tokens where Options.Window does
-	// not say. Zero is unknown: only the provider's refusal leads to compaction.
-	Window int `json:"window,omitempty"`
-	// Guess reports that Window is one, made from the model's name.
-	Guess bool `json:"guess,omitempty"`
-	// Result is how many bytes of one result the model is shown at once. Zero
-	// is a share of the window, at most [DefaultResult]; -1 is no bound.
-	Result int `json:"result,omitempty"`
-	// Cheap is the provider/model that summarises; empty is the task's own.
-	Cheap string `json:"cheap,omitempty"`
-}
-
 const (
-	// DefaultResult is the most bytes of a result that are shown at once.
-	DefaultResult = 16 << 10
-	leastResult   = 600
+	leastResult = 600
 
 	// answerRoom is left in the window for an answer whose size is not bounded.
 	answerRoom = 4096
@@ -82,7 +64,7 @@ func (t *Task) maxResultBytes(s *State, n int) int {
 	}
 	each, all := t.Budget.Result, t.limit(s)*s.Context.rate()/1000 // bytes
 	if each == 0 {
-		each = DefaultResult
+		each = compaction.DefaultResult
 		if all > 0 {
 			each = min(each, all/8)
 		}
@@ -93,10 +75,10 @@ func (t *Task) maxResultBytes(s *State, n int) int {
 	return max(each, leastResult)
 }
 
-// A ContextUsage is how much of the window a run uses, in tokens, and what was done
+// A contextUsage is how much of the window a run uses, in tokens, and what was done
 // to fit. The server's own count is the truth; what came since is estimated by
 // weight, at the rate that its counts imply.
-type ContextUsage struct {
+type contextUsage struct {
 	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
 	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
 	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
@@ -119,14 +101,14 @@ type ContextUsage struct {
 	Summarised  int `json:"summarised,omitempty"` // turns
 }
 
-func (g *ContextUsage) rate() int {
+func (g *contextUsage) rate() int {
 	if g.Rate > 0 {
 		return g.Rate
 	}
 	return compaction.FirstRate
 }
 
-func (g *ContextUsage) tokens(weight int) int { return compaction.Tokens(weight, g.rate()) }
+func (g *contextUsage) tokens(weight int) int { return compaction.Tokens(weight, g.rate()) }
 
 // A server's count is believed within these bounds of weight a token, in
 // thousandths: tokenizers of single bytes exist, and so do servers that count
@@ -138,7 +120,7 @@ const (
 
 // count takes the server's count of a request of some weight, tools included,
 // that was estimated at so many tokens.
-func (g *ContextUsage) count(messages, estimate, in int) {
+func (g *contextUsage) count(messages, estimate, in int) {
 	weight := messages + g.Tools
 	g.Weight, g.Tokens = messages, estimate
 	if in <= 0 {
@@ -158,7 +140,7 @@ func (g *ContextUsage) count(messages, estimate, in int) {
 
 // learn takes from a refusal that a request was too long which was estimated
 // at so many tokens: it had more than the window has, if that is sure.
-func (g *ContextUsage) learn(estimate, window int) {
+func (g *contextUsage) learn(estimate, window int) {
 	if window > 0 && estimate > 0 && estimate < window {
 		g.Rate = max(int(int64(g.rate())*int64(estimate)/int64(window))*9/10, leastRate/2)
 		// What the server has counted is of the old rate no more than what is new.
@@ -175,9 +157,6 @@ func weighTools(tools []Tool) int {
 	}
 	return n
 }
-
-// ToolTokens estimates what a list of tools takes of a prompt, in tokens.
-func ToolTokens(list []Tool) int { return compaction.Tokens(weighTools(list), compaction.FirstRate) }
 
 // need estimates the next request in tokens.
 func (s *State) need(t *Task) int {

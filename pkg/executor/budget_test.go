@@ -15,7 +15,7 @@ func TestContextUsage(t *testing.T) {
 		{10_000, 3031, 90_000, 3031, 0},  // or something else
 		{300, 91, 800, 800, 0},           // a template is most of a short request
 	} {
-		var g ContextUsage
+		var g contextUsage
 		g.count(c.weight, c.estimate, c.in)
 		if g.Tokens != c.tokens || g.Rate != c.rate {
 			t.Errorf("%+v: %+v", c, g)

@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/tools/result"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -194,9 +196,11 @@ func (n *narrow) kit() *tools.Set {
 	return set
 }
 
-func (n *narrow) task(b *executor.Budget) json.RawMessage {
-	in, err := json.Marshal(executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: executor.Pin(n.kit()),
-		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Budget: b, Inputs: executor.Inputs{Taint: tools.Untrusted}})
+func (n *narrow) task(b *stepio.Budget) json.RawMessage {
+	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: executor.Pin(n.kit()),
+		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Inputs: executor.Inputs{Taint: tools.Untrusted}}
+	task.Budget = b
+	in, err := json.Marshal(task)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -233,7 +237,7 @@ func TestRandomHistoriesFit(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		window := []int{1500, 3000, 6000, 12_000}[rnd.IntN(4)]
 		n := &narrow{t: t, window: window, perToken: 1 + rnd.IntN(4), turns: 10 + rnd.IntN(30), seed: seed, mute: seed%5 == 0}
-		b := &executor.Budget{Window: window}
+		b := &stepio.Budget{Window: window}
 		switch seed % 3 {
 		case 1:
 			b.Window, b.Guess = window*3, true
@@ -277,7 +281,7 @@ func TestKillDuringCompaction(t *testing.T) {
 		return &narrow{t: t, window: 2500, perToken: 3, turns: 7, seed: 4}
 	}
 	whole := make()
-	in := whole.task(&executor.Budget{Window: 2500})
+	in := whole.task(&stepio.Budget{Window: 2500})
 	steady, err := whole.run(in, nil)
 	if err != nil || steady.Context.Compactions == 0 || whole.noted.Load() == 0 {
 		t.Fatalf("%v: %+v, %d summaries", err, steady.Context, whole.noted.Load())
@@ -350,7 +354,7 @@ func TestPoorSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := &narrow{t: t, window: 3000, perToken: 3, turns: 12, seed: 4, summary: c.summary}
 			var notes, said []string
-			s, err := n.run(n.task(&executor.Budget{Window: 3000, Cheap: "narrow/small"}), func(ev event.Event) {
+			s, err := n.run(n.task(&stepio.Budget{Window: 3000, Cheap: "narrow/small"}), func(ev event.Event) {
 				switch {
 				case ev.Kind == event.Note:
 					notes = append(notes, ev.Text)
@@ -388,7 +392,7 @@ func TestPoorSummary(t *testing.T) {
 // rest by its id.
 func TestWholeResultsStay(t *testing.T) {
 	n := &narrow{t: t, window: 50_000, perToken: 3, turns: 2, seed: 1, size: func(int) int { return 200_000 }}
-	in := n.task(&executor.Budget{Window: 50_000})
+	in := n.task(&stepio.Budget{Window: 50_000})
 	j, dir := new(flow.Memory), t.TempDir()
 	var last []llm.Message
 	look := llm.Func(func(ctx context.Context, req *llm.Request, show func(llm.Delta)) (*llm.Response, error) {
@@ -402,7 +406,7 @@ func TestWholeResultsStay(t *testing.T) {
 	}
 	text := last[len(last)-1].Text
 	_, rest, ok := strings.Cut(text, `read_result with id "`)
-	if !ok || len(text) > executor.DefaultResult || !strings.HasPrefix(text, "turn 1 of") {
+	if !ok || len(text) > compaction.DefaultResult || !strings.HasPrefix(text, "turn 1 of") {
 		t.Fatalf("%d bytes were shown: %s", len(text), text[:200])
 	}
 	id, _, _ := strings.Cut(rest, `"`)

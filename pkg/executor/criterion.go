@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/schema"
 )
 
 // A Criterion is a condition on a State that can say why it does not hold.
 // One of Signal, Artifact, Tool, Check, Run, All and Any is set; the zero
 // Criterion holds as soon as the model stops calling tools. In JSON it is
-// written as in agent files: see [ParseCheck] for Check, With and Run.
+// written as in agent files: see docs/agents.md for Check, With and Run.
 type Criterion struct {
 	Signal   string          // the model called finish, or said the word on a line of its own
 	Artifact string          // this artifact exists …
@@ -30,38 +31,38 @@ type Criterion struct {
 	Any       []Criterion
 }
 
-// A Verdict reports of each part of a criterion whether it holds, in words fit
+// A verdict reports of each part of a criterion whether it holds, in words fit
 // for the model and for people. Unchecked has the checks that neither passed
 // nor failed; those that nothing is accepted for are in Unmet, too.
-type Verdict struct{ Met, Unmet, Unchecked []string }
+type verdict struct{ Met, Unmet, Unchecked []string }
 
-func (v *Verdict) add(w Verdict) {
+func (v *verdict) add(w verdict) {
 	v.Met = append(v.Met, w.Met...)
 	v.Unmet = append(v.Unmet, w.Unmet...)
 	v.Unchecked = append(v.Unchecked, w.Unchecked...)
 }
 
-func met(format string, args ...any) Verdict {
-	return Verdict{Met: []string{fmt.Sprintf(format, args...)}}
+func met(format string, args ...any) verdict {
+	return verdict{Met: []string{fmt.Sprintf(format, args...)}}
 }
 
-func unmet(format string, args ...any) Verdict {
-	return Verdict{Unmet: []string{fmt.Sprintf(format, args...)}}
+func unmet(format string, args ...any) verdict {
+	return verdict{Unmet: []string{fmt.Sprintf(format, args...)}}
 }
 
 // Unmet returns nil if c holds of s, or else an error fit to show the model.
 // It calls check with each part that is a check, and only if nothing else is
-// amiss; an [InconclusiveError] of it is neither a pass nor a failure.
+// amiss.
 func (c Criterion) Unmet(s *State, check func(Criterion) error) error {
-	v := c.Judge(s, check)
+	v := c.judge(s, check)
 	if len(v.Unmet) == 0 {
 		return nil
 	}
 	return errors.New(strings.Join(v.Unmet, "\n"))
 }
 
-// Judge is Unmet with the parts that hold.
-func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
+// judge is Unmet with the parts that hold.
+func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
 	switch {
 	case c.Signal != "":
 		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
@@ -88,10 +89,10 @@ func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 	case c.Any != nil:
 		return c.any(s, check)
 	}
-	return Verdict{}
+	return verdict{}
 }
 
-func (c Criterion) artifact(s *State) Verdict {
+func (c Criterion) artifact(s *State) verdict {
 	v := s.Value(c.Artifact)
 	nothing := c.Artifact == "diff" && s.plain && !changed(v) && c.uncertain(s) == ""
 	if v == nil && nothing {
@@ -109,7 +110,7 @@ func (c Criterion) artifact(s *State) Verdict {
 			if nothing {
 				return unmet("no file has been changed")
 			}
-			var w Verdict
+			var w verdict
 			for _, f := range faults {
 				w.add(unmet("artifact %q: %s%s", c.Artifact, f, c.uncertain(s)))
 			}
@@ -125,14 +126,10 @@ func changed(diff json.RawMessage) bool {
 	return diff != nil && (json.Unmarshal(diff, &text) != nil || text != "")
 }
 
-// UncertainChanges is the artifact that lists paths which changed while a command
-// ran, and may be somebody else's work. They are no evidence for "diff".
-const UncertainChanges = "uncertain_changes"
-
 // uncertain states why changes that are there do not count.
 func (c Criterion) uncertain(s *State) string {
 	var paths []string
-	if c.Artifact != "diff" || json.Unmarshal(s.Value(UncertainChanges), &paths) != nil || len(paths) == 0 {
+	if c.Artifact != "diff" || json.Unmarshal(s.Value(stepio.UncertainChanges), &paths) != nil || len(paths) == 0 {
 		return ""
 	}
 	more := ""
@@ -144,11 +141,11 @@ func (c Criterion) uncertain(s *State) string {
 
 // all judges the cheap parts first: checks cost time and are run only when
 // they are all that is left.
-func (c Criterion) all(s *State, check func(Criterion) error) Verdict {
-	var v Verdict
+func (c Criterion) all(s *State, check func(Criterion) error) verdict {
+	var v verdict
 	for _, part := range c.All {
 		if !part.checks() {
-			v.add(part.Judge(s, check))
+			v.add(part.judge(s, check))
 		}
 	}
 	if len(v.Unmet) > 0 {
@@ -156,17 +153,17 @@ func (c Criterion) all(s *State, check func(Criterion) error) Verdict {
 	}
 	for _, part := range c.All {
 		if part.checks() {
-			v.add(part.Judge(s, check))
+			v.add(part.judge(s, check))
 		}
 	}
 	return v
 }
 
-func (c Criterion) any(s *State, check func(Criterion) error) Verdict {
+func (c Criterion) any(s *State, check func(Criterion) error) verdict {
 	var lacks []string
 	hopeless := len(c.Any) > 0
 	for _, part := range c.Any {
-		v := part.Judge(s, check)
+		v := part.judge(s, check)
 		if len(v.Unmet) == 0 {
 			return v
 		}

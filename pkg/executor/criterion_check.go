@@ -21,10 +21,10 @@ const checkTimeout = 600
 // errCheck is how a check is written.
 var errCheck = errors.New(`write check: TOOL, check: {tool: TOOL, with: {…}} or check: {run: "COMMAND"}`)
 
-// ParseCheck reads the one form in which agents, pipelines and validations
+// parseCheck reads the one form in which agents, pipelines and validations
 // write a check: the name of a tool, {"tool": …, "with": {…}} or {"run": …}. Of
 // the criterion that it returns only Check, With and Run are set.
-func ParseCheck(raw json.RawMessage) (c Criterion, err error) {
+func parseCheck(raw json.RawMessage) (c Criterion, err error) {
 	if json.Unmarshal(raw, &c.Check) == nil {
 		return c, nil
 	}
@@ -91,7 +91,7 @@ func (c *Criterion) UnmarshalJSON(b []byte) error {
 	var check Criterion
 	if len(j.Check) > 0 {
 		var err error
-		if check, err = ParseCheck(j.Check); err != nil {
+		if check, err = parseCheck(j.Check); err != nil {
 			return err
 		}
 	}
@@ -135,39 +135,39 @@ func (c Criterion) Label() string {
 	return c.Check
 }
 
-// An InconclusiveError is the error of a check that has neither passed nor
+// An inconclusiveError is the error of a check that has neither passed nor
 // failed. Missing reports that there was nothing to check when the job began and
 // there is nothing now, for which a criterion may have an IfMissing.
-type InconclusiveError struct {
+type inconclusiveError struct {
 	Missing bool
 	Reason  string
 }
 
-func (e *InconclusiveError) Error() string { return e.Reason }
+func (e *inconclusiveError) Error() string { return e.Reason }
 
 // judgeCheck judges a check by the error of running it.
-func (c Criterion) judgeCheck(s *State, check func(Criterion) error) Verdict {
+func (c Criterion) judgeCheck(s *State, check func(Criterion) error) verdict {
 	err := check(c)
-	none := new(InconclusiveError)
+	none := new(inconclusiveError)
 	switch {
 	case err == nil:
 		return met("%s passed", c.Label())
 	case !errors.As(err, &none):
 		return unmet("%v", err)
 	case none.Missing && c.IfMissing != nil:
-		v := c.IfMissing.Judge(s, check)
+		v := c.IfMissing.judge(s, check)
 		v.Unchecked = append([]string{none.Reason}, v.Unchecked...)
 		if len(v.Unmet) == 0 {
 			v.Met = []string{none.Reason}
 		}
 		return v
 	}
-	return Verdict{Unmet: []string{none.Reason}, Unchecked: []string{none.Reason}}
+	return verdict{Unmet: []string{none.Reason}, Unchecked: []string{none.Reason}}
 }
 
 // hopeless reports whether nothing but checks that cannot be judged keeps the
 // criterion from holding: no work of the model changes that.
-func (v Verdict) hopeless() bool {
+func (v verdict) hopeless() bool {
 	return len(v.Unmet) > 0 && !slices.ContainsFunc(v.Unmet, func(u string) bool { return !slices.Contains(v.Unchecked, u) })
 }
 
@@ -188,13 +188,13 @@ func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 	}
 	switch _, lacked := t.NothingToCheck[c.Label()]; {
 	case reply.WhyInconclusive() == tools.NothingToCheck && lacked:
-		return &InconclusiveError{Missing: true, Reason: words}
+		return &inconclusiveError{Missing: true, Reason: words}
 	case reply.WhyInconclusive() == tools.NothingToCheck:
 		// There was something when the job began, or nobody looked: that it is
 		// gone proves nothing, and the model may bring it back.
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	case reply.WhyInconclusive() != "":
-		return &InconclusiveError{Reason: fmt.Sprintf("check %s: %s", c.Label(), spelling.FirstLine(reply.Text))}
+		return &inconclusiveError{Reason: fmt.Sprintf("check %s: %s", c.Label(), spelling.FirstLine(reply.Text))}
 	case reply.Failed:
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	}

@@ -40,7 +40,7 @@ func TestCriterionJSON(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`1`, `[]`, `{}`, `{"tool":"a","run":"b"}`, `{"run":"b","with":{}}`, `{"tool":"a","with":[1]}`, `{"tool":"a","args":{}}`, `{"run":"  "}`} {
-		if _, err := executor.ParseCheck(json.RawMessage(bad)); err == nil {
+		if err := json.Unmarshal([]byte(`{"check":`+bad+`}`), new(executor.Criterion)); err == nil {
 			t.Errorf("check: %s is read", bad)
 		}
 	}

@@ -59,10 +59,10 @@ func (t *Task) settleWords(s *State) {
 
 // judge judges the task's criterion and runs its checks. The error is the
 // engine's.
-func (t *Task) judge(r *flow.Run, s *State) (Verdict, error) {
+func (t *Task) judge(r *flow.Run, s *State) (verdict, error) {
 	var engine error
 	t.settleWords(s)
-	v := t.Done.Judge(s, func(c Criterion) error {
+	v := t.Done.judge(s, func(c Criterion) error {
 		if engine != nil {
 			return engine // nothing is begun any more
 		}
@@ -83,15 +83,15 @@ func (t *Task) judge(r *flow.Run, s *State) (Verdict, error) {
 
 // checkOutput checks the answer of an agent with typed output and binds it as the
 // artifact "output".
-func checkOutput(t *Task, s *State, answer llm.Message) Verdict {
+func checkOutput(t *Task, s *State, answer llm.Message) verdict {
 	if len(t.Output) == 0 {
-		return Verdict{}
+		return verdict{}
 	}
 	schema, err := schema.Compile(t.Output)
 	if err != nil {
 		return unmet("the output schema cannot be used: %v", err)
 	}
-	var v Verdict
+	var v verdict
 	text := toolcall.Conform(t.Output, answer.Text)
 	for _, f := range schema.Validate(text) {
 		v.add(unmet("answer with JSON of the schema only: %s", f))

@@ -1,10 +1,14 @@
 package executor
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+)
 
 // TestLastWords checks that a stopped run never ends with a claim to be done.
 func TestLastWords(t *testing.T) {
-	task := Task{Work: Work{Done: Criterion{All: []Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "diff"}}}}, Revision: Revision}
+	task := Task{Work: Work{Done: Criterion{All: []Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "diff"}}}}, Revision: stepio.Revision}
 	for text, want := range map[string]string{
 		"TASK_COMPLETE":                         "Stopped: the same call, 12 times over.",
 		"":                                      "Stopped: the same call, 12 times over.",

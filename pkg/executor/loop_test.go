@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -105,7 +105,7 @@ func (w *world) mux(blobs flow.Blobs) flow.Mux {
 }
 
 func (w *world) task(edit func(*executor.Task)) json.RawMessage {
-	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(w.tools)}, Revision: executor.Revision}
+	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(w.tools)}, Revision: stepio.Revision}
 	if edit != nil {
 		edit(&t)
 	}
@@ -115,7 +115,7 @@ func (w *world) task(edit func(*executor.Task)) json.RawMessage {
 
 func (w *world) run(t testing.TB, j *flow.Memory, in json.RawMessage) (*executor.State, error) {
 	t.Helper()
-	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, w.mux(j), event.Discard)), in)
+	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, w.mux(j), nil)), in)
 	var s executor.State
 	if uerr := json.Unmarshal(out, &s); uerr != nil {
 		t.Fatalf("state: %v (run: %v)", uerr, err)

@@ -7,14 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-// MessageSignal is the name of the signal whose value is a [Message].
-const MessageSignal = "message"
 
 // A Message is what a person adds to the conversation of a job. The agent that
 // the job runs reads it before its next request to the model; one that comes
@@ -62,7 +60,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 	if !t.Messages || s.WrapUp != nil || s.Outcome != nil && s.Outcome.Status != Done && s.Outcome.Status != Stuck {
 		return nil
 	}
-	sent, err := flow.Drain(r, MessageSignal)
+	sent, err := flow.Drain(r, stepio.MessageSignal)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,7 @@
 package executor
 
 import (
-	"slices"
-
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -19,22 +18,7 @@ const (
 // Modes lists the valid values of Mode, the narrowest first.
 var Modes = []Mode{ModePlan, ModeEdits, ModeAuto}
 
-// Narrower is the narrower of two modes; an empty one has no say.
-func Narrower(a, b Mode) Mode {
-	switch {
-	case a == "":
-		return b
-	case b == "" || slices.Index(Modes, a) <= slices.Index(Modes, b):
-		return a
-	}
-	return b
-}
-
 // Allows reports whether a tool may be used in a mode at all.
 func (m Mode) Allows(t tools.Metadata) bool {
-	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && t.Asks == "" && (t.Needs&tools.Exec == 0 || Repeatable(t))
-}
-
-func Repeatable(t tools.Metadata) bool {
-	return t.Effect == tools.Pure || t.Effect == tools.Idempotent
+	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && t.Asks == "" && (t.Needs&tools.Exec == 0 || stepio.Repeatable(t))
 }

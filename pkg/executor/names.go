@@ -13,8 +13,6 @@ type (
 	Route = stepio.Route
 	// A Fallback is a model behind another.
 	Fallback = stepio.Fallback
-	// A Think is the model for tools that ask one, and what a call may take of it.
-	Think = stepio.Think
 	// A ModelCost is what a step paid a model for beside its answer.
 	ModelCost = stepio.ModelCost
 )

@@ -20,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -132,8 +133,10 @@ func TestRealOllama(t *testing.T) {
 		set, j, env := pages(t, size), new(flow.Memory), newWorld(t, say("x")).env
 		mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
 			Tools: set, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
-		in, err := json.Marshal(executor.Task{Instructions: executor.Instructions{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read"}, Work: executor.Work{Tools: executor.Pin(set)},
-			Options: llm.Options{Window: window, MaxTokens: 512}, Budget: &executor.Budget{}})
+		task := executor.Task{Instructions: executor.Instructions{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read"}, Work: executor.Work{Tools: executor.Pin(set)},
+			Options: llm.Options{Window: window, MaxTokens: 512}}
+		task.Budget = &stepio.Budget{}
+		in, err := json.Marshal(task)
 		if err != nil {
 			t.Fatal(err)
 		}

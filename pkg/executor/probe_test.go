@@ -12,7 +12,6 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/openai"
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -168,7 +167,7 @@ func (h *probe) run(t testing.TB, edit func(*executor.Task)) (*executor.State, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, event.Discard)), in)
+	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), in)
 	var s executor.State
 	if uerr := json.Unmarshal(out, &s); uerr != nil {
 		t.Fatalf("state: %v (run: %v)", uerr, err)

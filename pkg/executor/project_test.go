@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -82,7 +81,7 @@ func TestNearby(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), mem, mux, event.Discard)), in)
+			out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), mem, mux, nil)), in)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -60,7 +61,7 @@ func (n *narrow) played(model llm.Model, in json.RawMessage, record func(*llm.Re
 // summary, before the model was asked and after it had refused, and plays them
 // to the same transcript.
 func TestRecordedCompaction(t *testing.T) {
-	for label, b := range map[string]*executor.Budget{"known window": {Window: 6000, Cheap: "narrow/small"}, "refused": {Cheap: "narrow/small"}} {
+	for label, b := range map[string]*stepio.Budget{"known window": {Window: 6000, Cheap: "narrow/small"}, "refused": {Cheap: "narrow/small"}} {
 		t.Run(label, func(t *testing.T) {
 			n := &narrow{t: t, window: 6000, perToken: 3, turns: 24, seed: 3}
 			in := n.task(b)
@@ -127,7 +128,7 @@ func TestScriptGoesOnAfterCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &narrow{t: t, turns: 20, seed: 5, size: func(int) int { return 1500 }}
-	_, s, ways := n.played(model, n.task(&executor.Budget{Window: 6000}), nil)
+	_, s, ways := n.played(model, n.task(&stepio.Budget{Window: 6000}), nil)
 	switch {
 	case len(ways) < 2:
 		t.Errorf("len(ways) < 2: compacted by %q in %d turns, %v calls, %q, %+v", ways, s.Turns, s.Called, s.Last, s.Context)

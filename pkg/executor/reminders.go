@@ -182,7 +182,7 @@ func (s *State) limitWarning(t *Task) string {
 	}
 	words := "Left: " + strings.Join(left, ", ") + "."
 	// Checks are not run for this: they are judged when all else holds.
-	v := t.Done.Judge(s, func(Criterion) error { return nil })
+	v := t.Done.judge(s, func(Criterion) error { return nil })
 	if len(v.Unmet) > 0 {
 		words += " Still to be done: " + strings.Join(v.Unmet, "; ") + "."
 	}

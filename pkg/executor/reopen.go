@@ -31,7 +31,7 @@ func Continuer(set *tools.Set, m Message) (flow.Reopener, error) {
 		return flow.Reopener{}, fmt.Errorf("encoding a message: %w", err)
 	}
 	o := (&reopener{set: set, job: new(State), message: true, ends: m.compactOnly()}).flow()
-	o.Send = &flow.Signal{Name: MessageSignal, Value: value}
+	o.Send = &flow.Signal{Name: stepio.MessageSignal, Value: value}
 	o.Redo = func(rec flow.Record, output json.RawMessage) bool {
 		var r ToolResult
 		asks := json.Unmarshal(output, &r) == nil && r.Question != nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -164,7 +165,7 @@ func TestFallbackHoldsAndResumes(t *testing.T) {
 		n, killed := 0, false
 		mux := handler.Serve(handler.Host{Models: b.find, Tools: b.tools, Blobs: j,
 			Env: func(context.Context, string, string) (*tools.Env, error) { return b.env, nil }})
-		local := flow.NewLocal(ctx, j, mux, event.Discard)
+		local := flow.NewLocal(ctx, j, mux, nil)
 		var mu sync.Mutex // two branches may be at a point
 		local.Hook = func(string, flow.Step) {
 			mu.Lock()
@@ -272,7 +273,7 @@ func TestThink(t *testing.T) {
 					return c.cheap(ctx, req, emit)
 				}}}
 			s, _ := b.loop(t, t.Context(), new(flow.Memory), func(t *executor.Task) { // a limit is an error, too
-				t.Model, t.Think = "main", &executor.Think{Route: executor.Route{Model: "cheap"}}
+				t.Model, t.Think = "main", &stepio.Think{Route: executor.Route{Model: "cheap"}}
 				if c.edit != nil {
 					c.edit(t)
 				}
@@ -331,7 +332,7 @@ func TestThinkStopped(t *testing.T) {
 			return answers("short", llm.Usage{In: 100, Out: 10})(ctx, req, emit)
 		}}}
 	edit := func(t *executor.Task) {
-		t.Model, t.Think = "main", &executor.Think{Route: executor.Route{Model: "cheap"}}
+		t.Model, t.Think = "main", &stepio.Think{Route: executor.Route{Model: "cheap"}}
 	}
 	j := new(flow.Memory)
 	if _, err := b.loop(t, ctx, j, edit); !errors.Is(err, context.Canceled) {

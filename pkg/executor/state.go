@@ -98,7 +98,7 @@ type securityState struct {
 
 // contextWindow is how the conversation fits the context window.
 type contextWindow struct {
-	Context ContextUsage      `json:"context,omitzero"`
+	Context contextUsage      `json:"context,omitzero"`
 	Notes   *compaction.Notes `json:"notes,omitempty"` // in place of turns that were left out
 }
 

@@ -36,13 +36,6 @@ type Spawnable struct {
 	Spec        json.RawMessage `json:"spec"`
 }
 
-// Bounds of SpawnLimits that set none.
-const (
-	SpawnDepth  = 1
-	SpawnFanOut = 8
-	SpawnTotal  = 50
-)
-
 // An SubAgentRequest is work for a sub-agent.
 type SubAgentRequest struct {
 	Agent  string // one that the task may spawn
@@ -137,7 +130,7 @@ func (t *Task) fanOut() int {
 	if t.Spawn != nil && t.Spawn.FanOut > 0 {
 		return t.Spawn.FanOut
 	}
-	return SpawnFanOut
+	return stepio.SpawnFanOut
 }
 
 // SpawnAll has sub-agents work at once, no more at a time than the task's

@@ -23,16 +23,15 @@ type Task struct {
 	Work
 	Permissions
 	Options llm.Options `json:"options,omitzero"`
-	Budget  *Budget     `json:"budget,omitempty"`
-	Models
+	taskModels
 	Output json.RawMessage `json:"output,omitempty"` // JSON Schema of the final answer, for typed agents
 	Inputs
 	ShortenedTools []ShortenedTool `json:"fitted,omitempty"`   // tools that are too large for the window
 	CallMode       toolcall.Mode   `json:"calling,omitempty"`  // empty is toolcall.Auto
 	Spawn          *SpawnLimits    `json:"spawning,omitempty"` // the sub-agents that the task may have; nil is none
-	Location
+	location
 	// Revision is how the loop talks to the model: a job keeps the one that it
-	// began with, so that its journal replays. See [Revision].
+	// began with, so that its journal replays. See [stepio.Revision].
 	Revision int `json:"revision,omitempty"`
 
 	turn turnTools
@@ -41,18 +40,6 @@ type Task struct {
 	// sub-agent reads none.
 	Messages bool `json:"-"`
 }
-
-// Revision is what new tasks are pinned with.
-//
-//   - 0: a tool that would be refused is left out of the next request.
-//   - 1: every request of a task offers the same tools in the same order, which
-//     keeps the beginning of the prompt in the server's cache; what may not be
-//     called now is refused.
-//   - 2: code decides about what fails in pipelines, validations and tests before an
-//     agent is asked, see internal/coordinator.
-//   - 3: agents that change files see them without the numbers of their lines, and a
-//     task is not finished in an answer in which a change has failed.
-const Revision = 3
 
 // Instructions are the agent, its model and what they are asked.
 type Instructions struct {
@@ -78,13 +65,15 @@ type Permissions struct {
 	Patience time.Duration `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
 }
 
-// Models are what the task's models cost and which ones stand in for them.
-type Models struct {
-	Price     price.Price   `json:"price,omitzero"`
-	Prices    price.Table   `json:"prices,omitempty"`    // of the other models that it names
-	Fallbacks []Fallback    `json:"fallbacks,omitempty"` // for when Model does not answer
-	Hedge     time.Duration `json:"hedge_ns,omitempty"`  // see Route
-	Think     *Think        `json:"think,omitempty"`     // for tools that ask a model
+// taskModels are what the task's models cost, which ones stand in for them, and what a
+// request to them may hold.
+type taskModels struct {
+	Budget    *stepio.Budget `json:"budget,omitempty"`
+	Price     price.Price    `json:"price,omitzero"`
+	Prices    price.Table    `json:"prices,omitempty"`    // of the other models that it names
+	Fallbacks []Fallback     `json:"fallbacks,omitempty"` // for when Model does not answer
+	Hedge     time.Duration  `json:"hedge_ns,omitempty"`  // see Route
+	Think     *stepio.Think  `json:"think,omitempty"`     // for tools that ask a model
 }
 
 // Inputs are what the task begins with.
@@ -114,8 +103,8 @@ type Inputs struct {
 	Recalled []string `json:"recalled,omitempty"`
 }
 
-// Location is where the task works.
-type Location struct {
+// location is where the task works.
+type location struct {
 	// Dir is the workspace. If it is the worktree of a sub-agent, At is its name
 	// and Home the directory of the job.
 	Dir        string `json:"dir,omitempty"`

@@ -1,11 +1,12 @@
 package executor
 
 import (
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 )
 
 // thinking is what a call may think with now.
-func (t *Task) thinking(s *State) *Think {
+func (t *Task) thinking(s *State) *stepio.Think {
 	if t.Think == nil {
 		return nil
 	}

@@ -122,7 +122,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	before := *s
 	prior, had := s.Artifacts["output"] // the map is the same before and after
 	if turn.Apart {
-		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = "", nil, "", ContextUsage{}, nil
+		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = "", nil, "", contextUsage{}, nil
 	}
 	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
 	r, err := sc.Run.Part("turn")

@@ -38,7 +38,7 @@ type Local struct {
 func NewLocal(ctx context.Context, j Journal, mux Mux, emit event.Sink) *Local {
 	quiet := emit == nil
 	if quiet {
-		emit = event.Discard
+		emit = func(event.Event) {}
 	}
 	return &Local{Ctx: ctx, Journal: j, Mux: mux, Emit: emit, quiet: quiet}
 }

@@ -78,7 +78,7 @@ type outcome struct {
 // Register makes w run the workflows and serve the steps.
 func Register(w worker.Registry, o Options, wfs ...flow.Workflow) {
 	if o.Emit == nil {
-		o.Emit = event.Discard
+		o.Emit = func(event.Event) {}
 	}
 	if o.LongHistory == 0 {
 		o.LongHistory = 2000

@@ -32,7 +32,7 @@ func (e *Env) Only(c Caps) *Env {
 		cut.Artifacts = noArtifacts{}
 	}
 	if cut.Emit == nil {
-		cut.Emit = event.Discard
+		cut.Emit = func(event.Event) {}
 	}
 	return &cut
 }

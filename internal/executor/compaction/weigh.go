@@ -2,6 +2,9 @@ package compaction
 
 import "github.com/adroit-run/adroit/pkg/llm"
 
+// DefaultResult is the most bytes of a result that are shown at once.
+const DefaultResult = 16 << 10
+
 // FirstRate is what is assumed of a tokenizer before the server has counted
 // anything: thousandths of a unit of weight a token. English and code have
 // about 3.3 bytes a token.

@@ -44,7 +44,7 @@ func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f Confinement)
 	case t.RunsCode && !f.closed():
 		// The workspace's code is as good as any command.
 		return permit.Ask, fmt.Sprintf("it runs the project's code, and no sandbox confines it; --sandbox auto confines it, and --approve all or a rule {tool: %s, do: allow} lets it run as it is", t.Name)
-	case executor.Approve(m.Approve) == executor.ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !executor.Repeatable(t)):
+	case executor.Approve(m.Approve) == executor.ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !stepio.Repeatable(t)):
 		return permit.Ask, ""
 	}
 	return permit.Allow, ""

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -25,7 +26,7 @@ const (
 // thinking whatever the tool names, within what is left, and keeps count. It
 // is safe for concurrent use.
 type toolModel struct {
-	think  executor.Think
+	think  stepio.Think
 	models func(ctx context.Context, name string) (llm.Model, string, error)
 	record func(*llm.Request, *llm.Response) error
 	emit   event.Sink

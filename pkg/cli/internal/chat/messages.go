@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -117,7 +118,7 @@ func (s *Session) settle() {
 // message stands on the screen. It reports whether ev is one.
 func (s *Session) message(ev event.Event) bool {
 	var sig flow.Signal
-	if ev.Kind != event.StepFinished && ev.Kind != event.StepRecalled || ev.Step != stepkind.Await || json.Unmarshal(ev.Data, &sig) != nil || sig.Name != executor.MessageSignal {
+	if ev.Kind != event.StepFinished && ev.Kind != event.StepRecalled || ev.Step != stepkind.Await || json.Unmarshal(ev.Data, &sig) != nil || sig.Name != stepio.MessageSignal {
 		return false
 	}
 	if s.given[ev.Path] {

@@ -131,7 +131,7 @@ func TestGolden(t *testing.T) {
 		},
 		"changes": func(out, err *bytes.Buffer) error {
 			list := []ledger.Change{{Path: "a.go", Kind: ledger.Modified, Step: "3"}, {Path: "c.go", From: "b.go", Kind: ledger.Renamed, Step: "3"}, {Path: "d\n.go", Kind: ledger.Created, Step: "4", Uncertain: true}}
-			Steps(out, []adroit.Step{{StepChanges: ledger.StepChanges{Step: "3", Changes: list}, Name: "shell"}})
+			Steps(out, []adroit.Step{{Step: "3", Changes: list, Name: "shell"}})
 			Diff(plain(out), "--- a/x\n+++ b/x\n+\x1b[1m\n")
 			fmt.Fprintln(out, Uncertain(out, list), Uncertain(out, list[:1]))
 			return nil

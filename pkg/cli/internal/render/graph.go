@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -140,7 +140,7 @@ func (g *graphBuilder) step(ev event.Event) *Node {
 	case StepTool:
 		d.what = "call"
 	case stepkind.Await:
-		if d.title = "waits for a person"; ev.Name == executor.MessageSignal {
+		if d.title = "waits for a person"; ev.Name == stepio.MessageSignal {
 			d.title = "message of a person"
 		}
 	default:

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -94,7 +94,7 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	}
 	if j.Status == jobs.Waiting {
 		for _, s := range j.Signals {
-			if name := SignalName(s.Name); s.Name != executor.MessageSignal {
+			if name := SignalName(s.Name); s.Name != stepio.MessageSignal {
 				put("answered", SanitizeLine(strings.TrimSpace(name+" "+Readable(s.Value))))
 			}
 		}

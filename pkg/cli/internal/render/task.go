@@ -33,10 +33,17 @@ func KnownWindow(t executor.Task) int {
 	return t.Options.Window
 }
 
+// A contextUsage is how much of its context window a job used, as the state that is
+// its output has it.
+type contextUsage struct {
+	Tokens, Limit                               int
+	Compactions, Dropped, Shortened, Summarised int
+}
+
 // JobContext is the row of a job that has ended.
 func JobContext(j *jobs.Job) string {
 	var s struct {
-		Context executor.ContextUsage `json:"context"`
+		Context contextUsage `json:"context"`
 	}
 	if json.Unmarshal(j.Output, &s) != nil {
 		return ""
@@ -45,7 +52,7 @@ func JobContext(j *jobs.Job) string {
 }
 
 // contextRow is how full a job's context window got and what compaction did.
-func contextRow(g executor.ContextUsage) string {
+func contextRow(g contextUsage) string {
 	if g.Tokens == 0 {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -285,7 +286,7 @@ func (v *Viewer) answer(ev event.Event) {
 	if json.Unmarshal(ev.Data, &sig) != nil || sig.Name == "" {
 		return
 	}
-	if sig.Name == executor.MessageSignal {
+	if sig.Name == stepio.MessageSignal {
 		v.message(sig.Value)
 		return
 	}

@@ -1,10 +1,9 @@
-package executor
+package route
 
 import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/llm/extagent"
-	"github.com/adroit-run/adroit/internal/llm/route"
 )
 
 // Windows states how many tokens the context windows of models have, by
@@ -15,7 +14,7 @@ type Windows map[string]int
 // Of gives the window of a model. Where nobody has said it, it is a guess by
 // the family in the name.
 func (w Windows) Of(model string) (tokens int, guess bool) {
-	if n, ok := route.Pick(w, model); ok {
+	if n, ok := Pick(w, model); ok {
 		return n, false
 	}
 	if extagent.IsAgent(model) {

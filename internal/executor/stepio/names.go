@@ -1,0 +1,36 @@
+package stepio
+
+import "github.com/adroit-run/adroit/pkg/tools"
+
+const (
+	// UncertainChanges is the artifact that lists paths which changed while a command
+	// ran, and may be somebody else's work. They are no evidence for "diff".
+	UncertainChanges = "uncertain_changes"
+
+	// MessageSignal is the name of the signal whose value is an executor.Message.
+	MessageSignal = "message"
+)
+
+// Bounds of executor.SpawnLimits that set none.
+const (
+	SpawnDepth  = 1
+	SpawnFanOut = 8
+	SpawnTotal  = 50
+)
+
+// Revision is what new tasks are pinned with.
+//
+//   - 0: a tool that would be refused is left out of the next request.
+//   - 1: every request of a task offers the same tools in the same order, which
+//     keeps the beginning of the prompt in the server's cache; what may not be
+//     called now is refused.
+//   - 2: code decides about what fails in pipelines, validations and tests before an
+//     agent is asked, see internal/coordinator.
+//   - 3: agents that change files see them without the numbers of their lines, and a
+//     task is not finished in an answer in which a change has failed.
+const Revision = 3
+
+// Repeatable reports whether a call of a tool may be made twice.
+func Repeatable(t tools.Metadata) bool {
+	return t.Effect == tools.Pure || t.Effect == tools.Idempotent
+}
