@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -23,13 +24,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
-func load(t testing.TB) (*agents.Catalog, *tools.Set) {
+func load(t testing.TB) (*agentfile.Catalog, *tools.Set) {
 	t.Helper()
 	set, err := tools.NewSet(std.All()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, ps := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat, ps := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
@@ -54,7 +55,7 @@ func TestAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project", Inputs: filled(a)}, cat, set, agents.Defaults{})
+		task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project", Inputs: filled(a)}, cat, set, agents.Defaults{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,7 @@ func TestAgents(t *testing.T) {
 			bytes += len(tool.Name) + len(tool.Description) + len(tool.Input)
 		}
 		tokens := int(float64(bytes) / 3.3)
-		t.Logf("%s: about %d tokens, %d by its own weight", name, tokens, a.Weight(set))
+		t.Logf("%s: about %d tokens, %d by its own weight", name, tokens, agentfile.Weight(a, set))
 		most := 2000
 		switch name {
 		case "podcast", "blog":
@@ -100,7 +101,7 @@ func TestMentions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Inputs: filled(a)}, cat, set, agents.Defaults{Host: host})
+			task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Inputs: filled(a)}, cat, set, agents.Defaults{Host: host})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -136,7 +137,7 @@ func TestShell(t *testing.T) {
 			{executor.ModePlan, true, nil, false},
 			{executor.ModeAuto, true, &executor.Parent{}, false},
 		} {
-			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Mode: c.mode, Parent: c.parent}, cat, set,
+			task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Mode: c.mode, Parent: c.parent}, cat, set,
 				agents.Defaults{Confined: func() bool { return c.confined }})
 			if err != nil {
 				t.Fatal(err)
@@ -160,7 +161,7 @@ func TestReadOnly(t *testing.T) {
 		if a.Grant == nil || *a.Grant != most {
 			t.Errorf("%s grants %v, want %s", name, a.Grant, most)
 		}
-		own, checks, err := a.Offer(set)
+		own, checks, err := agentfile.Offer(a, set)
 		if err != nil || checks.Len() > 0 {
 			t.Fatal(err, checks.Names())
 		}
@@ -171,7 +172,7 @@ func TestReadOnly(t *testing.T) {
 		}
 		greedy := *a
 		greedy.Tools = append([]string{"write_file"}, a.Tools...)
-		if _, err := agents.Resolve(agents.Input{Spec: &greedy, Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{}); err == nil {
+		if _, err := agentfile.Resolve(agents.Input{Spec: &greedy, Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{}); err == nil {
 			t.Errorf("%s can be given write_file in spite of its grant", name)
 		}
 	}
@@ -179,7 +180,7 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, _, err := fixer.Offer(set)
+	own, _, err := agentfile.Offer(fixer, set)
 	if _, has := own.Lookup("shell"); err != nil || has {
 		t.Errorf("the fixer has a shell outside of mode auto: %v, %v", own.Names(), err)
 	}
@@ -187,7 +188,7 @@ func TestReadOnly(t *testing.T) {
 
 var update = flag.Bool("update", false, "the schemas are being written by their packages' tests: do not read them")
 
-// agentSchema is the schema of agent files that ships; pkg/agents holds it to the
+// agentSchema is the schema of agent files that ships; internal/agentfile holds it to the
 // reader.
 func agentSchema(t *testing.T) []byte {
 	t.Helper()
@@ -215,7 +216,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	skeleton, err := agents.Skeleton("x")
+	skeleton, err := agentfile.Skeleton("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +269,7 @@ func TestSchemaKeys(t *testing.T) {
 	}
 	known := func(src string) string {
 		t.Helper()
-		_, ps := agents.Parse("x.md", []byte("---\n"+src+"\n---\nx"))
+		_, ps := agentfile.Parse("x.md", []byte("---\n"+src+"\n---\nx"))
 		if len(ps) != 1 {
 			t.Fatalf("%s has problems %v", src, ps)
 		}

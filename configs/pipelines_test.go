@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -23,7 +24,7 @@ func TestPipelines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, _ := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat, _ := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	all, problems := pipeline.Load(agents.Layer{Name: "built in", FS: configs.Pipelines()})
 	for _, p := range append(problems, all.Lint(pipeline.Known{Tools: set, Agents: cat})...) {
 		t.Error(p)

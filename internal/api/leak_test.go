@@ -16,7 +16,7 @@ const module = "github.com/adroit-run/adroit/"
 // public package gives them a name: our own packages alone use what mentions them.
 // There may only be fewer.
 var unnamed = []string{
-	"internal/plainyaml.Node",            // agents.Inline reads a part of a pipeline's file
+	"internal/plainyaml.Places",          // agents.Source has where the keys are, for problems
 	"internal/rootfs.RawName",            // workspace.Files.Apply, for merges
 	"internal/rootfs.State",              // the same
 	"internal/workspace/ledger.Ledger",   // workspace.Open and Files.Ledger; a program passes nil

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
@@ -46,7 +47,7 @@ type Models interface {
 type Catalog struct {
 	o Options
 	// What the options have, without any project's; read when it is needed.
-	agents    func() (*agents.Catalog, agents.Problems)
+	agents    func() (*agentfile.Catalog, agents.Problems)
 	pipelines func() (*pipeline.Catalog, agents.Problems)
 }
 
@@ -54,9 +55,9 @@ type Catalog struct {
 func New(o Options) *Catalog {
 	c := &Catalog{o: o}
 	types := sync.OnceFunc(c.registerTypes)
-	c.agents = renewed(o.Agents, func(l ...agents.Layer) (*agents.Catalog, agents.Problems) {
+	c.agents = renewed(o.Agents, func(l ...agents.Layer) (*agentfile.Catalog, agents.Problems) {
 		types()
-		return agents.Load(l...)
+		return agentfile.Load(l...)
 	})
 	c.pipelines = renewed(o.Pipelines, pipeline.Load)
 	return c
@@ -79,7 +80,7 @@ func (c *Catalog) tools() *tools.Set {
 // Agents loads the agents with those of the project that d trusts. One of
 // these may take the place of another agent, but not have more tools than that:
 // who asks for a reviewer gets nothing that can do more than one.
-func (c *Catalog) Agents(d project.Decision) (*agents.Catalog, agents.Problems) {
+func (c *Catalog) Agents(d project.Decision) (*agentfile.Catalog, agents.Problems) {
 	c.Book(d) // for the types that agents may name
 	layers := c.o.Agents
 	fsys, dir, ok := d.Layer(projectdir.Agents)
@@ -87,7 +88,7 @@ func (c *Catalog) Agents(d project.Decision) (*agents.Catalog, agents.Problems) 
 		return c.agents()
 	}
 	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
-	cat, problems := agents.Load(append(slices.Clip(layers), own)...)
+	cat, problems := agentfile.Load(append(slices.Clip(layers), own)...)
 	base, _ := c.agents()
 	var wide []string
 	for _, ag := range cat.List() {
@@ -104,7 +105,7 @@ func (c *Catalog) Agents(d project.Decision) (*agents.Catalog, agents.Problems) 
 		return cat, problems
 	}
 	own.FS = without{own.FS, wide}
-	return agents.Load(append(slices.Clip(layers), own)...)
+	return agentfile.Load(append(slices.Clip(layers), own)...)
 }
 
 // Pipelines loads the pipelines with those of the project that d trusts.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/project"
@@ -54,7 +55,7 @@ func (c *Catalog) Book(d project.Decision) (*coordinator.Book, agents.Problems) 
 }
 
 // PinnedBook is what a job that a workflow leads has of it, by value.
-func (c *Catalog) PinnedBook(in agents.Input, cat *agents.Catalog, d project.Decision) (json.RawMessage, error) {
+func (c *Catalog) PinnedBook(in agents.Input, cat *agentfile.Catalog, d project.Decision) (json.RawMessage, error) {
 	spec := in.Spec
 	if spec == nil {
 		var err error

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/toolserver/offer"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -34,7 +35,7 @@ func (c *Catalog) reach(ag *agents.DynamicAgent) tools.Caps {
 const maxNesting = 5
 
 // pipelineReach is what the steps of a pipeline need, all in all.
-func (c *Catalog) pipelineReach(p *pipeline.Pipeline, cat *agents.Catalog, all *pipeline.Catalog, depth int) tools.Caps {
+func (c *Catalog) pipelineReach(p *pipeline.Pipeline, cat *agentfile.Catalog, all *pipeline.Catalog, depth int) tools.Caps {
 	if depth > maxNesting {
 		return 0
 	}

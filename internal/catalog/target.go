@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/project"
@@ -46,7 +47,7 @@ func (c *Catalog) Target(name string, d project.Decision, m Models, in *agents.I
 	name, meant := strings.CutPrefix(name, pipelinePrefix)
 	if !meant {
 		_, err := cat.Lookup(name)
-		isAgent := !errors.As(err, new(*agents.UnknownError))
+		isAgent := !errors.As(err, new(*agentfile.UnknownError))
 		switch {
 		case isAgent && all.Has(name):
 			return nil, apierr.Invalidf(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
@@ -111,7 +112,7 @@ func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d project.D
 }
 
 // unknownTarget is the error for a name that neither an agent nor a pipeline has.
-func (c *Catalog) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
+func (c *Catalog) unknownTarget(cat *agentfile.Catalog, all *pipeline.Catalog, name, dir string) error {
 	if _, ours := fs.Stat(os.DirFS(dir), projectdir.Pipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
 		return apierr.Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
@@ -122,7 +123,7 @@ func (c *Catalog) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name
 	return err
 }
 
-func (c *Catalog) named(cat *agents.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
+func (c *Catalog) named(cat *agentfile.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
 	agent, err := c.FindAgent(cat, name, in.Dir)
 	if err == nil {
 		in.Agent = agent.Name
@@ -132,9 +133,9 @@ func (c *Catalog) named(cat *agents.Catalog, name string, in *agents.Input) (*ag
 
 // FindAgent finds an agent by name. The error has a hint for what else could be
 // meant, also in the workspace dir.
-func (c *Catalog) FindAgent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent, error) {
+func (c *Catalog) FindAgent(cat *agentfile.Catalog, name, dir string) (*agents.DynamicAgent, error) {
 	agent, err := cat.Lookup(name)
-	var unknown *agents.UnknownError
+	var unknown *agentfile.UnknownError
 	var bad *agents.ProblemError
 	switch {
 	case errors.As(err, &unknown):

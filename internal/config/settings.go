@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/hooks"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -64,7 +64,7 @@ func defaults() map[string]string {
 	return map[string]string{
 		"agent": "", "model": "", "data_dir": "", "mode": string(executor.ModeEdits), "approve": string(executor.ApproveEdits), "retention": "none",
 		"limits.turns": strconv.Itoa(d.Turns), "limits.tokens": strconv.Itoa(d.Tokens), "limits.cost_usd": "none", "limits.time": d.Time.String(),
-		"limits.wait": defaultWait.String(), "conventions.bytes": strconv.Itoa(agents.DefaultProjectBytes), "jobs.at_once": "no bound",
+		"limits.wait": defaultWait.String(), "conventions.bytes": strconv.Itoa(agentfile.DefaultProjectBytes), "jobs.at_once": "no bound",
 		"coordinator.memory": coordinator.OfProject, "log.level": "off", "log.format": "text", "log.file": "stderr", "diagnostics": "on",
 		"sandbox.level": "auto", "sandbox.net": "private", "sandbox.show": "none", "sandbox.write": "none",
 		"sandbox.limits.memory_mb": "three quarters of the memory", "sandbox.limits.file_mb": "8192", "sandbox.limits.processes": "4096",

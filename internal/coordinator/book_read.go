@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
@@ -307,7 +308,7 @@ type namedAgent struct {
 }
 
 // Lint reports strategies that name agents which are not there or repair nothing.
-func (b *Book) Lint(cat *agents.Catalog) (out agents.Problems) {
+func (b *Book) Lint(cat *agentfile.Catalog) (out agents.Problems) {
 	for _, n := range b.mentioned {
 		p := agents.Problem{File: n.file, Line: n.Line, Col: n.Col, Severity: agents.Error}
 		switch a, err := cat.Lookup(n.name); {

@@ -42,8 +42,9 @@ var may = map[string][]string{
 		"pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
-	"pkg/agents":         {"internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/pipeline":  {"internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"pkg/agents":         {"internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"internal/agentfile": {"internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"internal/pipeline":  {"internal/agentfile", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/workflows": {"internal/coordinator", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
@@ -111,9 +112,9 @@ var may = map[string][]string{
 	"internal/live":                {"pkg/event"},
 	"internal/transcript":          {"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
 	"internal/coordinator/repairs": {"internal/coordinator", "internal/executor/handler", "internal/jobdir", "internal/tools/edit", "internal/workspace/ledger"},
-	"internal/project":             {"internal/jobdir", "internal/plainyaml", "internal/rootfs", "internal/toolserver", "internal/tools/test", "internal/trust", "internal/workflows", "pkg/agents", "pkg/tools", "pkg/workspace"},
-	"internal/catalog":             {"internal/coordinator", "internal/pipeline", "internal/project", "internal/toolserver/offer", "pkg/agents", "pkg/flow", "pkg/tools"},
-	"internal/toolserver/offer":    {"internal/jobdir", "internal/toolserver", "internal/tools/describe", "pkg/agents", "pkg/executor", "pkg/tools"},
+	"internal/project":             {"internal/agentfile", "internal/jobdir", "internal/plainyaml", "internal/rootfs", "internal/toolserver", "internal/tools/test", "internal/trust", "internal/workflows", "pkg/agents", "pkg/tools", "pkg/workspace"},
+	"internal/catalog":             {"internal/agentfile", "internal/coordinator", "internal/pipeline", "internal/project", "internal/toolserver/offer", "pkg/agents", "pkg/flow", "pkg/tools"},
+	"internal/toolserver/offer":    {"internal/agentfile", "internal/jobdir", "internal/toolserver", "internal/tools/describe", "pkg/agents", "pkg/executor", "pkg/tools"},
 	"internal/memory/book":         {"internal/executor/handler", "internal/executor/stepio", "internal/git", "internal/jobdir", "pkg/agents", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/tools", "pkg/workspace"},
 
 	"internal/keyfile":     {"internal/rootfs"},
@@ -137,7 +138,7 @@ var may = map[string][]string{
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
-	"internal/coordinator": {"internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"internal/coordinator": {"internal/agentfile", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"internal/tools/shell": append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {},
@@ -150,11 +151,11 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"internal/config": {"internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"internal/config": {"internal/agentfile", "internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
-	"pkg/cli/internal/request": append([]string{"internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
+	"pkg/cli/internal/request": append([]string{"internal/agentfile", "internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
 	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/secret", "internal/trust"}, command...),
 	// A surface for other programs: over the client alone.
 	"pkg/cli/internal/mcpserver": {"internal/memory", "internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
@@ -176,7 +177,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend", "internal/memory"}, command...),
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "internal/sqlite"}, command...),
 	"pkg/cli/internal/cmd/acp":       append([]string{"internal/acp", "pkg/cli/internal/chat", "pkg/cli/internal/cmd/version"}, command...),
-	"pkg/cli/internal/cmd/agents":    append([]string{"pkg/agents"}, command...),
+	"pkg/cli/internal/cmd/agents":    append([]string{"internal/agentfile"}, command...),
 	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
 	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/cli/internal/cmd/serve", "pkg/executor"}, command...),
 	"pkg/cli/internal/cmd/serve":     append([]string{"internal/keyfile", "pkg/api", "pkg/cli/internal/cmd/version", "pkg/cli/internal/listen", "pkg/cli/internal/mcpserver"}, command...),

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/pipeline"
@@ -90,7 +91,7 @@ func pinned(t testing.TB, in agents.Input, src string, more ...*pipeline.Pipelin
 	in.Spec, in.Pipeline = nil, ""
 	carrier, carried := p.Carrier()
 	in.Spec = carrier
-	task, err := agents.Resolve(in, (*agents.Catalog)(nil).With(carried...), set, agents.Defaults{Model: "script"})
+	task, err := agentfile.Resolve(in, (*agentfile.Catalog)(nil).With(carried...), set, agents.Defaults{Model: "script"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +115,8 @@ func serve(t testing.TB, pin pipeline.Pinned, blobs flow.Blobs, turns string) fl
 	set := shells(t)
 	mux := handler.Serve(handler.Host{Tools: set, Blobs: blobs,
 		Models: func(context.Context, string) (llm.Model, string, error) { return m, "script", nil }})
-	for kind, r := range agents.Routes(func(_ context.Context, in agents.Input) (executor.Task, error) {
-		return agents.Resolve(in, nil, set, agents.Defaults{Model: "script"})
+	for kind, r := range agentfile.Routes(func(_ context.Context, in agents.Input) (executor.Task, error) {
+		return agentfile.Resolve(in, nil, set, agents.Defaults{Model: "script"})
 	}) {
 		mux[kind] = r
 	}

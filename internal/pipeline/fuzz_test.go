@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -40,7 +40,7 @@ func FuzzParse(f *testing.F) {
 		if p == nil {
 			return
 		}
-		k := pipeline.Known{Tools: set, Agents: (*agents.Catalog)(nil), Pipelines: (*pipeline.Catalog)(nil).With(p)}
+		k := pipeline.Known{Tools: set, Agents: (*agentfile.Catalog)(nil), Pipelines: (*pipeline.Catalog)(nil).With(p)}
 		if pipeline.Lint(p, k).Err() != nil || problems.Err() != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -16,7 +17,7 @@ import (
 // Known is what a pipeline may name.
 type Known struct {
 	Tools     *tools.Set
-	Agents    *agents.Catalog
+	Agents    *agentfile.Catalog
 	Pipelines *Catalog
 	// Model states what is wrong with the name of a model, nil if nothing is. A
 	// nil Model leaves models alone.
@@ -159,7 +160,7 @@ func (l *linter) condition(key string, c *Condition) {
 
 func (l *linter) agent(a *Agent, key string) {
 	if a.Spec != nil {
-		for _, p := range agents.Lint(a.Spec, l.k.Tools) {
+		for _, p := range agentfile.Lint(a.Spec, l.k.Tools) {
 			if p.Line == 0 {
 				at := l.src.place(key)
 				p.Line, p.Col = at.Line, at.Col
@@ -171,7 +172,7 @@ func (l *linter) agent(a *Agent, key string) {
 		return
 	}
 	found, err := l.k.Agents.Lookup(a.Name)
-	var unknown *agents.UnknownError
+	var unknown *agentfile.UnknownError
 	var broken *agents.ProblemError
 	switch {
 	case a.Name == "":
@@ -184,7 +185,7 @@ func (l *linter) agent(a *Agent, key string) {
 		l.bad(key, "", "the agent %s: %v", a.Name, err)
 	default:
 		l.model(found.Model, key)
-		for _, p := range agents.Lint(found, l.k.Tools) {
+		for _, p := range agentfile.Lint(found, l.k.Tools) {
 			if p.Severity == agents.Error {
 				l.bad(key, "adroit agents lint says more", "the agent %s cannot be used: %s", a.Name, p.Message)
 				break
@@ -245,7 +246,7 @@ func (l *linter) writes(a *Agent) bool {
 			return false
 		}
 	}
-	own, _, err := spec.Offer(l.k.Tools)
+	own, _, err := agentfile.Offer(spec, l.k.Tools)
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -18,7 +19,7 @@ func known(t *testing.T, more ...*pipeline.Pipeline) pipeline.Known {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cat *agents.Catalog
+	var cat *agentfile.Catalog
 	for _, name := range []string{"scout", "planner", "builder"} {
 		cat = cat.With(agents.DynamicAgent{Name: name, Description: "It works.", Prompt: "You work.", Tools: []string{"read_file"}})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -209,7 +210,7 @@ func (d *decoder) count(n *node, what string, into *int, least, most int) {
 }
 
 func (d *decoder) limits(n *node, what string) executor.Limits {
-	l, problems := agents.InlineLimits(d.rep.src.File, n, what)
+	l, problems := agentfile.InlineLimits(d.rep.src.File, n, what)
 	d.rep.list = append(d.rep.list, problems...)
 	return l
 }
@@ -303,7 +304,7 @@ func (d *decoder) agent(n *node, id string) Agent {
 		d.String(n, "agent", &a.Name)
 		return a
 	}
-	a, problems := agents.Inline(d.rep.src.File, agentName(id), n)
+	a, problems := agentfile.Inline(d.rep.src.File, agentName(id), n)
 	d.rep.list = append(d.rep.list, problems...)
 	a.Source.Layer = d.rep.src.Layer
 	return Agent{Name: a.Name, Spec: a}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -128,7 +129,7 @@ func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage, servers .
 	}
 	// What it does not get to allow itself is left out here: by value, nobody
 	// knows any more where it comes from.
-	a.Spec.Permissions, _ = a.Spec.Rules()
+	a.Spec.Permissions, _ = agentfile.Rules(a.Spec)
 	a.Spec.MCPServers = append(slices.Clip(a.Spec.MCPServers), servers...)
 	a.Spec.Model = cmp.Or(a.Spec.Model, d.Model)
 	a.Spec.Limits = a.Spec.Limits.Or(d.Limits)

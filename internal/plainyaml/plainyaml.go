@@ -39,6 +39,23 @@ const (
 // A Place is a position in a file; lines and columns count from 1.
 type Place struct{ Line, Col int }
 
+// Places are places by key, as in steps.2.onFailure.
+type Places map[string]Place
+
+// Of gives the place of a key, or of the closest one around it.
+func (ps Places) Of(key string) Place {
+	for {
+		if p, ok := ps[key]; ok {
+			return p
+		}
+		cut := strings.LastIndexByte(key, '.')
+		if cut < 0 {
+			return ps[""]
+		}
+		key = key[:cut]
+	}
+}
+
 // At is the place at a line and a column.
 func At(line, col int) Place { return Place{Line: line, Col: col} }
 

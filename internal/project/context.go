@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -24,10 +25,10 @@ type Context struct {
 }
 
 // Context reads that of the workspace. user has the user's skills; bytes bounds what
-// AGENTS.md may take, see agents.ReadProject.
+// AGENTS.md may take, see agentfile.ReadProject.
 func (d Decision) Context(ctx context.Context, user []agents.Layer, bytes int) (c Context, err error) {
 	if d.ignores {
-		c.Skills, c.Problems = agents.LoadSkills(user...)
+		c.Skills, c.Problems = agentfile.LoadSkills(user...)
 		return c, nil
 	}
 	if c.Skills, c.Problems, err = d.Skills(user); err != nil {
@@ -35,7 +36,7 @@ func (d Decision) Context(ctx context.Context, user []agents.Layer, bytes int) (
 	}
 	names, err := projectFiles(ctx, d.dir)
 	if err != nil {
-		return c, fmt.Errorf("looking for %s: %w", strings.Join(agents.ProjectFiles(), " and "), err)
+		return c, fmt.Errorf("looking for %s: %w", strings.Join(agentfile.ProjectFiles(), " and "), err)
 	}
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
@@ -44,7 +45,7 @@ func (d Decision) Context(ctx context.Context, user []agents.Layer, bytes int) (
 	defer root.Close()
 	in := func(name string) bool { return d.Trusted(filepath.Join(d.dir, filepath.FromSlash(name))) }
 	var more agents.Problems
-	c.Project, more = agents.ReadProject(d.files(root), d.dir, names, in, bytes)
+	c.Project, more = agentfile.ReadProject(d.files(root), d.dir, names, in, bytes)
 	c.Problems = append(c.Problems, more...)
 	return c, nil
 }
@@ -57,7 +58,7 @@ func projectFiles(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	defer files.Close()
-	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: "{" + strings.Join(agents.ProjectFiles(), ",") + "}", Hidden: true})
+	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: "{" + strings.Join(agentfile.ProjectFiles(), ",") + "}", Hidden: true})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func projectFiles(ctx context.Context, dir string) ([]string, error) {
 	for _, e := range entries {
 		names = append(names, e.Name)
 	}
-	for _, name := range agents.ProjectFiles() {
+	for _, name := range agentfile.ProjectFiles() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -92,6 +93,6 @@ func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems, 
 		}
 		layers = append(layers, agents.Layer{Name: "project", FS: sub, Dir: filepath.Join(d.dir, filepath.FromSlash(name))})
 	}
-	skills, problems := agents.LoadSkills(layers...)
+	skills, problems := agentfile.LoadSkills(layers...)
 	return skills, problems, nil
 }

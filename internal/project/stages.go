@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -18,7 +19,7 @@ const StagesFile = ".adroit/validation.yaml"
 
 // Given are the artifacts that the workspace has for an agent: stages, for one
 // that takes some.
-func (d Decision) Given(in agents.Input, cat *agents.Catalog) (map[string]json.RawMessage, error) {
+func (d Decision) Given(in agents.Input, cat *agentfile.Catalog) (map[string]json.RawMessage, error) {
 	agent := in.Spec
 	if agent == nil {
 		var err error

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workflows"
@@ -32,7 +33,7 @@ func pinnedPipeline(t testing.TB, src string) pipeline.Pinned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, _ := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat, _ := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	p, ps := pipeline.Parse("p.yaml", []byte(src))
 	if ps.Err() != nil {
 		t.Fatal(ps.Err())
@@ -43,7 +44,7 @@ func pinnedPipeline(t testing.TB, src string) pipeline.Pinned {
 	in := agents.Input{Prompt: "Begin.", Model: "m/x", Dir: "/w"}
 	var carried []agents.DynamicAgent
 	in.Spec, carried = p.Carrier()
-	task, err := agents.Resolve(in, cat.With(carried...), set, agents.Defaults{})
+	task, err := agentfile.Resolve(in, cat.With(carried...), set, agents.Defaults{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/workflows"
@@ -26,12 +27,12 @@ func pinned(t testing.TB, in agents.Input) executor.Task {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, ps := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat, ps := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
 	in.Model, in.Dir = "m/x", "/w"
-	task, err := agents.Resolve(in, cat, set, agents.Defaults{})
+	task, err := agentfile.Resolve(in, cat, set, agents.Defaults{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/catalog"
 	"github.com/adroit-run/adroit/internal/coordinator"
@@ -166,7 +167,7 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
 	}
 	d := &AgentDetail{AgentInfo: agentInfo(a), Source: a.Source.Text}
 	for _, tokens := range smallWindows {
-		short, err := a.ShortenedTools(set, tokens)
+		short, err := agentfile.ShortenedTools(a, set, tokens)
 		if err != nil {
 			break // its tools are not part of this program, which Lint reports
 		}
@@ -228,7 +229,7 @@ func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
 
 func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error) {
 	if in.Dir == "" {
-		found, problems := agents.LoadSkills(rt.o.Skills...)
+		found, problems := agentfile.LoadSkills(rt.o.Skills...)
 		return found, problems, nil
 	}
 	d, err := rt.trusts(in.Dir, in.Trust)
@@ -250,8 +251,8 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		cat, _ := rt.catalog.Agents(d)
 		if len(r.Files) > 0 {
 			books, files := rt.lintBooks(r.Files, cat)
-			problems := lint(files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems {
-				return append(agents.Lint(a, set), rt.catalog.LintWorkflow(a)...)
+			problems := lint(files, agentfile.Parse, func(a *agents.DynamicAgent) agents.Problems {
+				return append(agentfile.Lint(a, set), rt.catalog.LintWorkflow(a)...)
 			})
 			return report(len(r.Files), append(books, problems...)), nil
 		}
@@ -314,7 +315,7 @@ func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
 }
 
 // lintBooks checks the files among some that are about problems, and returns the others.
-func (rt *Runtime) lintBooks(files []LintFile, cat *agents.Catalog) (problems agents.Problems, others []LintFile) {
+func (rt *Runtime) lintBooks(files []LintFile, cat *agentfile.Catalog) (problems agents.Problems, others []LintFile) {
 	for _, f := range files {
 		if ext := path.Ext(f.Name); ext != ".yaml" && ext != ".yml" {
 			others = append(others, f)

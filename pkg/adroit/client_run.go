@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -63,7 +63,7 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 	}
 	if more.CostUSD > 0 && j.Model != pipeline.NoModel {
 		if _, ok := rt.o.Defaults.Prices.Of(j.Model); !ok {
-			e := &agents.PriceError{USD: more.CostUSD, Models: []string{j.Model}}
+			e := &agentfile.PriceError{USD: more.CostUSD, Models: []string{j.Model}}
 			return apierr.Refuse(e, priceHint(e))
 		}
 	}

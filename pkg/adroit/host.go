@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/coordinator/repairs"
 	"github.com/adroit-run/adroit/internal/executor/handler"
@@ -77,7 +78,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		}
 	}
 	m := handler.Serve(h)
-	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
+	maps.Copy(m, agentfile.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
 		t, p, err := rt.resolve(ctx, in, c, models)
 		if err == nil && len(p.servers) > 0 {
 			err = pinned.Pin(t, p.servers)

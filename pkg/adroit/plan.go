@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/coordinator"
@@ -65,7 +66,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
 		return nil, err
 	}
-	p := &Plan{Ignored: agent.Ignored(), agent: agentDigest(agent)}
+	p := &Plan{Ignored: agentfile.Ignored(agent), agent: agentDigest(agent)}
 	found, err := rt.bind(ctx, p, in, r.JobConfig, m)
 	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {
 		if err := rt.attach(ctx, p, agent, &in, m, fetch); err != nil {
@@ -73,7 +74,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		}
 		found, err = rt.bind(ctx, p, in, r.JobConfig, m)
 	}
-	if price := new(agents.PriceError); errors.As(err, &price) {
+	if price := new(agentfile.PriceError); errors.As(err, &price) {
 		return nil, apierr.Refuse(err, priceHint(price))
 	}
 	if err != nil {
@@ -195,7 +196,7 @@ func shows(in agents.Input) string {
 }
 
 // priceHint shows the lines of the configuration that are missing.
-func priceHint(e *agents.PriceError) string {
+func priceHint(e *agentfile.PriceError) string {
 	var b strings.Builder
 	b.WriteString("set what they cost in the config file, in USD per million tokens, with zeros for what is free:\nprices:")
 	for _, ref := range e.Models {

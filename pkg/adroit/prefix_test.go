@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/workflows"
@@ -28,7 +29,7 @@ import (
 // claim to be done until the job is stopped. Whatever it does, the tools and
 // the messages of a request come first in the next one of the conversation.
 func TestPrefixOfShippedAgents(t *testing.T) {
-	cat, problems := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat, problems := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

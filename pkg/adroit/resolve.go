@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -87,7 +88,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		in, set, p.servers = with.In, with.Tools, with.All
 		reach = with.Give
 	}
-	if t, err = agents.Resolve(in, cat, set, def); err == nil {
+	if t, err = agentfile.Resolve(in, cat, set, def); err == nil {
 		t.Problems, err = rt.catalog.PinnedBook(in, cat, d)
 	}
 	return t, p, errors.Join(err, reach(&t))

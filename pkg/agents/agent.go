@@ -1,4 +1,4 @@
-// Package agents turns agents, which are data, into tasks for the executor.
+// Package agents has agents, which are data, and requests to them.
 //
 // An agent is a Markdown file: front matter that states what it may use and when
 // it is done, and a prompt. The format is a superset of the Claude Code
@@ -13,13 +13,13 @@
 //	---
 //	You count words with word_count. You never guess.
 //
-// A Go program builds the same with a [DynamicAgent] literal. [Resolve] binds
-// an agent to a request and a set of tools; the result is an executor.Task
-// that a job pins by value, so that editing a file never changes a run in
-// flight.
+// A Go program builds the same with a [DynamicAgent] literal. The runtime resolves
+// an agent, a request and a set of tools to an executor.Task, which a job pins by
+// value, so that editing a file never changes a run in flight.
 //
-// The package does not run anything: see pkg/executor for the loop, pkg/jobs
-// for jobs and pkg/adroit for all of it in one place.
+// The package neither reads nor runs anything: see internal/agentfile for files,
+// pkg/executor for the loop, pkg/jobs for jobs and pkg/adroit for all of it in
+// one place.
 package agents
 
 import (
@@ -29,7 +29,6 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -100,42 +99,10 @@ type Source struct {
 	Layer string `json:"layer,omitempty"`
 	File  string `json:"file,omitempty"`
 
-	at       map[string]place // of keys, as in done.all.2.check
-	bodyLine int              // where Prompt begins
+	// Places are those of its keys, as in done.all.2.check, and of the first line
+	// of the prompt, for problems.
+	Places plainyaml.Places `json:"-"`
 }
-
-// place is a position in a file; lines and columns count from 1.
-type place = plainyaml.Place
-
-// place gives the position of a key, or of the closest one around it.
-func (s Source) place(key string) place {
-	for {
-		if p, ok := s.at[key]; ok {
-			return p
-		}
-		cut := lastDot(key)
-		if cut < 0 {
-			return s.at[""]
-		}
-		key = key[:cut]
-	}
-}
-
-func lastDot(key string) int {
-	for i := len(key) - 1; i >= 0; i-- {
-		if key[i] == '.' {
-			return i
-		}
-	}
-	return -1
-}
-
-// jobToolPrefix begins the names of the tools for jobs beside which exposed agents
-// are tools.
-const jobToolPrefix = "job_"
-
-// Name of an agent: it is typed, and becomes part of step names and URLs.
-var nameRule = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // A Runner starts jobs. pkg/adroit has one for Go programs.
 type Runner interface {
@@ -160,4 +127,16 @@ func (a *DynamicAgent) Execute(ctx context.Context, in Input) (Job, error) {
 	spec := *a
 	in.Agent, in.Spec = a.Name, &spec
 	return a.Runner.Submit(ctx, in)
+}
+
+// A Spawn states which agents an agent may have work for it. A sub-agent gets no
+// more than the job has left to spend, and no rights that its own file and the
+// operator do not give it.
+type Spawn struct {
+	Agents []string `json:"agents"` // names, with wildcards
+	// Problems adds the agents that name one of these types of problems; * is all.
+	Problems []string `json:"problems,omitempty"`
+	Depth    int      `json:"depth,omitempty"`   // levels of agents below this one; default 1
+	FanOut   int      `json:"fan_out,omitempty"` // sub-agents at once; default 8
+	Total    int      `json:"total,omitempty"`   // sub-agents of a job, at all levels; default 50
 }

@@ -4,22 +4,16 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// An agent file: front matter, then the system prompt.
-func ExampleParse() {
-	agent, problems := agents.Parse("reviewer.md", []byte(`---
-name: reviewer
-description: Review a change.
-tools: [read_file, search]
-done: {signal: REVIEWED}
----
-You review changes.`))
-	if err := problems.Err(); err != nil {
-		fmt.Println(err)
-		return
+// An agent in Go; a runtime executes it, see pkg/adroit.
+func ExampleDynamicAgent() {
+	reviewer := agents.DynamicAgent{
+		Name: "reviewer", Description: "Review a change.", Prompt: "You review changes.",
+		Tools: []string{"read_file", "search"}, Done: executor.Criterion{Signal: "REVIEWED"},
 	}
-	fmt.Println(agent.Name, agent.Tools, agent.Done.Describe())
+	fmt.Println(reviewer.Name, reviewer.Runs(), reviewer.Done.Describe())
 	// Output:
-	// reviewer [read_file search] [you call finish, or say REVIEWED on a line of its own]
+	// reviewer agent [you call finish, or say REVIEWED on a line of its own]
 }

@@ -75,23 +75,10 @@ func (e *ProblemError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (ps Problems) sort() Problems {
+// Sort gives the problems in the order of the text, each once.
+func (ps Problems) Sort() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 	return slices.Compact(ps)
-}
-
-// report collects the problems of one file.
-type report struct {
-	src  Source
-	list Problems
-}
-
-func (r *report) at(p place, s Severity, hint, format string, args ...any) {
-	r.list = append(r.list, Problem{r.src.File, p.Line, p.Col, s, fmt.Sprintf(format, args...), hint})
-}
-
-func (r *report) key(key string, s Severity, hint, format string, args ...any) {
-	r.at(r.src.place(key), s, hint, format, args...)
 }

@@ -1,11 +1,10 @@
 package agents
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
+	"maps"
+	"slices"
 
-	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -28,7 +27,7 @@ func Define(name string, body func(*executor.Scope) error) flow.Workflow {
 
 func define(name string, body func(*flow.Run, executor.Task) (*executor.State, error)) flow.Workflow {
 	return flow.Define(name, func(r *flow.Run, in Input) (*executor.State, error) {
-		task, err := flow.Do[executor.Task](r, resolving, in.Name(), in)
+		task, err := flow.Do[executor.Task](r, stepio.ResolveStep, in.Name(), in)
 		if err != nil {
 			return nil, err
 		}
@@ -50,37 +49,9 @@ func define(name string, body func(*flow.Run, executor.Task) (*executor.State, e
 	})
 }
 
-// resolving is the kind of the first step of every agent job. It pins the task:
-// from there on the job does not depend on agent files, configuration or the
-// tools' prose.
-const resolving = "resolve"
-
-// Routes performs "resolve" steps with resolver, which is [Resolve] bound to
-// a catalog, tools and defaults. It is called once in the life of a job.
-func Routes(resolver func(ctx context.Context, in Input) (executor.Task, error)) flow.Mux {
-	return flow.Mux{resolving: {
-		Safe: flow.Always,
-		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
-			var in Input
-			if err := json.Unmarshal(s.Input, &in); err != nil {
-				return nil, fmt.Errorf("resolve %s: decoding input: %w", s.Name, err)
-			}
-			task, err := resolver(ctx, in)
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(task)
-		},
-		Describe: func(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
-			var t executor.Task
-			if json.Unmarshal(out, &t) != nil {
-				return "", nil
-			}
-			data, err := json.Marshal(map[string]any{"model": t.Model, "window": t.Options.Window, "tools": len(t.Tools)})
-			if err != nil {
-				return "", nil
-			}
-			return fmt.Sprintf("%s with %d tools", t.Model, len(t.Tools)), data
-		},
-	}}
+// announce lists in words what the task lacks, for whoever watches.
+func announce(t *executor.Task) []string {
+	lines := slices.Collect(maps.Values(t.NothingToCheck))
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }

@@ -2,6 +2,11 @@
 // their names in the journal. The loop writes them, its handlers read them.
 package stepio
 
+// ResolveStep is the kind of the first step of every agent's job. It pins the task:
+// from there on the job does not depend on agent files, configuration or the tools'
+// prose.
+const ResolveStep = "resolve"
+
 // Kinds of the steps that the loop asks for.
 const (
 	ModelStep    = "model"    // one request to a model

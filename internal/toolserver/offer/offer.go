@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -40,7 +41,7 @@ type Offered struct {
 // Offer gives an agent the servers that it has without naming them, and set
 // the tools of all of its servers: directly if they are few, else through two
 // tools that find and call them.
-func (o Source) Offer(ctx context.Context, in agents.Input, cat *agents.Catalog, scope toolserver.Scope, set *tools.Set) (Offered, error) {
+func (o Source) Offer(ctx context.Context, in agents.Input, cat *agentfile.Catalog, scope toolserver.Scope, set *tools.Set) (Offered, error) {
 	out := Offered{In: in, Tools: set}
 	a := in.Spec
 	if a == nil {

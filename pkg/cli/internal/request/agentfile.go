@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -33,15 +33,15 @@ func (f *Flags) ReadAgent(e *env.Env) error {
 	if err != nil {
 		return exit.Usagef("", "%v", err)
 	}
-	a, problems := agents.Parse(name, src)
+	a, problems := agentfile.Parse(name, src)
 	if problems.Err() != nil || a == nil {
 		return exit.Usagef("adroit agents lint "+name+" lists all that is wrong with it", "%s is not an agent: %v", name, problems.Err())
 	}
 	a.Source.Layer = "project"
-	for _, words := range a.Ignored() {
+	for _, words := range agentfile.Ignored(a) {
 		fmt.Fprintf(e.Err, "adroit: warning: %s\n", render.SanitizeLine(words))
 	}
-	a.Permissions, _ = a.Rules()
+	a.Permissions, _ = agentfile.Rules(a)
 	f.Spec, f.Target = a, ""
 	return nil
 }

@@ -9,13 +9,12 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/spf13/cobra"
 )
 
 func newNew(e *env.Env) *cobra.Command {
@@ -30,7 +29,7 @@ func newNew(e *env.Env) *cobra.Command {
 			if dir == "" {
 				return exit.Fail(errors.New("there is no home directory to keep agents in"), "set HOME")
 			}
-			text, err := agents.Skeleton(args[0])
+			text, err := agentfile.Skeleton(args[0])
 			if err != nil {
 				return exit.Usagef("for example: adroit agents new changelog", "%v", err)
 			}

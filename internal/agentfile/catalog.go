@@ -1,0 +1,188 @@
+// Package agentfile reads agents, skills and what projects state about themselves
+// from files, checks them, and resolves an agent and a request to a task.
+//
+//	cat, problems := agentfile.Load(layers...)
+//	task, err := agentfile.Resolve(agents.Input{Agent: "counter", Prompt: "how many?"}, cat, set, defaults)
+//
+// What an agent is, a Go program writes it too: pkg/agents. The package runs nothing.
+package agentfile
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/definitions"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Catalog is the agents of some layers, later ones over earlier ones. It
+// never changes and is safe for concurrent use. A nil Catalog is empty.
+type Catalog struct {
+	agents  definitions.Set[agents.DynamicAgent, agents.Problems]
+	aliases map[string]string // to names
+}
+
+type entry = definitions.Entry[agents.DynamicAgent, agents.Problems]
+
+// Load reads all agents of the layers. A file that cannot be used does not
+// keep the others from loading, and does not uncover the agent it was to
+// replace: [Catalog.Lookup] states what is wrong with it.
+func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
+	c := &Catalog{agents: definitions.Set[agents.DynamicAgent, agents.Problems]{}, aliases: map[string]string{}}
+	var all agents.Problems
+	for _, l := range layers {
+		all = append(all, c.load(l)...)
+	}
+	for _, name := range c.Names() {
+		a := c.agents[name].Value
+		if a == nil {
+			continue
+		}
+		for _, alias := range a.Aliases {
+			if _, taken := c.agents[alias]; !taken { // an agent's own name is stronger than a former one
+				c.aliases[alias] = name
+			}
+		}
+	}
+	return c, all
+}
+
+func (c *Catalog) load(l agents.Layer) agents.Problems {
+	files, err := definitions.Files(l.FS, ".md", maxFile)
+	if err != nil {
+		return agents.Problems{{File: l.Dir, Severity: agents.Error, Message: "the directory cannot be read: " + err.Error()}}
+	}
+	var all agents.Problems
+	in := map[string]string{} // name to file, in this layer
+	for _, f := range files {
+		from := agents.Source{Layer: l.Name, File: path.Join(l.Dir, f.Name)}
+		e := &entry{}
+		name := strings.TrimSuffix(f.Name, ".md")
+		if f.Err != nil {
+			e.Problems = agents.Problems{{File: from.File, Severity: agents.Error, Message: "the file cannot be read: " + f.Err.Error()}}
+		} else {
+			from.Text = string(f.Text)
+			e.Value, e.Problems = parseFile(from, f.Text, l.Claude)
+		}
+		if e.Value != nil {
+			name = e.Value.Name
+		}
+		if other, twice := in[name]; twice {
+			e.Problems = append(e.Problems, agents.Problem{File: from.File, Line: 1, Col: 1, Severity: agents.Error,
+				Message: fmt.Sprintf("the agent %s is also in %s", name, other), Hint: "rename one of them"})
+		}
+		in[name] = from.File
+		c.agents[name] = e
+		all = append(all, e.Problems...)
+	}
+	return all
+}
+
+// With returns a catalog that also has the given agents, over those of the
+// same name.
+func (c *Catalog) With(more ...agents.DynamicAgent) *Catalog {
+	out := &Catalog{agents: definitions.Set[agents.DynamicAgent, agents.Problems]{}, aliases: map[string]string{}}
+	if c != nil {
+		out.agents = c.agents.Clone()
+		maps.Copy(out.aliases, c.aliases)
+	}
+	for _, a := range more {
+		out.agents[a.Name] = &entry{Value: &a}
+		for _, alias := range a.Aliases {
+			out.aliases[alias] = a.Name
+		}
+	}
+	return out
+}
+
+// Names lists the agents, sorted.
+func (c *Catalog) Names() []string {
+	if c == nil {
+		return nil
+	}
+	return c.agents.Names()
+}
+
+// List gives the agents that can be used, by name.
+func (c *Catalog) List() []*agents.DynamicAgent {
+	if c == nil {
+		return nil
+	}
+	return c.agents.Usable()
+}
+
+// Renamed reports the name that a former one stands for. Using a former name
+// works; a caller may tell its user.
+func (c *Catalog) Renamed(name string) (now string, ok bool) {
+	if c == nil || c.agents[name] != nil {
+		return "", false
+	}
+	now, ok = c.aliases[name]
+	return now, ok
+}
+
+// An UnknownError reports a name that no agent has.
+type UnknownError struct {
+	Name  string
+	Near  string // what was probably meant; may be empty
+	Names []string
+}
+
+func (e *UnknownError) Error() string {
+	if e.Near != "" {
+		return fmt.Sprintf("there is no agent %s; did you mean %s?", e.Name, e.Near)
+	}
+	if len(e.Names) == 0 {
+		return fmt.Sprintf("there is no agent %s, nor any other", e.Name)
+	}
+	return fmt.Sprintf("there is no agent %s; there are %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Lookup finds an agent by its name or a former one. The error is an
+// *UnknownError, or a *ProblemError if its file cannot be used.
+func (c *Catalog) Lookup(name string) (*agents.DynamicAgent, error) {
+	if now, ok := c.Renamed(name); ok {
+		name = now
+	}
+	var e *entry
+	if c != nil {
+		e = c.agents[name]
+	}
+	if e == nil {
+		names := c.Names()
+		return nil, &UnknownError{name, spelling.Nearest(name, names), names}
+	}
+	if err := e.Problems.Err(); err != nil {
+		return nil, err
+	}
+	return e.Value, nil
+}
+
+// Lint gives all that is wrong with all agents, by file and place.
+func (c *Catalog) Lint(set *tools.Set) agents.Problems {
+	var all agents.Problems
+	for _, name := range c.Names() {
+		e := c.agents[name]
+		all = append(all, e.Problems...)
+		if e.Value != nil {
+			all = append(all, Lint(e.Value, set)...)
+			all = append(all, c.lintSpawn(e.Value)...)
+			for _, alias := range c.missingTools(e.Value) {
+				rep := &report{src: e.Value.Source}
+				rep.key("aliases", agents.Warning, "take it out", "the former name %s belongs to another agent", alias)
+				all = append(all, rep.list...)
+			}
+		}
+	}
+	return all.Sort()
+}
+
+// missingTools lists the former names of a that lead to another agent.
+func (c *Catalog) missingTools(a *agents.DynamicAgent) []string {
+	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases[alias] == a.Name })
+}

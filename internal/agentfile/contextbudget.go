@@ -1,0 +1,56 @@
+package agentfile
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/route"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm/price"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// readResult reads what a result has that was not shown.
+const readResult = "read_result"
+
+// withResults gives own with the tool that reads results on, if there are tools
+// whose results may be long and nothing denies it.
+func withResults(a *agents.DynamicAgent, own, set *tools.Set) *tools.Set {
+	long := false
+	for t := range own.All() {
+		long = long || t.Needs&(tools.Exec|tools.Shell|tools.Net) != 0 || t.Needs&(tools.Read|tools.Write) == tools.Read
+	}
+	if !long {
+		return own
+	}
+	with, err := set.Only(append(own.Names(), readResult)...)
+	if err != nil {
+		return own // it is not part of this program
+	}
+	return with.Without(a.Deny...)
+}
+
+// setBudget bounds the conversation of a task whose model is known.
+func setBudget(d agents.Defaults, t *executor.Task) error {
+	b := &stepio.Budget{Result: d.Budget.Result}
+	if t.Options.Window == 0 {
+		b.Window, b.Guess = route.Windows(d.Budget.Windows).Of(cmp.Or(d.Budget.Model, t.Model))
+	}
+	if ref := cmp.Or(d.Budget.Cheap, d.Think); ref != "" {
+		r, err := routeOf(d, ref)
+		if err != nil {
+			return fmt.Errorf("the model that summarises: %w", err)
+		}
+		b.Cheap = r.Model
+		if cost, ok := d.Prices.Of(r.Model); ok && r.Model != t.Model {
+			if t.Prices == nil {
+				t.Prices = price.Table{}
+			}
+			t.Prices[r.Model] = cost
+		}
+	}
+	t.Budget = b
+	return nil
+}

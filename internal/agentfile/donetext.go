@@ -1,0 +1,91 @@
+package agentfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// finish is the tool whose successful call reports that the task is done.
+const finish = "finish"
+
+// closingText is the generated end of every system prompt: how calls are run, how
+// to say that the task is done and what is checked then.
+func closingText(t executor.Task, set *tools.Set) string {
+	var b strings.Builder
+	if set.Len() > 1 {
+		b.WriteString("Calls of one answer run in order, those that only read at once.\n")
+	}
+	b.WriteString(finishText(t, within(set)(finish)))
+	if must := requirements(t.Done); len(must) > 0 {
+		b.WriteString(" Then this is checked:\n- " + strings.Join(must, "\n- "))
+	}
+	if len(t.Output) > 0 {
+		fmt.Fprintf(&b, "\nYour last answer is JSON and nothing else; it satisfies %s", t.Output)
+	}
+	return b.String()
+}
+
+func finishText(t executor.Task, has bool) string {
+	words := t.Done.Signals()
+	switch {
+	case has && len(t.Output) == 0:
+		return "When the task is done, call finish."
+	case len(words) > 0:
+		return "When the task is done, say " + strings.Join(words, " or ") + " on a line of its own."
+	case len(t.Tools) == 0:
+		return "Answer in one message."
+	}
+	return "When the task is done, answer without calling a tool."
+}
+
+// requirements states what must hold besides the signal, which finishText has.
+func requirements(c executor.Criterion) []string {
+	if c.Signal != "" {
+		return nil
+	}
+	var out []string
+	if c.All != nil {
+		for _, part := range c.All {
+			out = append(out, requirements(part)...)
+		}
+		return out
+	}
+	return c.Describe()
+}
+
+// userMessage is the user's message: the prompt, then the inputs that the system
+// prompt has not placed.
+func userMessage(prompt string, inputs map[string]json.RawMessage, tmpl *template.Template) string {
+	parts := []string{}
+	if p := strings.TrimSpace(prompt); p != "" {
+		parts = append(parts, p)
+	}
+	placed, all := inputsUsed(tmpl)
+	for _, name := range sortedKeys(inputs) {
+		if all || slices.Contains(placed, name) {
+			continue
+		}
+		words := string(inputs[name])
+		var s string
+		if json.Unmarshal(inputs[name], &s) == nil {
+			words = s
+		}
+		if words != "" {
+			tag := "input" // that the words cannot end
+			for n := 2; strings.Contains(strings.ToLower(words), "</"+tag); n++ {
+				tag = fmt.Sprintf("input-%d", n)
+			}
+			parts = append(parts, fmt.Sprintf("<%s name=%q>\n%s\n</%s>", tag, name, words, tag))
+		}
+	}
+	if len(parts) == 0 {
+		return "Begin."
+	}
+	return strings.Join(parts, "\n\n")
+}

@@ -1,0 +1,137 @@
+package agentfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A selection is what an agent works with: its tools, those of its checks only,
+// its model, skills and permissions.
+type selection struct {
+	own, checks *tools.Set
+	route       executor.Route
+	skills      []agents.Skill
+	mode        executor.Mode
+	rules       permit.Rules
+}
+
+// selectTools narrows the tools of a to those that the host, the model's edit
+// format and the permissions allow, and adds those that come with skills and
+// sub-agents.
+func selectTools(a *agents.DynamicAgent, in agents.Input, set *tools.Set, def agents.Defaults) (sel selection, err error) {
+	if sel.mode, sel.rules, err = permissionsOf(a, in, def); err != nil {
+		return sel, err
+	}
+	if sel.own, sel.checks, err = Offer(a, set); err != nil {
+		return sel, err
+	}
+	if sel.own, err = withAuto(a, sel.own, set, in, sel.mode, def); err != nil {
+		return sel, err
+	}
+	if sel.own, err = onHost(a, sel.own, sel.checks, def.Host); err != nil {
+		return sel, err
+	}
+	if sel.route, err = routeOf(def, modelOf(a, in, def)); err != nil {
+		return sel, err
+	}
+	if def.Substitutes != nil {
+		if sel.own, err = substituteTools(a, sel.own, set, def.Substitutes(sel.route.Model)); err != nil {
+			return sel, err
+		}
+	}
+	if sel.own, sel.skills, err = withSkills(a, sel.own, set, def.Skills); err != nil {
+		return sel, err
+	}
+	sel.own = withSpawn(a, withMemory(a, withResults(a, sel.own, set), set, in), set)
+	sel.own = permittedTools(a, sel.own, sel.mode, sel.rules)
+	return sel, nil
+}
+
+// Offer picks from set the tools of a and, apart, those that only its
+// criterion runs. It fails if one does not exist or needs more than a grants.
+func Offer(a *agents.DynamicAgent, set *tools.Set) (own, checks *tools.Set, err error) {
+	if names := toolPatterns(a, set); len(names) > 0 {
+		if own, err = set.Only(names...); err != nil {
+			return nil, nil, err
+		}
+		own = own.Without(a.Deny...)
+	}
+	var more []string
+	for _, name := range a.Done.Checks() {
+		if _, ok := own.Lookup(name); !ok {
+			more = append(more, name)
+		}
+	}
+	if len(more) > 0 {
+		if checks, err = set.Only(more...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if a.Grant == nil {
+		return own, checks, nil
+	}
+	var over []string
+	for _, s := range []*tools.Set{own, checks} {
+		for t := range s.All() {
+			if !a.Grant.Has(t.Needs) {
+				over = append(over, fmt.Sprintf("%s needs %s", t.Name, t.Needs&^*a.Grant))
+			}
+		}
+	}
+	if over != nil {
+		return nil, nil, fmt.Errorf("its grant is %s, but %s", *a.Grant, strings.Join(over, ", "))
+	}
+	return own, checks, nil
+}
+
+// onHost leaves out of own what this host lacks the programs for, and fails if
+// the agent cannot be done without it: a tool that cannot run is better not
+// offered than tried.
+func onHost(a *agents.DynamicAgent, own, checks *tools.Set, host tools.Checker) (*tools.Set, error) {
+	for t := range checks.All() {
+		if err := lacks(t, host); err != nil {
+			return nil, err
+		}
+	}
+	needed := a.Done.Tools()
+	var out []string
+	for t := range own.All() {
+		err := lacks(t, host)
+		if err != nil && slices.Contains(needed, t.Name) {
+			return nil, err
+		}
+		if err != nil {
+			out = append(out, t.Name)
+		}
+	}
+	return own.Without(out...), nil
+}
+
+func lacks(t tools.Tool, host tools.Checker) error {
+	if host == nil {
+		host = tools.OnPath
+	}
+	for _, c := range t.Requires {
+		if err := host(c); err != nil {
+			return fmt.Errorf("%s is needed: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// reads reports whether an agent with these tools gets to see the workspace:
+// one that does not has no use for how things are done there.
+func reads(own *tools.Set) bool {
+	for t := range own.All() {
+		if t.Needs&(tools.Read|tools.Write|tools.Shell) != 0 {
+			return true
+		}
+	}
+	return false
+}

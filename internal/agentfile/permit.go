@@ -1,0 +1,175 @@
+package agentfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// projectLayer is the name of the layer of agents that a workspace brings.
+const projectLayer = "project"
+
+// Rules are the agent's permissions as far as they hold. Those of an agent
+// that a project brings may take rights away, not give any: what it allows is
+// returned as ignored.
+func Rules(a *agents.DynamicAgent) (rules permit.Rules, ignored []permit.Rule) {
+	for _, r := range a.Permissions {
+		if a.Source.Layer == projectLayer && !r.Narrows() {
+			ignored = append(ignored, r)
+			continue
+		}
+		r.Agent = "" // it is the agent's own, under whatever name it runs
+		rules = append(rules, r)
+	}
+	return rules, ignored
+}
+
+// Ignored reports of each permission that does not hold why, for people.
+func Ignored(a *agents.DynamicAgent) []string {
+	_, ignored := Rules(a)
+	var out []string
+	for _, r := range ignored {
+		out = append(out, fmt.Sprintf("agent %s: %q is ignored: a project's agent may narrow what is allowed, not widen it; write it into your own configuration if you mean it", a.Name, r))
+	}
+	return out
+}
+
+// permissionsOf settles the mode and the rules of a task.
+func permissionsOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) (mode executor.Mode, rules permit.Rules, err error) {
+	for _, m := range []executor.Mode{in.Mode, def.Mode, a.Mode} {
+		if m != "" && !slices.Contains(executor.Modes, m) {
+			return "", nil, fmt.Errorf("mode is %q; it is one of %v", m, executor.Modes)
+		}
+	}
+	mode = narrower(cmp.Or(in.Mode, def.Mode, executor.ModeEdits), a.Mode)
+	own, _ := Rules(a)
+	rules = append(slices.Clip(def.Rules), own...)
+	for _, r := range rules {
+		if err := r.Check(); err != nil {
+			return "", nil, fmt.Errorf("permissions: %w", err)
+		}
+	}
+	return mode, rules, nil
+}
+
+// withAuto adds the tools that a has in mode auto, where commands are confined
+// and its grant allows them. A sub-agent gets none: whoever has it work has
+// agreed to its other tools.
+func withAuto(a *agents.DynamicAgent, own, set *tools.Set, in agents.Input, mode executor.Mode, def agents.Defaults) (*tools.Set, error) {
+	if in.Parent != nil || mode != executor.ModeAuto || len(a.Auto) == 0 || def.Confined == nil || !def.Confined() {
+		return own, nil
+	}
+	more, err := set.Only(a.Auto...)
+	if err != nil {
+		return nil, err
+	}
+	for t := range more.All() {
+		_, has := own.Lookup(t.Name)
+		if has || a.Grant != nil && !a.Grant.Has(t.Needs) {
+			continue
+		}
+		if own, err = own.With(t); err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}
+
+// changesCode reports whether the loop runs an agent that looks at files,
+// changes them, and is done when the tests pass.
+func changesCode(a *agents.DynamicAgent, own *tools.Set) bool {
+	_, lists := own.Lookup("list_files")
+	return lists && a.Workflow == "" && slices.Contains(a.Done.Checks(), "run_tests")
+}
+
+// permittedTools leaves out of own what may not be used at all: a tool that would be
+// refused every time is better not offered.
+func permittedTools(a *agents.DynamicAgent, own *tools.Set, mode executor.Mode, rules permit.Rules) *tools.Set {
+	var out []string
+	for t := range own.All() {
+		if _, denied := rules.Denies(a.Name, t.Name); denied || !mode.Allows(t.Metadata) {
+			out = append(out, t.Name)
+		}
+	}
+	// Without shell nothing is in the background.
+	if slices.Contains(out, "shell") {
+		out = append(out, "shell_kill")
+	}
+	return own.Without(out...)
+}
+
+// planCriterion is what is left of a criterion where nothing may change: the words
+// of the model. Evidence that only a change can give is not asked for.
+func planCriterion(c executor.Criterion) executor.Criterion {
+	for _, w := range c.Signals() {
+		return executor.Criterion{Signal: w}
+	}
+	return executor.Criterion{}
+}
+
+// planInstructions is what a model is shown in ModePlan.
+const planInstructions = "This is for planning: read what you need, change nothing, and answer with the plan, step by step, with the files it touches."
+
+func (d *decoder) mode(n *node) {
+	var m string
+	d.String(n, "mode", &m)
+	if !slices.Contains(executor.Modes, executor.Mode(m)) {
+		d.bad(n, "it is one of plan, edits, auto", "mode is %q", m)
+		return
+	}
+	d.a.Mode = executor.Mode(m)
+}
+
+func (d *decoder) permissions(n *node) {
+	if n.Kind != list {
+		d.bad(n, "write it like - {tool: shell, command: \"go test *\", do: allow}", "permissions is %s, not a list of rules", n.Kind)
+		return
+	}
+	for i, kid := range n.Kids {
+		var r permit.Rule
+		var do string
+		d.Fields(kid, fmt.Sprintf("permissions.%d", i), map[string]func(*node){
+			"tool":    func(v *node) { d.String(v, "tool", &r.Tool) },
+			"path":    func(v *node) { d.String(v, "path", &r.Path) },
+			"command": func(v *node) { d.String(v, "command", &r.Command) },
+			"do":      func(v *node) { d.String(v, "do", &do) },
+			"why":     func(v *node) { d.String(v, "why", &r.Why) },
+		})
+		r.Do = permit.Do(do)
+		if err := r.Check(); err != nil {
+			d.bad(kid, "", "permission %d: %v", i+1, err)
+			continue
+		}
+		d.a.Permissions = append(d.a.Permissions, r)
+	}
+}
+
+func (l *linter) permissions() {
+	for _, words := range Ignored(l.a) {
+		l.key("permissions", agents.Warning, "leave it out", "%s", words)
+	}
+	for i, r := range l.a.Permissions {
+		if err := r.Check(); err != nil {
+			l.key("permissions", agents.Error, "", "permission %d: %v", i+1, err)
+		}
+	}
+	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
+		l.key("mode", agents.Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
+	}
+}
+
+// narrower is the narrower of two modes; an empty one has no say.
+func narrower(a, b executor.Mode) executor.Mode {
+	switch {
+	case a == "":
+		return b
+	case b == "" || slices.Index(executor.Modes, a) <= slices.Index(executor.Modes, b):
+		return a
+	}
+	return b
+}

@@ -1,0 +1,162 @@
+package agentfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Resolve binds a request to what it names: it finds the agent, its tools and
+// its model, checks that they fit and writes the prompts. The task it returns
+// depends on nothing any more.
+func Resolve(in agents.Input, cat *Catalog, set *tools.Set, def agents.Defaults) (executor.Task, error) {
+	a := in.Spec
+	if a == nil {
+		if in.Agent == "" {
+			return executor.Task{}, fmt.Errorf("no agent is named; there are %s", strings.Join(cat.Names(), ", "))
+		}
+		var err error
+		if a, err = cat.Lookup(in.Agent); err != nil {
+			return executor.Task{}, err
+		}
+	}
+	t, err := resolve(withGrant(a, in.Parent), in, set, def)
+	if err == nil {
+		t.Spawn, err = spawning(a, in, cat, set)
+		t.System = paragraphs(t.System, spawnList(&t))
+	}
+	if err != nil {
+		return executor.Task{}, fmt.Errorf("agent %s: %w", a.Name, err)
+	}
+	return t, nil
+}
+
+func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, def agents.Defaults) (t executor.Task, err error) {
+	sel, err := selectTools(a, in, set, def)
+	if err != nil {
+		return t, err
+	}
+	t = executor.Task{
+		Permissions: executor.Permissions{Mode: sel.mode, Rules: sel.rules,
+			Approve: cmp.Or(in.Approve, def.Approve, executor.ApproveEdits), Patience: cmp.Or(in.Patience, def.Patience)},
+		Instructions: executor.Instructions{Agent: a.Name},
+		Work: executor.Work{Tools: executor.Pin(sel.own), Checks: executor.Pin(sel.checks),
+			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits)},
+		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output, Revision: stepio.Revision,
+	}
+	applyParent(in, &t)
+	if t.CallMode, err = callModeOf(a, in); err != nil {
+		return t, err
+	}
+	if !t.Options.Effort.Known() {
+		return t, fmt.Errorf("effort is %q; it is one of %v", t.Options.Effort, llm.Efforts)
+	}
+	if t.Artifacts, err = given(sel.skills); err != nil {
+		return t, err
+	}
+	if t.Mode == executor.ModePlan {
+		t.Done = planCriterion(t.Done)
+	}
+	if err := addChecks(a, &t, in, set, def); err != nil {
+		return t, err
+	}
+	if err := setModels(a, &t, sel.route, in, def, sel.own, sel.checks); err != nil {
+		return t, err
+	}
+	if err := setBudget(def, &t); err != nil {
+		return t, err
+	}
+	if !slices.Contains(executor.Approves, t.Approve) {
+		return t, fmt.Errorf("approve is %q; it is one of %v", t.Approve, executor.Approves)
+	}
+	inputs, err := checkInputs(a, in.Inputs)
+	if err != nil {
+		return t, err
+	}
+	if t.Taint = in.Taint; len(in.Inputs) > 0 {
+		t.Taint |= tools.Untrusted
+	}
+	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
+		return t, errors.New("there is no prompt; say what to do")
+	}
+	if sel.own, err = shrinkTools(a, &t, sel.own, set, hints(in.Prompt, inputs)); err != nil {
+		return t, err
+	}
+	return t, writePrompts(a, &t, in, sel, inputs, def)
+}
+
+// writePrompts renders the system prompt and the user's message of a task.
+func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel selection, inputs map[string]json.RawMessage, def agents.Defaults) error {
+	tmpl, err := compile(a.Name, a.Prompt, within(sel.own))
+	if err != nil {
+		return err
+	}
+	data := promptData{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(sel.own), Dir: in.Dir}
+	if words := a.Done.Signals(); len(words) > 0 {
+		data.Signal = words[0]
+	}
+	for name, raw := range truncateInputs(a, inputs) {
+		if data.Inputs[name], err = value(raw); err != nil {
+			return fmt.Errorf("input %s is not valid JSON: %w", name, err)
+		}
+	}
+	system, err := render(tmpl, data)
+	if err != nil {
+		return err
+	}
+	parts := []string{system, closingText(*t, sel.own), nothingToCheckText(t), skillList(sel.skills)}
+	if sel.mode == executor.ModePlan {
+		parts = append(parts, planInstructions)
+	}
+	if reads(sel.own) {
+		// Last, so that it is never above what we say.
+		parts = append(parts, projectText(def.Project))
+		t.Project = pinnedProject(def.Project)
+	}
+	t.System = paragraphs(parts...)
+	giveInputs(a, t, inputs, in.Inputs, def.Given)
+	asked := in.To(in.Prompt)
+	t.Images = asked.Images
+	t.Prompt = userMessage(asked.Text, truncateInputs(a, inputs), tmpl)
+	if b := in.Branch; b != nil {
+		t.Prompt, t.Images, t.History = b.Opening.Text, b.Opening.Images, b.History
+	} else if def.Around != nil && changesCode(a, sel.own) {
+		t.Prompt = paragraphs(t.Prompt, def.Around(t.Test))
+	}
+	return recall(a, t, in, def)
+}
+
+// paragraphs joins what is not empty.
+func paragraphs(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+func within(set *tools.Set) func(string) bool {
+	return func(name string) bool {
+		_, ok := set.Lookup(name)
+		return ok
+	}
+}
+
+func merge(o, d llm.Options) llm.Options {
+	o.Temperature = cmp.Or(o.Temperature, d.Temperature)
+	o.MaxTokens = cmp.Or(o.MaxTokens, d.MaxTokens)
+	o.Window = cmp.Or(o.Window, d.Window)
+	o.Effort = cmp.Or(o.Effort, d.Effort)
+	return o
+}

@@ -1,0 +1,108 @@
+package agentfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm/price"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// routeOf finds what the name of a model stands for.
+func routeOf(d agents.Defaults, ref string) (executor.Route, error) {
+	if ref == "" {
+		return executor.Route{}, errors.New("no model is named, neither by the request nor by the agent nor as a default")
+	}
+	if d.Route == nil {
+		return executor.Route{Model: ref}, nil
+	}
+	return d.Route(ref)
+}
+
+// setModels gives a task its models: its own, those behind it, the one for tools
+// that think, and what they cost.
+func setModels(a *agents.DynamicAgent, t *executor.Task, r executor.Route, in agents.Input, def agents.Defaults, sets ...*tools.Set) error {
+	t.Model, t.Fallbacks, t.Hedge = r.Model, r.Fallbacks, r.Hedge
+	t.Options.Window = cmp.Or(t.Options.Window, r.Window)
+	refs := r.Refs()
+	if slices.ContainsFunc(sets, thinks) {
+		own := executor.Route{Model: t.Model, Window: t.Options.Window, Fallbacks: t.Fallbacks}
+		if ref := cmp.Or(a.ThinkModel, def.Think); ref != "" {
+			var err error
+			if own, err = routeOf(def, ref); err != nil {
+				return fmt.Errorf("the model for tools that think: %w", err)
+			}
+		}
+		own.Hedge = 0 // what a tool asks is small
+		t.Think = &stepio.Think{Route: own}
+		refs = append(refs, own.Refs()...)
+	}
+	var unpriced []string
+	for _, ref := range refs {
+		cost, ok := def.Prices.Of(ref)
+		switch {
+		case !ok && !slices.Contains(unpriced, ref):
+			unpriced = append(unpriced, ref)
+		case ok && ref == t.Model:
+			t.Price = cost
+		case ok:
+			if t.Prices == nil {
+				t.Prices = price.Table{}
+			}
+			t.Prices[ref] = cost
+		}
+	}
+	if t.Limits.CostUSD <= 0 || unpriced == nil {
+		return nil
+	}
+	if in.Limits.CostUSD > 0 {
+		return &PriceError{USD: t.Limits.CostUSD, Models: unpriced}
+	}
+	if slices.Contains(unpriced, t.Model) {
+		t.Limits.CostUSD = -1 // an agent's own limit does not keep it from a model without a price
+	}
+	return nil
+}
+
+// A PriceError is a request for a limit of money on models of which nobody
+// knows what they cost.
+type PriceError struct {
+	USD    float64
+	Models []string
+}
+
+func (e *PriceError) Error() string {
+	return fmt.Sprintf("a limit of %.2f USD needs the price of %s; configure it", e.USD, strings.Join(e.Models, ", "))
+}
+
+func thinks(set *tools.Set) bool {
+	for t := range set.All() {
+		if t.Needs&tools.Think != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// callLimits reads how often tools may be called.
+func (d *decoder) callLimits(n *node) {
+	if n.Kind != mapping {
+		d.bad(n, "write it like web_fetch: 20", "limits.calls is %s, not names of tools with numbers", n.Kind)
+		return
+	}
+	d.a.Limits.Calls = map[string]int{}
+	for i, k := range n.Keys {
+		most := 0
+		d.Whole(n.Kids[i], "limits.calls."+k.Text, &most)
+		if most < 1 && n.Kids[i].Kind == number {
+			d.bad(n.Kids[i], "deny it under deny: instead", "limits.calls.%s leaves no call", k.Text)
+		}
+		d.a.Limits.Calls[k.Text] = most
+	}
+}

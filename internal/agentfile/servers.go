@@ -1,0 +1,30 @@
+package agentfile
+
+import (
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// ofServer reports whether a name of a tool is that of a tool server's: these are
+// known only when the server is, which is when a job begins.
+func ofServer(name string) bool { return strings.HasPrefix(name, toolserver.Prefix("")) }
+
+// toolPatterns are what selects the tools of a from a set: its names, without those
+// of tools of servers that the set does not have, and all of its servers.
+func toolPatterns(a *agents.DynamicAgent, set *tools.Set) []string {
+	var out []string
+	for _, name := range a.Tools {
+		if !ofServer(name) || set.Unknown(name) == nil {
+			out = append(out, name)
+		}
+	}
+	for _, server := range a.MCPServers {
+		if all := toolserver.Prefix(server) + "*"; set.Unknown(all) == nil {
+			out = append(out, all)
+		}
+	}
+	return out
+}

@@ -1,0 +1,269 @@
+package agentfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// spawn reads which agents an agent may spawn, and how many.
+func (d *decoder) spawn(n *node) {
+	s := &agents.Spawn{}
+	d.a.Spawn = s
+	if n.Kind == list {
+		s.Agents = d.Names(n, "spawn")
+		return
+	}
+	whole := func(key string, to *int) func(*node) {
+		return func(v *node) {
+			d.Whole(v, "spawn."+key, to)
+			if v.Kind == number && *to < 1 {
+				d.bad(v, "leave it out for the default", "spawn.%s is less than 1", key)
+			}
+		}
+	}
+	d.Fields(n, "spawn", map[string]func(*node){
+		"agents":   func(v *node) { s.Agents = d.Names(v, "spawn.agents") },
+		"problems": func(v *node) { s.Problems = d.problemTypes(v, "spawn.problems") },
+		"depth":    whole("depth", &s.Depth),
+		"fan_out":  whole("fan_out", &s.FanOut),
+		"total":    whole("total", &s.Total),
+	})
+	if len(s.Agents) == 0 && len(s.Problems) == 0 {
+		d.bad(n, "for example spawn: [planner, worker]", "spawn names no agents")
+	}
+}
+
+// spawning pins the agents that a may spawn, and those that they may, by value.
+func spawning(a *agents.DynamicAgent, in agents.Input, cat *Catalog, set *tools.Set) (*executor.SpawnLimits, error) {
+	if a.Spawn == nil {
+		return nil, nil
+	}
+	if p := in.Parent; p != nil && p.Spawn != nil {
+		own := *p.Spawn
+		own.FanOut = cmp.Or(a.Spawn.FanOut, stepio.SpawnFanOut)
+		own.Depth = min(own.Depth, cmp.Or(a.Spawn.Depth, stepio.SpawnDepth))
+		own.Total = min(own.Total, cmp.Or(a.Spawn.Total, stepio.SpawnTotal))
+		if own.Depth > 0 {
+			own.Allowed = append(matching(sortedKeys(own.Agents), a.Spawn.Agents), pinnedRepairers(a.Spawn, own.Agents)...)
+			slices.Sort(own.Allowed)
+			own.Allowed = slices.Compact(own.Allowed)
+		}
+		return &own, nil
+	}
+	sp := &executor.SpawnLimits{
+		Agents: map[string]executor.Spawnable{},
+		Depth:  cmp.Or(a.Spawn.Depth, stepio.SpawnDepth),
+		FanOut: cmp.Or(a.Spawn.FanOut, stepio.SpawnFanOut),
+		Total:  cmp.Or(a.Spawn.Total, stepio.SpawnTotal),
+	}
+	if err := pinSpawned(a, sp, cat, set, sp.Depth); err != nil {
+		return nil, err
+	}
+	for _, pattern := range a.Spawn.Agents {
+		sp.Allowed = append(sp.Allowed, matching(cat.Names(), []string{pattern})...)
+	}
+	for _, name := range repairers(a.Spawn, cat) {
+		if _, pinned := sp.Agents[name]; pinned {
+			sp.Allowed = append(sp.Allowed, name)
+		}
+	}
+	slices.Sort(sp.Allowed)
+	sp.Allowed = slices.Compact(sp.Allowed)
+	return sp, nil
+}
+
+// pinSpawned adds the agents that a may spawn, as far as depth lets them be: level by
+// level, so that each has below it what it may spawn where it is nearest.
+func pinSpawned(a *agents.DynamicAgent, sp *executor.SpawnLimits, cat *Catalog, set *tools.Set, depth int) error {
+	level := []*agents.DynamicAgent{a}
+	for range depth {
+		var next []*agents.DynamicAgent
+		for _, above := range level {
+			names, err := spawns(above, cat)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if _, ok := sp.Agents[name]; ok {
+					continue
+				}
+				b, who, err := spawnable(name, cat, set)
+				if err != nil {
+					return err
+				}
+				sp.Agents[name], next = who, append(next, b)
+			}
+			for _, name := range repairers(above.Spawn, cat) {
+				if _, ok := sp.Agents[name]; ok {
+					continue
+				}
+				b, who, err := spawnable(name, cat, set)
+				if err != nil {
+					continue // nobody has named it; agents lint reports what is wrong
+				}
+				sp.Agents[name], next = who, append(next, b)
+			}
+		}
+		level = next
+	}
+	return nil
+}
+
+// spawns are the names of the agents that a may spawn.
+func spawns(a *agents.DynamicAgent, cat *Catalog) (out []string, err error) {
+	if a.Spawn == nil {
+		return nil, nil
+	}
+	for _, pattern := range a.Spawn.Agents {
+		names := matching(cat.Names(), []string{pattern})
+		if len(names) == 0 {
+			_, err := cat.Lookup(pattern)
+			return nil, fmt.Errorf("spawn: %w", err)
+		}
+		out = append(out, names...)
+	}
+	return out, nil
+}
+
+// spawnable is an agent as it is pinned to be spawned.
+func spawnable(name string, cat *Catalog, set *tools.Set) (*agents.DynamicAgent, executor.Spawnable, error) {
+	b, err := cat.Lookup(name)
+	if err != nil {
+		return nil, executor.Spawnable{}, fmt.Errorf("spawn: %w", err)
+	}
+	pinned := *b
+	pinned.Permissions, _ = Rules(b) // which depend on where it comes from, and that is not encoded
+	spec, err := json.Marshal(&pinned)
+	if err != nil {
+		return nil, executor.Spawnable{}, fmt.Errorf("spawn: encoding agent %s: %w", name, err)
+	}
+	own, _, err := Offer(b, set)
+	if err != nil {
+		return nil, executor.Spawnable{}, fmt.Errorf("spawn: agent %s: %w", name, err)
+	}
+	who := executor.Spawnable{Workflow: b.Runs(), Description: b.Description, Spec: spec}
+	for t := range own.All() {
+		who.Needs |= t.Needs
+	}
+	if len(b.MCPServers) > 0 || slices.ContainsFunc(b.Tools, ofServer) {
+		who.Needs |= tools.Net // whatever their tools are: they are known when it begins
+	}
+	return b, who, nil
+}
+
+// lintSpawn states which of the agents that a may spawn do not exist.
+func (c *Catalog) lintSpawn(a *agents.DynamicAgent) agents.Problems {
+	rep := &report{src: a.Source}
+	if a.Spawn == nil {
+		return nil
+	}
+	for _, p := range a.Spawn.Agents {
+		if len(matching(c.Names(), []string{p})) > 0 {
+			continue
+		}
+		hint := "there are " + strings.Join(c.Names(), ", ")
+		if near := spelling.Nearest(p, c.Names()); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		rep.key("spawn", agents.Error, hint, "there is no agent %s to spawn", p)
+	}
+	return rep.list
+}
+
+// withSpawn gives own with the tool that spawns, if the agent may and a model
+// rather than code decides what it does.
+func withSpawn(a *agents.DynamicAgent, own, set *tools.Set) *tools.Set {
+	if a.Spawn == nil || a.Workflow != "" {
+		return own
+	}
+	with, err := set.Only(append(own.Names(), spawnAgent)...)
+	if err != nil {
+		return own // it is not part of this program
+	}
+	return with.Without(a.Deny...)
+}
+
+const spawnAgent = "spawn_agent"
+
+// spawnList tell the model which agents there are.
+func spawnList(t *executor.Task) string {
+	if t.Spawn == nil || !slices.ContainsFunc(t.Tools, func(x executor.Tool) bool { return x.Name == spawnAgent }) {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Agents that spawn_agent can have work:\n")
+	for _, name := range t.Spawn.Allowed {
+		fmt.Fprintf(&b, "- %s: %s\n", name, t.Spawn.Agents[name].Description)
+	}
+	return b.String()
+}
+
+// matching are the names that one of the patterns names.
+func matching(names, patterns []string) []string {
+	var out []string
+	for _, name := range names {
+		if slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// applyParent bounds a task by what its parent hands on.
+func applyParent(in agents.Input, t *executor.Task) {
+	t.Dir = in.Dir
+	p := in.Parent
+	if p == nil {
+		t.ForceModel = in.ForAll
+		return
+	}
+	t.At, t.Home, t.ForceModel = p.At, p.Home, p.Force
+	t.Limits = t.Limits.Within(p.Limits)
+	t.Rules = append(slices.Clip(t.Rules), p.Rules...)
+}
+
+// withGrant is a, whose tools may need no more than a parent that made it on the
+// fly may give.
+func withGrant(a *agents.DynamicAgent, p *executor.Parent) *agents.DynamicAgent {
+	if p == nil || p.Grant == nil {
+		return a
+	}
+	own, most := *a, *p.Grant
+	if a.Grant != nil {
+		most &= *a.Grant
+	}
+	own.Grant = &most
+	return &own
+}
+
+// modelOf is the name of the model that a request is for.
+func modelOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) string {
+	p, own := in.Parent, a.Model
+	if isLesser(def, own) {
+		own = ""
+	}
+	if p == nil {
+		return cmp.Or(in.Model, own, def.Model)
+	}
+	if p.Force {
+		return p.Model
+	}
+	return cmp.Or(in.Model, own, p.Model, def.Model)
+}
+
+func isLesser(d agents.Defaults, ref string) bool {
+	if d.Lesser != nil {
+		return d.Lesser(ref)
+	}
+	return ref == "cheap" || ref == "strong"
+}
