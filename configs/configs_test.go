@@ -95,7 +95,7 @@ func filled(a *agents.DynamicAgent) map[string]json.RawMessage {
 func TestMentions(t *testing.T) {
 	cat, set := load(t)
 	bare := func(string) error { return errors.New("it is not there") }
-	for _, host := range []tools.Checker{func(string) error { return nil }, bare} {
+	for _, host := range []func(string) error{func(string) error { return nil }, bare} {
 		for _, name := range cat.Names() {
 			a, err := cat.Lookup(name)
 			if err != nil {

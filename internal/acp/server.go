@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/jobs"
 	sdk "github.com/coder/acp-go-sdk"
 )
 
@@ -129,7 +129,7 @@ func (s *server) NewSession(ctx context.Context, p sdk.NewSessionRequest) (out s
 	if err != nil {
 		return out, failure(err)
 	}
-	ses := &session{id: sdk.SessionId("acp-" + jobs.NewID(time.Now())), dir: p.Cwd, mode: plan.Task.Mode, window: plan.Task.Options.Window, servers: r.Servers}
+	ses := &session{id: sdk.SessionId("acp-" + jobid.New(time.Now())), dir: p.Cwd, mode: plan.Task.Mode, window: plan.Task.Options.Window, servers: r.Servers}
 	s.add(ses)
 	s.out.after(string(ses.id), func() { s.announce(ses) })
 	return sdk.NewSessionResponse{SessionId: ses.id, Modes: ses.modes()}, nil

@@ -25,7 +25,7 @@ func TestToolsTheHostCannotRun(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		done executor.Criterion
-		host tools.Checker
+		host func(string) error
 		want string // the tools offered, or what the error says
 	}{
 		{"there", executor.Criterion{Tool: "cut_clip"}, with, "cut_clip plain"},

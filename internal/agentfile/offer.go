@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/requirement"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -93,7 +94,7 @@ func Offer(a *agents.DynamicAgent, set *tools.Set) (own, checks *tools.Set, err 
 // onHost leaves out of own what this host lacks the programs for, and fails if
 // the agent cannot be done without it: a tool that cannot run is better not
 // offered than tried.
-func onHost(a *agents.DynamicAgent, own, checks *tools.Set, host tools.Checker) (*tools.Set, error) {
+func onHost(a *agents.DynamicAgent, own, checks *tools.Set, host func(string) error) (*tools.Set, error) {
 	for t := range checks.All() {
 		if err := lacks(t, host); err != nil {
 			return nil, err
@@ -113,9 +114,9 @@ func onHost(a *agents.DynamicAgent, own, checks *tools.Set, host tools.Checker) 
 	return own.Without(out...), nil
 }
 
-func lacks(t tools.Tool, host tools.Checker) error {
+func lacks(t tools.Tool, host func(string) error) error {
 	if host == nil {
-		host = tools.OnPath
+		host = requirement.OnPath
 	}
 	for _, c := range t.Requires {
 		if err := host(c); err != nil {

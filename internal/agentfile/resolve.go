@@ -58,7 +58,7 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, def agents
 		return t, err
 	}
 	if !t.Options.Effort.Known() {
-		return t, fmt.Errorf("effort is %q; it is one of %v", t.Options.Effort, llm.Efforts)
+		return t, fmt.Errorf("effort is %q; it is one of [low medium high]", t.Options.Effort)
 	}
 	if t.Artifacts, err = given(sel.skills); err != nil {
 		return t, err

@@ -95,7 +95,7 @@ func writeTool(t *testing.T, b *strings.Builder, tool tools.Tool) {
 			fmt.Fprintf(b, "- %s: %s\n", f[0], f[1])
 		}
 	}
-	writeParameters(t, b, tools.Section(only(t, tool), tools.Full))
+	writeParameters(t, b, only(t, tool).Describe(nil))
 	for _, e := range tool.Examples {
 		fmt.Fprintf(b, "\nExample: `%s`", e.Args)
 		if e.Note != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/internal/requirement"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -146,7 +147,7 @@ func (d *Doctor) tools() (out []Finding) {
 	if err != nil {
 		return []Finding{{name, Broken, "this program's tools: " + err.Error(), "run adroit tools lint for details"}}
 	}
-	missing := tools.Missing(set, nil)
+	missing := requirement.Missing(set, requirement.OnPath)
 	for _, tool := range slices.Sorted(maps.Keys(missing)) {
 		out = append(out, Finding{name, Lacking, missing[tool].Error(), ""})
 	}

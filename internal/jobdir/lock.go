@@ -27,9 +27,26 @@ type lockFile struct {
 
 const lockSize = 64
 
+// A HeldError reports that another process of this machine has a job's files.
+// It is a [jobs.ErrHeld].
+type HeldError struct {
+	PID     int
+	Stopped bool // by SIGSTOP or Ctrl-Z: it may go on at any time
+}
+
+func (e *HeldError) Error() string {
+	if e.Stopped {
+		return fmt.Sprintf("process %d has the job and is stopped", e.PID)
+	}
+	return fmt.Sprintf("process %d has the job", e.PID)
+}
+
+// Is makes a HeldError a jobs.ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == jobs.ErrHeld }
+
 // Lock takes the lock of the job whose files are kept in home: only one
 // process at a time works with its ledgers. It is the Lock of a [jobs.Manager].
-// A job that a stopped process has is refused with a *jobs.HeldError: that
+// A job that a stopped process has is refused with a *HeldError: that
 // process may go on at any time, in the middle of a write. clean reports
 // whether the last process to have the lock released it.
 func Lock(home string) (release func(), clean bool, err error) {
@@ -49,7 +66,7 @@ func Lock(home string) (release func(), clean bool, err error) {
 			f.Close()
 			return nil, false, fmt.Errorf("locking the job: %w", err)
 		}
-		if held := (&jobs.HeldError{PID: readLock(f).PID}); suspended(held.PID) || time.Now().After(until) {
+		if held := (&HeldError{PID: readLock(f).PID}); suspended(held.PID) || time.Now().After(until) {
 			held.Stopped = suspended(held.PID)
 			f.Close()
 			return nil, false, held

@@ -43,7 +43,7 @@ var may = map[string][]string{
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
 	"pkg/agents":         {"internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/agentfile": {"internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"internal/agentfile": {"internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/pipeline":  {"internal/agentfile", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
@@ -53,7 +53,7 @@ var may = map[string][]string{
 	"pkg/config":         {"internal/config", "pkg/adroit", "pkg/flow", "pkg/tools"},
 	"pkg/sqlite":         {"internal/sqlite", "pkg/jobs"},
 	"pkg/workflows":      {"internal/workflows", "pkg/flow"},
-	"pkg/jobs":           {"internal/owner", "pkg/event", "pkg/flow"},
+	"pkg/jobs":           {"internal/jobid", "internal/owner", "pkg/event", "pkg/flow"},
 
 	// The workspace's rooms, each above those it names.
 	"internal/workspace/sandbox":  {},
@@ -83,7 +83,7 @@ var may = map[string][]string{
 	"internal/toolserver":         {"pkg/tools"},
 	"internal/mcp":                {"internal/attachment", "pkg/llm", "internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
-	"internal/acp":               {"internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
+	"internal/acp":               {"internal/jobid", "internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
 	"internal/backup":            {"pkg/jobs", "internal/sqlite"},
 	"internal/sqlite":            {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
@@ -108,7 +108,7 @@ var may = map[string][]string{
 	"internal/attachment": {"pkg/llm"},
 	// Rooms of the runtime: each has a part of its work and takes what it needs as values.
 	"internal/attachment/reader":   {"internal/attachment", "internal/git", "internal/rootfs", "pkg/executor", "pkg/permit", "pkg/tools", "pkg/workspace"},
-	"internal/doctor":              {"internal/jobdir", "internal/lsp", "internal/project", "internal/rootfs", "internal/tools/test", "internal/workspace/process", "internal/workspace/sandbox", "pkg/jobs", "pkg/tools", "pkg/workspace"},
+	"internal/doctor":              {"internal/requirement", "internal/jobdir", "internal/lsp", "internal/project", "internal/rootfs", "internal/tools/test", "internal/workspace/process", "internal/workspace/sandbox", "pkg/jobs", "pkg/tools", "pkg/workspace"},
 	"internal/live":                {"pkg/event"},
 	"internal/transcript":          {"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
 	"internal/coordinator/repairs": {"internal/coordinator", "internal/executor/handler", "internal/jobdir", "internal/tools/edit", "internal/workspace/ledger"},
@@ -128,6 +128,8 @@ var may = map[string][]string{
 	"internal/projectdir":    {},
 	"internal/plainyaml":     {},
 	"internal/rootfs":        {"internal/workspace/sandbox"},
+	"internal/jobid":         {},
+	"internal/requirement":   {"pkg/tools"},
 	"internal/schema":        {},
 
 	"internal/problem/probe": {},
@@ -182,7 +184,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/cli/internal/cmd/serve", "pkg/executor"}, command...),
 	"pkg/cli/internal/cmd/serve":     append([]string{"internal/keyfile", "pkg/api", "pkg/cli/internal/cmd/version", "pkg/cli/internal/listen", "pkg/cli/internal/mcpserver"}, command...),
 	"pkg/cli/internal/cmd/memory":    append([]string{"internal/memory"}, command...),
-	"pkg/cli/internal/cmd/tools":     append([]string{"pkg/executor", "pkg/tools"}, command...),
+	"pkg/cli/internal/cmd/tools":     append([]string{"internal/requirement", "pkg/executor", "pkg/tools"}, command...),
 	"pkg/cli/internal/cmd/talk":      append([]string{"pkg/executor"}, command...),
 
 	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},

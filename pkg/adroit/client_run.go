@@ -76,7 +76,7 @@ func raiseHint(id string) string {
 
 // fault explains why a job could not be run here.
 func fault(id string, err error) error {
-	held := new(jobs.HeldError)
+	held := new(jobdir.HeldError)
 	switch {
 	case errors.As(err, &held) && held.Stopped:
 		return apierr.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -94,7 +95,7 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 		return nil, apierr.AsError(err)
 	}
 	if n.ID == "" {
-		n.ID = memory.ID(jobs.NewID(time.Now()))
+		n.ID = memory.ID(jobid.New(time.Now()))
 	}
 	f, err := rt.memory.Keep(ctx, dir, n)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -60,7 +61,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	s := &Submitted{Plan: p}
-	id := jobs.NewID(time.Now())
+	id := jobid.New(time.Now())
 	if r.Worktree {
 		if s.Worktree, err = rt.isolate(ctx, id, r, p); err != nil {
 			return nil, err
@@ -140,7 +141,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	if err != nil {
 		return nil, err
 	}
-	s, id := &Submitted{}, jobs.NewID(time.Now())
+	s, id := &Submitted{}, jobid.New(time.Now())
 	again := &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: old.Dir, Model: old.Model, Input: old.Input}
 	if again.Model, err = rt.retryModel(old, o.Model); err != nil {
 		return nil, err

@@ -44,10 +44,13 @@ type Defaults struct {
 	Rules    permit.Rules // what may run; the agent's own are added
 	Patience time.Duration
 	Options  llm.Options
-	Prices   price.Table   // by provider/model or a pattern of it
-	Host     tools.Checker // of what tools require; nil means tools.OnPath
-	Skills   []Skill       // to choose from
-	Project  Project       // what the workspace states about itself
+	Prices   price.Table // by provider/model or a pattern of it
+	Skills   []Skill     // to choose from
+	Project  Project     // what the workspace states about itself
+
+	// Host reports whether the host has what a tool requires, such as git or ffmpeg:
+	// nil, or an error that reports what to do. Nil looks for programs on PATH.
+	Host func(capability string) error
 
 	// Route gives what the name of a model stands for: a role, and the models
 	// behind it. Nil takes names for provider/model.

@@ -24,7 +24,7 @@ type Final struct {
 	Turns     int              `json:"turns,omitempty"`
 	Calls     int              `json:"calls,omitempty"`
 	Agents    int              `json:"agents,omitempty"` // sub-agents, whose figures are in these
-	Parts     []Part           `json:"parts,omitempty"`  // sub-agents and steps of pipelines, no more than MaxParts
+	Parts     []Part           `json:"parts,omitempty"`  // sub-agents and steps of pipelines, no more than 100
 	More      int              `json:"more,omitempty"`   // parts that are not listed, the innermost
 	Own       *Figures         `json:"own,omitempty"`    // what was taken outside of parts, if there are parts
 	Usage     Usage            `json:"usage,omitzero"`
@@ -123,7 +123,7 @@ func (f *Final) addUsage(a *UsageReport) {
 	if all := a.All(); f.bare() {
 		f.Turns, f.Calls, f.Usage, f.Cost = all.Turns, all.Calls, all.Usage, all.Cost
 	}
-	if f.Parts, f.More = a.Parts(MaxParts, f.Status); f.Parts != nil {
+	if f.Parts, f.More = a.Parts(maxParts, f.Status); f.Parts != nil {
 		own := a.Own()
 		own.Calls = f.Calls // not every call is a step: those that spawn are not
 		for i := range f.Parts {

@@ -126,23 +126,6 @@ var (
 	ErrStopped   = errors.New("stopped by the operator") // Ctrl-C: the job is interrupted, not cancelled
 )
 
-// A HeldError reports that another process of this machine has a job's files.
-// It is an ErrHeld.
-type HeldError struct {
-	PID     int
-	Stopped bool // by SIGSTOP or Ctrl-Z: it may go on at any time
-}
-
-func (e *HeldError) Error() string {
-	if e.Stopped {
-		return fmt.Sprintf("process %d has the job and is stopped", e.PID)
-	}
-	return fmt.Sprintf("process %d has the job", e.PID)
-}
-
-// Is makes a HeldError an ErrHeld.
-func (e *HeldError) Is(target error) bool { return target == ErrHeld }
-
 // A Query selects jobs. The zero value selects all, newest first.
 type Query struct {
 	ID     string

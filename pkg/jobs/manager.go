@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/internal/owner"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -127,7 +128,7 @@ func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 	var err error
 	for range 5 { // ids of one millisecond may meet; five times is no accident
 		if add.ID = j.ID; add.ID == "" {
-			add.ID = NewID(add.Created)
+			add.ID = jobid.New(add.Created)
 		}
 		var got *Job
 		if got, err = m.Store.Add(ctx, &add); err == nil {

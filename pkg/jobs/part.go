@@ -89,8 +89,8 @@ func (n *node) part(status Status) Part {
 	return p
 }
 
-// MaxParts is how many parts a [Final] lists.
-const MaxParts = 100
+// maxParts is how many parts a [Final] lists.
+const maxParts = 100
 
 // Parts lists the parts so far, each after the one it is in, siblings by path.
 // If there are more than limit, the deepest are left out, and more is how many

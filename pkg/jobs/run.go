@@ -148,8 +148,8 @@ func (r *run) emit(ev event.Event) {
 	r.rec.emit(ev)
 }
 
-// Started is the data of job.started.
-type Started struct {
+// started is the data of job.started.
+type started struct {
 	Workflow string `json:"workflow"`
 	Agent    string `json:"agent,omitempty"`
 	Model    string `json:"model,omitempty"`
@@ -165,7 +165,7 @@ func (r *run) started() {
 	if resumed {
 		ev.Text = "resumed"
 	}
-	ev.Data, _ = json.Marshal(Started{j.Workflow, j.Agent, j.Model, j.Dir, j.Title, resumed}) // strings and a bool
+	ev.Data, _ = json.Marshal(started{j.Workflow, j.Agent, j.Model, j.Dir, j.Title, resumed}) // strings and a bool
 	r.emit(ev)
 }
 

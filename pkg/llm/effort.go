@@ -13,8 +13,7 @@ const (
 	EffortHigh   Effort = "high"
 )
 
-// Efforts are those that there are, in rising order.
-var Efforts = []Effort{EffortLow, EffortMedium, EffortHigh}
-
-// Known reports whether e is empty or one of [Efforts].
-func (e Effort) Known() bool { return e == "" || slices.Contains(Efforts, e) }
+// Known reports whether e is empty or one of those that there are.
+func (e Effort) Known() bool {
+	return slices.Contains([]Effort{"", EffortLow, EffortMedium, EffortHigh}, e)
+}

@@ -66,9 +66,9 @@ func ExampleRegistry() {
 	// <nil>
 }
 
-func ExampleSection() {
+func ExampleSet_Describe() {
 	set, err := tools.NewSet(count())
-	fmt.Print(tools.Section(set, tools.Summary), err)
+	fmt.Print(set.Describe(func(string) bool { return true }), err)
 	// Output:
 	// ## utility
 	//

@@ -9,44 +9,7 @@ import (
 	"strings"
 )
 
-// A Detail decides how much a prompt describes of each tool.
-type Detail int
-
-const (
-	Summary Detail = iota // names and one line each
-	Full                  // parameters, hints and an example too
-)
-
-// Section renders the tools as a part of the prompt, for models without native
-// tool calling: grouped by category, required and optional tools apart. The text
-// of a Set is always the same and rendered once; that of an empty Set is empty.
-func Section(set *Set, detail Detail) string {
-	if set.Len() == 0 {
-		return ""
-	}
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	if text, ok := set.prose[detail]; ok {
-		return text
-	}
-	text := section(set, func(string) Detail { return detail })
-	if set.prose == nil {
-		set.prose = map[Detail]string{}
-	}
-	set.prose[detail] = text
-	return text
-}
-
-// SectionOf is [Section] with a detail of its own for each tool. It is written
-// anew each time.
-func SectionOf(set *Set, detail func(tool string) Detail) string {
-	if set.Len() == 0 {
-		return ""
-	}
-	return section(set, detail)
-}
-
-// Describe is what a full section says of one tool.
+// Describe is what [Set.Describe] says of one tool.
 func (t Tool) Describe() string {
 	var b strings.Builder
 	t.full(&b)
@@ -56,11 +19,21 @@ func (t Tool) Describe() string {
 // Brief is one line about a tool, for where there is no room for more.
 func (t Tool) Brief() string { return firstSentence(t.Description) + t.condition() }
 
-func section(set *Set, detail func(string) Detail) string {
+// Describe renders the tools as a part of the prompt, for models without native
+// tool calling: grouped by category, required and optional tools apart. Of those
+// that brief reports there is a line each, of the others the parameters, the hint
+// and an example, too; a nil brief reports none. The text of an empty Set is empty.
+func (s *Set) Describe(brief func(tool string) bool) string {
+	if s.Len() == 0 {
+		return ""
+	}
+	if brief == nil {
+		brief = func(string) bool { return false }
+	}
 	var b strings.Builder
-	for _, category := range ordered(set.Categories()) {
+	for _, category := range ordered(s.Categories()) {
 		fmt.Fprintf(&b, "## %s\n\n", cmp.Or(category, "other"))
-		in := set.ByCategory(category)
+		in := s.ByCategory(category)
 		for _, group := range []struct {
 			o     Optionality
 			title string
@@ -74,21 +47,19 @@ func section(set *Set, detail func(string) Detail) string {
 				continue
 			}
 			fmt.Fprintf(&b, "%s\n\n", group.title)
-			brief := false
+			var full []Tool
 			for t := range tools.All() {
-				if detail(t.Name) == Full {
-					continue
+				if brief(t.Name) {
+					fmt.Fprintf(&b, "- %s: %s\n", t.signature(), t.Brief())
+				} else {
+					full = append(full, t)
 				}
-				brief = true
-				fmt.Fprintf(&b, "- %s: %s\n", t.signature(), t.Brief())
 			}
-			if brief {
+			if len(full) < tools.Len() {
 				b.WriteByte('\n')
 			}
-			for t := range tools.All() {
-				if detail(t.Name) == Full {
-					t.full(&b)
-				}
+			for _, t := range full {
+				t.full(&b)
 			}
 		}
 	}

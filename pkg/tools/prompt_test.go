@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func TestSectionGolden(t *testing.T) {
+func TestDescribeGolden(t *testing.T) {
 	type read struct {
 		Path string `json:"path" jsonschema:"description=File to read\\, relative to the workspace."`
 		From int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line."`
@@ -35,9 +35,9 @@ func TestSectionGolden(t *testing.T) {
 			func(context.Context, *Env, struct{}) (string, error) { return "", nil }),
 		New(Metadata{Name: "zoom", Description: "Of no category."}, func(context.Context, *Env, in) (string, error) { return "", nil }),
 	)
-	for name, detail := range map[string]Detail{"summary": Summary, "full": Full} {
-		got := Section(set, detail)
-		if again := Section(mustSet(t, set.Without().tools...), detail); again != got {
+	for name, brief := range map[string]func(string) bool{"summary": func(string) bool { return true }, "full": nil} {
+		got := set.Describe(brief)
+		if again := mustSet(t, set.Without().tools...).Describe(brief); again != got {
 			t.Errorf("%s: not the same for an equal set", name)
 		}
 		file := filepath.Join("testdata", "section_"+name+".md")

@@ -87,7 +87,7 @@ func TestRegistryConcurrently(t *testing.T) {
 				if err := r.Register(named(name)...); err != nil {
 					t.Error(err)
 				}
-				Section(r.Snapshot(), Full)
+				r.Snapshot().Describe(nil)
 				r.Snapshot().Specs()
 				if err := r.Unregister(name); err != nil {
 					t.Error(err)

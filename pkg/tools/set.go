@@ -19,8 +19,6 @@ import (
 type Set struct {
 	tools []Tool // sorted by name
 	specs func() []llm.ToolSpec
-	mu    sync.Mutex
-	prose map[Detail]string // sections already written
 }
 
 // NewSet checks tools and collects them. The error lists every fault of every

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -118,8 +117,8 @@ tool pattern "[" is malformed; wildcards are *, ? and [a-z]`
 		t.Errorf("none.Specs() is not nil: a nil Set is not empty")
 	case none.Without("x").Len() != 0:
 		t.Errorf(`none.Without("x").Len() is not 0: a nil Set is not empty`)
-	case Section(none, Full) != "":
-		t.Errorf(`Section(none, Full) is not "": a nil Set is not empty`)
+	case none.Describe(nil) != "":
+		t.Errorf(`none.Describe(nil) is not "": a nil Set is not empty`)
 	}
 }
 
@@ -165,25 +164,6 @@ func TestOfferedAndSuggested(t *testing.T) {
 	}
 	if s.ByCategory(Content).Len() != 4 || s.ByCategory(Code).Len() != 0 {
 		t.Error("ByCategory")
-	}
-}
-
-func TestMissing(t *testing.T) {
-	a, b := named("a")[0], named("b")[0]
-	a.Requires, b.Requires = []string{"ffmpeg", "git"}, []string{"ffmpeg"}
-	absent := errors.New("ffmpeg is not there")
-	got := Missing(mustSet(t, b, a), func(c string) error {
-		if c == "ffmpeg" {
-			return absent
-		}
-		return nil
-	})
-	if len(got) != 1 || !errors.Is(got["ffmpeg"], absent) || got["ffmpeg"].Error() != "ffmpeg is not there (needed by a, b)" {
-		t.Errorf("%v", got)
-	}
-	t.Setenv("PATH", t.TempDir())
-	if got := Missing(mustSet(t, a), nil); len(got) != 2 {
-		t.Errorf("with an empty PATH: %v", got)
 	}
 }
 

@@ -67,17 +67,10 @@ func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (
 	if way == Constrained {
 		how = constrainedInstructions
 	}
-	const share, bytes = 4, 3 // a quarter of the window, three bytes a token
-	text := tools.Section(set, tools.Full)
-	if len(brief) > 0 { // as the task has settled
-		text = tools.SectionOf(set, func(name string) tools.Detail {
-			if brief[name] {
-				return tools.Summary
-			}
-			return tools.Full
-		})
-	} else if window > 0 && len(text) > window*bytes/share {
-		text = tools.Section(set, tools.Summary)
+	const share, bytes = 4, 3                                           // a quarter of the window, three bytes a token
+	text := set.Describe(func(name string) bool { return brief[name] }) // as the task has settled
+	if len(brief) == 0 && window > 0 && len(text) > window*bytes/share {
+		text = set.Describe(func(string) bool { return true })
 	}
 	return text + "\n" + how, nil
 }

@@ -64,7 +64,7 @@ func stop(t *testing.T, b *bench) {
 	if j.Status != jobs.Done || string(j.Output) != "6" || b.runs.Load() != 2 {
 		t.Errorf("resumed with %d steps to %+v", b.runs.Load(), j)
 	}
-	var st jobs.Started
+	var st struct{ Resumed bool }
 	for _, ev := range read(t, b.Store, id, 0) {
 		if ev.Kind == event.JobStarted {
 			ok(t, json.Unmarshal(ev.Data, &st))

@@ -171,12 +171,12 @@ func TestGolden(t *testing.T) {
 func TestPartsAreBounded(t *testing.T) {
 	d := ended()
 	d.Usage.Parts = nil
-	for i := range jobs.MaxParts {
+	for i := range maxParts {
 		path := fmt.Sprint(i + 1)
 		d.Usage.Parts = append(d.Usage.Parts, jobs.Part{Path: path, Agent: "outer" + path}, jobs.Part{Path: path + ".1", Within: path, Agent: "inner"})
 	}
 	got := Parts(d)
-	if strings.Contains(got, "inner") || !strings.Contains(got, fmt.Sprintf("outer%d ", jobs.MaxParts)) || !strings.Contains(got, fmt.Sprintf("and %d more parts within these", jobs.MaxParts)) {
+	if strings.Contains(got, "inner") || !strings.Contains(got, fmt.Sprintf("outer%d ", maxParts)) || !strings.Contains(got, fmt.Sprintf("and %d more parts within these", maxParts)) {
 		t.Error(got)
 	}
 }

@@ -53,10 +53,13 @@ func Parts(d *adroit.JobDetail) string {
 	return b.String()
 }
 
-// outermost are the first [jobs.MaxParts] parts by depth, in the order of all, and
+// maxParts is how many parts are shown, as many as the last event of a run lists.
+const maxParts = 100
+
+// outermost are the first maxParts parts by depth, in the order of all, and
 // how many more there are.
 func outermost(all []jobs.Part, depth map[string]int) (parts []jobs.Part, more int) {
-	if len(all) <= jobs.MaxParts {
+	if len(all) <= maxParts {
 		return all, 0
 	}
 	byDepth := slices.Clone(all)
@@ -64,7 +67,7 @@ func outermost(all []jobs.Part, depth map[string]int) (parts []jobs.Part, more i
 		return cmp.Or(cmp.Compare(depth[p.Path], depth[q.Path]), flow.ComparePaths(p.Path, q.Path))
 	})
 	kept := map[string]bool{}
-	for _, p := range byDepth[:jobs.MaxParts] {
+	for _, p := range byDepth[:maxParts] {
 		kept[p.Path] = true
 	}
 	parts = slices.DeleteFunc(slices.Clone(all), func(p jobs.Part) bool { return !kept[p.Path] })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/requirement"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -24,7 +25,7 @@ func newLint(e *env.Env) *cobra.Command {
 				fmt.Fprintln(e.Out, render.Sanitize(err.Error()))
 				return exit.With(exit.Failed)
 			}
-			missing := tools.Missing(set, nil)
+			missing := requirement.Missing(set, requirement.OnPath)
 			for _, name := range slices.Sorted(maps.Keys(missing)) {
 				fmt.Fprintf(e.Out, "warning: %s\n", render.SanitizeLine(missing[name].Error()))
 			}

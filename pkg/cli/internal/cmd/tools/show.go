@@ -29,7 +29,7 @@ func newShow(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(e.Out, strings.TrimSpace(render.Sanitize(tools.Section(one, tools.Full))))
+			fmt.Fprintln(e.Out, strings.TrimSpace(render.Sanitize(one.Describe(nil))))
 			var rows render.Table
 			rows.Row("needs", t.Needs.String())
 			rows.Row("effect", string(t.Safe()))

@@ -1,4 +1,5 @@
-package tools
+// Package requirement finds what tools require of the host, such as git or ffmpeg.
+package requirement
 
 import (
 	"fmt"
@@ -6,16 +7,14 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Checker reports whether the host has a capability such as git or ffmpeg: nil,
-// or an error that reports what to do.
-type Checker func(capability string) error
-
-// OnPath is the Checker that looks for a program on PATH. A capability that
-// goes by several programs has it if one of them is there. config:KEY stands
-// for a key of the configuration: a tool that has what it needs no longer
-// requires it.
+// OnPath reports whether the program of a capability is on PATH: nil, or an error
+// that reports what to do. A capability that goes by several programs is there if
+// one of them is. config:KEY stands for a key of the configuration: a tool that has
+// what it needs no longer requires it.
 func OnPath(capability string) error {
 	if key, ok := strings.CutPrefix(capability, "config:"); ok {
 		return fmt.Errorf("%s is not configured; adroit config show says where the file is, docs/config.md what it takes", key)
@@ -37,13 +36,10 @@ func OnPath(capability string) error {
 	return fmt.Errorf("%s is not on PATH; install it or leave out the tools that need it", strings.Join(programs, " or "))
 }
 
-// Missing asks checker, [OnPath] if nil, for everything the tools of set
-// require. It returns what the host lacks, by capability, with an error that
-// names the tools concerned; an empty map if nothing is missing.
-func Missing(set *Set, checker Checker) map[string]error {
-	if checker == nil {
-		checker = OnPath
-	}
+// Missing asks host, such as [OnPath], for everything the tools of set require. It
+// returns what the host lacks, by capability, with an error that names the tools
+// concerned; an empty map if nothing is missing.
+func Missing(set *tools.Set, host func(capability string) error) map[string]error {
 	users := map[string][]string{}
 	for t := range set.All() {
 		for _, c := range t.Requires {
@@ -52,7 +48,7 @@ func Missing(set *Set, checker Checker) map[string]error {
 	}
 	missing := map[string]error{}
 	for _, c := range slices.Sorted(maps.Keys(users)) {
-		if err := checker(c); err != nil {
+		if err := host(c); err != nil {
 			missing[c] = fmt.Errorf("%w (needed by %s)", err, strings.Join(users[c], ", "))
 		}
 	}

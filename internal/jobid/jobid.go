@@ -1,4 +1,5 @@
-package jobs
+// Package jobid makes the ids of jobs.
+package jobid
 
 import (
 	"crypto/rand"
@@ -9,9 +10,9 @@ import (
 // counts.
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// NewID gives an id for a job created at now: J, nine characters of time in
+// New gives an id for a job created at now: J, nine characters of time in
 // milliseconds and four random ones. Ids sort by time.
-func NewID(now time.Time) string {
+func New(now time.Time) string {
 	id := []byte("J-------------")
 	ms := now.UnixMilli()
 	for i := 9; i >= 1; i-- {

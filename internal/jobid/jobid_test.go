@@ -1,20 +1,20 @@
-package jobs_test
+package jobid_test
 
 import (
 	"regexp"
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/internal/jobid"
 )
 
-func TestNewID(t *testing.T) {
+func TestNew(t *testing.T) {
 	form := regexp.MustCompile(`^J[0-9A-HJKMNP-TV-Z]{13}$`)
 	now := time.UnixMilli(1_700_000_000_000)
 	last := ""
 	// Carries between the characters of the time are where order could break.
 	for _, ms := range []time.Duration{0, 1, 31, 32, 33, 1023, 1024, 1 << 20, 1 << 35} {
-		id := jobs.NewID(now.Add(ms * time.Millisecond))
+		id := jobid.New(now.Add(ms * time.Millisecond))
 		if !form.MatchString(id) {
 			t.Errorf("id %s has another form", id)
 		}
@@ -25,7 +25,7 @@ func TestNewID(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for range 50 {
-		seen[jobs.NewID(now)] = true
+		seen[jobid.New(now)] = true
 	}
 	if len(seen) < 45 {
 		t.Errorf("50 ids of one millisecond are only %d", len(seen))
