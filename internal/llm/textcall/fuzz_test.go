@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,18 +121,27 @@ func TestLinear(t *testing.T) {
 	for _, head := range []string{"", "<tool_call>", "<function=f><parameter=s>", "<think>", "<|channel|>commentary to=functions.f<|message|>", `<minimax:tool_call><invoke name="f"><parameter name="s">`, "<tool_call>f<arg_key>s</arg_key><arg_value>"} {
 		for _, p := range pieces {
 			in := head + strings.Repeat(p, size/len(p))
-			begun := time.Now()
+			begun := cpuTime(t)
 			Read(in, Options{Offered: offered, Family: Kimi})
 			r := New(Options{Offered: offered})
 			for i := 0; i < len(in); i += 16 {
 				r.Write(in[i:min(i+16, len(in))])
 			}
 			r.Close(true)
-			if took := time.Since(begun); took > 5*time.Second {
+			if took := cpuTime(t) - begun; took > 5*time.Second {
 				t.Errorf("%q and 64 kB of %q take %s", head, p, took)
 			} else if took > 400*time.Millisecond {
 				t.Logf("%q and 64 kB of %q take %s", head, p, took)
 			}
 		}
 	}
+}
+
+// cpuTime is what this process has used, which the load of the machine does not change.
+func cpuTime(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
