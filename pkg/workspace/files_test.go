@@ -212,7 +212,7 @@ func TestNotRegularFiles(t *testing.T) {
 			}
 		}
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("refusing took %v", took)
 	}
 	for _, name := range names {

@@ -153,7 +153,7 @@ func TestTimeoutKillsWhatIgnoresTerm(t *testing.T) {
 	case o.Code != 137:
 		t.Errorf("o.Code is %v, want 137: Run = %+v, %v", o.Code, o, err)
 	}
-	if took := time.Since(start); took > 300*time.Millisecond+grace+5*time.Second {
+	if took := time.Since(start); took > 300*time.Millisecond+grace+time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	o, err = r.Run(t.Context(), Cmd{Shell: "trap 'echo bye; exit 0' TERM; sleep 300 & wait", Timeout: 200 * time.Millisecond})
@@ -225,7 +225,7 @@ func TestBackgroundChildrenDoNotHoldTheRun(t *testing.T) {
 			}
 			start := time.Now()
 			o := sh(t, r, script)
-			if o.Code != 0 || time.Since(start) > 3*time.Second {
+			if o.Code != 0 || time.Since(start) > time.Minute {
 				t.Errorf("code %d after %v", o.Code, time.Since(start))
 			}
 			lines := strings.Fields(o.Text)
@@ -360,7 +360,7 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 	}
 	var pids []int
 	for _, name := range []string{"started", "a", "b"} {
-		for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			b, _ := os.ReadFile(filepath.Join(dir, name))
 			if strings.HasSuffix(string(b), "\n") {
 				pids = append(pids, number(t, string(b)))
@@ -377,7 +377,7 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 	for _, pid := range pids[1:] {
 		gone(t, pid)
 	}
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

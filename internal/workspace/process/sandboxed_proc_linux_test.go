@@ -59,7 +59,7 @@ func TestConfinedLeavesNothing(t *testing.T) {
 			r, dir := cellmate(t, SandboxOptions{Level: level})
 			began := time.Now()
 			did(t, r, `(setsid env -i sleep 300 >/dev/null 2>&1 &); sleep 300 & nohup setsid sh -c 'sleep 300' & echo hi`, 0, "hi")
-			if d := time.Since(began); d > 5*time.Second {
+			if d := time.Since(began); d > time.Minute {
 				t.Errorf("it took %s to return", d)
 			}
 			until(t, "the children to die", func() bool { return !inhabited(dir) })
@@ -91,7 +91,7 @@ func TestConfinedTermination(t *testing.T) {
 		p = start(`trap '' TERM; echo begun; while :; do sleep 0.05; done`)
 		began := time.Now()
 		p.Kill()
-		if d := time.Since(began); d > grace+5*time.Second {
+		if d := time.Since(began); d > grace+time.Minute {
 			t.Errorf("one that ignores TERM took %s to die", d)
 		}
 		if o := p.Output(); o.Code != 137 {
