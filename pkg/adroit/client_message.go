@@ -204,7 +204,7 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 func agentDigest(a *agents.DynamicAgent) string {
 	b, err := json.Marshal(a)
 	if err != nil {
-		return "" // then nothing is said of its changes
+		return "" // then its changes are left out
 	}
 	return flow.Digest(b)
 }
