@@ -37,7 +37,7 @@ func Run(t testing.TB, args ...string) {
 	cmd.Dir = t.TempDir() // it writes its results there
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("the suite: %v\n%s\n%s", err, out, failures(cmd.Dir))
+		t.Errorf("the suite: %v\n%s\n%s", err, failures(cmd.Dir), out) // what failed comes first: the output is long
 		return
 	}
 	t.Logf("%s", out)

@@ -13,7 +13,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"github.com/adroit-run/adroit/internal/apierr"
 	"io"
 	"log"
 	"net"
@@ -25,6 +24,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
@@ -111,7 +111,7 @@ func (l *Listener) URL() string { return l.scheme() + "://" + l.l.Addr().String(
 func (l *Listener) Serve(ctx context.Context, h http.Handler) error {
 	base, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	srv := &http.Server{Handler: l.guard(h), BaseContext: func(net.Listener) context.Context { return base },
+	srv := &http.Server{Handler: l.Guard(h), BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l.l) }() // until it fails or is shut down
@@ -130,9 +130,9 @@ func (l *Listener) Serve(ctx context.Context, h http.Handler) error {
 	return nil
 }
 
-// guard refuses all but requests with the token that were addressed to this server
-// and come from no other site's page.
-func (l *Listener) guard(h http.Handler) http.Handler {
+// Guard refuses all but requests with the token that were addressed to this server
+// and come from no other site's page. Serve does so itself.
+func (l *Listener) Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

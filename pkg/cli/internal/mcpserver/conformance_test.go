@@ -6,8 +6,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -15,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/e2e/conformance"
+	"github.com/adroit-run/adroit/pkg/cli/internal/listen"
 	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -39,16 +38,16 @@ func TestConformance(t *testing.T) {
 	for _, revision := range []string{legacy, current} {
 		t.Run(revision, func(t *testing.T) {
 			w := newWorldOf(t, suite, nil)
-			target, err := url.Parse(w.listenTo(w.suite))
+			l, err := listen.Open(listen.Options{Address: "127.0.0.1:0", Token: token})
 			w.must(err)
-			// The suite knows no tokens.
-			proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
-				r.SetURL(&url.URL{Scheme: target.Scheme, Host: target.Host})
-				r.Out.Host = r.In.Host
-				r.Out.Header.Set("Authorization", "Bearer "+token)
-			}}
-			front := httptest.NewServer(http.HandlerFunc(proxy.ServeHTTP))
+			ctx, stop := context.WithCancel(t.Context())
+			handler := l.Guard(w.suite(ctx).Handler())
+			front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				r.Header.Set("Authorization", "Bearer "+token) // the suite knows no tokens
+				handler.ServeHTTP(rw, r)
+			}))
 			defer front.Close()
+			defer stop() // the server's streams end first
 			expected, err := filepath.Abs(filepath.Join("testdata", "conformance-"+revision+".yaml"))
 			w.must(err)
 			conformance.Run(t, "server", "--url", front.URL+mcpserver.Path, "--requirements", revision, "--expected-failures", expected)
