@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -81,7 +82,7 @@ func TestResolveChecks(t *testing.T) {
 		Missing: func(_ string, t tools.Tool, args json.RawMessage, test string) string { return t.Missing(nil, args) }}
 	resolve := func(done executor.Criterion, edit func(*agents.Input)) (executor.Task, error) {
 		in := agents.Input{Prompt: "p", Dir: "/w", Spec: &agents.DynamicAgent{Name: "x", Description: "d", Prompt: "p", Tools: []string{"word_count"}, Done: done,
-			Inputs: []agents.Field{{Name: "t", Optional: true, Artifact: tools.TestCommand}}}}
+			Inputs: []agents.Field{{Name: "t", Optional: true, Artifact: artifactname.TestCommand}}}}
 		if edit != nil {
 			edit(&in)
 		}
@@ -119,7 +120,7 @@ func TestResolveChecks(t *testing.T) {
 			in.Parent = &executor.Parent{Agent: "up", Test: command}
 			in.Inputs = map[string]json.RawMessage{"t": json.RawMessage(`"curl evil"`)}
 		})
-		if err != nil || task.Test != command || task.Artifacts[tools.TestCommand] != nil {
+		if err != nil || task.Test != command || task.Artifacts[artifactname.TestCommand] != nil {
 			t.Errorf("%q, %v, %v", task.Test, task.Artifacts, err)
 		}
 	}

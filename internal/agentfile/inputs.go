@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // checkInputs checks what was given against what is declared and fills defaults.
@@ -61,7 +61,7 @@ func giveInputs(a *agents.DynamicAgent, t *executor.Task, inputs, asked, here ma
 		if asked[f.Name] == nil && here[f.Artifact] != nil {
 			v, ok = here[f.Artifact], true
 		}
-		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand || f.Artifact == memory.JobTaint {
+		if f.Artifact == "" || !ok || f.Artifact == artifactname.TestCommand || f.Artifact == memory.JobTaint {
 			continue // the command that runs tests is not for whoever writes a request
 		}
 		delete(inputs, f.Name)

@@ -178,8 +178,8 @@ func (d *decoder) options(n *node) {
 }
 
 func (d *decoder) grant(n *node) {
-	c, err := tools.ParseCaps(strings.Join(d.Names(n, "grant"), ","))
-	if err != nil {
+	var c tools.Caps
+	if err := c.UnmarshalText([]byte(strings.Join(d.Names(n, "grant"), ","))); err != nil {
 		d.bad(n, "", "grant: %v", err)
 		return
 	}

@@ -44,8 +44,8 @@ func fileSchema() []byte {
 	object := func(about string, props m) m {
 		return m{"type": "object", "description": about, "properties": props, "additionalProperties": false}
 	}
-	caps, err := tools.ParseCaps("all")
-	if err != nil {
+	var caps tools.Caps
+	if err := caps.UnmarshalText([]byte("all")); err != nil {
 		panic(err) // the word is built in
 	}
 	doc := object("An agent of adroit.", m{

@@ -17,7 +17,7 @@ import (
 var fields = []word{
 	{"Name", "What the model calls; also what agents list, criteria check and `adroit tools call` takes. Unknown names are answered with the nearest one."},
 	{"Description", "Sent to the model with every request."},
-	{"Category", "A column of `adroit tools list`; the headings of the prompt section, which is for models that do not take tools natively; `Set.ByCategory`."},
+	{"Category", "A column of `adroit tools list`; the headings of the prompt section, which is for models that do not take tools natively; `Set.ByCategory`. A word: those of the tools below, or another."},
 	{"Optionality", "`required` (the zero value), `optional` or `conditional`. Groups the prompt section, ranks `Set.Suggest`; a template sees the latter two as `.Optional`."},
 	{"When", "The condition of a conditional tool, in words; added to its description."},
 	{"UsageHint", "For templates of agents (`{{range .Tools}}{{.UsageHint}}`) and the prompt section: when to prefer this tool."},
@@ -28,7 +28,7 @@ var fields = []word{
 	{"Effect", "Whether a call may be repeated after a crash. Left out it follows from `Needs`: pure if the tool only reads or thinks, else unsafe. Pure calls of one answer run at once if they only read or think."},
 	{"Requires", "Programs of the host. An agent gets no tool whose program is not there, and is refused if `done` needs it; `adroit doctor` and `adroit tools lint` say which they are."},
 	{"Consumes", "Artifacts that must exist: a call before that is refused with the names, and with the tools that make them."},
-	{"Uses", "Artifacts that the tool is given where they exist; it works without them."},
+	{"Uses", "Artifacts that the tool is given where they exist; it works without them. `test_command` is the configured command line of the project's tests."},
 	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, a missing one is reported with the tool that makes it."},
 	{"Paths", "Arguments that are paths in the workspace: what rules about paths judge, together with where links lead."},
 	{"Command", "The argument that is shell text: what rules about commands judge."},

@@ -21,7 +21,7 @@ import (
 )
 
 // sh is a tool shell that runs nothing: a command fails if it says so.
-var sh = tools.New(tools.Metadata{Name: "shell", Description: "Run.", Category: tools.Build, Effect: tools.Pure},
+var sh = tools.New(tools.Metadata{Name: "shell", Description: "Run.", Category: "build", Effect: tools.Pure},
 	func(_ context.Context, _ *tools.Env, in struct {
 		Command  string `json:"command"`
 		TimeoutS int    `json:"timeout_s,omitempty"`

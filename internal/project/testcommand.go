@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -80,7 +81,7 @@ var _ tools.ArtifactReader = TestCommand("")
 
 // Value implements tools.ArtifactReader.
 func (c TestCommand) Value(name string) json.RawMessage {
-	if name != tools.TestCommand || c == "" {
+	if name != artifactname.TestCommand || c == "" {
 		return nil
 	}
 	b, err := json.Marshal(string(c))
@@ -95,5 +96,5 @@ func (c TestCommand) Names() []string {
 	if c == "" {
 		return nil
 	}
-	return []string{tools.TestCommand}
+	return []string{artifactname.TestCommand}
 }

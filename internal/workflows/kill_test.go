@@ -30,7 +30,7 @@ import (
 // quickTests stands for run_tests: the tests of its project pass if the file
 // word says right. The real one takes a second.
 var quickTests = tools.New(tools.Metadata{
-	Name: "run_tests", Description: "Run the tests.", Category: tools.Build, Needs: tools.Read, Produces: []string{"test_result"},
+	Name: "run_tests", Description: "Run the tests.", Category: "build", Needs: tools.Read, Produces: []string{"test_result"},
 }, func(_ context.Context, env *tools.Env, _ struct{}) (tools.Result, error) {
 	b, err := env.Files.ReadFile("word")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -190,7 +190,7 @@ func stopped(t *testing.T, turns, dir string, in agents.Input, artifact string, 
 
 // noCheck stands for run_check in a project that has nothing to check.
 var noCheck = tools.New(tools.Metadata{
-	Name: "run_check", Description: "Run a check.", Category: tools.Build, Needs: tools.Read, Produces: []string{"checks"},
+	Name: "run_check", Description: "Run a check.", Category: "build", Needs: tools.Read, Produces: []string{"checks"},
 }, func(context.Context, *tools.Env, struct {
 	Check string `json:"check,omitempty" jsonschema:"description=Which"`
 }) (tools.Result, error) {

@@ -47,7 +47,7 @@ func TestFrames(t *testing.T) {
 		}
 		return &llm.Response{Stop: llm.StopEnd, Message: llm.Message{Role: llm.Assistant, Text: "Done."}}, nil
 	})
-	probe := tools.New(tools.Metadata{Name: "probe", Description: "Probe.", Category: tools.Utility},
+	probe := tools.New(tools.Metadata{Name: "probe", Description: "Probe.", Category: "utility"},
 		func(context.Context, *tools.Env, struct{}) (string, error) {
 			toTool = frames()
 			return "probed", nil

@@ -287,7 +287,7 @@ func TestSpawnMade(t *testing.T) {
 	} {
 		var seen string
 		o := bossed(t, strings.ReplaceAll(bossScript, "count: three", "made on the fly"), map[string]string{"boss": bossFile, "counter": counterFile})
-		o.Tools = append(o.Tools, tools.New(tools.Metadata{Name: "put", Description: "Writes.", Category: tools.Utility, Needs: tools.Write},
+		o.Tools = append(o.Tools, tools.New(tools.Metadata{Name: "put", Description: "Writes.", Category: "utility", Needs: tools.Write},
 			func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil }))
 		o.Workflows = []flow.Workflow{agents.Define("boss", func(sc *executor.Scope) error {
 			spec, err := json.Marshal(agents.DynamicAgent{Name: "counter", Description: "Counts.", Tools: []string{c.tool}, Prompt: c.prompt})

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/memory"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // newArtifacts lists for the model, with the result that brought them, artifacts that
@@ -33,7 +33,7 @@ func (s *State) newArtifacts(t *Task, r ToolResult) string {
 func (t *Task) takesArtifacts() bool {
 	return slices.ContainsFunc(t.Tools, func(tool Tool) bool {
 		return len(tool.Consumes) > 0 || slices.ContainsFunc(tool.Uses, func(name string) bool {
-			return name != tools.TestCommand && name != memory.JobTaint && !slices.Contains(tool.Produces, name)
+			return name != artifactname.TestCommand && name != memory.JobTaint && !slices.Contains(tool.Produces, name)
 		})
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -41,7 +42,7 @@ type RunSnapshot struct {
 // holds if f returns nil.
 func NewCheck(name, description, proves string, f func(ctx context.Context, s RunSnapshot) error) tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: name, Description: description, Category: tools.Utility, Optionality: tools.Optional,
+		Name: name, Description: description, Category: "utility", Optionality: tools.Optional,
 		Effect: tools.Pure, Uses: []string{runState}, Proves: proves,
 		Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
 	}, func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {
@@ -63,10 +64,10 @@ func NewCheck(name, description, proves string, f func(ctx context.Context, s Ru
 // addRunInputs adds to what a call is given what belongs to the task and the run alone:
 // no tool, input or agent can put something else in its place.
 func (t *Task) addRunInputs(s *State, tool *Tool, given map[string]json.RawMessage) {
-	delete(given, tools.TestCommand)
+	delete(given, artifactname.TestCommand)
 	delete(given, runState)
-	if t.Test != "" && slices.Contains(tool.Uses, tools.TestCommand) {
-		given[tools.TestCommand], _ = json.Marshal(t.Test) // a string always can be
+	if t.Test != "" && slices.Contains(tool.Uses, artifactname.TestCommand) {
+		given[artifactname.TestCommand], _ = json.Marshal(t.Test) // a string always can be
 	}
 	if !slices.Contains(tool.Uses, runState) {
 		return

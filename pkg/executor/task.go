@@ -83,7 +83,7 @@ type Inputs struct {
 	Artifacts map[string]json.RawMessage `json:"given,omitempty"`
 	Project   *Project                   `json:"project,omitempty"`
 	// Test is the command line that runs the project's tests, if one was
-	// configured: tools with tools.TestCommand in Uses are given it.
+	// configured: tools with test_command in Uses are given it.
 	Test string `json:"test,omitempty"`
 	// NothingToCheck lists checks of Done, by label, for which the workspace had
 	// nothing when the job began, as in "not tested: no tests found".

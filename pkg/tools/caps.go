@@ -30,7 +30,7 @@ func (c Caps) Names() []string {
 }
 
 // String returns the names of c separated by commas, "none" for no
-// capability. [ParseCaps] reads it back.
+// capability. [Caps.UnmarshalText] reads it back.
 func (c Caps) String() string {
 	if c == 0 {
 		return "none"
@@ -41,16 +41,18 @@ func (c Caps) String() string {
 // Has reports whether c includes all of need.
 func (c Caps) Has(need Caps) bool { return c&need == need }
 
-// ParseCaps reads names separated by commas: "read,write". The empty string
-// and "none" mean no capability, "all" every one.
-func ParseCaps(s string) (Caps, error) {
-	switch strings.TrimSpace(s) {
+// UnmarshalText reads names separated by commas: "read,write". No text and
+// "none" mean no capability, "all" every one.
+func (c *Caps) UnmarshalText(text []byte) (err error) {
+	switch s := strings.TrimSpace(string(text)); s {
 	case "", "none":
-		return 0, nil
+		*c = 0
 	case "all":
-		return 1<<len(capNames()) - 1, nil
+		*c = 1<<len(capNames()) - 1
+	default:
+		*c, err = capsOf(strings.Split(s, ","))
 	}
-	return capsOf(strings.Split(s, ","))
+	return err
 }
 
 func capsOf(names []string) (Caps, error) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Only returns a copy of e with nothing but what c grants. Job, Key, Artifacts,
-// Results, Room and Emit are always there. A nil e is an Env that grants nothing.
+// Result, MaxResultBytes and Emit are always there. A nil e is an Env that grants nothing.
 func (e *Env) Only(c Caps) *Env {
 	var cut Env
 	if e != nil {

@@ -15,7 +15,7 @@ type countInput struct {
 
 func count() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "word_count", Description: "Count the words of a text.", Category: tools.Utility,
+		Name: "word_count", Description: "Count the words of a text.", Category: "utility",
 		Produces: []string{"words"},
 	}, func(_ context.Context, _ *tools.Env, in countInput) (int, error) {
 		return len(strings.Fields(in.Text)), nil
@@ -76,16 +76,4 @@ func ExampleSet_Describe() {
 	//
 	// - word_count(text): Count the words of a text.
 	// <nil>
-}
-
-func ExampleInferSchema() {
-	s, err := tools.InferSchema[countInput]()
-	fmt.Println(s, err)
-	// Output: {"properties":{"text":{"type":"string","description":"What to count."}},"additionalProperties":false,"type":"object","required":["text"]} <nil>
-}
-
-func ExampleCompileSchema() {
-	s, err := tools.CompileSchema(json.RawMessage(`{"type":"string","minLength":5}`))
-	fmt.Println(s.Validate(json.RawMessage(`"abc"`)), err)
-	// Output: [the value has 3 characters, want at least 5] <nil>
 }

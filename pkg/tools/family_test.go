@@ -11,11 +11,11 @@ import (
 )
 
 func TestFamily(t *testing.T) {
-	part := tools.New(tools.Metadata{Name: "part", Description: "Makes a part.", UsageHint: "x", Category: tools.Utility, Produces: []string{"part/*"}},
+	part := tools.New(tools.Metadata{Name: "part", Description: "Makes a part.", UsageHint: "x", Category: "utility", Produces: []string{"part/*"}},
 		func(context.Context, *tools.Env, struct{}) (tools.Result, error) {
 			return tools.Result{Text: "made", Artifacts: map[string]json.RawMessage{"part/a": []byte(`1`), "other/a": []byte(`2`)}}, nil
 		})
-	join := tools.New(tools.Metadata{Name: "join", Description: "Joins parts.", UsageHint: "x", Category: tools.Utility, Consumes: []string{"part/*"}, Produces: []string{"whole"}},
+	join := tools.New(tools.Metadata{Name: "join", Description: "Joins parts.", UsageHint: "x", Category: "utility", Consumes: []string{"part/*"}, Produces: []string{"whole"}},
 		func(context.Context, *tools.Env, struct{}) (string, error) { return "joined", nil })
 	set, err := tools.NewSet(part, join)
 	if err != nil {

@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"encoding/json"
-
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
@@ -20,16 +18,3 @@ type (
 	// A Schema is a JSON Schema with the rules to check values; it is Tool.Input.
 	Schema = schema.Schema
 )
-
-// InferSchema infers the schema of a struct from its fields and their json and
-// jsonschema tags, as [New] does for the arguments of a tool. A description in a
-// tag may hold commas; a word in a tag that is no setting is an error. Fields
-// without omitempty or omitzero are required, unknown properties are refused. Types
-// that have no finite schema or that a model cannot fill in sensibly are refused
-// with an error that reports where.
-func InferSchema[T any]() (*Schema, error) { return schema.Infer[T]() }
-
-// CompileSchema reads a JSON Schema of any draft from 4 to 2020-12. References
-// within the document are inlined; recursive ones and those to other documents are
-// refused, and nothing is ever loaded.
-func CompileSchema(raw json.RawMessage) (*Schema, error) { return schema.Compile(raw) }

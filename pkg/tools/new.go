@@ -18,7 +18,7 @@ import (
 )
 
 // New makes a Tool of a typed function. In is decoded from arguments that
-// satisfy its inferred schema (see [InferSchema]). Out becomes the text the model
+// satisfy the schema inferred from its fields and their json and jsonschema tags. Out becomes the text the model
 // reads: a string as it is, a [Result] untouched, anything else as JSON; the
 // same value is bound to every artifact in m.Produces unless a Result says
 // otherwise.

@@ -139,7 +139,7 @@ func (m Metadata) condition() string {
 
 // ordered puts the categories that ship first, in the order of the work.
 func ordered(categories []string) []string {
-	known := []string{Code, VCS, Build, Research, Content, PublishC, Utility}
+	known := []string{"code", "vcs", "build", "research", "content", "publish", "utility"}
 	rank := func(c string) int {
 		switch i := slices.Index(known, c); {
 		case i >= 0:

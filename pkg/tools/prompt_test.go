@@ -25,12 +25,12 @@ func TestDescribeGolden(t *testing.T) {
 		Edits []span `json:"edits"`
 	}
 	set := mustSet(t,
-		New(Metadata{Name: "read_file", Description: "Read a file. Lines are numbered.", Category: Code, Needs: Read, UsageHint: "Read before\nyou edit.",
+		New(Metadata{Name: "read_file", Description: "Read a file. Lines are numbered.", Category: "code", Needs: Read, UsageHint: "Read before\nyou edit.",
 			Examples: []Example{{Note: "the first lines", Args: json.RawMessage(`{ "path": "a.go" }`)}}},
 			func(context.Context, *Env, read) (string, error) { return "", nil }),
-		New(Metadata{Name: "edit_file", Description: "Change a file.", Category: Code, Needs: Write, Optionality: Optional},
+		New(Metadata{Name: "edit_file", Description: "Change a file.", Category: "code", Needs: Write, Optionality: Optional},
 			func(context.Context, *Env, change) (string, error) { return "", nil }),
-		New(Metadata{Name: "publish", Description: "Publish the post.", Category: PublishC, Needs: Publish, Optionality: Conditional, When: "the user asked for it.",
+		New(Metadata{Name: "publish", Description: "Publish the post.", Category: "publish", Needs: Publish, Optionality: Conditional, When: "the user asked for it.",
 			Consumes: []string{"post"}, Produces: []string{"url"}},
 			func(context.Context, *Env, struct{}) (string, error) { return "", nil }),
 		New(Metadata{Name: "zoom", Description: "Of no category."}, func(context.Context, *Env, in) (string, error) { return "", nil }),

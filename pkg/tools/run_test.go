@@ -18,7 +18,7 @@ type in struct {
 }
 
 func meta(name string) Metadata {
-	return Metadata{Name: name, Description: "Does " + name + ".", Category: Utility, Produces: []string{"out"}}
+	return Metadata{Name: name, Description: "Does " + name + ".", Category: "utility", Produces: []string{"out"}}
 }
 
 func TestRunResults(t *testing.T) {

@@ -8,7 +8,7 @@
 //	}
 //
 //	var Tool = tools.New(tools.Metadata{
-//		Name: "word_count", Description: "Count the words of a file.", Category: tools.Utility,
+//		Name: "word_count", Description: "Count the words of a file.", Category: "utility",
 //		Needs: tools.Read, Produces: []string{"words"},
 //	}, func(ctx context.Context, env *tools.Env, in Input) (int, error) {
 //		b, err := env.Files.ReadFile(in.Path)
@@ -67,17 +67,6 @@ const (
 	Conditional Optionality = "conditional" // only when Metadata.When holds
 )
 
-// Categories of the tools that ship; others are allowed.
-const (
-	Code     = "code"
-	VCS      = "vcs"
-	Build    = "build"
-	Research = "research"
-	Content  = "content"
-	PublishC = "publish"
-	Utility  = "utility"
-)
-
 // An Example is one call and what it is for. Args must satisfy the schema:
 // that is checked when the tool is registered.
 type Example struct {
@@ -88,9 +77,9 @@ type Example struct {
 // Metadata is all that is known of a tool before it is called. Every field is
 // used: see docs/tools.md for where.
 type Metadata struct {
-	Name        string        `json:"name"`        // snake_case, at most 64 bytes
-	Description string        `json:"description"` // for the model: what it does and returns
-	Category    string        `json:"category,omitempty"`
+	Name        string        `json:"name"`               // snake_case, at most 64 bytes
+	Description string        `json:"description"`        // for the model: what it does and returns
+	Category    string        `json:"category,omitempty"` // code, vcs, build, research, content, publish, utility, or another word
 	Optionality Optionality   `json:"optionality,omitempty"`
 	When        string        `json:"when,omitempty"` // Conditional: in words, for the model
 	UsageHint   string        `json:"usage_hint,omitempty"`
@@ -101,7 +90,7 @@ type Metadata struct {
 	Asks        string        `json:"asks,omitempty"`      // why a person is asked about each call unless a rule allows it: it may change something that its needs do not show
 	Requires    []string      `json:"requires,omitempty"`  // host capabilities: git, ffmpeg
 	Consumes    []string      `json:"consumes,omitempty"`  // artifacts that must exist before it is of use
-	Uses        []string      `json:"uses,omitempty"`      // artifacts it is given where they exist, and does without where not
+	Uses        []string      `json:"uses,omitempty"`      // artifacts it is given where they exist, and does without where not; test_command is the configured command line of the project's tests
 	Produces    []string      `json:"produces,omitempty"`  // artifacts its results are bound to
 	Timeout     time.Duration `json:"timeout,omitempty"`   // of one call; zero means two minutes
 	Paths       []string      `json:"paths,omitempty"`     // arguments that are paths in the workspace, or lists of them: what rules about paths judge
@@ -126,18 +115,20 @@ type ArtifactReader interface {
 // An Env is everything a tool may touch during one call. A nil capability was
 // not granted. It must not be kept after the call returns.
 type Env struct {
-	Job            string           // the job's id
-	Key            string           // identifies this call for ever, also when it is repeated: an idempotency key
-	Files          *workspace.Files // Read or Write
-	Exec           process.Exec     // Exec or Shell
-	Code           Codebase         // Read and Exec; nil also where there are no language servers
-	HTTP           *http.Client     // Net
-	Model          llm.Model        // Think
-	Artifacts      ArtifactReader   // never nil
-	Results        Results          // what the model was shown in part; nil if nothing is kept
-	MaxResultBytes int              // bytes of a result that the model is shown at once; 0 for no bound
-	PlainText      bool             // files are shown without the numbers of their lines, for an agent that edits them by their text
-	Emit           event.Sink       // never nil; progress events
+	Job       string           // the job's id
+	Key       string           // identifies this call for ever, also when it is repeated: an idempotency key
+	Files     *workspace.Files // Read or Write
+	Exec      process.Exec     // Exec or Shell
+	Code      Codebase         // Read and Exec; nil also where there are no language servers
+	HTTP      *http.Client     // Net
+	Model     llm.Model        // Think
+	Artifacts ArtifactReader   // never nil
+	// Result returns in full a result that the model was shown in part, by the id
+	// shown with it; fs.ErrNotExist for an unknown one. Nil if nothing is kept.
+	Result         func(id string) (string, error)
+	MaxResultBytes int        // bytes of a result that the model is shown at once; 0 for no bound
+	PlainText      bool       // files are shown without the numbers of their lines, for an agent that edits them by their text
+	Emit           event.Sink // never nil; progress events
 	// Approved has, by path, the SHA-256 of the files that a person has approved
 	// to be published by this call, in hexadecimal; nil without an approval.
 	// A tool that publishes a file compares what it reads.
@@ -168,11 +159,6 @@ const (
 	NothingToCheck Inconclusive = "nothing"     // the workspace has nothing of the kind, such as no tests
 	CannotCheck    Inconclusive = "unavailable" // it cannot be run here: its program is missing, or it was not permitted
 )
-
-// TestCommand names the artifact that has the command line which runs the
-// project's tests, where the operator has configured one. It is given to tools
-// that have it in Metadata.Uses, and no tool, input or agent can set it.
-const TestCommand = "test_command"
 
 // A Tool is something a model can call. Call's args have been validated
 // against Input. An error from Call is the operator's problem and may be

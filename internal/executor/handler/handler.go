@@ -181,7 +181,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	call.Artifacts = artifacts(use.Artifacts)
 	call.MaxResultBytes, call.PlainText = use.MaxResultBytes, use.PlainText
 	if h.Results != nil {
-		call.Results = h.Results
+		call.Result = h.Results.Result
 	}
 	ctx = atStep(ctx, &call, s.Path)
 	var think *toolModel

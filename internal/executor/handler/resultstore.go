@@ -30,8 +30,6 @@ type ResultStore struct {
 	seen bool
 }
 
-var _ tools.Results = (*ResultStore)(nil)
-
 const (
 	maxKept     = 8 << 20   // bytes of one text
 	maxStored   = 256 << 20 // of all

@@ -18,7 +18,7 @@ import (
 // TestToolsWaitForModels: a request of a tool is repeated as one of the loop is, and
 // whoever watches sees it. What will not succeed later is not.
 func TestToolsWaitForModels(t *testing.T) {
-	ponder := tools.New(tools.Metadata{Name: "ponder", Description: "Think.", UsageHint: "Rarely.", Category: tools.Utility, Needs: tools.Think},
+	ponder := tools.New(tools.Metadata{Name: "ponder", Description: "Think.", UsageHint: "Rarely.", Category: "utility", Needs: tools.Think},
 		func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {
 			r, err := env.Model.Generate(ctx, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "Why?"}}}, nil)
 			if err != nil {

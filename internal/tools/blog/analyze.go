@@ -21,7 +21,7 @@ var analyzeProse string
 
 // Analyze is the tool analyze_prompt.
 var Analyze = tools.New(tools.Metadata{
-	Name: "analyze_prompt", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional, Produces: []string{"analysis"},
+	Name: "analyze_prompt", Category: "content", Needs: tools.Think, Optionality: tools.Optional, Produces: []string{"analysis"},
 	Examples: []tools.Example{{Note: "a long request", Args: json.RawMessage(`{"prompt":"A newsletter on our release, the meetup in May and three links on durable execution"}`)}},
 }.Prose(analyzeProse), func(ctx context.Context, env *tools.Env, in analyzeInput) (tools.Result, error) {
 	if strings.TrimSpace(in.Prompt) == "" {

@@ -38,7 +38,7 @@ var assembleProse string
 // Assemble is the tool assemble_content. It uses what calls before it have
 // made, so that it is not run beside them.
 var Assemble = tools.New(tools.Metadata{
-	Name: "assemble_content", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
+	Name: "assemble_content", Category: "content", Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{"section/*"}, Uses: []string{"outline", "citations"}, Produces: []string{"content"},
 	Examples: []tools.Example{
 		{Note: "with intro, outro and transitions", Args: json.RawMessage(`{}`)},

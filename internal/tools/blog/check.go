@@ -18,7 +18,7 @@ var checkProse string
 
 // CheckPost is the tool check_post, made to be a completion check.
 var CheckPost = tools.New(tools.Metadata{
-	Name: "check_post", Category: tools.Content, Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
+	Name: "check_post", Category: "content", Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
 	Uses:     []string{"content", "citations", "social", "published", savedName, folderName},
 	Proves:   "the post has its sources and images, and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},

@@ -27,7 +27,7 @@ var expandProse string
 // so that calls beside each other do not get in each other's way and a second
 // call replaces that section alone.
 var Expand = tools.New(tools.Metadata{
-	Name: "expand_section", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional,
+	Name: "expand_section", Category: "content", Needs: tools.Think, Optionality: tools.Optional,
 	Uses: []string{"outline", "analysis", "citations"}, Produces: []string{"section/*"},
 	Examples: []tools.Example{
 		{Note: "one of the outline", Args: json.RawMessage(`{"section":"Why jobs die"}`)},

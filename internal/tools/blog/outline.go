@@ -22,7 +22,7 @@ var outlineProse string
 
 // Outline is the tool generate_outline.
 var Outline = tools.New(tools.Metadata{
-	Name: "generate_outline", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional,
+	Name: "generate_outline", Category: "content", Needs: tools.Think, Optionality: tools.Optional,
 	Uses: []string{"analysis", "citations"}, Produces: []string{"outline"},
 	Examples: []tools.Example{{Note: "after an analysis", Args: json.RawMessage(`{"topic":"Durable agents on one machine","words":1200}`)}},
 }.Prose(outlineProse), func(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {

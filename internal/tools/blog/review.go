@@ -35,7 +35,7 @@ var reviewProse string
 
 // Check is the tool review_content.
 var Check = tools.New(tools.Metadata{
-	Name: "review_content", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
+	Name: "review_content", Category: "content", Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{"content"}, Uses: []string{"analysis", "citations"}, Produces: []string{"review"},
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
 }.Prose(reviewProse), func(ctx context.Context, env *tools.Env, in reviewInput) (tools.Result, error) {

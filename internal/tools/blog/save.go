@@ -37,7 +37,7 @@ var saveProse string
 // Save is the tool save_post.
 var Save = func() tools.Tool {
 	t := tools.New(tools.Metadata{
-		Name: "save_post", Category: tools.Content, Needs: tools.Read | tools.Write, Effect: tools.Idempotent, Optionality: tools.Optional,
+		Name: "save_post", Category: "content", Needs: tools.Read | tools.Write, Effect: tools.Idempotent, Optionality: tools.Optional,
 		Paths: []string{"dir"}, Consumes: []string{"content"}, Uses: []string{"social", "published"}, Produces: []string{savedName, "social"},
 		Examples: []tools.Example{{Note: "all there is", Args: json.RawMessage(`{"dir":"drafts/journals"}`)}},
 	}.Prose(saveProse), savePost)

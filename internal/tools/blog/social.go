@@ -35,7 +35,7 @@ var socialProse string
 // Social is the tool generate_social_posts. What it returns keeps to the
 // networks' limits, whatever the model wrote.
 var Social = tools.New(tools.Metadata{
-	Name: "generate_social_posts", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
+	Name: "generate_social_posts", Category: "content", Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{"content"}, Uses: []string{"show_notes", "published"}, Produces: []string{"social"},
 	Examples: []tools.Example{{Note: "two networks", Args: json.RawMessage(`{"networks":["mastodon","x"],"url":"https://example.com/blog/durable-agents"}`)}},
 }.Prose(socialProse), social)

@@ -82,7 +82,7 @@ func Tool(conf Config) tools.Tool {
 	}
 	c := calendars{conf, &fetch.Cache{Dir: conf.Cache}}
 	m := tools.Metadata{
-		Name: "calendar", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
+		Name: "calendar", Category: "research", Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
 		Produces: []string{"calendar_events"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "what is on in March", Args: json.RawMessage(`{"calendar":"https://example.org/team.ics","from":"2026-03-01","to":"2026-03-31","zone":"Europe/Berlin"}`)}},
 	}.Prose(calendarProse)

@@ -34,7 +34,7 @@ var prose string
 
 // Tool is the tool describe_tool.
 var Tool = tools.New(tools.Metadata{
-	Name: "describe_tool", Category: tools.Utility, Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{Artifact},
+	Name: "describe_tool", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{Artifact},
 	Examples: []tools.Example{{Note: "how to call it", Args: json.RawMessage(`{"name":"git_blame"}`)}},
 }.Prose(prose), tell)
 

@@ -31,7 +31,7 @@ var prose string
 // "diff" says was changed, so that old faults elsewhere are not held against a
 // job.
 var Check = tools.New(tools.Metadata{
-	Name: "check_docs", Category: tools.Content, Needs: tools.Read, Consumes: []string{"diff"}, Paths: []string{"paths"},
+	Name: "check_docs", Category: "content", Needs: tools.Read, Consumes: []string{"diff"}, Paths: []string{"paths"},
 	Optionality: tools.Conditional, When: "you have changed documents", Proves: "the links and code blocks of the pages hold",
 	Examples: []tools.Example{{Note: "one page", Args: json.RawMessage(`{"paths":["docs/config.md"]}`)}},
 }.Prose(prose), check)

@@ -24,7 +24,7 @@ var blocksProse string
 // Blocks is the tool edit_blocks: search/replace blocks for any number of
 // files, all or none.
 var Blocks = touching(tools.New(tools.Metadata{
-	Name: "edit_blocks", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
+	Name: "edit_blocks", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "one block", Args: json.RawMessage(`{"blocks":"cart.go\n<<<<<<< SEARCH\n\tsum := 0\n=======\n\ttotal := 0\n>>>>>>> REPLACE\n"}`)}},
 }.Prose(blocksProse), blocks), blockNames)
 

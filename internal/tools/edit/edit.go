@@ -45,7 +45,7 @@ var prose string
 // File is the tool edit_file. It is not safe to repeat: after "a" became "aa",
 // there is an "a" again.
 var File = tools.New(tools.Metadata{
-	Name: "edit_file", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
+	Name: "edit_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Examples: []tools.Example{
 		{Note: "rename", Args: json.RawMessage(`{"path":"cart.go","old":"\tsum := 0\n","new":"\ttotal := 0\n"}`)},
 		{Note: "two places", Args: json.RawMessage(`{"path":"cart.go","edits":[{"old":"\tsum := 0\n","new":"\ttotal := 0\n"},{"old":"return sum","new":"return total"}]}`)},

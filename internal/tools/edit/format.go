@@ -113,7 +113,7 @@ const longFrom = 300
 // do better with whole files: it takes the two texts as edit_file does, and
 // sends short files back to write_file when the text is not found.
 var Long = tools.New(tools.Metadata{
-	Name: "edit_long_file", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
+	Name: "edit_long_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Optionality: tools.Conditional, When: fmt.Sprintf("the file has more than %d lines", longFrom),
 	Examples: File.Examples[:1],
 }.Prose(longProse), func(ctx context.Context, env *tools.Env, in longInput) (tools.Result, error) {

@@ -22,7 +22,7 @@ var replayProse string
 // Replay is the tool replay_fix. Unlike apply_patch it takes no place for the one
 // that is meant unless all lines of it are there as in the diff.
 var Replay = touching(tools.New(tools.Metadata{
-	Name: "replay_fix", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
+	Name: "replay_fix", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"diff":"--- a/cart.go\n+++ b/cart.go\n@@ -1,2 +1,2 @@\n package cart\n-var a = c\n+var a = b\n"}`)}},
 }.Prose(replayProse), replay), replayNames)
 

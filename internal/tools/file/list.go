@@ -22,7 +22,7 @@ var listProse string
 
 // List is the tool list_files.
 var List = tools.New(tools.Metadata{
-	Name: "list_files", Category: tools.Code, Needs: tools.Read, Paths: []string{"dir"},
+	Name: "list_files", Category: "code", Needs: tools.Read, Paths: []string{"dir"},
 	Examples: []tools.Example{{Note: "all Go files", Args: json.RawMessage(`{"glob":"**/*.go"}`)}},
 }.Prose(listProse), list)
 

@@ -18,7 +18,7 @@ var deleteProse string
 
 // Delete is the tool delete_file.
 var Delete = tools.New(tools.Metadata{
-	Name: "delete_file", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
+	Name: "delete_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"old.go"}`)}},
 }.Prose(deleteProse), func(_ context.Context, env *tools.Env, in deleteInput) (tools.Result, error) {
 	return done(in.Path+" deleted", env.Files.Remove(in.Path))
@@ -35,7 +35,7 @@ var moveProse string
 
 // Move is the tool move_file.
 var Move = tools.New(tools.Metadata{
-	Name: "move_file", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"from", "to"},
+	Name: "move_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"from", "to"},
 	Examples: []tools.Example{{Note: "rename", Args: json.RawMessage(`{"from":"parse.go","to":"limit.go"}`)}},
 }.Prose(moveProse), func(_ context.Context, env *tools.Env, in moveInput) (tools.Result, error) {
 	return done(in.From+" is "+in.To+" now", env.Files.Rename(in.From, in.To))

@@ -29,7 +29,7 @@ var readProse string
 
 // Read is the tool read_file.
 var Read = tools.New(tools.Metadata{
-	Name: "read_file", Category: tools.Code, Needs: tools.Read, Paths: []string{"path"},
+	Name: "read_file", Category: "code", Needs: tools.Read, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "lines 41 to 80", Args: json.RawMessage(`{"path":"cart.go","from":41,"lines":40}`)}},
 }.Prose(readProse), read)
 

@@ -29,7 +29,7 @@ var writeProse string
 // Write is the tool write_file. Writing the same content twice is writing it
 // once.
 var Write = tools.New(tools.Metadata{
-	Name: "write_file", Category: tools.Code,
+	Name: "write_file", Category: "code",
 	Needs: tools.Read | tools.Write, Paths: []string{"path"}, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Note: "a new file", Args: json.RawMessage(`{"path":"hello.txt","content":"hello\n"}`)}},
 }.Prose(writeProse), write)

@@ -26,7 +26,7 @@ var prose string
 
 // Tool is the tool finish.
 var Tool = tools.New(tools.Metadata{
-	Name: "finish", Category: tools.Utility, Effect: tools.Pure,
+	Name: "finish", Category: "utility", Effect: tools.Pure,
 	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart; 14 tests pass."}`)}},
 }.Prose(prose), finish)
 

@@ -25,7 +25,7 @@ var blameProse string
 
 // Blame is the tool git_blame.
 var Blame = tools.New(tools.Metadata{
-	Name: "git_blame", Category: tools.VCS, Optionality: tools.Optional, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Name: "git_blame", Category: "vcs", Optionality: tools.Optional, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"cart.go","from":40,"lines":20}`)}},
 }.Prose(blameProse), blame)

@@ -23,7 +23,7 @@ var branchProse string
 // Branch is the tool git_branch. Being on a branch already is no error, so it
 // may be repeated.
 var Branch = tools.New(tools.Metadata{
-	Name: "git_branch", Category: tools.VCS, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
+	Name: "git_branch", Category: "vcs", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
 	Examples: []tools.Example{{Note: "start a branch", Args: json.RawMessage(`{"name":"round-totals"}`)}},
 }.Prose(branchProse), branch)
 

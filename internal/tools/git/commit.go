@@ -24,7 +24,7 @@ var commitProse string
 
 // Commit is the tool git_commit.
 var Commit = tools.New(tools.Metadata{
-	Name: "git_commit", Category: tools.VCS, Needs: tools.Read | tools.Write | tools.Exec, Paths: []string{"paths"}, Requires: []string{"git"},
+	Name: "git_commit", Category: "vcs", Needs: tools.Read | tools.Write | tools.Exec, Paths: []string{"paths"}, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"message":"Round totals per cart","paths":["cart.go","cart_test.go"]}`)}},
 }.Prose(commitProse), commit)
 

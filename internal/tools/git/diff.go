@@ -24,7 +24,7 @@ var diffProse string
 // Diff is the tool git_diff. Its artifact is the whole diff, also where the
 // model sees a part.
 var Diff = tools.New(tools.Metadata{
-	Name: "git_diff", Category: tools.VCS, Needs: tools.Read | tools.Exec, Paths: []string{"paths"}, Effect: tools.Idempotent, Requires: []string{"git"},
+	Name: "git_diff", Category: "vcs", Needs: tools.Read | tools.Exec, Paths: []string{"paths"}, Effect: tools.Idempotent, Requires: []string{"git"},
 	Produces: []string{"git_diff"},
 	Examples: []tools.Example{{Note: "one file", Args: json.RawMessage(`{"paths":["cart.go"]}`)}},
 }.Prose(diffProse), diff)

@@ -23,7 +23,7 @@ var logProse string
 
 // Log is the tool git_log.
 var Log = tools.New(tools.Metadata{
-	Name: "git_log", Category: tools.VCS, Needs: tools.Read | tools.Exec, Paths: []string{"path"}, Effect: tools.Idempotent, Requires: []string{"git"},
+	Name: "git_log", Category: "vcs", Needs: tools.Read | tools.Exec, Paths: []string{"path"}, Effect: tools.Idempotent, Requires: []string{"git"},
 	Examples: []tools.Example{{Note: "the history of a file", Args: json.RawMessage(`{"path":"cart.go","max":5}`)}},
 }.Prose(logProse), log)
 

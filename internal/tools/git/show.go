@@ -23,7 +23,7 @@ var showProse string
 
 // Show is the tool git_show.
 var Show = tools.New(tools.Metadata{
-	Name: "git_show", Category: tools.VCS, Optionality: tools.Optional, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Name: "git_show", Category: "vcs", Optionality: tools.Optional, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"paths"}, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"commit":"HEAD~1","paths":["cart.go"]}`)}},
 }.Prose(showProse), show)

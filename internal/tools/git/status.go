@@ -19,7 +19,7 @@ var statusProse string
 
 // Status is the tool git_status.
 var Status = tools.New(tools.Metadata{
-	Name: "git_status", Category: tools.VCS, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
+	Name: "git_status", Category: "vcs", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
 }.Prose(statusProse), status)
 

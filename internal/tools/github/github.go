@@ -95,7 +95,7 @@ func (a about) repository() string { return a.Repo }
 func tool[In interface{ repository() string }](c Config, name, prose, example string, writes tools.Caps,
 	f func(ctx context.Context, a *api, in In) (tools.Result, error), produces ...string) tools.Tool {
 	m := tools.Metadata{
-		Name: name, Category: tools.VCS, Needs: tools.Exec | tools.Net | writes, Effect: tools.Idempotent,
+		Name: name, Category: "vcs", Needs: tools.Exec | tools.Net | writes, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the task is about GitHub",
 		Requires: []string{"gh"}, Produces: produces, Timeout: limit,
 		Examples: []tools.Example{{Args: json.RawMessage(example)}},

@@ -42,13 +42,13 @@ var (
 
 // Remember is the tool remember.
 var Remember = tools.New(tools.Metadata{
-	Name: "remember", Category: tools.Utility, Effect: tools.Idempotent, Optionality: tools.Optional, Uses: []string{memory.JobTaint},
+	Name: "remember", Category: "utility", Effect: tools.Idempotent, Optionality: tools.Optional, Uses: []string{memory.JobTaint},
 	Examples: []tools.Example{{Note: "how tests are run", Args: json.RawMessage(`{"text":"Run the tests with make fast; make test needs a database.","kind":"command","file":"Makefile"}`)}},
 }.Prose(rememberProse), remember)
 
 // Recall is the tool recall.
 var Recall = tools.New(tools.Metadata{
-	Name: "recall", Category: tools.Utility, Effect: tools.Pure, Optionality: tools.Optional,
+	Name: "recall", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "how tests are run", Args: json.RawMessage(`{"query":"run tests"}`)}},
 }.Prose(recallProse), recall)
 

@@ -24,7 +24,7 @@ var definitionProse string
 
 // Definition is the tool definition.
 var Definition = tools.New(tools.Metadata{
-	Name: "definition", Category: tools.Code, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
+	Name: "definition", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "what a call refers to", Args: json.RawMessage(`{"name":"Total","path":"cart.go","line":12}`)}},
 	Timeout:  2 * patience,
 }.Prose(definitionProse), definition)

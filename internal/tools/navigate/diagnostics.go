@@ -28,7 +28,7 @@ var diagnosticsProse string
 
 // Diagnostics is the tool diagnostics.
 var Diagnostics = tools.New(tools.Metadata{
-	Name: "diagnostics", Category: tools.Code, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true, Paths: []string{"path"},
+	Name: "diagnostics", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "what is wrong in a file", Args: json.RawMessage(`{"path":"cart.go"}`)}},
 	Timeout:  3 * patience,
 }.Prose(diagnosticsProse), diagnostics)

@@ -23,7 +23,7 @@ var outlineProse string
 
 // Outline is the tool outline.
 var Outline = tools.New(tools.Metadata{
-	Name: "outline", Category: tools.Code, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
+	Name: "outline", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "a long file", Args: json.RawMessage(`{"path":"cart.go"}`)}},
 	Timeout:  2 * patience,
 }.Prose(outlineProse), outline)

@@ -16,7 +16,7 @@ var referencesProse string
 
 // References is the tool references.
 var References = tools.New(tools.Metadata{
-	Name: "references", Category: tools.Code, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
+	Name: "references", Category: "code", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Paths: []string{"path"},
 	Examples: []tools.Example{{Note: "who calls a function", Args: json.RawMessage(`{"name":"Total"}`)}},
 	Timeout:  2 * patience,
 }.Prose(referencesProse), references)

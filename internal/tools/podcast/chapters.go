@@ -44,7 +44,7 @@ var setChaptersProse string
 
 // setChaptersTool is the tool set_chapters.
 var setChaptersTool = tools.New(tools.Metadata{
-	Name: "set_chapters", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Name: "set_chapters", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Uses: []string{audioSource, episodeName, transcriptName}, Produces: []string{chaptersName},
 	Examples: []tools.Example{{Note: "two chapters", Args: json.RawMessage(`{"chapters":[{"startTime":0,"title":"Welcome"},{"startTime":62.5,"title":"How bread rises"}],"path":"chapters.json"}`)}},
 	Timeout:  2 * probing,

@@ -19,7 +19,7 @@ var checkProse string
 
 // checkEpisodeTool is the tool check_episode, made to be a completion check.
 var checkEpisodeTool = tools.New(tools.Metadata{
-	Name: "check_episode", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
+	Name: "check_episode", Category: "content", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName, socialName, savedName, clipsName, masterName, feedName},
 	Proves:   "the chapters fit the episode and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},

@@ -52,7 +52,7 @@ var clipProse string
 
 // cutClipTool is the tool cut_clip.
 var cutClipTool = tools.New(tools.Metadata{
-	Name: "cut_clip", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Name: "cut_clip", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"out", "cover"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource, episodeName, transcriptName, clipsName}, Produces: []string{clipsName},
 	Examples: []tools.Example{{Note: "half a minute of sound", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp3"}`)},

@@ -48,7 +48,7 @@ var feedProse string
 
 // feedEntryTool is the tool feed_entry.
 var feedEntryTool = tools.New(tools.Metadata{
-	Name: "feed_entry", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Name: "feed_entry", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"feed", "audio"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource, episodeName, notesName, masterName}, Produces: []string{feedName},
 	Examples: []tools.Example{{Note: "an entry of a feed that is there", Args: json.RawMessage(`{"feed":"feed.xml","url":"https://example.com/ep12.mp3","title":"Rye","episode":12}`)}},

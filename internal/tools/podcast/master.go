@@ -51,7 +51,7 @@ var masterProse string
 
 // masterTool is the tool master_audio.
 var masterTool = tools.New(tools.Metadata{
-	Name: "master_audio", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Name: "master_audio", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"out", "cover"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource, episodeName, chaptersName}, Produces: []string{masterName},
 	Examples: []tools.Example{{Note: "with a cover", Args: json.RawMessage(`{"out":"episode/ep12.mp3","title":"Rye","artist":"Ann","album":"Bread","track":12,"cover":"cover.jpg"}`)}},

@@ -45,7 +45,7 @@ var probeProse string
 
 // probeAudioTool is the tool probe_audio.
 var probeAudioTool = tools.New(tools.Metadata{
-	Name: "probe_audio", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Name: "probe_audio", Category: "content", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource}, Produces: []string{episodeName},
 	Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{}`)}},

@@ -24,7 +24,7 @@ var processProse string
 
 // processTranscriptTool is the tool process_transcript.
 var processTranscriptTool = tools.New(tools.Metadata{
-	Name: "process_transcript", Category: tools.Content, Needs: tools.Read, Paths: []string{"path"},
+	Name: "process_transcript", Category: "content", Needs: tools.Read, Paths: []string{"path"},
 	Uses: []string{transcriptSource}, Produces: []string{transcriptName},
 	Examples: []tools.Example{{Note: "the transcript of the job", Args: json.RawMessage(`{}`)}},
 }.Prose(processProse), processTranscript)
@@ -116,7 +116,7 @@ var readProse string
 
 // readTranscriptTool is the tool read_transcript.
 var readTranscriptTool = tools.New(tools.Metadata{
-	Name: "read_transcript", Category: tools.Content, Effect: tools.Pure,
+	Name: "read_transcript", Category: "content", Effect: tools.Pure,
 	Consumes: []string{transcriptName},
 	Examples: []tools.Example{{Note: "from the tenth minute on", Args: json.RawMessage(`{"from":600}`)}},
 }.Prose(readProse), read)

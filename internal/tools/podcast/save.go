@@ -27,7 +27,7 @@ var saveProse string
 // saveEpisodeTool is the tool save_episode.
 var saveEpisodeTool = func() tools.Tool {
 	t := tools.New(tools.Metadata{
-		Name: "save_episode", Category: tools.Content, Needs: tools.Read | tools.Write, Effect: tools.Idempotent, Paths: []string{"dir"},
+		Name: "save_episode", Category: "content", Needs: tools.Read | tools.Write, Effect: tools.Idempotent, Paths: []string{"dir"},
 		Uses: []string{transcriptName, notesName, chaptersName, socialName}, Produces: []string{savedName},
 		Examples: []tools.Example{{Note: "all there is", Args: json.RawMessage(`{"dir":"episodes/12"}`)}},
 	}.Prose(saveProse), saveEpisode)

@@ -28,7 +28,7 @@ var writeProse string
 // writeShowNotesTool is the tool write_show_notes. Each question to the model is an
 // effect of Env.Model, which keeps and counts it.
 var writeShowNotesTool = tools.New(tools.Metadata{
-	Name: "write_show_notes", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional,
+	Name: "write_show_notes", Category: "content", Needs: tools.Think, Optionality: tools.Optional,
 	Consumes: []string{transcriptName}, Uses: []string{episodeName}, Produces: []string{notesName, contentName},
 	Examples: []tools.Example{{Note: "a draft", Args: json.RawMessage(`{}`)}},
 	Timeout:  patience,

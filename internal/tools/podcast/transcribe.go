@@ -61,7 +61,7 @@ var transcribeProse string
 // so that no agent is offered it.
 func transcribeTool(c Config) tools.Tool {
 	m := tools.Metadata{
-		Name: "transcribe_audio", Category: tools.Content, Needs: tools.Read | tools.Exec | tools.Net, Effect: tools.Idempotent,
+		Name: "transcribe_audio", Category: "content", Needs: tools.Read | tools.Exec | tools.Net, Effect: tools.Idempotent,
 		Optionality: tools.Optional, Paths: []string{"path"}, Requires: []string{"ffmpeg"},
 		Uses: []string{audioSource, episodeName}, Produces: []string{transcriptSource},
 		Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{"language":"en"}`)}},

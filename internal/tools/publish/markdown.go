@@ -47,7 +47,7 @@ var markdownProse string
 
 func (c Config) markdown() tools.Tool {
 	t := tools.New(tools.Metadata{
-		Name: "publish_markdown", Category: tools.PublishC, Needs: tools.Read | tools.Write | tools.Publish, Effect: tools.Idempotent,
+		Name: "publish_markdown", Category: "publish", Needs: tools.Read | tools.Write | tools.Publish, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the user wants the post in a static site",
 		Uses: []string{"content"}, Produces: []string{"published"},
 		Examples: []tools.Example{

@@ -49,7 +49,7 @@ var notionProse string
 
 func (c Config) notion() tools.Tool {
 	m := tools.Metadata{
-		Name: "publish_notion", Category: tools.PublishC, Needs: tools.Read | tools.Net | tools.Publish, Effect: tools.Idempotent,
+		Name: "publish_notion", Category: "publish", Needs: tools.Read | tools.Net | tools.Publish, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the user wants the post in Notion",
 		Uses: []string{"content"}, Produces: []string{"published"}, Timeout: 10 * time.Minute,
 		Examples: []tools.Example{{Note: "with tags", Args: json.RawMessage(`{"tags":["durability"]}`)}},

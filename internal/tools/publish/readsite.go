@@ -26,7 +26,7 @@ var readProse string
 
 func (c Config) readSite() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "read_site", Category: tools.Content, Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
+		Name: "read_site", Category: "content", Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
 		Examples: []tools.Example{{Note: "its last three posts", Args: json.RawMessage(`{}`)}},
 	}.Prose(readProse), func(_ context.Context, env *tools.Env, in readInput) (tools.Result, error) {
 		return describe(c.site(env), cmp.Or(in.Posts, 3))

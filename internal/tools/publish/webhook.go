@@ -64,7 +64,7 @@ var webhookProse string
 
 func (c Config) webhook() tools.Tool {
 	m := tools.Metadata{
-		Name: "publish_webhook", Category: tools.PublishC, Needs: tools.Read | tools.Net | tools.Publish, Effect: tools.Idempotent,
+		Name: "publish_webhook", Category: "publish", Needs: tools.Read | tools.Net | tools.Publish, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the user wants the post sent to a webhook",
 		Uses: []string{"content"}, Produces: []string{"published"}, Timeout: 5 * time.Minute,
 		Examples: []tools.Example{{Note: "the only one there is", Args: json.RawMessage(`{"tags":["durability"]}`)}},

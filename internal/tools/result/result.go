@@ -32,7 +32,7 @@ var prose string
 
 // Read is the tool read_result.
 var Read = tools.New(tools.Metadata{
-	Name: "read_result", Category: tools.Utility, Effect: tools.Pure, Optionality: tools.Optional,
+	Name: "read_result", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "what went wrong", Args: json.RawMessage(`{"id":"3fa9c2d1e07b","search":"error:"}`)}},
 }.Prose(prose), read)
 
@@ -43,10 +43,10 @@ const (
 )
 
 func read(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
-	if env.Results == nil {
+	if env.Result == nil {
 		return tools.Result{}, errors.New("nothing is kept of earlier results here; call the tool again and ask for less")
 	}
-	text, err := env.Results.Result(in.ID)
+	text, err := env.Result(in.ID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return tools.Result{}, fmt.Errorf("there is no result %q: ids are named where a result was cut; call the tool again if it is gone", in.ID)
 	}

@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "line %d of it\n", i+1)
 	}
-	env := &tools.Env{Results: kept{"a": b.String(), "b": `{"x":"` + strings.Repeat("é", 3000) + `"}`}, MaxResultBytes: 2000}
+	env := &tools.Env{Result: kept{"a": b.String(), "b": `{"x":"` + strings.Repeat("é", 3000) + `"}`}.Result, MaxResultBytes: 2000}
 	for _, c := range []struct {
 		env        *tools.Env
 		args, want string

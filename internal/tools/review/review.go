@@ -50,7 +50,7 @@ var findingsProse string
 // one reported, unless it adds to it. Findings at places that do not exist are
 // refused and the others kept.
 var Findings = tools.New(tools.Metadata{
-	Name: "report_findings", Category: tools.Code, Needs: tools.Read, Produces: []string{"findings"}, Uses: []string{"findings"},
+	Name: "report_findings", Category: "code", Needs: tools.Read, Produces: []string{"findings"}, Uses: []string{"findings"},
 	Examples: []tools.Example{{Note: "one finding", Args: json.RawMessage(`{"summary":"The diff of cart.go; one fault.","findings":[{"severity":"major","category":"correctness","file":"cart.go","line":41,"title":"Totals are rounded per line","detail":"Three lines of 0.333 add up to 0.99.","suggestion":"Round once, after adding."}]}`)}},
 }.Prose(findingsProse), findings)
 

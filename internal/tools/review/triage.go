@@ -33,7 +33,7 @@ var triageProse string
 
 // Triage is the tool report_triage. A second call replaces the first.
 var Triage = tools.New(tools.Metadata{
-	Name: "report_triage", Category: tools.Code, Needs: tools.Read, Produces: []string{"triage"},
+	Name: "report_triage", Category: "code", Needs: tools.Read, Produces: []string{"triage"},
 	Examples: []tools.Example{{Note: "a bug", Args: json.RawMessage(`{"kind":"bug","severity":"major","area":"cart","files":[{"path":"cart.go","reason":"Total rounds per line"}],"reproduction":"go test -run TestTotal","next_step":"Round once per cart and add a test.","confidence":"high"}`)}},
 }.Prose(triageProse), triage)
 

@@ -39,7 +39,7 @@ var prose string
 
 // Tool is the tool search.
 var Tool = tools.New(tools.Metadata{
-	Name: "search", Category: tools.Code, Needs: tools.Read | tools.Exec, Paths: []string{"dir"}, Effect: tools.Idempotent,
+	Name: "search", Category: "code", Needs: tools.Read | tools.Exec, Paths: []string{"dir"}, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Note: "where a function is called", Args: json.RawMessage(`{"pattern":"\\bTotal\\(","glob":"*.go"}`)}},
 	Timeout:  2 * patience,
 }.Prose(prose), search)

@@ -19,7 +19,7 @@ var killProse string
 
 // Kill is the tool shell_kill. It returns when the command is gone.
 var Kill = tools.New(tools.Metadata{
-	Name: "shell_kill", Category: tools.Build, Optionality: tools.Optional, Needs: tools.Exec, Effect: tools.Idempotent,
+	Name: "shell_kill", Category: "build", Optionality: tools.Optional, Needs: tools.Exec, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"id":"c3"}`)}},
 }.Prose(killProse), kill)
 

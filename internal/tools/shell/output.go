@@ -30,7 +30,7 @@ var outputProse string
 
 // Output is the tool shell_output.
 var Output = tools.New(tools.Metadata{
-	Name: "shell_output", Category: tools.Build, Optionality: tools.Optional, Needs: tools.Exec, Effect: tools.Idempotent,
+	Name: "shell_output", Category: "build", Optionality: tools.Optional, Needs: tools.Exec, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Note: "errors of a long build", Args: json.RawMessage(`{"id":"c3","pattern":"error:"}`)}},
 }.Prose(outputProse), output)
 

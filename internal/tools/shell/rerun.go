@@ -21,7 +21,7 @@ var rerunProse string
 // comes with a job from whoever asked for it: nobody is asked about it once more
 // where a sandbox confines it. It binds the artifact run.
 var Rerun = tools.New(tools.Metadata{
-	Name: "rerun", Category: tools.Build, Needs: tools.Read | tools.Exec, Command: "command", Effect: tools.Unsafe, RunsCode: true,
+	Name: "rerun", Category: "build", Needs: tools.Read | tools.Exec, Command: "command", Effect: tools.Unsafe, RunsCode: true,
 	Consumes: []string{"commands"}, Produces: []string{"run"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"make test"}`)}},
 	Timeout:  time.Hour + time.Minute, // the call's own limit is timeout_s

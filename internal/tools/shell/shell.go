@@ -32,7 +32,7 @@ var prose string
 
 // Run is the tool shell.
 var Run = tools.New(tools.Metadata{
-	Name: "shell", Category: tools.Build, Needs: tools.Read | tools.Write | tools.Shell, Command: "command", Effect: tools.Unsafe,
+	Name: "shell", Category: "build", Needs: tools.Read | tools.Write | tools.Shell, Command: "command", Effect: tools.Unsafe,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"go vet ./...","timeout_s":60}`)}},
 	Timeout:  time.Hour + time.Minute, // the call's own limit is timeout_s
 }.Prose(prose), run)

@@ -39,7 +39,7 @@ var prose string
 
 // Read is the tool read_skill.
 var Read = tools.New(tools.Metadata{
-	Name: "read_skill", Category: tools.Utility, Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{"skills"},
+	Name: "read_skill", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{"skills"},
 	Examples: []tools.Example{{Note: "its instructions", Args: json.RawMessage(`{"name":"release-notes"}`)}},
 }.Prose(prose), read)
 

@@ -26,7 +26,7 @@ var prose string
 
 // Spawn is the tool spawn_agent.
 var Spawn = tools.New(tools.Metadata{
-	Name: "spawn_agent", Category: tools.Utility, Needs: tools.Think, Optionality: tools.Optional,
+	Name: "spawn_agent", Category: "utility", Needs: tools.Think, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "look something up", Args: json.RawMessage(`{"agent":"researcher","task":"Find out which versions of Go have the package iter. Report the first one, with the address of the page that says so."}`)}},
 }.Prose(prose), func(context.Context, *tools.Env, input) (tools.Result, error) {
 	return tools.Result{}, errors.New("no agent may be spawned here; it takes a job of an agent whose file says under spawn which ones")

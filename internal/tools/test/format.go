@@ -24,7 +24,7 @@ var formatProse string
 // Format is the tool format_code. It does what the check format of run_check
 // wants, by the same program.
 var Format = tools.New(tools.Metadata{
-	Name: "format_code", Category: tools.Build, Optionality: tools.Optional,
+	Name: "format_code", Category: "build", Optionality: tools.Optional,
 	Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent, RunsCode: true,
 	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
 	Timeout:  limit + 30*time.Second,

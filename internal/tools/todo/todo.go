@@ -30,7 +30,7 @@ var prose string
 
 // Tool is the tool todo.
 var Tool = tools.New(tools.Metadata{
-	Name: "todo", Category: tools.Utility, Effect: tools.Pure, Optionality: tools.Optional, Produces: []string{"todo"},
+	Name: "todo", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Produces: []string{"todo"},
 	Examples: []tools.Example{{Note: "the first of two has begun", Args: json.RawMessage(`{"items":[{"content":"Round once per cart","status":"in_progress"},{"content":"Test three lines of 0.333","status":"pending"}]}`)}},
 }.Prose(prose), keep)
 

@@ -47,7 +47,7 @@ const (
 
 func (d *webTools) checkTool() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "link_check", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
+		Name: "link_check", Category: "research", Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
 		Uses: append(slices.Clone(checkable), allowBroken), Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
 		Proves: "the links work", ProvesWith: []string{"artifact", "file", "urls"},
 		Examples: []tools.Example{{Note: "before a text is published", Args: json.RawMessage(`{"artifact":"content"}`)}},

@@ -39,7 +39,7 @@ const mostCited = 200
 func (d *webTools) citeTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		// Not pure: calls of one answer each see the list of the one before.
-		Name: "cite", Category: tools.Research, Effect: tools.Idempotent, Uses: []string{"citations"}, Produces: []string{"citations"},
+		Name: "cite", Category: "research", Effect: tools.Idempotent, Uses: []string{"citations"}, Produces: []string{"citations"},
 		Examples: []tools.Example{{Note: "rely on a release note", Args: json.RawMessage(`{"url":"https://go.dev/doc/go1.26","title":"Go 1.26 Release Notes","quote":"The latest Go release"}`)}},
 	}.Prose(citeProse), d.cite)
 }

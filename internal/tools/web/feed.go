@@ -32,7 +32,7 @@ const feedTypes = "application/atom+xml, application/rss+xml, application/feed+j
 
 func (d *webTools) feedTool() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "rss_feed", Category: tools.Research, Needs: tools.Net, Effect: tools.Pure, Produces: []string{"feed_items"}, Timeout: time.Minute,
+		Name: "rss_feed", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"feed_items"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "what was news this week", Args: json.RawMessage(`{"feed":"https://go.dev/blog/feed.atom","since":"7d"}`)}},
 	}.Prose(feedProse), d.readFeed)
 }

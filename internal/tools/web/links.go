@@ -29,7 +29,7 @@ type link struct {
 
 func (d *webTools) linksTool() tools.Tool {
 	m := tools.Metadata{
-		Name: "static_links", Category: tools.Research, Effect: tools.Pure, Uses: []string{"links"}, Produces: []string{"links"},
+		Name: "static_links", Category: "research", Effect: tools.Pure, Uses: []string{"links"}, Produces: []string{"links"},
 		Examples: []tools.Example{{Note: "where our documentation is", Args: json.RawMessage(`{"query":"docs"}`)}},
 	}.Prose(linksProse)
 	if len(d.Links) == 0 {

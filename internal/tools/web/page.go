@@ -31,7 +31,7 @@ const pageSize = 12_000 // bytes of Markdown in one part
 
 func (d *webTools) pageTool() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "web_fetch", Category: tools.Research, Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page"}, Timeout: time.Minute,
+		Name: "web_fetch", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "read a page", Args: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)}},
 	}.Prose(pageProse), d.fetchPage)
 }

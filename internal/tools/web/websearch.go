@@ -31,7 +31,7 @@ const brave = "https://api.search.brave.com/res/v1/web/search"
 
 func (d *webTools) searchTool() tools.Tool {
 	m := tools.Metadata{
-		Name: "web_search", Category: tools.Research, Needs: tools.Net, Effect: tools.Pure, Produces: []string{"search_results"}, Timeout: time.Minute,
+		Name: "web_search", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"search_results"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "find sources", Args: json.RawMessage(`{"query":"iCalendar recurrence rule DST","limit":5}`)}},
 	}.Prose(searchProse)
 	if d.Search.Engine == "" {

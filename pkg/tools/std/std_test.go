@@ -21,6 +21,17 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// A misspelt category would make a heading of its own.
+func TestCategories(t *testing.T) {
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := set.Categories(), strings.Fields("build code content publish research utility vcs"); !slices.Equal(got, want) {
+		t.Errorf("the categories are %v, want %v", got, want)
+	}
+}
+
 func names(set *tools.Set) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for t := range set.All() {

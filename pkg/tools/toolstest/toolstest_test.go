@@ -19,7 +19,7 @@ type input struct {
 
 func good() tools.Metadata {
 	return tools.Metadata{
-		Name: "word_count", Description: "Count the words of a file.", UsageHint: "Use it to measure.", Category: tools.Utility,
+		Name: "word_count", Description: "Count the words of a file.", UsageHint: "Use it to measure.", Category: "utility",
 		Needs: tools.Read, Produces: []string{"words"}, Examples: []tools.Example{{Args: json.RawMessage(`{"path":"path"}`)}},
 	}
 }

@@ -197,8 +197,8 @@ func (s *Server) exposeTool(t adroit.ToolInfo) error {
 	if err != nil {
 		return err
 	}
-	needs, err := tools.ParseCaps(t.Needs)
-	if err != nil {
+	var needs tools.Caps
+	if err := needs.UnmarshalText([]byte(t.Needs)); err != nil {
 		return err
 	}
 	s.add(&sdk.Tool{Name: t.Name, Description: t.Description, Annotations: annotations(needs, t.Effect)}, in, func(ctx context.Context, k *call) (*sdk.CallToolResult, error) {
