@@ -10,7 +10,6 @@ package agentfile
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -23,21 +22,26 @@ import (
 // A Catalog is the agents of some layers, later ones over earlier ones. It
 // never changes and is safe for concurrent use. A nil Catalog is empty.
 type Catalog struct {
-	agents  definitions.Set[agents.DynamicAgent, agents.Problems]
+	agents  definitions.Set[agents.DynamicAgent]
 	aliases map[string]string // to names
 }
 
-type entry = definitions.Entry[agents.DynamicAgent, agents.Problems]
+type entry = definitions.Entry[agents.DynamicAgent]
+
+var definition = definitions.Kind[agents.DynamicAgent]{
+	Noun: "agent", Suffix: ".md", Limit: maxFile,
+	Name: func(a *agents.DynamicAgent) string { return a.Name },
+	Read: func(l agents.Layer, file string, text []byte) (*agents.DynamicAgent, agents.Problems) {
+		return parseFile(agents.Source{Layer: l.Name, File: file, Text: string(text)}, text, l.Claude)
+	},
+}
 
 // Load reads all agents of the layers. A file that cannot be used does not
 // keep the others from loading, and does not uncover the agent it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
 func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
-	c := &Catalog{agents: definitions.Set[agents.DynamicAgent, agents.Problems]{}, aliases: map[string]string{}}
-	var all agents.Problems
-	for _, l := range layers {
-		all = append(all, c.load(l)...)
-	}
+	set, problems := definition.Load(layers...)
+	c := &Catalog{agents: set, aliases: map[string]string{}}
 	for _, name := range c.Names() {
 		a := c.agents[name].Value
 		if a == nil {
@@ -49,44 +53,13 @@ func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
 			}
 		}
 	}
-	return c, all
-}
-
-func (c *Catalog) load(l agents.Layer) agents.Problems {
-	files, err := definitions.Files(l.FS, ".md", maxFile)
-	if err != nil {
-		return agents.Problems{{File: l.Dir, Severity: agents.Error, Message: "the directory cannot be read: " + err.Error()}}
-	}
-	var all agents.Problems
-	in := map[string]string{} // name to file, in this layer
-	for _, f := range files {
-		from := agents.Source{Layer: l.Name, File: path.Join(l.Dir, f.Name)}
-		e := &entry{}
-		name := strings.TrimSuffix(f.Name, ".md")
-		if f.Err != nil {
-			e.Problems = agents.Problems{{File: from.File, Severity: agents.Error, Message: "the file cannot be read: " + f.Err.Error()}}
-		} else {
-			from.Text = string(f.Text)
-			e.Value, e.Problems = parseFile(from, f.Text, l.Claude)
-		}
-		if e.Value != nil {
-			name = e.Value.Name
-		}
-		if other, twice := in[name]; twice {
-			e.Problems = append(e.Problems, agents.Problem{File: from.File, Line: 1, Col: 1, Severity: agents.Error,
-				Message: fmt.Sprintf("the agent %s is also in %s", name, other), Hint: "rename one of them"})
-		}
-		in[name] = from.File
-		c.agents[name] = e
-		all = append(all, e.Problems...)
-	}
-	return all
+	return c, problems
 }
 
 // With returns a catalog that also has the given agents, over those of the
 // same name.
 func (c *Catalog) With(more ...agents.DynamicAgent) *Catalog {
-	out := &Catalog{agents: definitions.Set[agents.DynamicAgent, agents.Problems]{}, aliases: map[string]string{}}
+	out := &Catalog{agents: definitions.Set[agents.DynamicAgent]{}, aliases: map[string]string{}}
 	if c != nil {
 		out.agents = c.agents.Clone()
 		maps.Copy(out.aliases, c.aliases)

@@ -1,12 +1,11 @@
 package agentfile
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -15,20 +14,7 @@ var update = flag.Bool("update", false, "write the schema anew")
 // TestFileSchema wants the schema that ships to be that of the reader; go test ./internal/agentfile
 // -run TestFileSchema -update writes it.
 func TestFileSchema(t *testing.T) {
-	const file = "../../configs/schemas/agent.schema.json"
-	want := fileSchema()
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is stale; run this test with -update", file)
-	}
+	dirtest.Golden(t, *update, "../../configs/schemas/agent.schema.json", fileSchema())
 }
 
 // fileSchema is the JSON Schema of the front matter, so that editors can

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -31,17 +33,5 @@ func TestSettings(t *testing.T) {
 		}
 		got.WriteString("\n")
 	}
-	const golden = "testdata/settings.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("the settings are\n%s\nwant\n%s", &got, want)
-	}
+	dirtest.Golden(t, *update, "testdata/settings.txt", []byte(got.String()))
 }

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/definitions"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
@@ -34,16 +34,13 @@ func Load(layers ...agents.Layer) (*Book, agents.Problems) {
 	b := &Book{Strategies: map[string]Strategy{}}
 	var problems agents.Problems
 	for i := len(layers) - 1; i >= 0; i-- {
-		l := layers[i]
-		files, _ := fs.Glob(l.FS, "*.yaml") // a missing directory has none
-		for _, name := range files {
-			src, err := fs.ReadFile(l.FS, name)
-			file := path.Join(l.Dir, name)
-			if err != nil {
-				problems = append(problems, agents.Problem{File: file, Severity: agents.Error, Message: err.Error()})
+		files, bad := definitions.Files(layers[i], ".yaml", mostBook)
+		problems = append(problems, bad...)
+		for _, f := range files {
+			if problems = append(problems, f.Problems...); f.Problems != nil {
 				continue
 			}
-			one, found := Read(file, src)
+			one, found := Read(f.Path, f.Text)
 			problems = append(problems, found...)
 			if found.Err() == nil {
 				b.add(one)

@@ -136,3 +136,14 @@ func WorkTree(t testing.TB, dir string) []string {
 		return strings.Contains(line, ".git ") || strings.Contains(line, ".git/") || strings.HasPrefix(line, ". ")
 	})
 }
+
+// Golden wants got to be what a golden file has; update writes the file.
+func Golden(t testing.TB, update bool, file string, got []byte) {
+	t.Helper()
+	if update {
+		Must(t, os.WriteFile(file, got, 0o644))
+	}
+	if want := Content(t, file); want != string(got) {
+		t.Errorf("%s differs; -update writes it. Got\n%s\nwant\n%s", file, got, want)
+	}
+}

@@ -83,7 +83,7 @@ var may = map[string][]string{
 	"internal/toolserver":         {"pkg/tools"},
 	"internal/mcp":                {"internal/attachment", "pkg/llm", "internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
-	"internal/acp":               {"internal/jobid", "internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
+	"internal/acp":               {"internal/jobid", "internal/rootfs", "internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
 	"internal/backup":            {"pkg/jobs", "internal/sqlite"},
 	"internal/sqlite":            {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
@@ -119,7 +119,7 @@ var may = map[string][]string{
 
 	"internal/keyfile":     {"internal/rootfs"},
 	"internal/owner":       {},
-	"internal/definitions": {},
+	"internal/definitions": {"pkg/agents"},
 
 	"internal/apierr":        {"pkg/jobs", "pkg/llm"},
 	"internal/artifactname":  {},
@@ -140,7 +140,7 @@ var may = map[string][]string{
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
-	"internal/coordinator": {"internal/agentfile", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"internal/coordinator": {"internal/agentfile", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"internal/tools/shell": append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {},
@@ -168,7 +168,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/sample":     {},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
-	"pkg/cli/internal/draft":         {"pkg/adroit", "internal/trust"},
+	"pkg/cli/internal/draft":         {"internal/rootfs", "pkg/adroit", "internal/trust"},
 	"pkg/cli/internal/cmd/setup":     append([]string{"pkg/cli/internal/draft"}, command...),
 	"pkg/cli/internal/cmd/failures":  append([]string{"internal/proposal", "pkg/cli/internal/draft"}, command...),
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),

@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/definitions"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -12,57 +10,31 @@ import (
 // A Catalog is the pipelines of some layers, later ones over earlier ones. It
 // never changes and is safe for concurrent use. A nil Catalog is empty.
 type Catalog struct {
-	pipelines definitions.Set[Pipeline, agents.Problems]
+	pipelines definitions.Set[Pipeline]
 }
 
-type entry = definitions.Entry[Pipeline, agents.Problems]
+type entry = definitions.Entry[Pipeline]
+
+var definition = definitions.Kind[Pipeline]{
+	Noun: "pipeline", Suffix: ".yaml", Limit: maxFile,
+	Name: func(p *Pipeline) string { return p.Name },
+	Read: func(l agents.Layer, file string, text []byte) (*Pipeline, agents.Problems) {
+		return parse(Source{Layer: l.Name, File: file}, text)
+	},
+}
 
 // Load reads all pipelines of the layers: *.yaml at the top of each. A file that cannot be used does not
 // keep the others from loading, and does not uncover the pipeline it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
 func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
-	c := &Catalog{definitions.Set[Pipeline, agents.Problems]{}}
-	var all agents.Problems
-	for _, l := range layers {
-		all = append(all, c.load(l)...)
-	}
-	return c, all
-}
-
-func (c *Catalog) load(l agents.Layer) agents.Problems {
-	files, err := definitions.Files(l.FS, ".yaml", maxFile)
-	if err != nil {
-		return agents.Problems{{File: l.Dir, Severity: agents.Error, Message: "the directory cannot be read: " + err.Error()}}
-	}
-	var all agents.Problems
-	in := map[string]string{} // name to file, in this layer
-	for _, f := range files {
-		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name)}
-		name := strings.TrimSuffix(f.Name, ".yaml")
-		e := &entry{}
-		if f.Err != nil {
-			e.Problems = agents.Problems{{File: from.File, Severity: agents.Error, Message: "the file cannot be read: " + f.Err.Error()}}
-		} else {
-			e.Value, e.Problems = parse(from, f.Text)
-		}
-		if e.Value != nil {
-			name = e.Value.Name
-		}
-		if other, twice := in[name]; twice {
-			e.Problems = append(e.Problems, agents.Problem{File: from.File, Line: 1, Col: 1, Severity: agents.Error,
-				Message: fmt.Sprintf("the pipeline %s is also in %s", name, other), Hint: "rename one of them"})
-		}
-		in[name] = from.File
-		c.pipelines[name] = e
-		all = append(all, e.Problems...)
-	}
-	return all
+	set, problems := definition.Load(layers...)
+	return &Catalog{set}, problems
 }
 
 // With returns a catalog that also has the given pipelines, over those of the
 // same name.
 func (c *Catalog) With(ps ...*Pipeline) *Catalog {
-	var all definitions.Set[Pipeline, agents.Problems]
+	var all definitions.Set[Pipeline]
 	if c != nil {
 		all = c.pipelines
 	}

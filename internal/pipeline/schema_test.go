@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/dirtest"
 )
 
 var update = flag.Bool("update", false, "write the schema anew")
@@ -16,20 +16,7 @@ var update = flag.Bool("update", false, "write the schema anew")
 // TestFileSchema wants the schema that ships to be that of the reader; go test ./internal/pipeline
 // -run TestFileSchema -update writes it.
 func TestFileSchema(t *testing.T) {
-	const file = "../../configs/schemas/pipeline.json"
-	want := fileSchema(t)
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is stale; run this test with -update", file)
-	}
+	dirtest.Golden(t, *update, "../../configs/schemas/pipeline.json", fileSchema(t))
 }
 
 type schemaMap = map[string]any

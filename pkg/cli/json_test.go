@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/pkg/cli"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
@@ -69,19 +70,7 @@ func TestJSONShapes(t *testing.T) {
 		name := strings.NewReplacer(" ", "_", repo, "DIR", home+"/", "", "--", "").Replace(line)
 		path := filepath.Join("testdata", "json", name+".golden")
 		text := shapes(t, out, strings.HasPrefix(line, "tools") || strings.HasPrefix(line, "agents"))
-		if *update {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(want) != text {
-			t.Errorf("adroit %s --json has changed its shape: fields are added, never renamed; go test ./pkg/cli -update\n%s\nwant\n%s", line, text, want)
-		}
+		dirtest.Golden(t, *update, path, []byte(text)) // fields are added, never renamed
 	}
 }
 

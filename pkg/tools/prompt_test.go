@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -40,18 +41,6 @@ func TestDescribeGolden(t *testing.T) {
 		if again := mustSet(t, set.Without().tools...).Describe(brief); again != got {
 			t.Errorf("%s: not the same for an equal set", name)
 		}
-		file := filepath.Join("testdata", "section_"+name+".md")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s differs from %s (run with -update if that is meant):\n%s", name, file, got)
-		}
+		dirtest.Golden(t, *update, filepath.Join("testdata", "section_"+name+".md"), []byte(got))
 	}
 }

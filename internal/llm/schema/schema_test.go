@@ -6,12 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	toolschema "github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -178,16 +178,7 @@ func TestTools(t *testing.T) {
 					}
 				}
 			}
-			name := filepath.Join("testdata", d.Name+".txt")
-			if *update {
-				if err := os.WriteFile(name, all.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(name)
-			if err != nil || !bytes.Equal(want, all.Bytes()) {
-				t.Errorf("the schemas that go out differ from %s (%v); go test ./internal/llm/schema -update shows how", name, err)
-			}
+			dirtest.Golden(t, *update, filepath.Join("testdata", d.Name+".txt"), all.Bytes()) // the schemas that go out
 		})
 	}
 }

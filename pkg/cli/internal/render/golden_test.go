@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -25,20 +25,7 @@ var update = flag.Bool("update", false, "write the golden files instead of compa
 // golden compares what was rendered with a file in testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s\n%s\nwant; go test ./pkg/cli/internal/render -update\n%s", name, got, want)
-	}
+	dirtest.Golden(t, *update, filepath.Join("testdata", name+".golden"), got)
 }
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.Local) // tables have local time
