@@ -9,13 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -109,13 +109,13 @@ func (s *server) unsaved(ctx context.Context, ses *session) func(string) (string
 // readIn reads a file that links do not lead out of a directory; it is not longer
 // than most.
 func readIn(dir, name string, most int64) (string, error) {
-	f, err := os.OpenInRoot(dir, filepath.FromSlash(name))
+	f, err := rootfs.DirFS(dir).Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
+	if err != nil || info.Size() > most {
 		return "", errors.Join(err, fs.ErrInvalid)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, most))

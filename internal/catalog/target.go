@@ -3,7 +3,6 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,7 +112,7 @@ func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d project.D
 
 // unknownTarget is the error for a name that neither an agent nor a pipeline has.
 func (c *Catalog) unknownTarget(cat *agentfile.Catalog, all *pipeline.Catalog, name, dir string) error {
-	if _, ours := fs.Stat(os.DirFS(dir), projectdir.Pipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
+	if project.Has(dir, projectdir.Pipelines+"/"+name+".yaml") {
 		return apierr.Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
 	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
@@ -143,7 +142,7 @@ func (c *Catalog) FindAgent(cat *agentfile.Catalog, name, dir string) (*agents.D
 		if unknown.Near != "" {
 			hint = "did you mean " + unknown.Near + "?\n" + hint
 		}
-		if _, ours := fs.Stat(os.DirFS(dir), projectdir.Agents+"/"+name+".md"); ours == nil && fs.ValidPath(name) {
+		if project.Has(dir, projectdir.Agents+"/"+name+".md") {
 			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
 		}
 		return nil, apierr.Invalidf(hint, "unknown agent %q", name)

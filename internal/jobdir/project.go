@@ -2,6 +2,7 @@ package jobdir
 
 import (
 	"cmp"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,7 +76,7 @@ func Project(data, dir string) (project, sub string, err error) {
 
 // mainTree is the work tree that a linked one of git belongs to, or top itself.
 func mainTree(top string) string {
-	b, err := os.ReadFile(filepath.Join(top, ".git"))
+	b, err := fs.ReadFile(rootfs.DirFS(top), ".git")
 	if err != nil {
 		return top // a directory: it is the main one
 	}

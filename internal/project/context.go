@@ -2,9 +2,7 @@ package project
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,21 +29,14 @@ func (d Decision) Context(ctx context.Context, user []agents.Layer, bytes int) (
 		c.Skills, c.Problems = agentfile.LoadSkills(user...)
 		return c, nil
 	}
-	if c.Skills, c.Problems, err = d.Skills(user); err != nil {
-		return c, err
-	}
+	c.Skills, c.Problems = d.Skills(user)
 	names, err := projectFiles(ctx, d.dir)
 	if err != nil {
 		return c, fmt.Errorf("looking for %s: %w", strings.Join(agentfile.ProjectFiles(), " and "), err)
 	}
-	root, err := os.OpenRoot(d.dir)
-	if err != nil {
-		return c, err
-	}
-	defer root.Close()
 	in := func(name string) bool { return d.Trusted(filepath.Join(d.dir, filepath.FromSlash(name))) }
 	var more agents.Problems
-	c.Project, more = agentfile.ReadProject(d.files(root), d.dir, names, in, bytes)
+	c.Project, more = agentfile.ReadProject(d.files(), d.dir, names, in, bytes)
 	c.Problems = append(c.Problems, more...)
 	return c, nil
 }
@@ -75,24 +66,12 @@ func projectFiles(ctx context.Context, dir string) ([]string, error) {
 }
 
 // Skills loads the user's skills and those of the workspace that are trusted.
-func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems, error) {
+func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems) {
 	layers := slices.Clone(user)
-	root, err := os.OpenRoot(d.dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer root.Close()
-	files := d.files(root)
 	for _, name := range projectdir.Skills {
-		if _, err := fs.Stat(files, name); errors.Is(err, fs.ErrNotExist) {
-			continue
+		if fsys, dir, ok := d.Layer(name); ok {
+			layers = append(layers, agents.Layer{Name: "project", FS: fsys, Dir: dir})
 		}
-		sub, err := fs.Sub(files, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		layers = append(layers, agents.Layer{Name: "project", FS: sub, Dir: filepath.Join(d.dir, filepath.FromSlash(name))})
 	}
-	skills, problems := agentfile.LoadSkills(layers...)
-	return skills, problems, nil
+	return agentfile.LoadSkills(layers...)
 }

@@ -9,10 +9,10 @@ package project
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/trust"
 )
@@ -48,10 +48,10 @@ func (d Decision) Ignores() bool { return d.ignores }
 func (d Decision) Trusted(path string) bool { return d.all || d.status.Trusted(path) }
 
 // files are those of the workspace that are trusted, as they were when that was
-// decided. Below the root, a link cannot lead out of the workspace.
-func (d Decision) files(root *os.Root) fs.FS {
+// decided. No link leads out of the workspace.
+func (d Decision) files() fs.FS {
 	if d.all {
-		return root.FS()
+		return rootfs.DirFS(d.dir)
 	}
 	return d.status.FS()
 }
@@ -59,16 +59,17 @@ func (d Decision) files(root *os.Root) fs.FS {
 // Layer is a directory of the workspace as far as it is trusted.
 func (d Decision) Layer(name string) (fsys fs.FS, dir string, ok bool) {
 	dir = filepath.Join(d.dir, filepath.FromSlash(name))
-	switch {
-	case d.dir == "":
-		return nil, dir, false
-	case d.all:
-		return os.DirFS(dir), dir, true
-	case len(d.status.Files) == 0:
+	if d.dir == "" || !d.all && len(d.status.Files) == 0 {
 		return nil, dir, false
 	}
-	sub, err := fs.Sub(d.status.FS(), name)
-	return sub, dir, err == nil
+	fsys, err := fs.Sub(d.files(), name)
+	return fsys, dir, err == nil
+}
+
+// Has reports whether the workspace dir has a file, trusted or not.
+func Has(dir, name string) bool {
+	_, err := fs.Stat(rootfs.DirFS(dir), name)
+	return err == nil
 }
 
 // ToolServers is the workspace's file of tool servers, nil if it has none or if it is
@@ -77,12 +78,7 @@ func (d Decision) ToolServers() ([]byte, error) {
 	if !d.Trusted(toolserver.ProjectFile) {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(d.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	b, err := fs.ReadFile(d.files(root), toolserver.ProjectFile)
+	b, err := fs.ReadFile(d.files(), toolserver.ProjectFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
@@ -44,12 +43,7 @@ func (d Decision) stages() (s workflows.Stages, raw json.RawMessage, err error) 
 	if d.dir == "" {
 		return s, nil, nil
 	}
-	root, err := os.OpenRoot(d.dir)
-	if err != nil {
-		return s, nil, err
-	}
-	defer root.Close()
-	b, err := fs.ReadFile(d.files(root), StagesFile)
+	b, err := fs.ReadFile(d.files(), StagesFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil, nil
 	}

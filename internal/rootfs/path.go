@@ -56,6 +56,9 @@ func (e *TooLargeError) Error() string {
 		e.Name, e.Size, e.Limit)
 }
 
+// escapes is in the error of an os.Root about a link that leads out; it has no type.
+const escapes = "escapes from parent"
+
 func outside(name string) error {
 	return &PathError{Name: name, Reason: "leads outside the workspace; only files inside it can be used"}
 }
@@ -194,7 +197,7 @@ func (t *Tree) Explain(name string, err error) error {
 		reason = "goes round a loop of symbolic links"
 	case errors.Is(err, syscall.ENOSPC):
 		reason = "no space is left on the disk; nothing was changed"
-	case strings.Contains(err.Error(), "escapes from parent"):
+	case strings.Contains(err.Error(), escapes):
 		return outside(name)
 	default:
 		if pe, ok := errors.AsType[*fs.PathError](err); ok {

@@ -236,7 +236,8 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.Skills(rt.o.Skills)
+	found, problems := d.Skills(rt.o.Skills)
+	return found, problems, nil
 }
 
 // Lint implements [Catalog].

@@ -16,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
@@ -28,14 +29,11 @@ const most = 1 << 20
 
 // Read reads a file that is there.
 func Read(root *os.Root, name string) ([]byte, error) {
-	f, err := root.Open(name)
+	f, err := rootfs.OpenIn(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", name)
-	}
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
