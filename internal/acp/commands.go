@@ -74,11 +74,11 @@ func (s *server) expand(ctx context.Context, dir string, blocks []sdk.ContentBlo
 			key, value, _ := strings.Cut(word, "=")
 			given[key] = value
 		}
-		p, err := s.c.ToolServerPrompt(ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: dir}, Name: server}, Prompt: prompt, Args: given})
+		var err error
+		text, err = s.c.ToolServerPrompt(ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: dir}, Name: server}, Prompt: prompt, Args: given})
 		if err != nil {
 			return nil, failure(err)
 		}
-		text = p.Text
 	}
 	if text == "" {
 		return blocks, nil

@@ -153,7 +153,7 @@ func (s *server) follow(ctx context.Context, ses *session, t *translator) (*adro
 	stopped := make(chan struct{})
 	runs := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		_, _ = s.c.Stop(all, ses.job, adroit.StopOptions{Reason: "cancelled in the editor"}) // Wait returns how it went
+		_, _ = s.c.Stop(all, ses.job, "cancelled in the editor") // Wait returns how it went
 	})
 	var broken error
 	for ev, err := range s.c.Events(all, ses.job, adroit.EventOptions{After: ses.last, Follow: true, Live: true}) {

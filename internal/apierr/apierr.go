@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -26,7 +27,7 @@ const (
 )
 
 // An Error is what went wrong, in a form that survives JSON: what happened, and
-// what helps. It unwraps to the errors of pkg/jobs of its kind.
+// what helps. It is the error of pkg/jobs of its kind.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
@@ -37,24 +38,23 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the cause, or the error of pkg/jobs that the kind stands for.
-func (e *Error) Unwrap() error {
-	if e.Err != nil {
-		return e.Err
-	}
-	for _, k := range kinds {
-		if k.kind == e.Kind {
-			return k.err
-		}
-	}
-	return nil
+// Unwrap returns the cause, which is nil for an error that came as JSON.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is the error of pkg/jobs that the kind stands for.
+func (e *Error) Is(target error) bool {
+	i := slices.IndexFunc(kinds, func(k kindError) bool { return k.kind == e.Kind })
+	return i >= 0 && kinds[i].err == target
 }
 
-// kinds are the errors of pkg/jobs that callers branch on.
-var kinds = []struct {
+// A kindError is an error of pkg/jobs that callers branch on, and the kind that it is of.
+type kindError struct {
 	kind Kind
 	err  error
-}{
+}
+
+// kinds are all of them; the first of a kind stands for it.
+var kinds = []kindError{
 	{NotFound, jobs.ErrNotExist}, {Held, jobs.ErrHeld}, {Held, jobs.ErrLeaseLost}, {Ended, jobs.ErrFinal}, {Running, jobs.ErrRunning},
 	{Blocked, jobs.ErrBlocked}, {Interrupted, jobs.ErrStopped},
 }

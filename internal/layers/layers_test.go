@@ -179,6 +179,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend", "internal/memory"}, command...),
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "internal/sqlite"}, command...),
 	"pkg/cli/internal/cmd/acp":       append([]string{"internal/acp", "pkg/cli/internal/chat", "pkg/cli/internal/cmd/version"}, command...),
+	"pkg/cli/internal/cmd/jobs":      append([]string{"internal/git/worktree", "internal/workspace/ledger"}, command...),
 	"pkg/cli/internal/cmd/agents":    append([]string{"internal/agentfile"}, command...),
 	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
 	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/cli/internal/cmd/serve", "pkg/executor"}, command...),

@@ -58,7 +58,8 @@ type JobWriter interface {
 	Start(ctx context.Context, ref string, o StartOptions) (*Started, error)
 	// Stop interrupts a job that the runtime runs: it ends at its next step, and
 	// Start resumes it. Stop waits for that. A job that nobody runs stays as it is.
-	Stop(ctx context.Context, ref string, o StopOptions) (*jobs.Job, error)
+	// The reason is the job's; empty: the operator stopped it.
+	Stop(ctx context.Context, ref, reason string) (*jobs.Job, error)
 	// Signal answers the question that a job asks, or sends a signal early.
 	Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error)
 	// Send gives a job a message of a person, once and durably. A job that is running
@@ -89,20 +90,22 @@ type Changes interface {
 	Diff(ctx context.Context, ref string, s Selection) (*Diff, error)
 	// Undo restores what the selection covers. It is a step of the job.
 	Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error)
-	// Merge commits what a job did in its worktree and merges it.
-	Merge(ctx context.Context, ref string, o MergeOptions) (*MergeReport, error)
+	// Merge commits what a job did in its worktree and merges it. Without a message
+	// the commit has the job's title.
+	Merge(ctx context.Context, ref, message string) (*MergeReport, error)
 }
 
 // A Catalog lists what requests may name, and calls tools.
 type Catalog interface {
 	Agents(ctx context.Context, in Scope) (*Listing[AgentInfo], error)
-	ShowAgent(ctx context.Context, n Named) (*AgentDetail, error)
+	ShowAgent(ctx context.Context, n Named) (*AgentInfo, error)
 	Pipelines(ctx context.Context, in Scope) (*Listing[PipelineInfo], error)
 	ShowPipeline(ctx context.Context, n Named) (*PipelineDetail, error)
 	Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], error)
 	ShowSkill(ctx context.Context, n Named) (*SkillDetail, error)
-	// Lint checks the agents or pipelines of a scope, or those of files.
-	Lint(ctx context.Context, r LintRequest) (*LintReport, error)
+	// LintAgents checks the agents of a scope, or those of files.
+	LintAgents(ctx context.Context, r LintRequest) (*LintReport, error)
+	LintPipelines(ctx context.Context, r LintRequest) (*LintReport, error)
 	Tools(ctx context.Context) (*Listing[ToolInfo], error)
 	// CallTool calls a tool in a directory, without a job: what it changes cannot
 	// be undone.
@@ -111,9 +114,9 @@ type Catalog interface {
 	ToolServers(ctx context.Context, in Scope) (*Listing[ToolServerInfo], error)
 	// CheckToolServer starts one and reports its tools.
 	CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error)
-	// ToolServerPrompt fills in a prompt of one, to begin a request with. Others have
-	// written it.
-	ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (*ToolServerPromptText, error)
+	// ToolServerPrompt returns a prompt of one, filled in, to begin a request with.
+	// Others have written it.
+	ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (string, error)
 }
 
 // Models are the models that can be asked.

@@ -45,6 +45,10 @@ type (
 		*agents.DynamicAgent
 		Layer string `json:"layer"`
 		File  string `json:"file"`
+		// Of one that is shown: how small windows shorten its tools, and its file as it is,
+		// "" for an agent that a program has made.
+		Windows []SmallWindow `json:"windows,omitempty"`
+		Source  string        `json:"source,omitempty"`
 	}
 	PipelineInfo struct {
 		Name        string `json:"name"`
@@ -71,11 +75,6 @@ type (
 
 // Details of what requests may name.
 type (
-	AgentDetail struct {
-		AgentInfo
-		Windows []SmallWindow `json:"windows,omitempty"`
-		Source  string        `json:"source,omitempty"` // the file as it is, "" for an agent that a program has made
-	}
 	PipelineDetail struct {
 		*pipeline.Pipeline
 		Layer string `json:"layer"`
@@ -94,21 +93,11 @@ type SmallWindow struct {
 	Tools  []executor.ShortenedTool `json:"tools,omitempty"`
 }
 
-// A LintRequest names what is checked: all of a kind, or some files.
+// A LintRequest names what is checked: all that a scope has, or some files.
 type LintRequest struct {
 	Scope
-	Kind  LintKind   `json:"kind"`
 	Files []LintFile `json:"files,omitempty"`
 }
-
-// A LintKind is what is checked.
-type LintKind string
-
-// Kinds of what Lint checks.
-const (
-	LintAgents    LintKind = "agents"
-	LintPipelines LintKind = "pipelines"
-)
 
 // A LintFile is a file by name.
 type LintFile struct {
@@ -149,13 +138,15 @@ func (rt *Runtime) Agents(_ context.Context, in Scope) (*Listing[AgentInfo], err
 	return listed(cat.List(), problems, agentInfo), nil
 }
 
-func agentInfo(a *agents.DynamicAgent) AgentInfo { return AgentInfo{a, a.Source.Layer, a.Source.File} }
+func agentInfo(a *agents.DynamicAgent) AgentInfo {
+	return AgentInfo{DynamicAgent: a, Layer: a.Source.Layer, File: a.Source.File}
+}
 
 // smallWindows are those that ShowAgent reports on.
 var smallWindows = []int{4096, 8192}
 
-// Agent implements [Catalog].
-func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
+// ShowAgent implements [Catalog].
+func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
 	cat, _ := rt.catalog.Agents(rt.decide(n.Scope))
 	a, err := rt.catalog.FindAgent(cat, n.Name, n.Dir)
 	if err != nil {
@@ -165,15 +156,16 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	d := &AgentDetail{AgentInfo: agentInfo(a), Source: a.Source.Text}
+	info := agentInfo(a)
+	info.Source = a.Source.Text
 	for _, tokens := range smallWindows {
 		short, err := agentfile.ShortenedTools(a, set, tokens)
 		if err != nil {
 			break // its tools are not part of this program, which Lint reports
 		}
-		d.Windows = append(d.Windows, SmallWindow{tokens, short})
+		info.Windows = append(info.Windows, SmallWindow{tokens, short})
 	}
-	return d, nil
+	return &info, nil
 }
 
 // Pipelines implements [Catalog].
@@ -184,7 +176,7 @@ func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo
 	}), nil
 }
 
-// Pipeline implements [Catalog].
+// ShowPipeline implements [Catalog].
 func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, error) {
 	cat, _ := rt.catalog.Pipelines(rt.decide(n.Scope))
 	p, err := catalog.FindPipeline(cat, n.Name)
@@ -207,7 +199,7 @@ func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], err
 	}), nil
 }
 
-// Skill implements [Catalog].
+// ShowSkill implements [Catalog].
 func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
 	found, _, err := rt.scopeSkills(n.Scope)
 	if err != nil {
@@ -240,46 +232,48 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 	return found, problems, nil
 }
 
-// Lint implements [Catalog].
-func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
+// LintAgents implements [Catalog].
+func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, error) {
 	set, err := rt.tools()
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	switch r.Kind {
-	case LintAgents:
-		d := rt.decide(r.Scope)
-		cat, _ := rt.catalog.Agents(d)
-		if len(r.Files) > 0 {
-			books, files := rt.lintBooks(r.Files, cat)
-			problems := lint(files, agentfile.Parse, func(a *agents.DynamicAgent) agents.Problems {
-				return append(agentfile.Lint(a, set), rt.catalog.LintWorkflow(a)...)
-			})
-			return report(len(r.Files), append(books, problems...)), nil
-		}
-		b, problems := rt.catalog.Book(d)
-		problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
-		problems = append(problems, cat.Lint(set)...)
-		for _, a := range cat.List() {
-			problems = append(problems, rt.catalog.LintWorkflow(a)...)
-		}
-		return report(len(cat.Names()), problems), nil
-	case LintPipelines:
-		d, err := rt.trusts(r.Dir, r.Trust)
-		if err != nil {
-			return nil, apierr.AsError(err)
-		}
-		k := rt.catalog.Known(d, rt.models)
-		if cat := k.Pipelines; len(r.Files) > 0 {
-			problems := lint(r.Files, pipeline.Parse, func(p *pipeline.Pipeline) agents.Problems {
-				k.Pipelines = cat.With(p)
-				return pipeline.Lint(p, k)
-			})
-			return report(len(r.Files), problems.Sort()), nil
-		}
-		return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
+	d := rt.decide(r.Scope)
+	cat, _ := rt.catalog.Agents(d)
+	if len(r.Files) > 0 {
+		books, files := rt.lintBooks(r.Files, cat)
+		problems := lint(files, agentfile.Parse, func(a *agents.DynamicAgent) agents.Problems {
+			return append(agentfile.Lint(a, set), rt.catalog.LintWorkflow(a)...)
+		})
+		return report(len(r.Files), append(books, problems...)), nil
 	}
-	return nil, apierr.Invalidf("it is agents or pipelines", "nothing checks %q", r.Kind)
+	b, problems := rt.catalog.Book(d)
+	problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
+	problems = append(problems, cat.Lint(set)...)
+	for _, a := range cat.List() {
+		problems = append(problems, rt.catalog.LintWorkflow(a)...)
+	}
+	return report(len(cat.Names()), problems), nil
+}
+
+// LintPipelines implements [Catalog].
+func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport, error) {
+	if _, err := rt.tools(); err != nil {
+		return nil, apierr.AsError(err)
+	}
+	d, err := rt.trusts(r.Dir, r.Trust)
+	if err != nil {
+		return nil, apierr.AsError(err)
+	}
+	k := rt.catalog.Known(d, rt.models)
+	if cat := k.Pipelines; len(r.Files) > 0 {
+		problems := lint(r.Files, pipeline.Parse, func(p *pipeline.Pipeline) agents.Problems {
+			k.Pipelines = cat.With(p)
+			return pipeline.Lint(p, k)
+		})
+		return report(len(r.Files), problems.Sort()), nil
+	}
+	return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
 }
 
 func report(checked int, problems agents.Problems) *LintReport {

@@ -118,9 +118,11 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 		if err != nil {
 			return nil, apierr.AsError(err)
 		}
-		if report.UndoReport, err = part.Undo(ctx, j.Dir); err != nil {
+		done, err := part.Undo(ctx, j.Dir)
+		if err != nil {
 			return nil, apierr.AsError(err)
 		}
+		report.Restored, report.Removed, report.Skipped, report.Step = done.Restored, done.Removed, done.Skipped, done.Step
 		report.Incomplete = led.Incomplete(ctx)
 	}
 	if j.Status != lost {
@@ -149,7 +151,7 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 }
 
 // Merge implements [Changes].
-func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*MergeReport, error) {
+func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, apierr.AsError(err)
@@ -164,7 +166,6 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*Merg
 	if w == nil {
 		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), "adroit run --worktree gives a job a worktree")
 	}
-	message := o.Message
 	message = cmp.Or(message, j.Title, "Work of "+j.Agent)
 	if message == j.Title {
 		message += "\n\nadroit job " + j.ID
@@ -173,5 +174,5 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*Merg
 	if err != nil {
 		return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
-	return &MergeReport{j.ID, w.Repo, *merged}, nil
+	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, merged.Paths}, nil
 }

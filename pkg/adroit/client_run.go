@@ -137,7 +137,7 @@ func (r stopReason) Error() string { return string(r) }
 func (stopReason) Unwrap() error   { return jobs.ErrStopped }
 
 // Stop implements [JobWriter].
-func (rt *Runtime) Stop(ctx context.Context, ref string, o StopOptions) (*jobs.Job, error) {
+func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, apierr.AsError(err)
@@ -147,8 +147,8 @@ func (rt *Runtime) Stop(ctx context.Context, ref string, o StopOptions) (*jobs.J
 	case run == nil && held(j):
 		err := fmt.Errorf("%s: %w (%s)", j.ID, jobs.ErrHeld, j.Lease.Owner)
 		return nil, apierr.WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; adroit jobs cancel "+j.ID+" ends the job for good")
-	case run != nil && o.Reason != "":
-		run.stop(stopReason(o.Reason))
+	case run != nil && reason != "":
+		run.stop(stopReason(reason))
 	case run != nil:
 		run.stop(jobs.ErrStopped)
 	}

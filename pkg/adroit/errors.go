@@ -4,23 +4,16 @@ import "github.com/adroit-run/adroit/internal/apierr"
 
 type (
 	// An Error is what went wrong, in a form that survives JSON: Kind, Message, and in
-	// Hint what helps. It unwraps to the errors of pkg/jobs of its kind.
+	// Hint what helps. A program that branches on it asks errors.Is for an error of
+	// pkg/jobs, such as jobs.ErrNotExist, or compares its Kind with [Invalid].
 	Error = apierr.Error
-	// A Kind is what an error is about, for callers that branch on it.
+	// A Kind is what an error is about.
 	Kind = apierr.Kind
 )
 
-// Kinds of errors.
-const (
-	Invalid     = apierr.Invalid  // the request cannot be meant
-	NotFound    = apierr.NotFound // there is no such job, agent, artifact …
-	Held        = apierr.Held     // another runner has the job
-	Ended       = apierr.Ended    // the job has ended
-	Running     = apierr.Running  // the job is running
-	Blocked     = apierr.Blocked  // the job is blocked
-	Failed      = apierr.Failed   // all else
-	Interrupted = apierr.Interrupted
-)
+// Invalid is the kind of errors about a request that cannot be meant, the only one that
+// no error of pkg/jobs stands for and that a program can do something about.
+const Invalid = apierr.Invalid
 
 // asError is AsError for a result of type error.
 func asError(err error) error {

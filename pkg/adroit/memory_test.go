@@ -139,7 +139,7 @@ func TestMemoryIsPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-begun
-	if _, err := rt.Stop(t.Context(), s.Job.ID, adroit.StopOptions{}); err != nil {
+	if _, err := rt.Stop(t.Context(), s.Job.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	add(t, rt, "tests run with make slow")

@@ -40,10 +40,6 @@ type (
 	Change = ledger.Change
 	// A Skipped is a file that an undo or a merge left alone, and why.
 	Skipped = ledger.Skipped
-	// Undone is what an undo did to files.
-	Undone = ledger.UndoReport
 	// A Worktree is the git worktree of a job.
 	Worktree = worktree.Worktree
-	// Merged is what merging a worktree did to files.
-	Merged = worktree.Merged
 )

@@ -21,11 +21,6 @@ type ToolServerPrompt struct {
 	Args   map[string]string `json:"args,omitempty"`
 }
 
-// A ToolServerPromptText is a prompt of a server that is filled in.
-type ToolServerPromptText struct {
-	Text string `json:"text"`
-}
-
 // ToolServers implements [Catalog].
 func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServerInfo], error) {
 	l := &Listing[ToolServerInfo]{Items: []ToolServerInfo{}}
@@ -59,19 +54,19 @@ func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*Too
 }
 
 // ToolServerPrompt implements [Catalog].
-func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (*ToolServerPromptText, error) {
+func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (string, error) {
 	if rt.o.ToolServers == nil {
-		return nil, apierr.Invalidf("", "this program has no MCP servers")
+		return "", apierr.Invalidf("", "this program has no MCP servers")
 	}
 	scope, err := rt.serverScope(p.Dir, p.Trust)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return "", apierr.AsError(err)
 	}
 	text, err := rt.o.ToolServers.Prompt(ctx, scope, p.Name, p.Prompt, p.Args)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return "", apierr.AsError(err)
 	}
-	return &ToolServerPromptText{text}, nil
+	return text, nil
 }
 
 // serverScope is that of a workspace, with its own servers as far as it is trusted.

@@ -582,7 +582,7 @@ func TestSubAgentsElsewhere(t *testing.T) {
 		if now := files(t, dir); !equalFiles(now, before) {
 			t.Errorf("the repository's own tree is %v", now)
 		}
-		if m, err := rt.Merge(t.Context(), id, adroit.MergeOptions{Message: "Work"}); err != nil || len(m.Paths) != 2 {
+		if m, err := rt.Merge(t.Context(), id, "Work"); err != nil || len(m.Paths) != 2 {
 			t.Errorf("%+v, %v", m, err)
 		}
 		if _, err := rt.Remove(t.Context(), id, adroit.RemoveOptions{}); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/trust"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -141,11 +140,6 @@ type Started struct {
 	Others   []string           `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
 }
 
-// StopOptions are how a job is stopped.
-type StopOptions struct {
-	Reason string `json:"reason,omitempty"` // of the job; empty: the operator stopped it
-}
-
 // A Signal is sent to a job: approve, deny, or the name of another.
 type Signal struct {
 	Name  string          `json:"name"`
@@ -224,22 +218,22 @@ type Diff struct {
 
 // An UndoReport is what an undo did, and left.
 type UndoReport struct {
-	Job string `json:"job"`
-	ledger.UndoReport
-	Incomplete []string `json:"incomplete,omitempty"`
-	Commits    []string `json:"commits,omitempty"` // of the job; an undo changes files only
-}
-
-// MergeOptions are how a worktree is merged.
-type MergeOptions struct {
-	Message string `json:"message,omitempty"` // empty: the job's title
+	Job        string    `json:"job"`
+	Restored   []string  `json:"restored,omitempty"` // have their original content and mode again
+	Removed    []string  `json:"removed,omitempty"`  // the job had created them
+	Skipped    []Skipped `json:"skipped,omitempty"`
+	Step       string    `json:"step,omitempty"` // that the undo is, and is undone by; "" if it did nothing
+	Incomplete []string  `json:"incomplete,omitempty"`
+	Commits    []string  `json:"commits,omitempty"` // of the job; an undo changes files only
 }
 
 // A MergeReport is what a merge did.
 type MergeReport struct {
-	Job  string `json:"job"`
-	Repo string `json:"repo"` // the repository's directory
-	worktree.Merged
+	Job    string   `json:"job"`
+	Repo   string   `json:"repo"`             // the repository's directory
+	Into   string   `json:"into"`             // the branch
+	Commit string   `json:"commit,omitempty"` // what it is at now; empty if there was nothing to merge
+	Paths  []string `json:"paths,omitempty"`  // that changed
 }
 
 // A TrustChange decides about files of a workspace.

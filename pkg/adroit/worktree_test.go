@@ -65,7 +65,7 @@ func TestWorktrees(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
 		t.Error("a job wrote into the repository itself")
 	}
-	if m, err := rt.Merge(t.Context(), running[0].ID(), adroit.MergeOptions{Message: "Write"}); err != nil || len(m.Paths) != 1 {
+	if m, err := rt.Merge(t.Context(), running[0].ID(), "Write"); err != nil || len(m.Paths) != 1 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "new.txt")); err != nil || string(b) != "new\n" {

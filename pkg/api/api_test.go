@@ -33,7 +33,7 @@ func TestSocket(t *testing.T) {
 func TestReferenceIsWhole(t *testing.T) {
 	ref := api.Reference()
 	methods := reflect.TypeFor[adroit.Client]().NumMethod()
-	if routes := strings.Count(ref, "/v1/"); routes != methods-1 { // Close has none
+	if routes := strings.Count(ref, "/v1/"); routes != methods-2 { // Close has none, LintAgents and LintPipelines have one together
 		t.Errorf("%d routes for %d methods", routes, methods)
 	}
 }
@@ -53,6 +53,11 @@ func TestRefusedRequests(t *testing.T) {
 		if w.Code != want || !strings.Contains(w.Body.String(), `"kind":`) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/lint", strings.NewReader(`{"kind": "tools"}`)))
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "agents or pipelines") {
+		t.Errorf("lint of tools: %d %s", w.Code, w.Body)
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()

@@ -221,8 +221,8 @@ func (c *client) Start(ctx context.Context, ref string, o adroit.StartOptions) (
 	return jobsStart.do(ctx, c, of[adroit.StartOptions]{ref, o})
 }
 
-func (c *client) Stop(ctx context.Context, ref string, o adroit.StopOptions) (*jobs.Job, error) {
-	return jobsStop.do(ctx, c, of[adroit.StopOptions]{ref, o})
+func (c *client) Stop(ctx context.Context, ref, reason string) (*jobs.Job, error) {
+	return jobsStop.do(ctx, c, of[stopping]{ref, stopping{reason}})
 }
 
 func (c *client) Signal(ctx context.Context, ref string, s adroit.Signal) (*adroit.SignalSent, error) {
@@ -261,8 +261,8 @@ func (c *client) Undo(ctx context.Context, ref string, s adroit.Selection) (*adr
 	return jobsUndo.do(ctx, c, of[adroit.Selection]{ref, s})
 }
 
-func (c *client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*adroit.MergeReport, error) {
-	return jobsMerge.do(ctx, c, of[adroit.MergeOptions]{ref, o})
+func (c *client) Merge(ctx context.Context, ref, message string) (*adroit.MergeReport, error) {
+	return jobsMerge.do(ctx, c, of[merging]{ref, merging{message}})
 }
 
 func (c *client) Agents(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.AgentInfo], error) {
@@ -277,7 +277,7 @@ func (c *client) Skills(ctx context.Context, in adroit.Scope) (*adroit.Listing[a
 	return skillsList.do(ctx, c, in)
 }
 
-func (c *client) ShowAgent(ctx context.Context, in adroit.Named) (*adroit.AgentDetail, error) {
+func (c *client) ShowAgent(ctx context.Context, in adroit.Named) (*adroit.AgentInfo, error) {
 	return agentsShow.do(ctx, c, in)
 }
 
@@ -289,8 +289,12 @@ func (c *client) ShowSkill(ctx context.Context, in adroit.Named) (*adroit.SkillD
 	return skillsShow.do(ctx, c, in)
 }
 
-func (c *client) Lint(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
-	return lintFiles.do(ctx, c, in)
+func (c *client) LintAgents(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
+	return lintFiles.do(ctx, c, linting{in.Scope, "agents", in.Files})
+}
+
+func (c *client) LintPipelines(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
+	return lintFiles.do(ctx, c, linting{in.Scope, "pipelines", in.Files})
 }
 
 func (c *client) Tools(ctx context.Context) (*adroit.Listing[adroit.ToolInfo], error) {
@@ -312,8 +316,9 @@ func (c *client) CheckToolServer(ctx context.Context, in adroit.ToolServerCheck)
 }
 
 // ToolServerPrompt implements [adroit.Catalog].
-func (c *client) ToolServerPrompt(ctx context.Context, in adroit.ToolServerPrompt) (*adroit.ToolServerPromptText, error) {
-	return serversPrompt.do(ctx, c, in)
+func (c *client) ToolServerPrompt(ctx context.Context, in adroit.ToolServerPrompt) (string, error) {
+	out, err := serversPrompt.do(ctx, c, in)
+	return out.Text, err
 }
 
 func (c *client) Models(ctx context.Context) ([]adroit.ModelInfo, error) {

@@ -22,18 +22,6 @@ func (c *client) Forget(ctx context.Context, q adroit.FactQuery) (int, error) {
 	return memoryForget.do(ctx, c, q)
 }
 
-// A factFile is facts to import.
-type factFile struct {
-	Dir   string        `json:"dir"`
-	Facts []memory.Fact `json:"facts"`
-}
-
-// imported is what became of them.
-type imported struct {
-	Added   int      `json:"added"`
-	Refused []string `json:"refused,omitempty"`
-}
-
 // ImportFacts implements [adroit.Client].
 func (c *client) ImportFacts(ctx context.Context, dir string, facts []memory.Fact) (added int, refused []string, err error) {
 	out, err := memoryImport.do(ctx, c, factFile{dir, facts})

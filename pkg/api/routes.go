@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -37,6 +38,45 @@ type of[T any] struct {
 }
 
 type none struct{}
+
+// Arguments and results of methods that are no values of their own in Go.
+type (
+	stopping struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	merging struct {
+		Message string `json:"message,omitempty"`
+	}
+	linting struct {
+		adroit.Scope
+		Kind  string            `json:"kind"`
+		Files []adroit.LintFile `json:"files,omitempty"`
+	}
+	promptText struct {
+		Text string `json:"text"`
+	}
+	// A factFile is facts to import, imported what became of them.
+	factFile struct {
+		Dir   string        `json:"dir"`
+		Facts []memory.Fact `json:"facts"`
+	}
+	imported struct {
+		Added   int      `json:"added"`
+		Refused []string `json:"refused,omitempty"`
+	}
+)
+
+// lint has what a request is about checked.
+func lint(ctx context.Context, c adroit.Client, in linting) (*adroit.LintReport, error) {
+	r := adroit.LintRequest{Scope: in.Scope, Files: in.Files}
+	switch in.Kind {
+	case "agents":
+		return c.LintAgents(ctx, r)
+	case "pipelines":
+		return c.LintPipelines(ctx, r)
+	}
+	return nil, apierr.Invalidf("it is agents or pipelines", "nothing checks %q", in.Kind)
+}
 
 // A streamRoute is a method that answers with server-sent events.
 type streamRoute[In, Out any] struct {
@@ -85,9 +125,9 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.StartOptions]) (*adroit.Started, error) {
 			return c.Start(ctx, in.Job, in.Options)
 		}}
-	jobsStop = route[of[adroit.StopOptions], *jobs.Job]{"jobs/stop", "Interrupt a job that the runtime runs; start resumes it.",
-		func(ctx context.Context, c adroit.Client, in of[adroit.StopOptions]) (*jobs.Job, error) {
-			return c.Stop(ctx, in.Job, in.Options)
+	jobsStop = route[of[stopping], *jobs.Job]{"jobs/stop", "Interrupt a job that the runtime runs; start resumes it.",
+		func(ctx context.Context, c adroit.Client, in of[stopping]) (*jobs.Job, error) {
+			return c.Stop(ctx, in.Job, in.Options.Reason)
 		}}
 	jobsSignal = route[of[adroit.Signal], *adroit.SignalSent]{"jobs/signal", "Answer a job's question, or send a signal early.",
 		func(ctx context.Context, c adroit.Client, in of[adroit.Signal]) (*adroit.SignalSent, error) {
@@ -125,9 +165,9 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.Selection]) (*adroit.UndoReport, error) {
 			return c.Undo(ctx, in.Job, in.Options)
 		}}
-	jobsMerge = route[of[adroit.MergeOptions], *adroit.MergeReport]{"jobs/merge", "Merge a job's worktree.",
-		func(ctx context.Context, c adroit.Client, in of[adroit.MergeOptions]) (*adroit.MergeReport, error) {
-			return c.Merge(ctx, in.Job, in.Options)
+	jobsMerge = route[of[merging], *adroit.MergeReport]{"jobs/merge", "Merge a job's worktree.",
+		func(ctx context.Context, c adroit.Client, in of[merging]) (*adroit.MergeReport, error) {
+			return c.Merge(ctx, in.Job, in.Options.Message)
 		}}
 	agentsList = route[adroit.Scope, *adroit.Listing[adroit.AgentInfo]]{"agents/list", "List the agents.",
 		func(ctx context.Context, c adroit.Client, in adroit.Scope) (*adroit.Listing[adroit.AgentInfo], error) {
@@ -141,8 +181,8 @@ var (
 		func(ctx context.Context, c adroit.Client, in adroit.Scope) (*adroit.Listing[adroit.SkillInfo], error) {
 			return c.Skills(ctx, in)
 		}}
-	agentsShow = route[adroit.Named, *adroit.AgentDetail]{"agents/show", "Show an agent.",
-		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.AgentDetail, error) {
+	agentsShow = route[adroit.Named, *adroit.AgentInfo]{"agents/show", "Show an agent.",
+		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.AgentInfo, error) {
 			return c.ShowAgent(ctx, in)
 		}}
 	pipelinesShow = route[adroit.Named, *adroit.PipelineDetail]{"pipelines/show", "Show a pipeline.",
@@ -153,10 +193,7 @@ var (
 		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.SkillDetail, error) {
 			return c.ShowSkill(ctx, in)
 		}}
-	lintFiles = route[adroit.LintRequest, *adroit.LintReport]{"lint", "Check agents or pipelines.",
-		func(ctx context.Context, c adroit.Client, in adroit.LintRequest) (*adroit.LintReport, error) {
-			return c.Lint(ctx, in)
-		}}
+	lintFiles = route[linting, *adroit.LintReport]{"lint", "Check agents or pipelines.", lint}
 	toolsList = route[none, *adroit.Listing[adroit.ToolInfo]]{"tools/list", "List the tools.",
 		func(ctx context.Context, c adroit.Client, _ none) (*adroit.Listing[adroit.ToolInfo], error) {
 			return c.Tools(ctx)
@@ -169,9 +206,10 @@ var (
 		func(ctx context.Context, c adroit.Client, in adroit.ToolServerCheck) (*adroit.ToolServerReport, error) {
 			return c.CheckToolServer(ctx, in)
 		}}
-	serversPrompt = route[adroit.ToolServerPrompt, *adroit.ToolServerPromptText]{"servers/prompt", "Fill in a prompt of an MCP server.",
-		func(ctx context.Context, c adroit.Client, in adroit.ToolServerPrompt) (*adroit.ToolServerPromptText, error) {
-			return c.ToolServerPrompt(ctx, in)
+	serversPrompt = route[adroit.ToolServerPrompt, promptText]{"servers/prompt", "Fill in a prompt of an MCP server.",
+		func(ctx context.Context, c adroit.Client, in adroit.ToolServerPrompt) (out promptText, err error) {
+			out.Text, err = c.ToolServerPrompt(ctx, in)
+			return out, err
 		}}
 	toolsCall = route[adroit.ToolCall, *executor.ToolResult]{"tools/call", "Call a tool without a job.",
 		func(ctx context.Context, c adroit.Client, in adroit.ToolCall) (*executor.ToolResult, error) {
@@ -260,17 +298,31 @@ func words(t reflect.Type) string {
 	case reflect.Int:
 		return "a number"
 	}
+	if t.PkgPath() == reflect.TypeFor[none]().PkgPath() {
+		return own(t)
+	}
 	name, argument, _ := strings.Cut(t.String(), "[")
-	_, argument, _ = strings.Cut(strings.TrimSuffix(argument, "]"), "/pkg/")
-	switch {
-	case name == "api.of" && argument == "api.none":
-		return "a job"
-	case name == "api.of":
-		return "a job, `" + argument + "`"
-	case argument != "":
+	if _, argument, _ = strings.Cut(strings.TrimSuffix(argument, "]"), "/pkg/"); argument != "" {
 		return "`" + name + "` of `" + argument + "`"
 	}
 	return "`" + name + "`"
+}
+
+// own describes a type of this package: by what it has.
+func own(t reflect.Type) string {
+	if strings.HasPrefix(t.Name(), "of[") {
+		if options, _ := t.FieldByName("Options"); options.Type != reflect.TypeFor[none]() {
+			return "a job, " + words(options.Type)
+		}
+		return "a job"
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
+			names = append(names, "`"+name+"`")
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // Reference is the table of routes in Markdown.

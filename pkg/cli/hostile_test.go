@@ -119,7 +119,7 @@ func (strangers) Diff(context.Context, string, adroit.Selection) (*adroit.Diff, 
 func (strangers) Undo(context.Context, string, adroit.Selection) (*adroit.UndoReport, error) {
 	return hostile[*adroit.UndoReport](), nil
 }
-func (strangers) Merge(context.Context, string, adroit.MergeOptions) (*adroit.MergeReport, error) {
+func (strangers) Merge(context.Context, string, string) (*adroit.MergeReport, error) {
 	return hostile[*adroit.MergeReport](), nil
 }
 func (strangers) Prune(context.Context, adroit.PruneOptions) (*adroit.PruneReport, error) {
@@ -161,7 +161,10 @@ func (strangers) Trusts(context.Context) ([]trust.Place, error) {
 func (strangers) Doctor(context.Context, adroit.DoctorQuery) ([]adroit.Finding, error) {
 	return hostile[[]adroit.Finding](), nil
 }
-func (strangers) Lint(context.Context, adroit.LintRequest) (*adroit.LintReport, error) {
+func (strangers) LintAgents(context.Context, adroit.LintRequest) (*adroit.LintReport, error) {
+	return hostile[*adroit.LintReport](), nil
+}
+func (strangers) LintPipelines(context.Context, adroit.LintRequest) (*adroit.LintReport, error) {
 	return hostile[*adroit.LintReport](), nil
 }
 func (strangers) Signal(context.Context, string, adroit.Signal) (*adroit.SignalSent, error) {

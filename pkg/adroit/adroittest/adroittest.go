@@ -145,11 +145,20 @@ func (f *fixture) repository(t *testing.T) {
 	}
 }
 
+// standsFor are the errors by which a program finds out the kind.
+var standsFor = map[apierr.Kind]error{
+	apierr.NotFound: jobs.ErrNotExist, apierr.Held: jobs.ErrHeld, apierr.Ended: jobs.ErrFinal, apierr.Running: jobs.ErrRunning,
+	apierr.Blocked: jobs.ErrBlocked, apierr.Interrupted: jobs.ErrStopped,
+}
+
 func kind(t *testing.T, err error, want apierr.Kind) *apierr.Error {
 	t.Helper()
 	var e *apierr.Error
 	if !errors.As(err, &e) || e.Kind != want {
 		t.Fatalf("%v is not an *adroit.Error of kind %s", err, want)
+	}
+	if is, ok := standsFor[want]; ok && !errors.Is(err, is) {
+		t.Fatalf("%v of kind %s is not %q", err, want, is)
 	}
 	return e
 }
@@ -328,7 +337,7 @@ func testChanges(t *testing.T, f *fixture) {
 	if _, ok := arts.Artifacts["diff"]; !ok || arts.Job != j.ID {
 		t.Errorf("artifacts %v", arts)
 	}
-	_, err = f.Merge(t.Context(), j.ID, adroit.MergeOptions{})
+	_, err = f.Merge(t.Context(), j.ID, "")
 	kind(t, err, apierr.Failed)
 }
 
@@ -353,7 +362,7 @@ func testMerge(t *testing.T, f *fixture) {
 	j := f.run(t, r)
 	d, err := f.Job(t.Context(), j.ID)
 	must(t, err)
-	m, err := f.Merge(t.Context(), "last", adroit.MergeOptions{})
+	m, err := f.Merge(t.Context(), "last", "")
 	must(t, err)
 	if d.Worktree == nil || m.Job != j.ID || m.Repo != d.Worktree.Repo || m.Commit == "" || !slices.Equal(m.Paths, []string{"out.txt"}) {
 		t.Errorf("%+v of %+v", m, d.Worktree)

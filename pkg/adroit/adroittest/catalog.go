@@ -1,6 +1,7 @@
 package adroittest
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -97,18 +98,17 @@ func unknown(t *testing.T, err error, near string) {
 
 // All that there is, or some files, are checked; problems have their places.
 func testLint(t *testing.T, f *fixture) {
-	for kind, file := range map[adroit.LintKind]string{adroit.LintAgents: "---\nname: A B\n---\nx", adroit.LintPipelines: "steps: 3\n"} {
-		all, err := f.Lint(t.Context(), adroit.LintRequest{Kind: kind})
+	lint := map[string]func(context.Context, adroit.LintRequest) (*adroit.LintReport, error){"agents": f.LintAgents, "pipelines": f.LintPipelines}
+	for kind, file := range map[string]string{"agents": "---\nname: A B\n---\nx", "pipelines": "steps: 3\n"} {
+		all, err := lint[kind](t.Context(), adroit.LintRequest{})
 		if err != nil || all.Checked != 1 || all.Problems == nil || all.Problems.Err() != nil {
 			t.Errorf("%s: %v, %+v", kind, err, all)
 		}
-		one, err := f.Lint(t.Context(), adroit.LintRequest{Kind: kind, Files: []adroit.LintFile{{Name: "mine/bad", Text: []byte(file)}}})
+		one, err := lint[kind](t.Context(), adroit.LintRequest{Files: []adroit.LintFile{{Name: "mine/bad", Text: []byte(file)}}})
 		if err != nil || one.Checked != 1 || one.Problems.Err() == nil || one.Problems[0].File != "mine/bad" || one.Problems[0].Line == 0 {
 			t.Errorf("%s: %v, %+v", kind, err, one)
 		}
 	}
-	_, err := f.Lint(t.Context(), adroit.LintRequest{Kind: "tools"})
-	kind(t, err, apierr.Invalid)
 }
 
 // A model is asked for a word; the models of a program are neither pulled nor

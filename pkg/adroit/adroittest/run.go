@@ -70,7 +70,7 @@ func testCancel(t *testing.T, f *fixture) {
 func testStop(t *testing.T, f *fixture) {
 	s, err := f.Submit(t.Context(), f.waiting())
 	must(t, err)
-	if j, err := f.Stop(t.Context(), s.Job.ID, adroit.StopOptions{}); err != nil || j.Status != jobs.Queued {
+	if j, err := f.Stop(t.Context(), s.Job.ID, ""); err != nil || j.Status != jobs.Queued {
 		t.Fatalf("a job that does not run: %v, %+v", err, j)
 	}
 	f.start(t, s.Job.ID)
@@ -82,7 +82,7 @@ func testStop(t *testing.T, f *fixture) {
 	if len(beside.Others) != 1 || beside.Others[0] != s.Job.ID {
 		t.Errorf("%+v", beside)
 	}
-	j, err := f.Stop(t.Context(), s.Job.ID, adroit.StopOptions{Reason: "the test stops it"})
+	j, err := f.Stop(t.Context(), s.Job.ID, "the test stops it")
 	must(t, err)
 	if j.Status != jobs.Interrupted || j.Reason != "the test stops it" {
 		t.Fatalf("%s: %s", j.Status, j.Reason)
@@ -132,7 +132,7 @@ func testQueue(t *testing.T, f *fixture) {
 	if _, err := f.Start(t.Context(), third, adroit.StartOptions{}); !errors.Is(err, jobs.ErrHeld) {
 		t.Errorf("a second start of a job in the queue: %v", err)
 	}
-	j, err := f.Stop(t.Context(), second, adroit.StopOptions{Reason: "not now"})
+	j, err := f.Stop(t.Context(), second, "not now")
 	if err != nil || j.Status != jobs.Interrupted || j.Reason != "not now" {
 		t.Errorf("%v, %+v", err, j)
 	}

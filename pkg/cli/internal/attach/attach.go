@@ -180,7 +180,7 @@ func (s *session) follow(ctx context.Context, after int64, show func(event.Event
 	stopped := make(chan struct{})
 	runs := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		_, _ = s.c.Stop(all, s.id, adroit.StopOptions{Reason: stopReason(ctx)}) // Wait returns how it went
+		_, _ = s.c.Stop(all, s.id, stopReason(ctx)) // Wait returns how it went
 	})
 	var broken error
 	for ev, err := range s.c.Events(all, s.id, adroit.EventOptions{After: after, Follow: true, Live: !s.o.JSON || s.o.Deltas}) {

@@ -78,9 +78,9 @@ func Show[T any](e *env.Env, n Noun, use, short string, show func(adroit.Client,
 }
 
 // Lint makes adroit NOUN lint.
-func Lint(e *env.Env, n Noun, kind adroit.LintKind, short, hint string) *cobra.Command {
+func Lint(e *env.Env, n Noun, lint func(adroit.Client, context.Context, adroit.LintRequest) (*adroit.LintReport, error), short, hint string) *cobra.Command {
 	var asJSON bool
-	in := adroit.LintRequest{Kind: kind}
+	in := adroit.LintRequest{}
 	cmd := &cobra.Command{
 		Use:   "lint [FILE...]",
 		Short: short,
@@ -97,7 +97,7 @@ func Lint(e *env.Env, n Noun, kind adroit.LintKind, short, hint string) *cobra.C
 			if err != nil {
 				return err
 			}
-			r, err := c.Lint(cmd.Context(), in)
+			r, err := lint(c, cmd.Context(), in)
 			if err != nil {
 				return err
 			}

@@ -79,16 +79,16 @@ func (s *Session) serverPrompt(server, prompt, words string) {
 	dir := s.Dir
 	s.do(func(context.Context) func() {
 		args, err := arguments(s.readServerPrompts(dir), server+"/"+prompt, words)
-		var got *adroit.ToolServerPromptText
+		var text string
 		if err == nil { // a server may be silent: leaving does not wait for it
-			got, err = s.c.ToolServerPrompt(s.ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: dir}, Name: server}, Prompt: prompt, Args: args})
+			text, err = s.c.ToolServerPrompt(s.ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: dir}, Name: server}, Prompt: prompt, Args: args})
 		}
 		return func() {
 			if err != nil {
 				s.fail(err)
 				return
 			}
-			s.send(got.Text)
+			s.send(text)
 		}
 	})
 }

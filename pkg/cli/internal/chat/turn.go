@@ -62,7 +62,7 @@ func (s *Session) Interrupt() {
 	s.unqueue()
 	id := s.job
 	s.do(func(ctx context.Context) func() {
-		_, err := s.c.Stop(ctx, id, adroit.StopOptions{Reason: "interrupted by you"})
+		_, err := s.c.Stop(ctx, id, "interrupted by you")
 		if err == nil {
 			return nil // the turn's end says it
 		}
@@ -135,7 +135,7 @@ func (s *Session) follow(ctx context.Context, id string, after int64) (*adroit.J
 	stopped := make(chan struct{})
 	runs := context.AfterFunc(s.ctx, func() {
 		defer close(stopped)
-		_, _ = s.c.Stop(ctx, id, adroit.StopOptions{}) // Wait returns how it went
+		_, _ = s.c.Stop(ctx, id, "") // Wait returns how it went
 	})
 	var broken error
 	for ev, err := range s.c.Events(ctx, id, adroit.EventOptions{After: after, Follow: true, Live: s.Screen.Live}) {

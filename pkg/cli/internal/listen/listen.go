@@ -25,7 +25,6 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // Options are where to listen, and for whom.
@@ -163,7 +162,7 @@ func refuse(w http.ResponseWriter, code int, message, hint string) {
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(&adroit.Error{Kind: adroit.Failed, Message: message, Hint: hint}) // who has gone needs none
+	_ = json.NewEncoder(w).Encode(&apierr.Error{Kind: apierr.Failed, Message: message, Hint: hint}) // who has gone needs none
 }
 
 // Bearer is the transport of a client that knows the token. Its errors say that the

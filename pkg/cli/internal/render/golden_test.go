@@ -124,7 +124,7 @@ func TestGolden(t *testing.T) {
 			return nil
 		},
 		"undo": func(out, err *bytes.Buffer) error {
-			r := &adroit.UndoReport{Job: "J1", UndoReport: ledger.UndoReport{Step: "undo.1", Restored: []string{"a"}, Removed: []string{"b"}, Skipped: []ledger.Skipped{{Path: "c", Reason: "changed since"}}}}
+			r := &adroit.UndoReport{Job: "J1", Step: "undo.1", Restored: []string{"a"}, Removed: []string{"b"}, Skipped: []adroit.Skipped{{Path: "c", Reason: "changed since"}}}
 			Undo(out, err, r)
 			Undo(out, err, &adroit.UndoReport{Job: "J2"})
 			CommitsKept(err, []string{"0123abc Repair the cart"})
@@ -136,8 +136,8 @@ func TestGolden(t *testing.T) {
 			return nil
 		},
 		"merge": func(out, err *bytes.Buffer) error {
-			Merge(out, err, &adroit.MergeReport{Job: "J1", Repo: "/home/ann/shop", Merged: worktree.Merged{Into: "main", Commit: "0123456789abcdef", Paths: []string{"a.go"}}}, home)
-			Merge(out, err, &adroit.MergeReport{Job: "J2", Merged: worktree.Merged{Into: "main"}}, home)
+			Merge(out, err, &adroit.MergeReport{Job: "J1", Repo: "/home/ann/shop", Into: "main", Commit: "0123456789abcdef", Paths: []string{"a.go"}}, home)
+			Merge(out, err, &adroit.MergeReport{Job: "J2", Into: "main"}, home)
 			return nil
 		},
 	} {

@@ -32,11 +32,11 @@ func (f *Flags) Begin(ctx context.Context, c adroit.Client, t Template) error {
 		}
 		args[key] = value
 	}
-	got, err := c.ToolServerPrompt(ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: f.Dir, Trust: f.Trust}, Name: server}, Prompt: prompt, Args: args})
+	text, err := c.ToolServerPrompt(ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: f.Dir, Trust: f.Trust}, Name: server}, Prompt: prompt, Args: args})
 	if err != nil {
 		return err
 	}
-	f.Prompt = strings.TrimSpace(got.Text + "\n\n" + f.Prompt)
+	f.Prompt = strings.TrimSpace(text + "\n\n" + f.Prompt)
 	f.Taint |= tools.Untrusted
 	return nil
 }

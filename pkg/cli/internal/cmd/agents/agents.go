@@ -24,7 +24,7 @@ func New(e *env.Env) *cobra.Command {
 			fmt.Fprintln(e.Err, "some agents cannot be used; adroit agents lint says why")
 		}
 	})
-	lint := catalog.Lint(e, noun, adroit.LintAgents, "Check agent files: all problems at once, with their places", "name agent files, or none for all")
+	lint := catalog.Lint(e, noun, adroit.Client.LintAgents, "Check agent files: all problems at once, with their places", "name agent files, or none for all")
 	return env.Lister("agents", "List, show, check and create agents", list, newShow(e), lint, newNew(e))
 }
 
@@ -38,7 +38,7 @@ func listText(w io.Writer, list []adroit.AgentInfo) {
 
 func newShow(e *env.Env) *cobra.Command {
 	var asJSON, source bool
-	cmd := catalog.Show(e, noun, "show", "Show an agent: tools, definition of done, limits, prompt", adroit.Client.ShowAgent, func(w io.Writer, a *adroit.AgentDetail) error {
+	cmd := catalog.Show(e, noun, "show", "Show an agent: tools, definition of done, limits, prompt", adroit.Client.ShowAgent, func(w io.Writer, a *adroit.AgentInfo) error {
 		switch {
 		case source && a.Source == "":
 			return exit.Fail(fmt.Errorf("%s has no file: the program has made it", a.Name), "")
@@ -59,7 +59,7 @@ func newShow(e *env.Env) *cobra.Command {
 }
 
 // showText describes an agent; home shortens a path.
-func showText(w io.Writer, a *adroit.AgentDetail, home func(string) string) {
+func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 	var t render.Table
 	t.Put("agent", a.Name)
 	t.Put("description", a.Description)

@@ -127,7 +127,7 @@ func (p *proposer) propose(ctx context.Context, c proposal.Case) (got proposed, 
 		return got, exit.Fail(fmt.Errorf("no pipeline can be proposed: %w", err), "adroit failures lists what is remembered")
 	}
 	got.File = projectdir.Pipelines + "/" + got.Name + ".yaml"
-	report, err := p.c.Lint(ctx, adroit.LintRequest{Scope: adroit.Scope{Dir: p.dir}, Kind: adroit.LintPipelines, Files: []adroit.LintFile{{Name: got.File, Text: []byte(got.Text)}}})
+	report, err := p.c.LintPipelines(ctx, adroit.LintRequest{Scope: adroit.Scope{Dir: p.dir}, Files: []adroit.LintFile{{Name: got.File, Text: []byte(got.Text)}}})
 	if err == nil {
 		err = report.Problems.Err()
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -12,7 +13,7 @@ import (
 
 func newMerge(e *env.Env) *cobra.Command {
 	var asJSON bool
-	var o adroit.MergeOptions
+	var message string
 	cmd := &cobra.Command{
 		Use:   "merge ID",
 		Short: "Merge a job's worktree into the repository's current branch",
@@ -22,18 +23,18 @@ func newMerge(e *env.Env) *cobra.Command {
 		Example: "  adroit jobs merge last",
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
-			m, err := c.Merge(ctx, args[0], o)
+			m, err := c.Merge(ctx, args[0], message)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return render.JSON(e.Out, m.Merged)
+				return render.JSON(e.Out, worktree.Merged{Into: m.Into, Commit: m.Commit, Paths: m.Paths})
 			}
 			render.Merge(e.Out, e.Err, m, e.Home)
 			return nil
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "commit with this message (default the job's title)")
+	cmd.Flags().StringVarP(&message, "message", "m", "", "commit with this message (default the job's title)")
 	return cmd
 }

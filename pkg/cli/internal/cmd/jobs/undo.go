@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -30,7 +31,7 @@ func newUndo(e *env.Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = render.JSON(e.Out, r.UndoReport)
+				err = render.JSON(e.Out, ledger.UndoReport{Restored: r.Restored, Removed: r.Removed, Skipped: r.Skipped, Step: r.Step})
 			} else {
 				render.Undo(e.Out, e.Err, r)
 			}

@@ -27,7 +27,7 @@ func New(e *env.Env) *cobra.Command {
 			fmt.Fprintln(e.Err, "some pipelines cannot be used; adroit pipelines lint says why")
 		}
 	})
-	lint := catalog.Lint(e, noun, adroit.LintPipelines, "Check pipelines: all problems at once, with their places", "name files of pipelines, or none for all")
+	lint := catalog.Lint(e, noun, adroit.Client.LintPipelines, "Check pipelines: all problems at once, with their places", "name files of pipelines, or none for all")
 	return env.Lister("pipelines", "List, show, check and draw pipelines", list, newShow(e), lint, newGraph(e), newSchema(e))
 }
 
