@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -167,7 +168,7 @@ func TestMCPServeHTTP(t *testing.T) {
 	}
 	for lines.Scan() { // until it ends
 	}
-	if err := cmd.Wait(); err != nil {
+	if err := errors.Join(lines.Err(), cmd.Wait()); err != nil {
 		t.Errorf("the server: %v", err)
 	}
 }

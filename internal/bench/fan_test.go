@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -292,7 +293,7 @@ func rows(b *testing.B, path string, n int) (scan, each time.Duration) {
 		}
 		got++
 	}
-	if err := all.Close(); err != nil || got != n {
+	if err := errors.Join(all.Err(), all.Close()); err != nil || got != n {
 		b.Fatal(got, err)
 	}
 	scan = time.Since(start)

@@ -223,6 +223,9 @@ func mountBelow(dir string) string {
 			return at
 		}
 	}
+	if in.Err() != nil {
+		return dir
+	}
 	return ""
 }
 

@@ -43,6 +43,7 @@ func OpenHistory(file string, hide *secret.Redactor) *History {
 			h.entries = append(h.entries, text)
 		}
 	}
+	_ = lines.Err() // what came before is kept
 	if n := len(h.entries) - maxHistory; n > 0 {
 		h.entries = slices.Clone(h.entries[n:])
 		if n > maxHistory/2 {
