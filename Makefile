@@ -21,23 +21,16 @@ build: ## build bin/adroit
 dist: ## write archives of all platforms, with checksums, SBOM, man pages and completions, to dist/
 	$(GO) run ./internal/dist
 
-# An architecture alone makes a difference to packages with system calls; the rest
-# of their tests is the same source that has been vetted.
-cross: ## build and vet, tests included, for the platforms that CI cannot run
-	@for p in linux/arm64 darwin/amd64 darwin/arm64; do echo "vet $$p"; \
-		export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
-		what=./...; [ $$p = darwin/arm64 ] || what=$$($(GO) list -f '{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} {{.ImportPath}}' ./... | \
-			awk '/(^| )(syscall|unsafe|golang.org\/x\/sys\/[a-z]+) / {print $$NF}'); \
-		$(GO) build ./... && $(GO) vet $$what || exit 1; done
+cross: ## what vet does, for the platforms that CI cannot run too
+	$(GO) run ./internal/lint/vet linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
 check: fmt vet lint tidy test ## everything that must hold before a commit
 
 fmt: ## fail if gofmt would change a file
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 
-vet: ## go vet, and flowvet over the workflow code
-	$(GO) vet ./...
-	$(GO) run ./cmd/flowvet ./...
+vet: ## what go vet finds, and flowvet over the workflow code
+	$(GO) run ./internal/lint/vet
 
 lint: ## staticcheck, pinned in internal/lint/staticcheck
 	$(GO) tool -modfile=internal/lint/staticcheck/go.mod staticcheck ./...

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestFound has each kind of fault in files that this platform does not compile.
+func TestFound(t *testing.T) {
+	for name, test := range map[string]struct{ file, text, want string }{
+		"type":       {"a_plan9.go", "package m\n\nfunc f() int { return \"\" }\n", "a_plan9.go:3:23: cannot use"},
+		"import":     {"a_plan9.go", "package m\n\nimport \"errors\"\n", "a_plan9.go:3:8: \"errors\" imported and not used"},
+		"unknown":    {"a_plan9.go", "package m\n\nimport _ \"m/gone\"\n", "m/gone"},
+		"test":       {"a_plan9_test.go", "package m_test\n\nvar x int = nil\n", "a_plan9_test.go:3:13: cannot use nil"},
+		"syntax":     {"a_plan9.go", "package m\n\nfunc f( {}\n", "a_plan9.go:3:9: "},
+		"vet":        {"a_plan9.go", "package m\n\nimport \"fmt\"\n\nfunc f() { fmt.Printf(\"%d\\n\", \"x\") }\n", "a_plan9.go:5:24: fmt.Printf format %d has arg \"x\""},
+		"vet a test": {"a_plan9_test.go", "package m\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.Fatalf(\"%d\", \"x\") }\n", "a_plan9_test.go:5:38: (*testing.common).Fatalf format %d"},
+		"assembly":   {"a_plan9.s", "TEXT ·F(SB),$0\n", "a_plan9.s: assembly"},
+		"linkname":   {"a_plan9.go", "package m\n\nimport _ \"unsafe\"\n\n//go:linkname f runtime.f\nfunc f() {}\n", "a_plan9.go:5:1: go:linkname"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, out := module(t, map[string]string{test.file: test.text})
+			if ok, err := c.check(here); !ok || err != nil || out.Len() > 0 {
+				t.Errorf("on %s: %v, %v\n%s", here, ok, err, out)
+			}
+			if ok, err := c.check("plan9/amd64"); ok || err != nil || !strings.Contains(out.String(), test.want) {
+				t.Errorf("on plan9: %v, %v, without %q:\n%s", ok, err, test.want, out)
+			}
+		})
+	}
+}
+
+// A module without faults is compiled once for another platform, and again when a
+// package of another module is among its packages.
+func TestLink(t *testing.T) {
+	c, out := module(t, nil)
+	for range 2 {
+		if ok, err := c.check("plan9/amd64"); !ok || err != nil {
+			t.Fatalf("%v, %v\n%s", ok, err, out)
+		}
+	}
+	if n := c.linked(t); n != 1 {
+		t.Errorf("%d notes of what was linked", n)
+	}
+	put(t, c.dir, map[string]string{
+		"go.mod":         "module m\n\ngo 1.24\n\nrequire other.org/o v1.0.0\n\nreplace other.org/o => ./other\n",
+		"other/go.mod":   "module other.org/o\n\ngo 1.24\n",
+		"other/o.go":     "package o\n\nfunc F() int { return \"\" }\n",
+		"uses_plan9.go":  "package m\n\nimport _ \"other.org/o\"\n",
+		"uses_others.go": "//go:build !plan9\n\npackage m\n",
+	})
+	if ok, err := c.check("plan9/amd64"); err == nil || !strings.Contains(out.String(), "cannot use \"\"") {
+		t.Errorf("a module that does not compile: %v, %v\n%s", ok, err, out)
+	}
+	if n := c.linked(t); n != 1 {
+		t.Errorf("%d notes of what was linked", n)
+	}
+}
+
+func (c *checks) linked(t *testing.T) int {
+	t.Helper()
+	notes, err := filepath.Glob(filepath.Join(c.cache, "linked-plan9-amd64-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(notes)
+}
+
+// module is a module of one package and files.
+func module(t *testing.T, files map[string]string) (*checks, *bytes.Buffer) {
+	t.Helper()
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"go.mod": "module m\n\ngo 1.24\n", "m.go": "package m\n\nfunc F() {}\n"})
+	put(t, dir, files)
+	t.Setenv("ADROIT_CACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-buildvcs=false")
+	var out bytes.Buffer
+	c, err := open(dir, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, &out
+}
+
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPlatform(t *testing.T) {
+	c, _ := module(t, nil)
+	if _, err := c.check(runtime.GOOS); err == nil {
+		t.Error("a system alone is taken as a platform")
+	}
+}
