@@ -63,8 +63,8 @@ func Run(t testing.TB, env ...string) *Server {
 	}
 	defer log.Close()
 	cmd := exec.Command(bin, "serve")
-	// The server is built without vector instructions, and flash attention in half
-	// precision takes it twice the time of the ordinary one.
+	// On a machine without vector instructions flash attention in half precision takes
+	// twice the time of the ordinary one.
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OLLAMA_HOST=" + addr,
 		"OLLAMA_MODELS=" + filepath.Join(dir, "models"), "OLLAMA_NO_CLOUD=1", "OLLAMA_KEEP_ALIVE=1m", "OLLAMA_FLASH_ATTENTION=false", "GIN_MODE=release"}
 	cmd.Env = append(cmd.Env, env...)
