@@ -29,8 +29,8 @@ func load(t testing.TB) (*agentfile.Catalog, *tools.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, ps := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
-	if len(ps) > 0 {
+	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	if ps := cat.Problems(); len(ps) > 0 {
 		t.Fatal(ps)
 	}
 	return cat, set

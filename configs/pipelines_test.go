@@ -24,9 +24,9 @@ func TestPipelines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, _ := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
-	all, problems := pipeline.Load(agents.Layer{Name: "built in", FS: configs.Pipelines()})
-	for _, p := range append(problems, all.Lint(pipeline.Known{Tools: set, Agents: cat})...) {
+	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	all := pipeline.Load(agents.Layer{Name: "built in", FS: configs.Pipelines()})
+	for _, p := range append(all.Problems(), all.Lint(pipeline.Known{Tools: set, Agents: cat})...) {
 		t.Error(p)
 	}
 	if got := strings.Join(all.Names(), " "); got != "feature review" {

@@ -85,6 +85,7 @@ func setup(t *testing.T, env *testscript.Env) error {
 		// Nothing listens there: a test must not find the Ollama of this machine.
 		"OLLAMA_HOST": "127.0.0.1:9",
 		"GOCACHE":     goCache(t),
+		"GOGC":        seldom,
 		"GOFLAGS":     "", "GOTOOLCHAIN": "local", "GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
 	} {
 		env.Setenv(k, v)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
@@ -112,7 +114,7 @@ func TestLint(t *testing.T) {
 func file(src string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(src)} }
 
 func TestLoad(t *testing.T) {
-	cat, ps := agentfile.Load(
+	cat := agentfile.Load(
 		agents.Layer{Name: "built in", FS: fstest.MapFS{
 			"builder.md":  file("---\ndescription: one\naliases: [coder, maker]\n---\nBuild."),
 			"debugger.md": file("---\ndescription: two\n---\nDebug."),
@@ -126,6 +128,7 @@ func TestLoad(t *testing.T) {
 		}},
 		agents.Layer{Name: "project"},
 	)
+	ps := cat.Problems()
 	if got := lines(ps); got != "home/broken.md:2:1: error: unknown key \"foo\"; known are aliases, auto, calling, capabilities, deny, description, done, effort, expose, grant, inputs, limits, mcp_servers, memory, mode, model, name, options, output, permissions, priority, problem_types, skills, spawn, think_model, tools, workflow\n"+
 		"home/worse.md:1:1: error: there is no front matter; begin with a line ---, then name: and description:, then another ---" {
 		t.Errorf("problems are\n%s", got)
@@ -157,9 +160,39 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// A file is parsed for its name only if that can be another one than the file's.
+func TestLoadNames(t *testing.T) {
+	cat := agentfile.Load(
+		agents.Layer{Name: "built in", FS: configs.Agents()},
+		agents.Layer{Name: "mine", FS: fstest.MapFS{
+			"a.md": file("---\ndescription: one\n---\nx"), "b.md": file("---\nname: bee\n---\nx"), "c.md": file("---\r\nname: sea\r\n---\r\nx"),
+			"d.md": file("---\n\"name\": dee\n---\nx"), "e.md": file("---\nname: [\n---\nx"), "f.md": file("no agent"),
+			"g.md": file("---\nname: a\n---\nx"),
+		}},
+	)
+	for _, name := range cat.Names() {
+		if a, err := cat.Lookup(name); err == nil && a.Name != name {
+			t.Errorf("%s is called %s", name, a.Name)
+		}
+	}
+	for name, file := range map[string]string{"a": "g.md", "bee": "b.md", "sea": "c.md", "dee": "d.md", "e": "e.md", "f": "f.md"} {
+		var bad *agents.ProblemError
+		if a, err := cat.Lookup(name); errors.As(err, &bad) {
+			if got := path.Base(bad.Problems[0].File); got != file {
+				t.Errorf("%s is what %s has, want %s", name, got, file)
+			}
+		} else if err != nil || path.Base(a.Source.File) != file {
+			t.Errorf("%s is %+v, %v; want that of %s", name, a, err, file)
+		}
+	}
+	if got := cat.Problems().Err(); got == nil || !strings.Contains(got.Error(), "the agent a is also in a.md") {
+		t.Errorf("problems: %v", got)
+	}
+}
+
 // TestBrokenOverride does not fall back to the agent that was to be replaced.
 func TestBrokenOverride(t *testing.T) {
-	cat, _ := agentfile.Load(
+	cat := agentfile.Load(
 		agents.Layer{FS: fstest.MapFS{"a.md": file("---\ndescription: one\n---\nx")}},
 		agents.Layer{FS: fstest.MapFS{"a.md": file("---\ndescription: [\n---\nx")}},
 	)

@@ -1,7 +1,7 @@
 // Package agentfile reads agents, skills and what projects state about themselves
 // from files, checks them, and resolves an agent and a request to a task.
 //
-//	cat, problems := agentfile.Load(layers...)
+//	cat := agentfile.Load(layers...)
 //	task, err := agentfile.Resolve(agents.Input{Agent: "counter", Prompt: "how many?"}, cat, set, defaults)
 //
 // What an agent is, a Go program writes it too: pkg/agents. The package runs nothing.
@@ -22,28 +22,38 @@ import (
 // A Catalog is the agents of some layers, later ones over earlier ones. It
 // never changes and is safe for concurrent use. A nil Catalog is empty.
 type Catalog struct {
-	agents  definitions.Set[agents.DynamicAgent]
-	aliases map[string]string // to names
+	agents   definitions.Set[agents.DynamicAgent]
+	aliases  map[string]string // to names
+	problems func() agents.Problems
 }
-
-type entry = definitions.Entry[agents.DynamicAgent]
 
 var definition = definitions.Kind[agents.DynamicAgent]{
 	Noun: "agent", Suffix: ".md", Limit: maxFile,
 	Name: func(a *agents.DynamicAgent) string { return a.Name },
+	Front: func(text string) string {
+		text, opened := strings.CutPrefix(text, "---\n")
+		if front, _, closed := strings.Cut(text, "\n---\n"); opened && closed {
+			return front
+		}
+		return ""
+	},
 	Read: func(l agents.Layer, file string, text []byte) (*agents.DynamicAgent, agents.Problems) {
 		return parseFile(agents.Source{Layer: l.Name, File: file, Text: string(text)}, text, l.Claude)
 	},
 }
 
-// Load reads all agents of the layers. A file that cannot be used does not
+// Load finds the agents of the layers. A file that cannot be used does not
 // keep the others from loading, and does not uncover the agent it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
-func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
-	set, problems := definition.Load(layers...)
-	c := &Catalog{agents: set, aliases: map[string]string{}}
+func Load(layers ...agents.Layer) *Catalog {
+	c := &Catalog{aliases: map[string]string{}}
+	c.agents, c.problems = definition.Load(layers...)
 	for _, name := range c.Names() {
-		a := c.agents[name].Value
+		e := c.agents[name]
+		if e.Alike {
+			continue
+		}
+		a, _ := e.Value()
 		if a == nil {
 			continue
 		}
@@ -53,7 +63,15 @@ func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
 			}
 		}
 	}
-	return c, problems
+	return c
+}
+
+// Problems returns what is wrong with any file.
+func (c *Catalog) Problems() agents.Problems {
+	if c == nil || c.problems == nil {
+		return nil
+	}
+	return c.problems()
 }
 
 // With returns a catalog that also has the given agents, over those of the
@@ -65,7 +83,7 @@ func (c *Catalog) With(more ...agents.DynamicAgent) *Catalog {
 		maps.Copy(out.aliases, c.aliases)
 	}
 	for _, a := range more {
-		out.agents[a.Name] = &entry{Value: &a}
+		out.agents[a.Name] = definitions.Of(&a)
 		for _, alias := range a.Aliases {
 			out.aliases[alias] = a.Name
 		}
@@ -122,7 +140,7 @@ func (c *Catalog) Lookup(name string) (*agents.DynamicAgent, error) {
 	if now, ok := c.Renamed(name); ok {
 		name = now
 	}
-	var e *entry
+	var e *definitions.Entry[agents.DynamicAgent]
 	if c != nil {
 		e = c.agents[name]
 	}
@@ -130,23 +148,24 @@ func (c *Catalog) Lookup(name string) (*agents.DynamicAgent, error) {
 		names := c.Names()
 		return nil, &UnknownError{name, spelling.Nearest(name, names), names}
 	}
-	if err := e.Problems.Err(); err != nil {
+	a, problems := e.Value()
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	return e.Value, nil
+	return a, nil
 }
 
 // Lint gives all that is wrong with all agents, by file and place.
 func (c *Catalog) Lint(set *tools.Set) agents.Problems {
 	var all agents.Problems
 	for _, name := range c.Names() {
-		e := c.agents[name]
-		all = append(all, e.Problems...)
-		if e.Value != nil {
-			all = append(all, Lint(e.Value, set)...)
-			all = append(all, c.lintSpawn(e.Value)...)
-			for _, alias := range c.missingTools(e.Value) {
-				rep := &report{src: e.Value.Source}
+		a, problems := c.agents[name].Value()
+		all = append(all, problems...)
+		if a != nil {
+			all = append(all, Lint(a, set)...)
+			all = append(all, c.lintSpawn(a)...)
+			for _, alias := range c.missingTools(a) {
+				rep := &report{src: a.Source}
 				rep.key("aliases", agents.Warning, "take it out", "the former name %s belongs to another agent", alias)
 				all = append(all, rep.list...)
 			}

@@ -33,7 +33,7 @@ func shipped(t *testing.T, name, prompt string, window int, edit func(*agents.Dy
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, _ := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	found, err := cat.Lookup(name)
 	if err != nil {
 		t.Fatal(err)

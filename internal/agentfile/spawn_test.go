@@ -25,7 +25,8 @@ func spawners(t *testing.T, pairs ...string) (*agentfile.Catalog, *tools.Set) {
 		}
 		fs[pairs[i]+".md"] = &fstest.MapFile{Data: []byte(text + "done: {signal: DONE}\n---\nYou work.\n")}
 	}
-	cat, ps := agentfile.Load(agents.Layer{Name: "mine", FS: fs})
+	cat := agentfile.Load(agents.Layer{Name: "mine", FS: fs})
+	ps := cat.Problems()
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
@@ -114,10 +115,11 @@ func TestLesserRoles(t *testing.T) {
 
 // What a project's agent allows itself does not hold when it is spawned either.
 func TestPinnedRights(t *testing.T) {
-	cat, ps := agentfile.Load(
+	cat := agentfile.Load(
 		agents.Layer{Name: "mine", FS: fstest.MapFS{"a.md": {Data: []byte("---\ndescription: Leads.\nspawn: [b]\ndone: {signal: DONE}\n---\nYou lead.\n")}}},
 		agents.Layer{Name: "project", FS: fstest.MapFS{"b.md": {Data: []byte("---\ndescription: Works.\ntools: [shell, read_file]\npermissions: [{do: allow, tool: shell, command: \"make *\"}, {do: deny, path: \"*.key\"}]\n---\nYou work.\n")}}},
 	)
+	ps := cat.Problems()
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}

@@ -3,7 +3,7 @@
 // what requests name in it.
 //
 //	c := catalog.New(catalog.Options{Agents: layers, Tools: set, Warn: warn})
-//	list, problems := c.Agents(decision) // of project.Decide
+//	list := c.Agents(decision) // of project.Decide
 package catalog
 
 import (
@@ -47,15 +47,15 @@ type Models interface {
 type Catalog struct {
 	o Options
 	// What the options have, without any project's; read when it is needed.
-	agents    func() (*agentfile.Catalog, agents.Problems)
-	pipelines func() (*pipeline.Catalog, agents.Problems)
+	agents    func() *agentfile.Catalog
+	pipelines func() *pipeline.Catalog
 }
 
 // New returns a catalog that reads nothing yet.
 func New(o Options) *Catalog {
 	c := &Catalog{o: o}
 	types := sync.OnceFunc(c.registerTypes)
-	c.agents = renewed(o.Agents, func(l ...agents.Layer) (*agentfile.Catalog, agents.Problems) {
+	c.agents = renewed(o.Agents, func(l ...agents.Layer) *agentfile.Catalog {
 		types()
 		return agentfile.Load(l...)
 	})
@@ -65,9 +65,7 @@ func New(o Options) *Catalog {
 
 // Check returns what is wrong with what the options have.
 func (c *Catalog) Check() error {
-	_, problems := c.agents()
-	_, more := c.pipelines()
-	return errors.Join(problems.Err(), more.Err())
+	return errors.Join(c.agents().Problems().Err(), c.pipelines().Problems().Err())
 }
 
 // tools are those of the program; nil, which is empty, if they are not valid:
@@ -80,7 +78,7 @@ func (c *Catalog) tools() *tools.Set {
 // Agents loads the agents with those of the project that d trusts. One of
 // these may take the place of another agent, but not have more tools than that:
 // who asks for a reviewer gets nothing that can do more than one.
-func (c *Catalog) Agents(d project.Decision) (*agentfile.Catalog, agents.Problems) {
+func (c *Catalog) Agents(d project.Decision) *agentfile.Catalog {
 	c.Book(d) // for the types that agents may name
 	layers := c.o.Agents
 	fsys, dir, ok := d.Layer(projectdir.Agents)
@@ -88,12 +86,12 @@ func (c *Catalog) Agents(d project.Decision) (*agentfile.Catalog, agents.Problem
 		return c.agents()
 	}
 	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
-	cat, problems := agentfile.Load(append(slices.Clip(layers), own)...)
-	base, _ := c.agents()
+	cat := agentfile.Load(append(slices.Clip(layers), own)...)
+	base := c.agents()
 	var wide []string
-	for _, ag := range cat.List() {
+	for _, ag := range agentfile.Load(own).List() {
 		under, err := base.Lookup(ag.Name)
-		if ag.Source.Layer != own.Name || err != nil {
+		if err != nil {
 			continue
 		}
 		if more := c.reach(ag) &^ c.reach(under); more != 0 {
@@ -102,7 +100,7 @@ func (c *Catalog) Agents(d project.Decision) (*agentfile.Catalog, agents.Problem
 		}
 	}
 	if len(wide) == 0 {
-		return cat, problems
+		return cat
 	}
 	own.FS = without{own.FS, wide}
 	return agentfile.Load(append(slices.Clip(layers), own)...)
@@ -110,29 +108,29 @@ func (c *Catalog) Agents(d project.Decision) (*agentfile.Catalog, agents.Problem
 
 // Pipelines loads the pipelines with those of the project that d trusts.
 // One of these may take the place of another, but not do more than that one may.
-func (c *Catalog) Pipelines(d project.Decision) (*pipeline.Catalog, agents.Problems) {
+func (c *Catalog) Pipelines(d project.Decision) *pipeline.Catalog {
 	layers := c.o.Pipelines
 	fsys, dir, ok := d.Layer(projectdir.Pipelines)
 	if !ok {
 		return c.pipelines()
 	}
 	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
-	cat, problems := pipeline.Load(append(slices.Clip(layers), own)...)
-	base, _ := c.pipelines()
+	cat := pipeline.Load(append(slices.Clip(layers), own)...)
+	base := c.pipelines()
 	var wide []string
-	for _, p := range cat.List() {
+	for _, p := range pipeline.Load(own).List() {
 		under, err := base.Lookup(p.Name)
-		if p.Source.Layer != own.Name || err != nil {
+		if err != nil {
 			continue
 		}
-		there, _ := c.Agents(d)
+		there := c.Agents(d)
 		if more := c.pipelineReach(p, there, cat, 0) &^ c.pipelineReach(under, there, base, 0); more != 0 {
 			wide = append(wide, path.Base(p.Source.File))
 			c.o.Warn("%s is not used: the pipeline %s would get more than it has (%s); give it a name of its own", p.Source.File, p.Name, more)
 		}
 	}
 	if len(wide) == 0 {
-		return cat, problems
+		return cat
 	}
 	own.FS = without{own.FS, wide}
 	return pipeline.Load(append(slices.Clip(layers), own)...)
@@ -140,8 +138,8 @@ func (c *Catalog) Pipelines(d project.Decision) (*pipeline.Catalog, agents.Probl
 
 // Known is what a pipeline may name in a workspace.
 func (c *Catalog) Known(d project.Decision, m Models) pipeline.Known {
-	cat, _ := c.Agents(d)
-	all, _ := c.Pipelines(d)
+	cat := c.Agents(d)
+	all := c.Pipelines(d)
 	return pipeline.Known{Tools: c.tools(), Agents: cat, Pipelines: all, Model: func(ref string) error {
 		if err := m.Check(ref); err != nil {
 			return hinted{err}

@@ -11,12 +11,11 @@ import (
 
 // renewed returns what load makes of layers of files, which it loads again when one of
 // the files has changed: a server lives longer than what its user writes.
-func renewed[T any](layers []agents.Layer, load func(...agents.Layer) (T, agents.Problems)) func() (T, agents.Problems) {
+func renewed[T any](layers []agents.Layer, load func(...agents.Layer) T) func() T {
 	var mu sync.Mutex
 	var value T
-	var problems agents.Problems
 	var loaded string
-	return func() (T, agents.Problems) {
+	return func() T {
 		mu.Lock()
 		defer mu.Unlock()
 		var now strings.Builder
@@ -27,10 +26,10 @@ func renewed[T any](layers []agents.Layer, load func(...agents.Layer) (T, agents
 			}
 		}
 		if now.String() != loaded {
-			value, problems = load(layers...)
+			value = load(layers...)
 			loaded = now.String()
 		}
-		return value, problems
+		return value
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 // Target finds what a request to a name is to: an agent, or the one that stands for
 // a pipeline if no agent has the name; in gets the name of either.
 func (c *Catalog) Target(name string, d project.Decision, m Models, in *agents.Input) (*agents.DynamicAgent, error) {
-	cat, _ := c.Agents(d)
-	all, _ := c.Pipelines(d)
+	cat := c.Agents(d)
+	all := c.Pipelines(d)
 	switch {
 	case name == "" && in.Pipeline != "":
 		name = pipelinePrefix + in.Pipeline

@@ -4,7 +4,7 @@
 //	kind := definitions.Kind[Agent]{Noun: "agent", Suffix: ".md", Limit: maxFile, Name: nameOf, Read: parse}
 //	set, problems := kind.Load(layers...)
 //
-// It does not know what a definition is, nor what can be wrong with the text of one.
+// A file is parsed when its definition is asked for: a job needs few of them. The package does not know what a definition is, nor what can be wrong with the text of one.
 package definitions
 
 import (
@@ -16,15 +16,26 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
 // An Entry is a definition and what is wrong with its file.
 type Entry[T any] struct {
-	Value    *T // nil if the file could not be read
-	Problems agents.Problems
+	// Alike is of an entry that has the name of its file and no former ones.
+	Alike bool
+	parse func() (*T, agents.Problems)
 }
+
+// Of returns the entry of a definition with which nothing is wrong.
+func Of[T any](value *T) *Entry[T] {
+	return &Entry[T]{parse: func() (*T, agents.Problems) { return value, nil }}
+}
+
+// Value returns the definition, nil if the file could not be read, and what is wrong
+// with the file. It parses the file the first time.
+func (e *Entry[T]) Value() (*T, agents.Problems) { return e.parse() }
 
 // A Set holds definitions by name. A nil Set is empty.
 type Set[T any] map[string]*Entry[T]
@@ -44,8 +55,8 @@ func (s Set[T]) Names() []string { return slices.Sorted(maps.Keys(s)) }
 func (s Set[T]) Usable() []*T {
 	var out []*T
 	for _, name := range s.Names() {
-		if e := s[name]; e.Value != nil && e.Problems.Err() == nil {
-			out = append(out, e.Value)
+		if value, problems := s[name].Value(); value != nil && problems.Err() == nil {
+			out = append(out, value)
 		}
 	}
 	return out
@@ -57,38 +68,82 @@ type Kind[T any] struct {
 	Suffix string // of the files, as in .md
 	Limit  int64  // bytes of a file; Read gets one more of a longer one
 	Name   func(*T) string
+	Front  func(text string) string // the fields of a text in YAML; nil is all of it
 	// Read reads the text of a file of the layer; nil if it cannot be a definition.
 	Read func(l agents.Layer, file string, text []byte) (*T, agents.Problems)
 }
 
-// Load reads the definitions of the layers, later ones over earlier ones. A file that
-// cannot be used does not keep the others from loading, and does not uncover the
-// definition it was to replace.
-func (k Kind[T]) Load(layers ...agents.Layer) (Set[T], agents.Problems) {
+// Load finds the definitions of the layers, later ones over earlier ones, and returns
+// what is wrong with any file. A file that cannot be used does not keep the others
+// from loading, and does not uncover the definition it was to replace.
+func (k Kind[T]) Load(layers ...agents.Layer) (Set[T], func() agents.Problems) {
 	s := Set[T]{}
-	var all agents.Problems
+	var unread agents.Problems
+	var all []*Entry[T]
 	for _, l := range layers {
 		files, bad := Files(l, k.Suffix, k.Limit)
-		all = append(all, bad...)
+		unread = append(unread, bad...)
 		in := map[string]string{} // name to file, in this layer
 		for _, f := range files {
-			e := &Entry[T]{Problems: f.Problems}
-			name := strings.TrimSuffix(path.Base(f.Path), k.Suffix)
-			if f.Problems == nil {
-				e.Value, e.Problems = k.Read(l, f.Path, f.Text)
-			}
-			if e.Value != nil {
-				name = k.Name(e.Value)
-			}
+			name, e := k.entry(l, f)
 			if other, twice := in[name]; twice {
-				e.Problems = append(e.Problems, agents.Problem{File: f.Path, Line: 1, Col: 1, Severity: agents.Error,
-					Message: fmt.Sprintf("the %s %s is also in %s", k.Noun, name, other), Hint: "rename one of them"})
+				read := e.parse
+				e.parse = func() (*T, agents.Problems) {
+					value, problems := read()
+					return value, append(slices.Clip(problems), agents.Problem{File: f.Path, Line: 1, Col: 1, Severity: agents.Error,
+						Message: fmt.Sprintf("the %s %s is also in %s", k.Noun, name, other), Hint: "rename one of them"})
+				}
 			}
 			in[name], s[name] = f.Path, e
-			all = append(all, e.Problems...)
+			all = append(all, e)
 		}
 	}
-	return s, all
+	return s, func() agents.Problems {
+		problems := slices.Clip(unread)
+		for _, e := range all {
+			_, more := e.Value()
+			problems = append(problems, more...)
+		}
+		return problems
+	}
+}
+
+// entry is that of a file, under its name.
+func (k Kind[T]) entry(l agents.Layer, f File) (name string, e *Entry[T]) {
+	name = strings.TrimSuffix(path.Base(f.Path), k.Suffix)
+	if f.Problems != nil {
+		return name, &Entry[T]{parse: func() (*T, agents.Problems) { return nil, f.Problems }}
+	}
+	fields := string(f.Text)
+	if k.Front != nil {
+		fields = k.Front(fields)
+	}
+	e = &Entry[T]{Alike: namedAlike(fields, name), parse: sync.OnceValues(func() (*T, agents.Problems) { return k.Read(l, f.Path, f.Text) })}
+	if e.Alike {
+		return name, e
+	}
+	if value, _ := e.Value(); value != nil {
+		name = k.Name(value)
+	}
+	return name, e
+}
+
+// namedAlike reports whether the fields of a YAML text cannot give its definition
+// another name than that of its file, and no former ones, so that it need not be
+// parsed for that. False may be wrong.
+func namedAlike(text, name string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.ContainsRune(" \t#", rune(line[0])) {
+			continue // a field goes on, or there is none
+		}
+		key, value, ok := strings.Cut(line, ":")
+		plain := ok && key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz_") == "" && (value == "" || value[0] == ' ')
+		if !plain || key == "aliases" || key == "name" && value != " "+name {
+			return false
+		}
+	}
+	return text != "" && 'a' <= text[0] && text[0] <= 'z' // the fields are not further in
 }
 
 // A File is one file of definitions.

@@ -11,9 +11,8 @@ import (
 // never changes and is safe for concurrent use. A nil Catalog is empty.
 type Catalog struct {
 	pipelines definitions.Set[Pipeline]
+	problems  func() agents.Problems
 }
-
-type entry = definitions.Entry[Pipeline]
 
 var definition = definitions.Kind[Pipeline]{
 	Noun: "pipeline", Suffix: ".yaml", Limit: maxFile,
@@ -23,12 +22,20 @@ var definition = definitions.Kind[Pipeline]{
 	},
 }
 
-// Load reads all pipelines of the layers: *.yaml at the top of each. A file that cannot be used does not
+// Load finds the pipelines of the layers: *.yaml at the top of each. A file that cannot be used does not
 // keep the others from loading, and does not uncover the pipeline it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
-func Load(layers ...agents.Layer) (*Catalog, agents.Problems) {
+func Load(layers ...agents.Layer) *Catalog {
 	set, problems := definition.Load(layers...)
-	return &Catalog{set}, problems
+	return &Catalog{set, problems}
+}
+
+// Problems returns what is wrong with any file.
+func (c *Catalog) Problems() agents.Problems {
+	if c == nil || c.problems == nil {
+		return nil
+	}
+	return c.problems()
 }
 
 // With returns a catalog that also has the given pipelines, over those of the
@@ -38,9 +45,9 @@ func (c *Catalog) With(ps ...*Pipeline) *Catalog {
 	if c != nil {
 		all = c.pipelines
 	}
-	out := &Catalog{all.Clone()}
+	out := &Catalog{pipelines: all.Clone()}
 	for _, p := range ps {
-		out.pipelines[p.Name] = &entry{Value: p}
+		out.pipelines[p.Name] = definitions.Of(p)
 	}
 	return out
 }
@@ -83,11 +90,11 @@ func (c *Catalog) Lookup(name string) (*Pipeline, error) {
 	if !c.Has(name) {
 		return nil, &UnknownError{name, c.Names()}
 	}
-	e := c.pipelines[name]
-	if err := e.Problems.Err(); err != nil {
+	p, problems := c.pipelines[name].Value()
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	return e.Value, nil
+	return p, nil
 }
 
 // Lint gives all that is wrong with all pipelines, by file and place.
@@ -95,10 +102,10 @@ func (c *Catalog) Lint(k Known) agents.Problems {
 	k.Pipelines = c
 	var all agents.Problems
 	for _, name := range c.Names() {
-		e := c.pipelines[name]
-		all = append(all, e.Problems...)
-		if e.Value != nil {
-			all = append(all, Lint(e.Value, k)...)
+		p, problems := c.pipelines[name].Value()
+		all = append(all, problems...)
+		if p != nil {
+			all = append(all, Lint(p, k)...)
 		}
 	}
 	return all.Sort()

@@ -33,7 +33,7 @@ func pinnedPipeline(t testing.TB, src string) pipeline.Pinned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, _ := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	p, ps := pipeline.Parse("p.yaml", []byte(src))
 	if ps.Err() != nil {
 		t.Fatal(ps.Err())

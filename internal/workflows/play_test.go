@@ -27,7 +27,8 @@ func pinned(t testing.TB, in agents.Input) executor.Task {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat, ps := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	ps := cat.Problems()
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}

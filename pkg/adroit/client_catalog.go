@@ -134,8 +134,8 @@ func (rt *Runtime) decide(in Scope) project.Decision {
 
 // Agents implements [Catalog].
 func (rt *Runtime) Agents(_ context.Context, in Scope) (*Listing[AgentInfo], error) {
-	cat, problems := rt.catalog.Agents(rt.decide(in))
-	return listed(cat.List(), problems, agentInfo), nil
+	cat := rt.catalog.Agents(rt.decide(in))
+	return listed(cat.List(), cat.Problems(), agentInfo), nil
 }
 
 func agentInfo(a *agents.DynamicAgent) AgentInfo {
@@ -147,7 +147,7 @@ var smallWindows = []int{4096, 8192}
 
 // ShowAgent implements [Catalog].
 func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
-	cat, _ := rt.catalog.Agents(rt.decide(n.Scope))
+	cat := rt.catalog.Agents(rt.decide(n.Scope))
 	a, err := rt.catalog.FindAgent(cat, n.Name, n.Dir)
 	if err != nil {
 		return nil, apierr.AsError(err)
@@ -170,15 +170,15 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
 
 // Pipelines implements [Catalog].
 func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo], error) {
-	cat, problems := rt.catalog.Pipelines(rt.decide(in))
-	return listed(cat.List(), problems, func(p *pipeline.Pipeline) PipelineInfo {
+	cat := rt.catalog.Pipelines(rt.decide(in))
+	return listed(cat.List(), cat.Problems(), func(p *pipeline.Pipeline) PipelineInfo {
 		return PipelineInfo{p.Name, p.Description, len(p.Steps), p.Source.Layer, p.Source.File}
 	}), nil
 }
 
 // ShowPipeline implements [Catalog].
 func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, error) {
-	cat, _ := rt.catalog.Pipelines(rt.decide(n.Scope))
+	cat := rt.catalog.Pipelines(rt.decide(n.Scope))
 	p, err := catalog.FindPipeline(cat, n.Name)
 	if err != nil {
 		return nil, apierr.AsError(err)
@@ -239,7 +239,7 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 		return nil, apierr.AsError(err)
 	}
 	d := rt.decide(r.Scope)
-	cat, _ := rt.catalog.Agents(d)
+	cat := rt.catalog.Agents(d)
 	if len(r.Files) > 0 {
 		books, files := rt.lintBooks(r.Files, cat)
 		problems := lint(files, agentfile.Parse, func(a *agents.DynamicAgent) agents.Problems {

@@ -216,7 +216,7 @@ func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
 	if err != nil || in.Agent == "" {
 		return ""
 	}
-	cat, _ := rt.catalog.Agents(d) // what is wrong with others does not matter
+	cat := rt.catalog.Agents(d) // what is wrong with others does not matter
 	a, err := cat.Lookup(in.Agent)
 	if err != nil {
 		return ""

@@ -24,8 +24,18 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	}
 	ref = strings.ToUpper(strings.TrimSpace(ref))
 	q := jobs.Query{}
-	if ref == "LAST" {
+	switch ref {
+	case "":
+	case "LAST":
 		q.Limit = 1
+	default: // most are the whole id
+		one, err := m.Store.List(ctx, jobs.Query{ID: ref})
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(one) > 0 {
+			return one[0], m, nil
+		}
 	}
 	all, err := m.Store.List(ctx, q)
 	if err != nil {
@@ -39,9 +49,6 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	}
 	var found []*jobs.Job
 	for _, j := range all {
-		if j.ID == ref {
-			return j, m, nil
-		}
 		if len(ref) >= 2 && (strings.HasPrefix(j.ID, ref) || strings.HasSuffix(j.ID, ref)) {
 			found = append(found, j)
 		}

@@ -29,7 +29,8 @@ import (
 // claim to be done until the job is stopped. Whatever it does, the tools and
 // the messages of a request come first in the next one of the conversation.
 func TestPrefixOfShippedAgents(t *testing.T) {
-	cat, problems := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	problems := cat.Problems()
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

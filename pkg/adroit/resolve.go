@@ -45,7 +45,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if err != nil {
 		return t, p, err
 	}
-	cat, _ := rt.catalog.Agents(d) // what is wrong with the one that is used, Lookup returns
+	cat := rt.catalog.Agents(d) // what is wrong with the one that is used, Lookup returns
 	cat = cat.With(more...)
 	if def.Given, err = d.Given(in, cat); err != nil {
 		return t, p, err

@@ -287,7 +287,7 @@ func (rt *Runtime) Agent(a agents.DynamicAgent) *agents.DynamicAgent {
 
 // Lookup finds an agent of Options.Agents, bound to the runtime.
 func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
-	cat, _ := rt.catalog.Agents(project.Decision{})
+	cat := rt.catalog.Agents(project.Decision{})
 	a, err := cat.Lookup(name)
 	if err != nil {
 		return nil, err

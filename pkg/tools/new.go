@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"reflect"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
@@ -16,6 +17,9 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
+
+// shipped is how paths of packages begin whose tools ship with the module.
+const shipped = "github.com/adroit-run/adroit/internal/tools/"
 
 // New makes a Tool of a typed function. In is decoded from arguments that
 // satisfy the schema inferred from its fields and their json and jsonschema tags. Out becomes the text the model
@@ -28,7 +32,7 @@ import (
 // nothing, as fits a package variable: the schema is inferred at its first use,
 // and what is wrong with In is reported when the tool is put into a Set.
 func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (Out, error)) Tool {
-	t := Tool{Metadata: m, Input: schema.Lazy(schema.Infer[In])}
+	t := Tool{Metadata: m, Input: schema.Lazy(schema.Infer[In]), ships: strings.HasPrefix(reflect.TypeFor[In]().PkgPath(), shipped)}
 	if f == nil {
 		return t
 	}

@@ -178,6 +178,8 @@ type Tool struct {
 	// Preview returns what a call would change, such as a diff, for the person who
 	// is asked to approve it, "" if it cannot tell. It changes nothing. May be nil.
 	Preview func(env *Env, args json.RawMessage) string
+
+	ships bool // and is checked by the tests of pkg/tools/std
 }
 
 // inputErr returns what is wrong with the schema of t's arguments, nil if it

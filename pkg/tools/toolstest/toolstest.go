@@ -37,8 +37,9 @@ func Check(t testing.TB, list ...tools.Tool) {
 		t.Errorf("the tools cannot be registered:\n%v", err)
 	}
 	for _, tool := range list {
-		if tool.Check() != nil {
-			continue // reported with the set
+		if err := tool.Check(); err != nil {
+			t.Errorf("the tool cannot be registered:\n%v", err) // a set does not check those that ship
+			continue
 		}
 		prose(t, tool)
 		checkSchema(t, tool)
