@@ -54,7 +54,7 @@ edits: ## edits from real commits by the thousand, where test makes a sample; fi
 	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update
 
 permit: ## run what 40,000 generated pairs of rules and scripts allow, where test runs a sample
-	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./pkg/permit
+	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./internal/permission
 
 undo: ## 2,000 interleavings of jobs and a person, where test tries a sample
 	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./internal/workspace/ledger

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/requirement"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -19,7 +19,7 @@ type selection struct {
 	route       executor.Route
 	skills      []agents.Skill
 	mode        executor.Mode
-	rules       permit.Rules
+	rules       permission.Rules
 }
 
 // selectTools narrows the tools of a to those that the host, the model's edit

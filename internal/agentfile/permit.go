@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -17,7 +18,7 @@ const projectLayer = "project"
 // Rules are the agent's permissions as far as they hold. Those of an agent
 // that a project brings may take rights away, not give any: what it allows is
 // returned as ignored.
-func Rules(a *agents.DynamicAgent) (rules permit.Rules, ignored []permit.Rule) {
+func Rules(a *agents.DynamicAgent) (rules permission.Rules, ignored []permit.Rule) {
 	for _, r := range a.Permissions {
 		if a.Source.Layer == projectLayer && !r.Narrows() {
 			ignored = append(ignored, r)
@@ -40,7 +41,7 @@ func Ignored(a *agents.DynamicAgent) []string {
 }
 
 // permissionsOf settles the mode and the rules of a task.
-func permissionsOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) (mode executor.Mode, rules permit.Rules, err error) {
+func permissionsOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) (mode executor.Mode, rules permission.Rules, err error) {
 	for _, m := range []executor.Mode{in.Mode, def.Mode, a.Mode} {
 		if m != "" && !slices.Contains(executor.Modes, m) {
 			return "", nil, fmt.Errorf("mode is %q; it is one of %v", m, executor.Modes)
@@ -89,7 +90,7 @@ func changesCode(a *agents.DynamicAgent, own *tools.Set) bool {
 
 // permittedTools leaves out of own what may not be used at all: a tool that would be
 // refused every time is better not offered.
-func permittedTools(a *agents.DynamicAgent, own *tools.Set, mode executor.Mode, rules permit.Rules) *tools.Set {
+func permittedTools(a *agents.DynamicAgent, own *tools.Set, mode executor.Mode, rules permission.Rules) *tools.Set {
 	var out []string
 	for t := range own.All() {
 		if _, denied := rules.Denies(a.Name, t.Name); denied || !mode.Allows(t.Metadata) {

@@ -43,7 +43,7 @@ func (f *full) of(t executor.Task) executor.Task {
 		return t
 	}
 	t.Mode, t.Approve = "auto", "all"
-	t.Rules = permit.Rules{{Tool: "shell", Command: "git push *", Do: permit.Deny}, {Path: "docs/**", Do: permit.Ask}, {Tool: "echo", Do: permit.Allow}}
+	t.Rules = []permit.Rule{{Tool: "shell", Command: "git push *", Do: permit.Deny}, {Path: "docs/**", Do: permit.Ask}, {Tool: "echo", Do: permit.Allow}}
 	t.Budget = &stepio.Budget{Window: 1_000_000}
 	t.Price = price.Price{In: 1, Out: 2}
 	return t

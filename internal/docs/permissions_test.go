@@ -8,7 +8,7 @@ import (
 
 // TestPermissions holds docs/permissions.md to the list that decides.
 func TestPermissions(t *testing.T) {
-	list, err := os.ReadFile(filepath.Join("..", "..", "pkg", "permit", "options.txt"))
+	list, err := os.ReadFile(filepath.Join("..", "..", "internal", "permission", "options.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,14 +36,14 @@ var may = map[string][]string{
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
 	"pkg/executor":                 {"internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall"},
 	"internal/executor/compaction": {"pkg/llm", "pkg/tools"},
-	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/tools"},
+	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "internal/permission", "pkg/llm", "pkg/llm/price", "pkg/tools"},
 	"internal/executor/toolcall":   {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/tools"},
 	"internal/executor/handler": {"internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
-		"pkg/permit", "pkg/tools"},
+		"internal/permission", "pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
 	"pkg/agents":         {"internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/agentfile": {"internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"internal/agentfile": {"internal/permission", "internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/pipeline":  {"internal/agentfile", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
@@ -107,7 +107,7 @@ var may = map[string][]string{
 
 	"internal/attachment": {"pkg/llm"},
 	// Rooms of the runtime: each has a part of its work and takes what it needs as values.
-	"internal/attachment/reader":   {"internal/attachment", "internal/git", "internal/rootfs", "pkg/executor", "pkg/permit", "pkg/tools", "pkg/workspace"},
+	"internal/attachment/reader":   {"internal/attachment", "internal/git", "internal/permission", "internal/rootfs", "pkg/executor", "pkg/tools", "pkg/workspace"},
 	"internal/doctor":              {"internal/requirement", "internal/jobdir", "internal/lsp", "internal/project", "internal/rootfs", "internal/tools/test", "internal/workspace/process", "internal/workspace/sandbox", "pkg/jobs", "pkg/tools", "pkg/workspace"},
 	"internal/live":                {"pkg/event"},
 	"internal/transcript":          {"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
@@ -129,6 +129,7 @@ var may = map[string][]string{
 	"internal/plainyaml":     {},
 	"internal/rootfs":        {"internal/workspace/sandbox"},
 	"internal/jobid":         {},
+	"internal/permission":    {"pkg/permit"},
 	"internal/requirement":   {"pkg/tools"},
 	"internal/schema":        {},
 

@@ -41,7 +41,7 @@ type Defaults struct {
 	Limits   executor.Limits
 	Approve  executor.Approve
 	Mode     executor.Mode
-	Rules    permit.Rules // what may run; the agent's own are added
+	Rules    []permit.Rule // what may run; the agent's own are added
 	Patience time.Duration
 	Options  llm.Options
 	Prices   price.Table // by provider/model or a pattern of it

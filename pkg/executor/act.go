@@ -33,15 +33,15 @@ type ToolResult struct {
 	// have happened. It follows from the journal and is not part of it.
 	Interrupted bool `json:"-"`
 
-	rules      permit.Rules // that the person who approved has added
-	report     *Report      // of a sub-agent
-	concurrent bool         // it ran at once with the one before it
+	rules      []permit.Rule // that the person who approved has added
+	report     *Report       // of a sub-agent
+	concurrent bool          // it ran at once with the one before it
 }
 
 // A callContext is what earlier calls have to do with whether the next may run.
 type callContext struct {
 	taint     tools.Taint
-	rules     permit.Rules               // added by people in the course of the job
+	rules     []permit.Rule              // added by people in the course of the job
 	artifacts map[string]json.RawMessage // by the calls before, in the same answer
 	calls     int                        // that share the room for results; 0 is one
 	// before is how many sub-agents the calls before, in the same answer, have
@@ -227,7 +227,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		use.PlainText = tool.Needs == tools.Read && t.edits()
 		use.Artifacts = t.toolInputs(s, now, tool)
 	}
-	var rules permit.Rules
+	var rules []permit.Rule
 	for {
 		reply, err := flow.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
 		if se, ok := asStep(err); ok && se.Code != stepio.Gone {
@@ -268,7 +268,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 // approve asks a person. The signals carry the step's path, so that an answer
 // covers this call and no other. It returns words for the model if the call
 // may not run, and the rule of an answer that is to hold for the job.
-func approve(r *flow.Run, t *Task, q *Question) (no string, rules permit.Rules, err error) {
+func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule, err error) {
 	yes, deny := "approve@"+r.Next(), "deny@"+r.Next()
 	sig, err := flow.AwaitAny(r, q, t.Patience, yes, deny)
 	if se, ok := asStep(err); ok {
@@ -280,7 +280,7 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules permit.Rules, 
 	if sig.Name == yes {
 		var how struct{ Always bool }
 		if decode(sig.Value, &how) == nil && how.Always && q.Always != nil {
-			rules = permit.Rules{*q.Always}
+			rules = []permit.Rule{*q.Always}
 		}
 		return "", rules, nil
 	}

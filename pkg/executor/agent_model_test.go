@@ -375,17 +375,17 @@ func TestExternalAgentPermits(t *testing.T) {
 		"a change in plan mode":         {func(t *executor.Task) { t.Mode = executor.ModePlan }, nil, edit, "plans and changes nothing"},
 		"a change outside":              {nil, nil, extagent.PermissionRequest{Kind: "edit", Paths: []string{"../x"}}, "outside of the workspace"},
 		"a change somewhere else":       {nil, nil, extagent.PermissionRequest{Kind: "edit", Paths: []string{"/etc/passwd"}}, "outside of the workspace"},
-		"a change that a rule denies":   {func(t *executor.Task) { t.Rules = permit.Rules{{Path: "b.txt", Do: permit.Deny, Why: "it is mine"}} }, nil, edit, "it is mine"},
+		"a change that a rule denies":   {func(t *executor.Task) { t.Rules = []permit.Rule{{Path: "b.txt", Do: permit.Deny, Why: "it is mine"}} }, nil, edit, "it is mine"},
 		"a command, nobody there":       {nil, nil, run, "nobody can be asked"},
 		"a command in auto mode":        {func(t *executor.Task) { t.Mode = executor.ModeAuto }, nil, run, "nobody can be asked"}, // nothing confines it
 		"a command approved beforehand": {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, run, ""},
 		"a command denied beforehand":   {func(t *executor.Task) { t.Approve = executor.ApproveNone }, nil, run, "nobody can be asked"},
 		"a command that a rule allows": {func(t *executor.Task) {
-			t.Rules = permit.Rules{{Tool: "shell", Command: "go test *", Do: permit.Allow}}
+			t.Rules = []permit.Rule{{Tool: "shell", Command: "go test *", Do: permit.Allow}}
 		}, nil, run, ""},
 		"a command that a rule denies": {func(t *executor.Task) {
 			t.Approve = executor.ApproveAll
-			t.Rules = permit.Rules{{Command: "go *", Do: permit.Deny, Why: "no go"}}
+			t.Rules = []permit.Rule{{Command: "go *", Do: permit.Deny, Why: "no go"}}
 		}, nil, run, "no go"},
 		"a command without a tool":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Approve = executor.ApproveAll }, nil, run, "no tool that needs"},
 		"the network without a tool":     {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, extagent.PermissionRequest{Kind: "fetch"}, "no tool that needs"},

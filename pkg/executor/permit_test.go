@@ -133,7 +133,7 @@ func (g *gate) answer(signal, value string) {
 // whatever its rules and mode allow, and says why.
 func TestTaint(t *testing.T) {
 	allowed := func(t *executor.Task) {
-		t.Mode, t.Rules = executor.ModeAuto, permit.Rules{{Do: permit.Allow}}
+		t.Mode, t.Rules = executor.ModeAuto, []permit.Rule{{Do: permit.Allow}}
 	}
 	for name, c := range map[string]struct {
 		send  llm.Message
@@ -249,7 +249,7 @@ func TestDeniedCallsSayWhy(t *testing.T) {
 	g := newGate(t, calls(call("note", `{"path":"plans/a","text":"x"}`), call("note", `{"path":"b","text":"y"}`)), say("ok"))
 	q := g.run(func(t *executor.Task) {
 		t.Approve = executor.ApproveAll
-		t.Rules = permit.Rules{{Path: "plans/**", Do: permit.Deny, Why: "plans are made by people"}}
+		t.Rules = []permit.Rule{{Path: "plans/**", Do: permit.Deny, Why: "plans are made by people"}}
 	})
 	if q != nil || len(g.ran) != 1 || !strings.HasPrefix(g.ran[0], "note y") {
 		t.Errorf("ran %v, asked %+v", g.ran, q)
@@ -263,7 +263,7 @@ func TestDeniedCallsSayWhy(t *testing.T) {
 func TestPlanChangesNothing(t *testing.T) {
 	g := newGate(t, calls(call("note", `{}`), call("shell", `{"text":"ls"}`), call("publish", `{}`), call("leak", `{}`)), say("ok"))
 	q := g.run(func(t *executor.Task) {
-		t.Mode, t.Approve, t.Rules = executor.ModePlan, executor.ApproveAll, permit.Rules{{Do: permit.Allow}}
+		t.Mode, t.Approve, t.Rules = executor.ModePlan, executor.ApproveAll, []permit.Rule{{Do: permit.Allow}}
 	})
 	if q != nil || len(g.ran) != 1 || g.ran[0] != "leak " {
 		t.Errorf("ran %v", g.ran)
@@ -286,11 +286,11 @@ func TestRunningCode(t *testing.T) {
 		"in auto":         {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Mode = executor.ModeAuto }, true, 0, ""},
 		"nobody there":    {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveNone }, false, 0, "--sandbox auto"},
 		"all approved":    {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveAll }, false, 1, "test done"},
-		"a rule":          {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Rules = permit.Rules{{Tool: "test", Do: permit.Allow}} }, false, 1, "test done"},
+		"a rule":          {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Rules = []permit.Rule{{Tool: "test", Do: permit.Allow}} }, false, 1, "test done"},
 		"every change":    {confined, func(t *executor.Task) { t.Approve = executor.ApproveAsk }, true, 0, ""},
 		"plan":            {confined, func(t *executor.Task) { t.Mode = executor.ModePlan }, false, 0, "plans and changes nothing"},
 		"plan, all":       {confined, func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, false, 0, "plans and changes nothing"},
-		"plan and a rule": {confined, func(t *executor.Task) { t.Mode, t.Rules = executor.ModePlan, permit.Rules{{Do: permit.Allow}} }, false, 0, "plans and changes nothing"},
+		"plan and a rule": {confined, func(t *executor.Task) { t.Mode, t.Rules = executor.ModePlan, []permit.Rule{{Do: permit.Allow}} }, false, 0, "plans and changes nothing"},
 	} {
 		g := newGate(t, calls(call("test", `{}`)), say("ok"))
 		g.fence = c.fence

@@ -92,8 +92,8 @@ type loopGuards struct {
 
 // securityState is what decides about later calls.
 type securityState struct {
-	Taint tools.Taint  `json:"taint,omitempty"` // of what the run has read
-	Rules permit.Rules `json:"rules,omitempty"` // added by the people who approved
+	Taint tools.Taint   `json:"taint,omitempty"` // of what the run has read
+	Rules []permit.Rule `json:"rules,omitempty"` // added by the people who approved
 }
 
 // contextWindow is how the conversation fits the context window.

@@ -58,17 +58,17 @@ type SubAgentRequest struct {
 // A Parent is what a task hands on to a sub-agent. None of it widens what the
 // sub-agent's own definition and the operator allow.
 type Parent struct {
-	Agent  string       `json:"agent"`
-	Model  string       `json:"model"`              // of a sub-agent that names none
-	Force  bool         `json:"force,omitempty"`    // also of one that does
-	At     string       `json:"at,omitempty"`       // the worktree to work in, empty for the job's directory
-	Home   string       `json:"home,omitempty"`     // the job's directory, of one in a worktree
-	Limits Limits       `json:"limits,omitzero"`    // what the task has left
-	Rules  permit.Rules `json:"rules,omitempty"`    // of the task
-	Grant  *tools.Caps  `json:"grant,omitempty"`    // what its tools may need, of one made on the fly
-	Test   string       `json:"test,omitempty"`     // the command that runs the project's tests
-	Spawn  *SpawnLimits `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
-	Memory string       `json:"memory,omitempty"`   // off, if the task has none
+	Agent  string        `json:"agent"`
+	Model  string        `json:"model"`              // of a sub-agent that names none
+	Force  bool          `json:"force,omitempty"`    // also of one that does
+	At     string        `json:"at,omitempty"`       // the worktree to work in, empty for the job's directory
+	Home   string        `json:"home,omitempty"`     // the job's directory, of one in a worktree
+	Limits Limits        `json:"limits,omitzero"`    // what the task has left
+	Rules  []permit.Rule `json:"rules,omitempty"`    // of the task
+	Grant  *tools.Caps   `json:"grant,omitempty"`    // what its tools may need, of one made on the fly
+	Test   string        `json:"test,omitempty"`     // the command that runs the project's tests
+	Spawn  *SpawnLimits  `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
+	Memory string        `json:"memory,omitempty"`   // off, if the task has none
 }
 
 // A subAgentInput is the input of a sub-agent's workflow: of the shape of
@@ -255,7 +255,7 @@ func (sp *SpawnLimits) share(had, siblings int) *SpawnLimits {
 
 // narrowing are the rules that take rights away: what an agent is allowed is
 // not for its sub-agents.
-func narrowing(rules permit.Rules) (out permit.Rules) {
+func narrowing(rules []permit.Rule) (out []permit.Rule) {
 	for _, r := range rules {
 		if r.Narrows() {
 			out = append(out, r)

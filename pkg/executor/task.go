@@ -60,7 +60,7 @@ type Work struct {
 // Permissions decide which tool calls run, and who is asked.
 type Permissions struct {
 	Mode     Mode          `json:"mode,omitempty"` // empty is ModeEdits
-	Rules    permit.Rules  `json:"rules,omitempty"`
+	Rules    []permit.Rule `json:"rules,omitempty"`
 	Approve  Approve       `json:"approve,omitempty"`
 	Patience time.Duration `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
 }

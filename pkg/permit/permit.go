@@ -1,25 +1,19 @@
-// Package permit decides whether a call may run: rules that allow, ask or
-// deny, and the reading of shell text that rules about commands need.
+// Package permit has the rules that allow calls of tools, have a person asked about
+// them, or deny them: what options, agents and tasks carry.
 //
-//	rules := permit.Rules{
+//	rules := []permit.Rule{
 //		{Tool: "shell", Command: "go test *", Do: permit.Allow},
 //		{Path: "deploy/**", Do: permit.Deny, Why: "releases are made by people"},
 //	}
-//	v := rules.Judge(permit.Call{Tool: "shell", Script: "go test ./... && rm x", Default: permit.Ask})
-//	// v.Do is permit.Ask: nothing allows rm
 //
-// A denial is stronger than a question, a question stronger than a permission,
-// whatever the order of the rules; where none holds, the caller's default
-// does. Judging is pure: the same call and rules give the same verdict.
-//
-// The package does not confine anything. What a command does once it runs is
-// for the sandbox; what a tool may reach is for its Env.
+// Rules are judged together; their order does not matter. A denial is stronger than
+// a question, a question stronger than a permission; where none holds, the mode of
+// the job decides. docs/permissions.md has what a rule about a command allows.
 package permit
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -95,125 +89,3 @@ func (r Rule) Check() error {
 
 // Narrows reports whether the rule takes rights away rather than give some.
 func (r Rule) Narrows() bool { return r.Do != Allow }
-
-// Rules are judged together; their order does not matter. They are safe for
-// concurrent use.
-type Rules []Rule
-
-// A Call is what is judged.
-type Call struct {
-	Agent, Tool string
-	// Paths are what the call is about, relative to the workspace. Where a
-	// name is a link, its target is one of them too.
-	Paths []string
-	// Shell means that Script, shell text, is what will run.
-	Shell  bool
-	Script string
-	// Default is what becomes of it where no rule holds.
-	Default Do
-}
-
-// A Verdict is what becomes of a call, and why in a sentence fit to show a
-// person. Why is empty where the default decided and there is no more to say.
-type Verdict struct {
-	Do  Do
-	Why string
-}
-
-// Judge decides about a call.
-func (rs Rules) Judge(c Call) Verdict {
-	mine := rs.of(c.Agent, c.Tool)
-	var text *script
-	if c.Shell && (len(mine) > 0 || c.Default == Ask) {
-		text = read(c.Script)
-	}
-	j := judging{Call: c, text: text}
-	asks := ""
-	for _, r := range mine {
-		if !r.Narrows() {
-			continue
-		}
-		switch f := j.hit(r); {
-		case f == sure && r.Do == Deny:
-			return Verdict{Deny, because(r)}
-		case f != none && asks == "":
-			asks = because(r)
-		}
-	}
-	if asks != "" {
-		return Verdict{Ask, asks}
-	}
-	if text != nil && mine.guard() {
-		// What cannot be read may be what a rule forbids.
-		if why := j.hidden(mine); why != "" {
-			return Verdict{Ask, why}
-		}
-	}
-	open := j.uncovered(mine)
-	if open == "" {
-		return Verdict{Do: Allow}
-	}
-	if text == nil {
-		return Verdict{Do: c.Default}
-	}
-	if len(text.opaque) > 0 {
-		return Verdict{c.Default, text.opaque[0]}
-	}
-	if !mine.permit() {
-		open = ""
-	}
-	return Verdict{c.Default, open}
-}
-
-func because(r Rule) string {
-	if r.Why != "" {
-		return r.Why
-	}
-	return "the rule: " + r.String()
-}
-
-// of are the rules for one tool of one agent.
-func (rs Rules) of(agent, tool string) Rules {
-	var out Rules
-	for _, r := range rs {
-		if like(r.Agent, agent) && like(r.Tool, tool) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-func (rs Rules) guard() bool {
-	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Narrows() && r.Command != "" })
-}
-
-func (rs Rules) permit() bool {
-	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Do == Allow })
-}
-
-// Denies reports that a tool may not be used at all, and why: it is better not
-// offered than refused.
-func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
-	for _, r := range rs.of(agent, tool) {
-		if r.Do == Deny && r.Path == "" && r.Command == "" {
-			return because(r), true
-		}
-	}
-	return "", false
-}
-
-// Bars reports why a path may not be touched by a tool at all, "" if it may. It
-// is for what lies below the tools: there only denials hold.
-func (rs Rules) Bars(agent, tool, path string) string {
-	for _, r := range rs.of(agent, tool) {
-		if r.Do == Deny && r.Path != "" && within(r.Path, path, true) {
-			return "may not be used: " + because(r)
-		}
-	}
-	return ""
-}
-
-// BarsPaths reports whether there is any path that Bars could name.
-func (rs Rules) BarsPaths() bool {
-	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Do == Deny && r.Path != "" })
-}

@@ -18,11 +18,11 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -41,7 +41,7 @@ const keepAt = `a backslash keeps an @ as it is: \@`
 type Reader struct {
 	Dir     string // the workspace
 	Agent   string
-	Rules   permit.Rules
+	Rules   permission.Rules
 	Names   *workspace.DenyList // nil: the usual list
 	Secrets *secret.Redactor
 	Model   string

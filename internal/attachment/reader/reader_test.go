@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/attachment/reader"
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -70,7 +71,7 @@ func TestPageIsNamed(t *testing.T) {
 func TestRefused(t *testing.T) {
 	r := workspace(t)
 	r.NoImages = func(context.Context, string) string { return "it is blind" }
-	r.Rules = permit.Rules{{Tool: "web_fetch", Do: permit.Deny}}
+	r.Rules = permission.Rules{{Tool: "web_fetch", Do: permit.Deny}}
 	for words, want := range map[string]string{
 		"@plam.txt":         "there is no such file",
 		"@plan.txt:9":       "the file has 3 lines",

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -128,11 +129,11 @@ func denied(why string) tools.Result {
 
 // verdict decides, and reports whether the call could send what it should not,
 // or send it twice. It runs nothing.
-func verdict(m stepio.PermissionContext, p Invocation, f Confinement) (v permit.Verdict, leaks bool) {
+func verdict(m stepio.PermissionContext, p Invocation, f Confinement) (v permission.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := defaultVerdict(m, t.Metadata, f)
 	if do == permit.Deny {
-		return permit.Verdict{Do: do, Why: why}, false
+		return permission.Verdict{Do: do, Why: why}, false
 	}
 	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && executor.Approve(m.Approve) != executor.ApproveAll && p.Env != nil && p.Env.Files != nil {
 		// A command cannot write these: the sandbox takes them away.
@@ -140,7 +141,7 @@ func verdict(m stepio.PermissionContext, p Invocation, f Confinement) (v permit.
 			do, why = permit.Ask, "it says what runs later without a question, in continuous integration, with a commit, or when a program starts"
 		}
 	}
-	v = permit.Verdict{Do: do}
+	v = permission.Verdict{Do: do}
 	if len(m.Rules) > 0 || do == permit.Ask {
 		v = m.Rules.Judge(ruleCall(m, p, do))
 	}
@@ -159,9 +160,9 @@ func verdict(m stepio.PermissionContext, p Invocation, f Confinement) (v permit.
 }
 
 // ruleCall is what rules judge of a call.
-func ruleCall(m stepio.PermissionContext, p Invocation, def permit.Do) permit.Call {
+func ruleCall(m stepio.PermissionContext, p Invocation, def permit.Do) permission.Call {
 	t := p.Tool
-	c := permit.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
+	c := permission.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
 		return c // it has nothing in its arguments that rules are about
 	}
@@ -211,7 +212,7 @@ func callPaths(p Invocation, fields map[string]json.RawMessage, args json.RawMes
 }
 
 // question is what a person is to approve.
-func (h Host) question(p Invocation, m stepio.PermissionContext, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
+func (h Host) question(p Invocation, m stepio.PermissionContext, given map[string]json.RawMessage, v permission.Verdict, leaks bool) (*executor.Question, error) {
 	t := p.Tool
 	c := ruleCall(m, p, permit.Ask)
 	q := &executor.Question{Tool: t.Name, Args: p.Args, Needs: t.Needs, Paths: c.Paths}
@@ -280,7 +281,7 @@ func content(p Invocation, name string) ([]byte, error) {
 
 // alwaysRule is the rule that would have kept the question from being asked, nil
 // if there is none that covers no more than what the person sees.
-func alwaysRule(m stepio.PermissionContext, c permit.Call) *permit.Rule {
+func alwaysRule(m stepio.PermissionContext, c permission.Call) *permit.Rule {
 	r, ok := m.Rules.Propose(c)
 	if !c.Shell {
 		r, ok = permit.Rule{Tool: c.Tool, Do: permit.Allow}, true

@@ -3,7 +3,7 @@ package stepio
 import (
 	"encoding/json"
 
-	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -39,11 +39,11 @@ const Gone = "workspace.gone"
 // the step, so that the decision is made where the tool is and needs nothing
 // but what was pinned. Nil is a May without rules in ModeEdits.
 type PermissionContext struct {
-	Agent   string       `json:"agent,omitempty"`
-	Mode    string       `json:"mode,omitempty"`
-	Approve string       `json:"approve,omitempty"`
-	Rules   permit.Rules `json:"rules,omitempty"`
-	Taint   tools.Taint  `json:"taint,omitempty"` // only if it matters: both kinds, or unconfirmed
+	Agent   string           `json:"agent,omitempty"`
+	Mode    string           `json:"mode,omitempty"`
+	Approve string           `json:"approve,omitempty"`
+	Rules   permission.Rules `json:"rules,omitempty"`
+	Taint   tools.Taint      `json:"taint,omitempty"` // only if it matters: both kinds, or unconfirmed
 }
 
 // ExfiltrationTaint is what makes sending dangerous.

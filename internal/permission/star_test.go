@@ -1,14 +1,15 @@
-package permit_test
+package permission_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
-func allowing(commands ...string) permit.Rules {
-	var rules permit.Rules
+func allowing(commands ...string) permission.Rules {
+	var rules permission.Rules
 	for _, c := range commands {
 		rules = append(rules, permit.Rule{Tool: "shell", Command: c, Do: permit.Allow})
 	}
@@ -76,7 +77,7 @@ func TestStarAsks(t *testing.T) {
 		"docker *": {`docker run x`, `docker exec x y`}, "mvn *": {`mvn -f x test`, `mvn -Dx=y test`}, "golangci-lint *": {`golangci-lint run -c x`, `golangci-lint run --fix`},
 	} {
 		for _, script := range scripts {
-			var rs permit.Rules
+			var rs permission.Rules
 			if rules != "" {
 				rs = allowing(strings.Split(rules, ";")...)
 			}
@@ -121,7 +122,7 @@ func TestStarAllows(t *testing.T) {
 		"./gradlew *": {`./gradlew test`}, "sh ./x.sh": {`sh ./x.sh`}, "git push *": {`git push origin main`}, "jq *": {`jq -r .a f`}, "date *": {`date +%s`, `date -u`}, "wc *": {`wc -l *.go`}, "head *": {`head -n5 a`},
 	} {
 		for _, script := range scripts {
-			var rs permit.Rules
+			var rs permission.Rules
 			if rules != "" {
 				rs = allowing(strings.Split(rules, ";")...)
 			}

@@ -1,4 +1,4 @@
-package permit_test
+package permission_test
 
 import (
 	"math/rand/v2"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
@@ -38,7 +39,7 @@ var tricks = []string{
 // plain are harmless pieces that a script of tricks may be mixed with.
 var plain = []string{"echo a", "echo \"b c\"", "echo 'd'", "x=1", "echo $x", "echo a >/dev/null", "echo a 2>&1", ":", "true", "echo \"${x:-y}\"", "echo $((1+2))", "echo a | echo b", "cd .", "set -e", "echo \\\n b", "echo # c"}
 
-var onlyEcho = permit.Rules{{Tool: "shell", Command: "echo *", Do: permit.Allow}}
+var onlyEcho = permission.Rules{{Tool: "shell", Command: "echo *", Do: permit.Allow}}
 
 // An allow for echo never lets a script through that runs another program:
 // what is let through is run by the shells there are, in a place where every
@@ -116,7 +117,7 @@ func FuzzJudge(f *testing.F) {
 	for _, s := range append(tricks, plain...) {
 		f.Add(s)
 	}
-	rules := append(permit.Rules{{Command: "rm *", Do: permit.Deny}, {Path: "secret/**", Do: permit.Deny}, {Command: "git push", Do: permit.Ask}}, onlyEcho...)
+	rules := append(permission.Rules{{Command: "rm *", Do: permit.Deny}, {Path: "secret/**", Do: permit.Deny}, {Command: "git push", Do: permit.Ask}}, onlyEcho...)
 	f.Fuzz(func(t *testing.T, s string) {
 		one, two := rules.Judge(shell(s)), rules.Judge(shell(s))
 		if one != two {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package permit_test
+package permission_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
@@ -67,7 +68,7 @@ var hosts = strings.Fields(`wait read unset export declare typeset local readonl
 	ulimit umask jobs history caller hash type command builtin enable shopt complete compgen compopt dirs pushd popd disown fg bg fc help trap alias exec eval source . time coproc`)
 
 type pair struct {
-	rules  permit.Rules
+	rules  permission.Rules
 	script string
 }
 
@@ -130,7 +131,7 @@ func newPair(r *rand.Rand) pair {
 	tg := targets[r.IntN(len(targets))]
 	rules := allowing(strings.Split(tg.rules, ";")...)
 	if r.IntN(6) == 0 {
-		rules = permit.Rules{{Tool: "shell", Command: "true", Do: permit.Allow}, {Tool: "shell", Command: "cat *", Do: permit.Allow}}
+		rules = permission.Rules{{Tool: "shell", Command: "true", Do: permit.Allow}, {Tool: "shell", Command: "cat *", Do: permit.Allow}}
 	}
 	var s string
 	switch n := r.IntN(10); {

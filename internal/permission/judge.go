@@ -1,10 +1,12 @@
-package permit
+package permission
 
 import (
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/pkg/permit"
 )
 
 // judging is one call with its script read.
@@ -14,7 +16,7 @@ type judging struct {
 }
 
 // hit reports how far a rule that narrows holds for any part of the call.
-func (j judging) hit(r Rule) fit {
+func (j judging) hit(r permit.Rule) fit {
 	best := none
 	switch {
 	case r.Command != "":
@@ -51,10 +53,10 @@ func (j judging) hit(r Rule) fit {
 func (j judging) uncovered(rules Rules) string {
 	var allows Rules
 	for _, r := range rules {
-		if r.Do == Allow && r.Path == "" && r.Command == "" {
+		if r.Do == permit.Allow && r.Path == "" && r.Command == "" {
 			return ""
 		}
-		if r.Do == Allow {
+		if r.Do == permit.Allow {
 			allows = append(allows, r)
 		}
 	}
@@ -127,7 +129,7 @@ func (j judging) hidden(rules Rules) string {
 	}
 	var allows Rules
 	for _, r := range rules {
-		if r.Do == Allow && r.Command != "" {
+		if r.Do == permit.Allow && r.Command != "" {
 			allows = append(allows, r)
 		}
 	}
@@ -140,15 +142,15 @@ func (j judging) hidden(rules Rules) string {
 }
 
 func (rs Rules) path(p string) bool {
-	return slices.ContainsFunc(rs, func(r Rule) bool { return r.Path != "" && within(r.Path, p, false) })
+	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Path != "" && within(r.Path, p, false) })
 }
 
 // Propose is the rule that would let a script run next time, narrow enough to
 // be read at a glance. There is none for what cannot be written as words, and
 // none for a script of several commands that no rule allows.
-func (rs Rules) Propose(c Call) (Rule, bool) {
+func (rs Rules) Propose(c Call) (permit.Rule, bool) {
 	if !c.Shell {
-		return Rule{}, false
+		return permit.Rule{}, false
 	}
 	mine := rs.of(c.Agent, c.Tool)
 	text := read(c.Script)
@@ -160,7 +162,7 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 		}
 	}
 	if len(text.opaque) > 0 || len(text.writes) > 0 || len(lacks) != 1 {
-		return Rule{}, false
+		return permit.Rule{}, false
 	}
 	var words []string
 	for i, w := range lacks[0].words {
@@ -169,13 +171,13 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 			break
 		}
 		if !w.plain() {
-			return Rule{}, false
+			return permit.Rule{}, false
 		}
 		words = append(words, w.text)
 	}
-	r := Rule{Tool: c.Tool, Command: strings.Join(words, " "), Do: Allow}
-	if r.Check() != nil || append(slices.Clone(rs), r).Judge(c).Do != Allow {
-		return Rule{}, false
+	r := permit.Rule{Tool: c.Tool, Command: strings.Join(words, " "), Do: permit.Allow}
+	if r.Check() != nil || append(slices.Clone(rs), r).Judge(c).Do != permit.Allow {
+		return permit.Rule{}, false
 	}
 	return r, true
 }

@@ -1,15 +1,16 @@
-package permit_test
+package permission_test
 
 import (
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
 // In mode auto, where commands run unasked, a command that a rule denies is
 // found however it is written, or asked about where it cannot be read.
 func TestDenyInAuto(t *testing.T) {
-	rules := permit.Rules{{Command: "git push *", Do: permit.Deny, Why: "people push"}}
+	rules := permission.Rules{{Command: "git push *", Do: permit.Deny, Why: "people push"}}
 	for want, scripts := range map[permit.Do][]string{
 		permit.Deny: {
 			`git push`, `git push origin main`, `git  push`, `/usr/bin/git push`, `g\it push`, `'git' "push"`, `git -C . push`, `git -C /tmp -c a.b=c push -f`, `git --no-pager push`, `git --git-dir=.git push`,
@@ -44,7 +45,7 @@ func TestDenyInAuto(t *testing.T) {
 				t.Errorf("%s: %s (%s), want %s", script, v.Do, v.Why, want)
 			}
 			// A rule that allows the tool is weaker than one that denies a command.
-			if v := append(permit.Rules{{Tool: "shell", Do: permit.Allow}}, rules...).Judge(call); v.Do != want {
+			if v := append(permission.Rules{{Tool: "shell", Do: permit.Allow}}, rules...).Judge(call); v.Do != want {
 				t.Errorf("with all allowed, %s: %s (%s), want %s", script, v.Do, v.Why, want)
 			}
 		}

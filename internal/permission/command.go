@@ -1,4 +1,4 @@
-package permit
+package permission
 
 import (
 	"fmt"

@@ -1,0 +1,143 @@
+// Package permission judges calls of tools by rules: whether one runs, is asked about or
+// is denied. It reads the shell text that rules about commands need.
+//
+//	rules := permission.Rules{
+//		{Tool: "shell", Command: "go test *", Do: permit.Allow},
+//		{Path: "deploy/**", Do: permit.Deny, Why: "releases are made by people"},
+//	}
+//	v := rules.Judge(permission.Call{Tool: "shell", Script: "go test ./... && rm x", Default: permit.Ask})
+//	// v.Do is permit.Ask: nothing allows rm
+//
+// Judging is pure: the same call and rules give the same verdict.
+//
+// The package does not confine anything. What a command does once it runs is
+// for the sandbox; what a tool may reach is for its Env.
+package permission
+
+import (
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/permit"
+)
+
+// Rules are judged together; their order does not matter. They are safe for
+// concurrent use.
+type Rules []permit.Rule
+
+// A Call is what is judged.
+type Call struct {
+	Agent, Tool string
+	// Paths are what the call is about, relative to the workspace. Where a
+	// name is a link, its target is one of them too.
+	Paths []string
+	// Shell means that Script, shell text, is what will run.
+	Shell  bool
+	Script string
+	// Default is what becomes of it where no rule holds.
+	Default permit.Do
+}
+
+// A Verdict is what becomes of a call, and why in a sentence fit to show a
+// person. Why is empty where the default decided and there is no more to say.
+type Verdict struct {
+	Do  permit.Do
+	Why string
+}
+
+// Judge decides about a call.
+func (rs Rules) Judge(c Call) Verdict {
+	mine := rs.of(c.Agent, c.Tool)
+	var text *script
+	if c.Shell && (len(mine) > 0 || c.Default == permit.Ask) {
+		text = read(c.Script)
+	}
+	j := judging{Call: c, text: text}
+	asks := ""
+	for _, r := range mine {
+		if !r.Narrows() {
+			continue
+		}
+		switch f := j.hit(r); {
+		case f == sure && r.Do == permit.Deny:
+			return Verdict{permit.Deny, because(r)}
+		case f != none && asks == "":
+			asks = because(r)
+		}
+	}
+	if asks != "" {
+		return Verdict{permit.Ask, asks}
+	}
+	if text != nil && mine.guard() {
+		// What cannot be read may be what a rule forbids.
+		if why := j.hidden(mine); why != "" {
+			return Verdict{permit.Ask, why}
+		}
+	}
+	open := j.uncovered(mine)
+	if open == "" {
+		return Verdict{Do: permit.Allow}
+	}
+	if text == nil {
+		return Verdict{Do: c.Default}
+	}
+	if len(text.opaque) > 0 {
+		return Verdict{c.Default, text.opaque[0]}
+	}
+	if !mine.permit() {
+		open = ""
+	}
+	return Verdict{c.Default, open}
+}
+
+func because(r permit.Rule) string {
+	if r.Why != "" {
+		return r.Why
+	}
+	return "the rule: " + r.String()
+}
+
+// of are the rules for one tool of one agent.
+func (rs Rules) of(agent, tool string) Rules {
+	var out Rules
+	for _, r := range rs {
+		if like(r.Agent, agent) && like(r.Tool, tool) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (rs Rules) guard() bool {
+	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Narrows() && r.Command != "" })
+}
+
+func (rs Rules) permit() bool {
+	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Do == permit.Allow })
+}
+
+// Denies reports that a tool may not be used at all, and why: it is better not
+// offered than refused.
+func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
+	for _, r := range rs.of(agent, tool) {
+		if r.Do == permit.Deny && r.Path == "" && r.Command == "" {
+			return because(r), true
+		}
+	}
+	return "", false
+}
+
+// Bars reports why a path may not be touched by a tool at all, "" if it may. It
+// is for what lies below the tools: there only denials hold.
+func (rs Rules) Bars(agent, tool, path string) string {
+	for _, r := range rs.of(agent, tool) {
+		if r.Do == permit.Deny && r.Path != "" && within(r.Path, path, true) {
+			return "may not be used: " + because(r)
+		}
+	}
+	return ""
+}
+
+// BarsPaths reports whether there is any path that Bars could name.
+func (rs Rules) BarsPaths() bool {
+	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Do == permit.Deny && r.Path != "" })
+}
