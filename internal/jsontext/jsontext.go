@@ -27,3 +27,23 @@ func Quote(s string) json.RawMessage {
 	}
 	return b
 }
+
+// Spaced is JSON without blanks with one after each colon and comma.
+func Spaced(compact []byte) json.RawMessage {
+	out := make(json.RawMessage, 0, len(compact)+len(compact)/8)
+	quoted := false
+	for i := 0; i < len(compact); i++ {
+		ch := compact[i]
+		out = append(out, ch)
+		switch {
+		case quoted && ch == '\\':
+			i++
+			out = append(out, compact[i])
+		case ch == '"':
+			quoted = !quoted
+		case !quoted && (ch == ':' || ch == ','):
+			out = append(out, ' ')
+		}
+	}
+	return out
+}

@@ -104,7 +104,7 @@ func TestFallback(t *testing.T) {
 		llm.BadRequest:  "a",
 		llm.Auth:        "a",
 		llm.TooLong:     "a",
-		llm.Exhausted:   "a",
+		"exhausted":     "a",
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,8 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/adroit-run/adroit/internal/jsontext"
 )
 
 // callJSON is a Call as journals have it. Encoding JSON takes out the blanks
@@ -22,7 +24,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	out := callJSON{plainCall: plainCall(c)}
 	var compact bytes.Buffer
 	if json.Compact(&compact, c.Args) == nil && !bytes.Equal(compact.Bytes(), c.Args) {
-		if out.Spaced = bytes.Equal(SpacedJSON(compact.Bytes()), c.Args); !out.Spaced {
+		if out.Spaced = bytes.Equal(jsontext.Spaced(compact.Bytes()), c.Args); !out.Spaced {
 			out.Written = string(c.Args)
 		}
 	}
@@ -42,29 +44,9 @@ func (c *Call) UnmarshalJSON(b []byte) error {
 	*c = Call(in.plainCall)
 	switch {
 	case in.Spaced:
-		c.Args = SpacedJSON(c.Args)
+		c.Args = jsontext.Spaced(c.Args)
 	case in.Written != "" && json.Valid([]byte(in.Written)):
 		c.Args = json.RawMessage(in.Written)
 	}
 	return nil
-}
-
-// SpacedJSON is JSON without blanks with one after each colon and comma.
-func SpacedJSON(compact []byte) json.RawMessage {
-	out := make(json.RawMessage, 0, len(compact)+len(compact)/8)
-	quoted := false
-	for i := 0; i < len(compact); i++ {
-		ch := compact[i]
-		out = append(out, ch)
-		switch {
-		case quoted && ch == '\\':
-			i++
-			out = append(out, compact[i])
-		case ch == '"':
-			quoted = !quoted
-		case !quoted && (ch == ':' || ch == ','):
-			out = append(out, ' ')
-		}
-	}
-	return out
 }

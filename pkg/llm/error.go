@@ -6,7 +6,9 @@ import (
 )
 
 // An ErrorKind classifies what a provider did wrong, so that callers branch
-// on kinds and never on text.
+// on kinds and never on text. Beside these, which any adapter may return, there are
+// no_result and no_program of external agents, exhausted and mismatch of scripts, and
+// overrun, where the loop holds an answer to a form that it has no room for.
 type ErrorKind string
 
 const (
@@ -19,13 +21,8 @@ const (
 	Overloaded  ErrorKind = "overloaded"  // 500, 502, 503, 529
 	Unreachable ErrorKind = "unreachable" // refused, DNS, TLS, proxy
 	Timeout     ErrorKind = "timeout"     // idle or total time exceeded
-	Overrun     ErrorKind = "overrun"     // an answer held to a schema reached its token limit before it was complete
 	Cut         ErrorKind = "cut"         // the answer ended before it was complete
 	Garbled     ErrorKind = "garbled"     // the answer is not what the protocol says: HTML, empty, broken
-	NoResult    ErrorKind = "no_result"   // an external agent ended without a result
-	NoProgram   ErrorKind = "no_program"  // the program of an external agent is not installed or does not start
-	Exhausted   ErrorKind = "exhausted"   // a scripted model has no more turns
-	Mismatch    ErrorKind = "mismatch"    // a scripted model was asked something it did not expect
 )
 
 // An Error is what a Model returns when it has no answer. Message names the

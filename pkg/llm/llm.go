@@ -124,7 +124,8 @@ func (u Usage) Add(v Usage) Usage {
 }
 
 // A Stop is why a model stopped, derived from the answer itself: the reasons
-// that providers report are unreliable.
+// that providers report are unreliable. That of an external agent which reached one of
+// its limits is "bound": see [Work.Stopped].
 type Stop string
 
 const (
@@ -132,7 +133,6 @@ const (
 	StopCalls  Stop = "calls"  // it wants tools to be run
 	StopLength Stop = "length" // it ran out of room; calls that were cut are Malformed
 	StopFilter Stop = "filter" // the provider withheld the answer
-	StopLimit  Stop = "bound"  // an external agent reached one of its limits: see Work.Stopped
 )
 
 // A Response is a complete answer. An adapter never returns a Response for a

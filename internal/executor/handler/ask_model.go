@@ -74,7 +74,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 			return nil, err
 		}
 		given := le.Kind == llm.Unsupported || le.Kind == llm.Cut && c.broke(way)
-		if !given && le.Kind != llm.Overrun {
+		if !given && le.Kind != toolcall.Overrun {
 			return nil, err
 		}
 		back := toolcall.ModeFailure{Mode: way, Why: le.Error()}

@@ -73,9 +73,13 @@ const (
 	shorterNote        = "the answer reached its token limit within the form; it was asked for again, shorter"
 )
 
+// Overrun is the kind of the error of an answer held to a form that reached its token
+// limit before it was complete.
+const Overrun llm.ErrorKind = "overrun"
+
 // GenerateConstrained asks for an answer in the form. An answer that ran out of room
 // is asked for once more, shorter; if that is cut as well, the error is of
-// kind [llm.Overrun].
+// kind [Overrun].
 func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request, form json.RawMessage, offered []llm.ToolSpec, typed bool, show func(llm.Delta)) (*llm.Response, string, error) {
 	req.Output = form
 	thought := func(d llm.Delta) {
@@ -98,7 +102,7 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 		resp.Usage = resp.Usage.Add(spent)
 		resp.Notes = append(resp.Notes, shorterNote)
 		if _, ok := decide(resp.Message.Text, typed); !ok && resp.Stop == llm.StopLength {
-			return nil, "", &llm.Error{Kind: llm.Overrun, Provider: "adroit",
+			return nil, "", &llm.Error{Kind: Overrun, Provider: "adroit",
 				Message: "the model's answer reached its token limit twice while it was held to a form",
 				Hint:    "allow longer answers with max_tokens, or use --calling text"}
 		}

@@ -42,7 +42,7 @@ func (r *opened) runACP(ctx context.Context, o invocation, s *run) (ending, erro
 	e, err := r.process(ctx, o, w, process.Cmd{Args: r.Command, Env: env, Interactive: true, Stdout: &drain{PipeWriter: in, w: w}}, talk)
 	in.Close()
 	if s.began != "" && c.lost {
-		s.ended, s.fault = true, &fault{kind: llm.NoResult, message: "it does not know the session", lost: true}
+		s.ended, s.fault = true, &fault{kind: extagent.NoResult, message: "it does not know the session", lost: true}
 	}
 	return e, err
 }
@@ -172,7 +172,7 @@ func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o inv
 		s.stop("tokens")
 		s.end(nil)
 	default:
-		s.end(&fault{kind: llm.NoResult, message: "it stopped: " + string(done.StopReason)})
+		s.end(&fault{kind: extagent.NoResult, message: "it stopped: " + string(done.StopReason)})
 	}
 	return nil
 }

@@ -244,8 +244,8 @@ func TestACPGuards(t *testing.T) {
 		idle time.Duration
 	}{
 		"fail":   {err: llm.Auth},
-		"refuse": {err: llm.NoResult},
-		"die":    {err: llm.NoResult},
+		"refuse": {err: extagent.NoResult},
+		"die":    {err: extagent.NoResult},
 		"hang":   {err: llm.Timeout, idle: 500 * time.Millisecond},
 		"loop":   {stop: "same"},
 	} {

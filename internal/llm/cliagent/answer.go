@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -48,7 +49,7 @@ func (r *opened) answer(s *run, e ending, model string) (*llm.Response, error) {
 		if last := lastLine(e.stderr); last != "" {
 			words += ": " + last
 		}
-		return nil, fail(fault{kind: llm.NoResult, message: words})
+		return nil, fail(fault{kind: extagent.NoResult, message: words})
 	}
 	u := s.usage
 	if u == (llm.Usage{}) {
@@ -59,7 +60,7 @@ func (r *opened) answer(s *run, e ending, model string) (*llm.Response, error) {
 	resp := &llm.Response{Usage: u, Stop: llm.StopEnd, Model: model, Work: work,
 		Message: llm.Message{Role: llm.Assistant, Text: s.answer()}}
 	if s.stopped != "" {
-		resp.Stop = llm.StopLimit
+		resp.Stop = extagent.StopLimit
 		resp.Notes = append(resp.Notes, name+" was ended: it passed the bound of "+s.stopped)
 	}
 	if s.denied > 0 {
@@ -105,7 +106,7 @@ var (
 
 // blame finds the kind of a failure in a program's words.
 func blame(words string) *fault {
-	f := &fault{kind: llm.NoResult, message: brief(strings.Join(strings.Fields(words), " "), 500)}
+	f := &fault{kind: extagent.NoResult, message: brief(strings.Join(strings.Fields(words), " "), 500)}
 	f.message = cmp.Or(f.message, "it failed and did not say why")
 	if m := statusWords.FindStringSubmatch(words); m != nil {
 		f.status, _ = strconv.Atoi(m[1]) // the expression lets only digits through
@@ -121,7 +122,7 @@ func (f *fault) judge() *fault {
 			break
 		}
 	}
-	if k, ok := byStatus(f.status); ok && !(k == llm.BadRequest && f.kind != llm.NoResult) {
+	if k, ok := byStatus(f.status); ok && !(k == llm.BadRequest && f.kind != extagent.NoResult) {
 		f.kind = k
 	}
 	if f.kind == llm.Auth {

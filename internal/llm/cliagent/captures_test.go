@@ -173,7 +173,7 @@ func TestCaptures(t *testing.T) {
 				return
 			}
 			cut, _, _ := play(t, format, [][]byte{[]byte(strings.Join(lines[:len(lines)-1], ""))}, 0, "", c.before)
-			if cut.outcome != string(llm.NoResult) {
+			if cut.outcome != string(extagent.NoResult) {
 				t.Errorf("without its last line and with exit code 0 it is %q", cut.outcome)
 			}
 		})
@@ -349,8 +349,8 @@ func TestMissingProgram(t *testing.T) {
 	switch {
 	case !errors.As(err, &le):
 		t.Errorf("errors.As(err, &le) is false: %v, %+v", err, le)
-	case le.Kind != llm.NoProgram:
-		t.Errorf("le.Kind is %v, want %v: %v, %+v", le.Kind, llm.NoProgram, err, le)
+	case le.Kind != extagent.NoProgram:
+		t.Errorf("le.Kind is %v, want %v: %v, %+v", le.Kind, extagent.NoProgram, err, le)
 	case le.Retryable():
 		t.Errorf("le.Retryable() is true: %v, %+v", err, le)
 	case !strings.Contains(le.Hint, "cli: codex"):

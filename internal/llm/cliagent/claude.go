@@ -226,13 +226,13 @@ func (l *claudeLine) end(s *run) {
 		s.end(nil)
 	case l.IsError, strings.HasPrefix(l.Subtype, "error"):
 		message := cmp.Or(l.Result, words(l.Errors), l.Why, l.Subtype)
-		f := &fault{kind: llm.NoResult, message: brief(strings.Join(strings.Fields(message), " "), 500), status: l.API}
+		f := &fault{kind: extagent.NoResult, message: brief(strings.Join(strings.Fields(message), " "), 500), status: l.API}
 		if l.API == 0 {
 			f = blame(message)
 		}
 		if l.Why == "prompt_too_long" {
 			f.kind = llm.TooLong
-		} else if f.kind == llm.NoResult || l.API != 0 {
+		} else if f.kind == extagent.NoResult || l.API != 0 {
 			f = f.judge()
 		}
 		f.lost = strings.Contains(message, "No conversation found with session ID")

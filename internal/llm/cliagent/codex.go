@@ -194,7 +194,7 @@ func (codex) exited(s *run, _ int, stderr string) {
 	words := lastLine(stderr)
 	switch {
 	case strings.Contains(stderr, "no rollout found"), strings.Contains(stderr, "No saved session found"), strings.Contains(stderr, "thread not found"):
-		s.end(&fault{kind: llm.NoResult, message: words, lost: true})
+		s.end(&fault{kind: extagent.NoResult, message: words, lost: true})
 	case s.session == "" && words != "":
 		s.end(blame(words)) // it did not begin
 	}

@@ -152,7 +152,7 @@ func (gemini) read(s *run, line []byte) {
 
 func geminiFault(kind, message string) *fault {
 	if kind == "FatalTurnLimitedError" {
-		return &fault{kind: llm.NoResult, message: message}
+		return &fault{kind: extagent.NoResult, message: message}
 	}
 	return blame(message)
 }

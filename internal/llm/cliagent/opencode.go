@@ -118,11 +118,11 @@ func (opencode) read(s *run, line []byte) {
 		s.spend(llm.Usage{In: t.In + t.Cache.Read + t.Cache.Write, Out: t.Out + t.Reasoning, Cached: t.Cache.Read}, p.Cost)
 		s.turn()
 	case "error":
-		f := &fault{kind: llm.NoResult, message: brief(strings.Join(strings.Fields(l.Error.Name+": "+l.Error.Data.Message), " "), 500), status: l.Error.Data.Status}
+		f := &fault{kind: extagent.NoResult, message: brief(strings.Join(strings.Fields(l.Error.Name+": "+l.Error.Data.Message), " "), 500), status: l.Error.Data.Status}
 		if s.pending = f.judge(); l.Error.Name == "UnknownError" && f.status == 0 && strings.HasPrefix(l.Error.Data.Message, "Unexpected server error") {
 			// The server meant is the program itself: it fails so before its first
 			// step if it does not know the model. Nobody is busy.
-			if f.kind = llm.NoResult; s.turns == 0 && !s.acted {
+			if f.kind = extagent.NoResult; s.turns == 0 && !s.acted {
 				f.kind, f.hint = llm.NoModel, "opencode fails so if it does not know the model or its provider is not set up: opencode models lists those it knows"
 			}
 		}
@@ -160,11 +160,11 @@ func (opencode) exited(s *run, code int, stderr string) {
 	case code == 0 && s.reason == "stop":
 		s.end(nil)
 	case code == 0 && s.reason == "tool-calls" && s.denied > 0:
-		s.end(&fault{kind: llm.NoResult, message: "it stopped after a permission was refused, without an answer"})
+		s.end(&fault{kind: extagent.NoResult, message: "it stopped after a permission was refused, without an answer"})
 	case code != 0 && code < 128 && s.reason == "":
 		words := lastLine(stderr)
 		if strings.Contains(stderr, "Session not found") || strings.Contains(stderr, "NotFoundError") && s.began != "" {
-			s.end(&fault{kind: llm.NoResult, message: words, lost: true})
+			s.end(&fault{kind: extagent.NoResult, message: words, lost: true})
 		} else if words != "" {
 			s.end(blame(words))
 		}

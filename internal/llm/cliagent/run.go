@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -229,7 +230,7 @@ func (a *Agent) environ(own []string) []string {
 
 // unstarted says why the program could not be started.
 func (a *Agent) unstarted(err error) error {
-	e := &llm.Error{Kind: llm.NoProgram, Provider: "cli/" + a.Name, Message: err.Error(), Err: err}
+	e := &llm.Error{Kind: extagent.NoProgram, Provider: "cli/" + a.Name, Message: err.Error(), Err: err}
 	if errors.Is(err, exec.ErrNotFound) || strings.Contains(err.Error(), "was not found") {
 		e.Message = fmt.Sprintf("the program %q was not found", a.Command[0])
 		e.Hint = a.Install()

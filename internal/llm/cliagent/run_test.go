@@ -166,7 +166,7 @@ func TestGuards(t *testing.T) {
 		stop   string
 		text   string
 	}{
-		"ends with code 0 and without a word": {kind: "silent", err: llm.NoResult},
+		"ends with code 0 and without a word": {kind: "silent", err: extagent.NoResult},
 		"hangs":                               {kind: "hang", bounds: extagent.Limits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
 		"does not die of TERM":                {kind: "stubborn", bounds: extagent.Limits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
 		"goes on for ever":                    {kind: "busy", bounds: extagent.Limits{Wall: 3 * time.Second}, stop: "time"},
@@ -174,7 +174,7 @@ func TestGuards(t *testing.T) {
 		"makes call after call":               {kind: "turns", bounds: extagent.Limits{Turns: 30}, stop: "turns"},
 		"floods":                              {kind: "floods", stream: 40 << 20, err: llm.Garbled},
 		"hangs after its end":                 {kind: "late", text: "done"},
-		"dies in the middle of a line":        {kind: "midline", err: llm.NoResult},
+		"dies in the middle of a line":        {kind: "midline", err: extagent.NoResult},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +189,7 @@ func TestGuards(t *testing.T) {
 				}
 			case err != nil:
 				t.Fatal(err)
-			case resp.Work.Stopped != c.stop || (resp.Stop == llm.StopLimit) != (c.stop != ""):
+			case resp.Work.Stopped != c.stop || (resp.Stop == extagent.StopLimit) != (c.stop != ""):
 				t.Errorf("stopped by %q (%s), want %q", resp.Work.Stopped, resp.Stop, c.stop)
 			case c.text != "" && resp.Message.Text != c.text:
 				t.Errorf("text %q, want %q", resp.Message.Text, c.text)

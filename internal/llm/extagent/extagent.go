@@ -25,6 +25,16 @@ type Model interface {
 	Open(Session) llm.Model
 }
 
+// Kinds of errors that external agents have besides those of every model.
+const (
+	NoResult  llm.ErrorKind = "no_result"  // the agent ended without a result
+	NoProgram llm.ErrorKind = "no_program" // its program is not installed or does not start
+)
+
+// StopLimit is why an agent stopped that reached one of its limits: see
+// [llm.Work.Stopped].
+const StopLimit llm.Stop = "bound"
+
 // agentPrefix is the provider in the names of external agents.
 const agentPrefix = "cli/"
 

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -31,7 +32,7 @@ func Passes(err error) bool {
 // Kind is Passes for the kind of an error.
 func Kind(k llm.ErrorKind) bool {
 	switch k {
-	case llm.Unreachable, llm.Overloaded, llm.RateLimit, llm.Timeout, llm.Cut, llm.Garbled, llm.NoModel, llm.Unsupported, llm.NoResult, llm.NoProgram:
+	case llm.Unreachable, llm.Overloaded, llm.RateLimit, llm.Timeout, llm.Cut, llm.Garbled, llm.NoModel, llm.Unsupported, extagent.NoResult, extagent.NoProgram:
 		return true
 	}
 	return false

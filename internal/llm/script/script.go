@@ -38,6 +38,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -124,7 +125,7 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	}
 	if t.Expect != nil {
 		if unmet := t.Expect.unmet(req, n+1); unmet != "" {
-			return nil, &llm.Error{Kind: llm.Mismatch, Provider: "script",
+			return nil, &llm.Error{Kind: Mismatch, Provider: "script",
 				Message: fmt.Sprintf("%s: turn %d expects %s", m.name, n+1, unmet)}
 		}
 	}
@@ -154,8 +155,14 @@ func (m *Model) next(n int, p played) *turn {
 	return p.answer
 }
 
+// Kinds of errors that only scripts make.
+const (
+	Exhausted llm.ErrorKind = "exhausted" // there are no more turns
+	Mismatch  llm.ErrorKind = "mismatch"  // it was asked something that it did not expect
+)
+
 func (m *Model) exhausted(n int) error {
-	return &llm.Error{Kind: llm.Exhausted, Provider: "script",
+	return &llm.Error{Kind: Exhausted, Provider: "script",
 		Message: fmt.Sprintf("%s has no turn %d", m.name, n+1),
 		Hint:    "add a turn, or end the script with one that finishes the job"}
 }
@@ -193,7 +200,7 @@ func (t *turn) say(model string, before int, emit func(llm.Delta)) *llm.Response
 		case len(k.Args) == 0:
 			k.Args = json.RawMessage("{}")
 		case c.Spaced:
-			k.Args = llm.SpacedJSON(k.Args)
+			k.Args = jsontext.Spaced(k.Args)
 		case json.Valid([]byte(c.Written)):
 			k.Args = json.RawMessage(c.Written)
 		}

@@ -34,7 +34,7 @@ func (j *testJob) Names() []string                   { return slices.Sorted(maps
 func (j *testJob) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
 	j.asked = append(j.asked, req)
 	if len(j.says) == 0 {
-		return nil, &llm.Error{Kind: llm.Exhausted, Message: "nothing left to say"}
+		return nil, &llm.Error{Kind: llm.Garbled, Message: "nothing left to say"}
 	}
 	text := j.says[0]
 	j.says = j.says[1:]
