@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 var accounted = map[string]string{
@@ -62,9 +63,9 @@ func TestPartsAddUp(t *testing.T) {
 		parts       string
 		every, most int
 	}{
-		{[]string{"run", "lead", "Look."}, jobs.Figures{Turns: 10, Calls: 6, Usage: jobs.Usage{In: 90, Out: 24}, Cost: 0.0114},
+		{[]string{"run", "lead", "Look."}, jobs.Figures{Turns: 10, Calls: 6, Usage: llm.Usage{In: 90, Out: 24}, Cost: 0.0114},
 			"mid:done:4:2:40/6 >leaf:done:2:1:20/4 mid:done:4:2:40/6 >leaf:done:2:1:20/4", 19, 60},
-		{[]string{"run", "line", "Look.", "--approve", "all", "--sandbox", "off"}, jobs.Figures{Turns: 6, Calls: 4, Usage: jobs.Usage{In: 60, Out: 10}, Cost: 0.0070},
+		{[]string{"run", "line", "Look.", "--approve", "all", "--sandbox", "off"}, jobs.Figures{Turns: 6, Calls: 4, Usage: llm.Usage{In: 60, Out: 10}, Cost: 0.0070},
 			"both:done:6:3:60/10 >one:done:4:2:40/6 >>mid:done:4:2:40/6 >>>leaf:done:2:1:20/4 >two:done:2:1:20/4 >>leaf:done:2:1:20/4 last:done:0:1:0/0 never:skipped:0:0:0/0", 19, 60},
 	} {
 		t.Run(c.run[1], func(t *testing.T) {

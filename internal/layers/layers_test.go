@@ -53,7 +53,7 @@ var may = map[string][]string{
 	"pkg/config":         {"internal/config", "pkg/adroit", "pkg/flow", "pkg/tools"},
 	"pkg/sqlite":         {"internal/sqlite", "pkg/jobs"},
 	"pkg/workflows":      {"internal/workflows", "pkg/flow"},
-	"pkg/jobs":           {"internal/jobid", "internal/owner", "pkg/event", "pkg/flow"},
+	"pkg/jobs":           {"internal/jobid", "internal/owner", "pkg/event", "pkg/flow", "pkg/llm"},
 
 	// The workspace's rooms, each above those it names.
 	"internal/workspace/sandbox":  {},
@@ -91,7 +91,7 @@ var may = map[string][]string{
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/tools/file":        {"internal/attachment", "pkg/llm", "pkg/tools", "internal/tools/edit", "pkg/workspace"},
 	"pkg/tools/std":              {"internal/tools/", "pkg/tools", "pkg/tools/"},
-	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
+	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs", "pkg/llm"},
 
 	"internal/tools/blog":               {"pkg/llm", "pkg/tools", "internal/tools/internal/figures", "internal/tools/internal/outputs", "internal/tools/internal/site"},
 	"internal/tools/podcast":            {"internal/tools/podcast/transcript", "pkg/llm", "pkg/tools", "internal/tools/internal/fetch", "internal/tools/internal/figures", "internal/tools/internal/outputs", "pkg/workspace", "internal/workspace/process"},
@@ -204,7 +204,7 @@ var pack = []string{"internal/git", "pkg/tools", "pkg/workspace", "internal/work
 
 // command is what a folder of pkg/cli/cmd may import: it parses flags, calls,
 // and renders one value.
-var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "internal/config", "pkg/cli/internal/attach", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/request", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
+var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/llm", "internal/config", "pkg/cli/internal/attach", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/request", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
 
 // TestLayers prints every import that goes where it may not. Tests may import
 // what they like: they are nobody's dependency.

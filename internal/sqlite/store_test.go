@@ -217,11 +217,11 @@ func TestPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	show := func() (s string) {
-		qs, err := jobs.Pending(t.Context(), d, "J")
+		j, err := jobs.Find(t.Context(), d, "J")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range qs {
+		for _, q := range j.Questions {
 			s += fmt.Sprint(q.Path, q.Signals, string(q.About), q.Asked.IsZero(), ";")
 		}
 		return s

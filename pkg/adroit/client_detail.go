@@ -118,7 +118,10 @@ func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummar
 		}
 		s.Position = log.position()
 	case jobs.Waiting:
-		d.Questions, err = jobs.Pending(ctx, store, s.ID)
+		var j *jobs.Job
+		if j, err = jobs.Find(ctx, store, s.ID); err == nil {
+			d.Questions = j.Questions
+		}
 	}
 	s.Actions = next(d)
 	return err
@@ -221,9 +224,9 @@ func (l *jobLog) position() *Position {
 }
 
 // cost is what a model's tokens cost, in USD, 0 for one without a price.
-func (rt *Runtime) cost(model string, u jobs.Usage) float64 {
+func (rt *Runtime) cost(model string, u llm.Usage) float64 {
 	p, _ := rt.o.Defaults.Prices.Of(model)
-	return p.Cost(llm.Usage(u))
+	return p.Cost(u)
 }
 
 func (rt *Runtime) usage(j *jobs.Job, l *jobLog) UsageDetail {

@@ -87,10 +87,11 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 // question it asks now, or name itself for those that may come early.
 func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent, name string) (string, error) {
 	j := sent.Job
-	qs, err := jobs.Pending(ctx, m.Store, j.ID)
+	now, err := jobs.Find(ctx, m.Store, j.ID)
 	if err != nil {
 		return "", err
 	}
+	qs := now.Questions
 	var waits []string
 	for i := range qs {
 		for _, s := range qs[i].Signals {

@@ -48,7 +48,11 @@ func TestAuto(t *testing.T) {
 		if !c.asks {
 			continue
 		}
-		q, err := jobs.Pending(t.Context(), manager(t, rt).Store, job.ID())
+		var q []jobs.Question
+		waiting, err := jobs.Find(t.Context(), manager(t, rt).Store, job.ID())
+		if err == nil {
+			q = waiting.Questions
+		}
 		var about executor.Question
 		switch {
 		case err != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A JobDetail is a job with what is known beside it.
@@ -67,7 +68,7 @@ type UsageDetail struct {
 // A ModelUsage is what a job has used of one model.
 type ModelUsage struct {
 	Model string `json:"model"`
-	jobs.Usage
+	llm.Usage
 	Cost float64 `json:"cost_usd,omitempty"`
 }
 

@@ -41,12 +41,11 @@ func Example() {
 		return
 	}
 	fmt.Println(j.Status)
-	questions, err := jobs.Pending(ctx, m.Store, j.ID)
-	if err != nil {
+	if j, err = jobs.Find(ctx, m.Store, j.ID); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(questions[0].Signals)
+	fmt.Println(j.Questions[0].Signals)
 
 	if err := m.Store.Send(ctx, j.ID, flow.Signal{Name: "approve"}); err != nil {
 		fmt.Println(err)

@@ -7,46 +7,38 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A Final is the data of the last event of a run, job.finished or
 // job.waiting: what scripts read to know how it went. What the workflow's
 // output does not have is left out.
 type Final struct {
-	Status    Status           `json:"status"`
-	Stopped   string           `json:"stopped"` // one word: the limit that was reached (turns, tokens, cost, time), else the status
-	Reason    string           `json:"reason,omitempty"`
-	Code      string           `json:"code,omitempty"` // of a failure
-	Met       []string         `json:"met,omitempty"`
-	Unmet     []string         `json:"unmet,omitempty"`
-	Summary   string           `json:"summary,omitempty"`
-	Evidence  string           `json:"evidence,omitempty"`
-	Turns     int              `json:"turns,omitempty"`
-	Calls     int              `json:"calls,omitempty"`
-	Agents    int              `json:"agents,omitempty"` // sub-agents, whose figures are in these
-	Parts     []Part           `json:"parts,omitempty"`  // sub-agents and steps of pipelines, no more than 100
-	More      int              `json:"more,omitempty"`   // parts that are not listed, the innermost
-	Own       *Figures         `json:"own,omitempty"`    // what was taken outside of parts, if there are parts
-	Usage     Usage            `json:"usage,omitzero"`
-	Cost      float64          `json:"cost_usd,omitempty"`
-	Used      map[string]Usage `json:"used,omitempty"`      // Usage by provider/model, if it was not one alone
-	Artifacts []string         `json:"artifacts,omitempty"` // names, sorted
-	Waiting   *Question        `json:"waiting,omitempty"`   // of job.waiting
+	Status    Status               `json:"status"`
+	Stopped   string               `json:"stopped"` // one word: the limit that was reached (turns, tokens, cost, time), else the status
+	Reason    string               `json:"reason,omitempty"`
+	Code      string               `json:"code,omitempty"` // of a failure
+	Met       []string             `json:"met,omitempty"`
+	Unmet     []string             `json:"unmet,omitempty"`
+	Summary   string               `json:"summary,omitempty"`
+	Evidence  string               `json:"evidence,omitempty"`
+	Turns     int                  `json:"turns,omitempty"`
+	Calls     int                  `json:"calls,omitempty"`
+	Agents    int                  `json:"agents,omitempty"` // sub-agents, whose figures are in these
+	Parts     []Part               `json:"parts,omitempty"`  // sub-agents and steps of pipelines, no more than 100
+	More      int                  `json:"more,omitempty"`   // parts that are not listed, the innermost
+	Own       *Figures             `json:"own,omitempty"`    // what was taken outside of parts, if there are parts
+	Usage     llm.Usage            `json:"usage,omitzero"`
+	Cost      float64              `json:"cost_usd,omitempty"`
+	Used      map[string]llm.Usage `json:"used,omitempty"`      // Usage by provider/model, if it was not one alone
+	Artifacts []string             `json:"artifacts,omitempty"` // names, sorted
+	Waiting   *Question            `json:"waiting,omitempty"`   // of job.waiting
 }
-
-// Usage counts tokens; Cached is a part of In.
-type Usage struct {
-	In     int `json:"in"`
-	Out    int `json:"out"`
-	Cached int `json:"cached,omitempty"`
-}
-
-func (u Usage) add(v Usage) Usage { return Usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached} }
 
 // own is what a job's own model was used for, by name.
-func own(used map[string]Usage, all Usage, model string) map[string]Usage {
-	if used == nil && all != (Usage{}) {
-		return map[string]Usage{model: all}
+func own(used map[string]llm.Usage, all llm.Usage, model string) map[string]llm.Usage {
+	if used == nil && all != (llm.Usage{}) {
+		return map[string]llm.Usage{model: all}
 	}
 	return used
 }
@@ -54,19 +46,19 @@ func own(used map[string]Usage, all Usage, model string) map[string]Usage {
 // result is what a Final takes from a workflow's output. Workflows are free
 // to return anything; the executor's State has these.
 type result struct {
-	Turns int              `json:"turns"`
-	Calls int              `json:"calls"`
-	Usage Usage            `json:"usage"`
-	Cost  float64          `json:"cost_usd"`
-	Used  map[string]Usage `json:"used"`
-	Last  string           `json:"last"`
+	Turns int                  `json:"turns"`
+	Calls int                  `json:"calls"`
+	Usage llm.Usage            `json:"usage"`
+	Cost  float64              `json:"cost_usd"`
+	Used  map[string]llm.Usage `json:"used"`
+	Last  string               `json:"last"`
 	Below struct {
-		Agents int              `json:"agents"`
-		Turns  int              `json:"turns"`
-		Calls  int              `json:"calls"`
-		Usage  Usage            `json:"usage"`
-		Cost   float64          `json:"cost_usd"`
-		Used   map[string]Usage `json:"used"`
+		Agents int                  `json:"agents"`
+		Turns  int                  `json:"turns"`
+		Calls  int                  `json:"calls"`
+		Usage  llm.Usage            `json:"usage"`
+		Cost   float64              `json:"cost_usd"`
+		Used   map[string]llm.Usage `json:"used"`
 	} `json:"below"`
 	Artifacts map[string]json.RawMessage `json:"artifacts"`
 	Outcome   struct {
@@ -99,13 +91,13 @@ func final(j *Job, parked *flow.ParkedError) Final {
 	f.Turns, f.Calls, f.Usage, f.Cost, f.Used = out.Turns, out.Calls, out.Usage, out.Cost, out.Used
 	if below := out.Below; below.Agents > 0 {
 		f.Agents, f.Turns, f.Calls = below.Agents, f.Turns+below.Turns, f.Calls+below.Calls
-		f.Usage, f.Cost = f.Usage.add(below.Usage), f.Cost+below.Cost
+		f.Usage, f.Cost = f.Usage.Add(below.Usage), f.Cost+below.Cost
 		f.Used = maps.Clone(below.Used)
 		for m, u := range own(out.Used, out.Usage, j.Model) {
 			if f.Used == nil {
-				f.Used = map[string]Usage{}
+				f.Used = map[string]llm.Usage{}
 			}
-			f.Used[m] = f.Used[m].add(u)
+			f.Used[m] = f.Used[m].Add(u)
 		}
 	}
 	f.Artifacts = slices.Sorted(maps.Keys(out.Artifacts))
@@ -114,7 +106,7 @@ func final(j *Job, parked *flow.ParkedError) Final {
 
 // bare reports whether the output has no figures.
 func (f *Final) bare() bool {
-	return f.Turns == 0 && f.Calls == 0 && f.Usage == Usage{} && f.Status != Done
+	return f.Turns == 0 && f.Calls == 0 && f.Usage == (llm.Usage{}) && f.Status != Done
 }
 
 // addUsage adds to f what the job's events have: its parts, and its figures if the

@@ -61,8 +61,8 @@ func verdict(err, cause error) (Status, string) {
 		return Blocked, diverged.Error()
 	case errors.As(err, &crash):
 		return Failed, crash.Error()
-	case errors.Is(cause, ErrCancelled), errors.Is(err, ErrCancelled):
-		return Cancelled, ErrCancelled.Error()
+	case errors.Is(cause, errCancelled), errors.Is(err, errCancelled):
+		return Cancelled, errCancelled.Error()
 	case cause != nil && errors.Is(cause, context.Canceled):
 		return Interrupted, "interrupted"
 	case cause != nil:
@@ -133,5 +133,5 @@ func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error)
 	if r.o.Emit != nil {
 		r.o.Emit(last)
 	}
-	return Find(ctx, r.m.Store, j.ID)
+	return find(ctx, r.m.Store, Query{ID: j.ID})
 }

@@ -28,7 +28,7 @@ type Status string
 const (
 	Queued      Status = "queued"
 	Running     Status = "running"
-	Waiting     Status = "waiting"     // for a person; see Store.Pending
+	Waiting     Status = "waiting"     // for a person; see Job.Questions
 	Interrupted Status = "interrupted" // its runner died or was stopped; resume continues it
 	Blocked     Status = "blocked"     // its workflow diverged from its journal, or it crashed its runner three times
 	Done        Status = "done"
@@ -99,7 +99,8 @@ type Job struct {
 	// Lease is who runs it, or will when it has a place; the zero value means nobody.
 	Lease Lease `json:"lease,omitzero"`
 	// Questions are the awaiting steps that have no answer yet, in the order of
-	// their paths. Only a Query that asks for them fills them in.
+	// their paths; one that a queued signal will answer is none any more. Only Find
+	// and a Query that asks for them fill them in.
 	Questions []Question `json:"questions,omitempty"`
 	// Signals were sent and not received yet, the oldest first. They come with
 	// Questions.
@@ -114,6 +115,9 @@ type Lease struct {
 	Expires time.Time `json:"expires"`
 }
 
+// errCancelled is the cause of the end of a run that was cancelled.
+var errCancelled = errors.New("cancelled")
+
 // Errors that callers branch on.
 var (
 	ErrNotExist  = errors.New("no such job")
@@ -122,7 +126,6 @@ var (
 	ErrFinal     = errors.New("the job has ended")
 	ErrRunning   = errors.New("the job is running")
 	ErrBlocked   = errors.New("the job is blocked; look at its reason, then reopen it")
-	ErrCancelled = errors.New("cancelled")
 	ErrStopped   = errors.New("stopped by the operator") // Ctrl-C: the job is interrupted, not cancelled
 )
 
@@ -203,19 +206,9 @@ type Journal interface {
 	FinishJob(ctx context.Context, j *Job, last *event.Event) error
 }
 
-// Find returns the job with this id, or ErrNotExist.
+// Find returns the job with this id, its questions included, or ErrNotExist.
 func Find(ctx context.Context, s Store, id string) (*Job, error) {
-	return find(ctx, s, Query{ID: id})
-}
-
-// Pending returns the awaiting steps of a job that have no answer yet. A
-// question that a queued signal will answer is not pending any more.
-func Pending(ctx context.Context, s Store, id string) ([]Question, error) {
-	j, err := find(ctx, s, Query{ID: id, Questions: true})
-	if err != nil {
-		return nil, err
-	}
-	return j.Questions, nil
+	return find(ctx, s, Query{ID: id, Questions: true})
 }
 
 func find(ctx context.Context, s Store, q Query) (*Job, error) {

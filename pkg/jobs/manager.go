@@ -137,7 +137,7 @@ func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 		if j.ID != "" {
 			break
 		}
-		if _, there := Find(ctx, m.Store, add.ID); there != nil {
+		if _, there := find(ctx, m.Store, Query{ID: add.ID}); there != nil {
 			break
 		}
 	}
@@ -169,7 +169,7 @@ func (j *Job) describe() {
 // goes on if o.Reopen finds what with. A done or cancelled one is ErrFinal; a new job
 // repeats it.
 func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, error) {
-	j, err := Find(ctx, m.Store, id)
+	j, err := find(ctx, m.Store, Query{ID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, er
 // it stays as it ended where they cannot be had, and another runner may have gone
 // on with it until then.
 func (m *Manager) reopen(ctx context.Context, id string, o *RunOptions) error {
-	j, err := Find(ctx, m.Store, id)
+	j, err := find(ctx, m.Store, Query{ID: id})
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (m *Manager) Wait(ctx context.Context, id string) (*Job, error) {
 	tick := time.NewTicker(pollEnd)
 	defer tick.Stop()
 	for {
-		j, err := Find(ctx, m.Store, id)
+		j, err := find(ctx, m.Store, Query{ID: id})
 		if err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -243,8 +243,7 @@ func (m *Manager) Wait(ctx context.Context, id string) (*Job, error) {
 
 // Run claims a job and runs it until it ends, parks or is stopped. The job it
 // returns says how it went; the error is nil whenever that was recorded. The
-// end of ctx interrupts the job, which can be resumed, unless its cause is
-// ErrCancelled. If another runner took the job meanwhile, Run stops before the
+// end of ctx interrupts the job, which can be resumed; Cancel ends it. If another runner took the job meanwhile, Run stops before the
 // next step, writes nothing more and returns ErrLeaseLost.
 func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error) {
 	if m.Mux == nil {
@@ -290,7 +289,7 @@ func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error
 	if m.Lock == nil {
 		return func() {}, nil
 	}
-	j, err := Find(ctx, m.Store, id)
+	j, err := find(ctx, m.Store, Query{ID: id})
 	if err != nil {
 		return nil, err
 	}

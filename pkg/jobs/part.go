@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // Figures are what something has taken.
 type Figures struct {
-	Turns int     `json:"turns,omitempty"` // answers of models
-	Calls int     `json:"calls,omitempty"` // tool calls
-	Usage Usage   `json:"usage,omitzero"`
-	Cost  float64 `json:"cost_usd,omitempty"` // as far as the models have prices
+	Turns int       `json:"turns,omitempty"` // answers of models
+	Calls int       `json:"calls,omitempty"` // tool calls
+	Usage llm.Usage `json:"usage,omitzero"`
+	Cost  float64   `json:"cost_usd,omitempty"` // as far as the models have prices
 }
 
 func (f Figures) add(o Figures) Figures {
-	return Figures{f.Turns + o.Turns, f.Calls + o.Calls, f.Usage.add(o.Usage), f.Cost + o.Cost}
+	return Figures{f.Turns + o.Turns, f.Calls + o.Calls, f.Usage.Add(o.Usage), f.Cost + o.Cost}
 }
 
 // A Part is a piece of a job with an account of its own: a sub-agent, or one

@@ -172,7 +172,7 @@ func (r *run) started() {
 // perform runs the workflow on a local engine.
 func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out json.RawMessage, err error) {
 	if r.job.Cancel {
-		return nil, ErrCancelled
+		return nil, errCancelled
 	}
 	wf, ok := r.m.workflow(r.job.Workflow)
 	if !ok {
@@ -228,7 +228,7 @@ func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <
 		}
 		tick.Reset(poll())
 		if time.Since(last) < every {
-			j, err := Find(live, r.m.Store, r.job.ID)
+			j, err := find(live, r.m.Store, Query{ID: r.job.ID})
 			if err != nil {
 				continue // the next beat decides whether the store is broken
 			}
@@ -236,7 +236,7 @@ func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <
 				stop(ErrLeaseLost)
 			}
 			if j.Cancel {
-				stop(ErrCancelled)
+				stop(errCancelled)
 			}
 			continue
 		}
@@ -251,7 +251,7 @@ func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <
 			}
 			continue
 		case cancel:
-			stop(ErrCancelled)
+			stop(errCancelled)
 		}
 		last = time.Now()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A UsageReport sums up what a job has used, in all and by parts, from its events.
@@ -18,7 +19,7 @@ import (
 type UsageReport struct {
 	// Rate is what a model costs, in USD, for events that do not say it. May
 	// be nil.
-	Rate func(model string, u Usage) float64
+	Rate func(model string, u llm.Usage) float64
 
 	root    node
 	nodes   []*node
@@ -29,13 +30,13 @@ type UsageReport struct {
 
 // spent is what the data of an event has of figures.
 type spent struct {
-	Model string   `json:"model"` // of a compaction, and of what pins a task
-	Usage Usage    `json:"usage"`
-	Cost  *float64 `json:"cost_usd"`
-	Asks  bool     `json:"asks"`
+	Model string    `json:"model"` // of a compaction, and of what pins a task
+	Usage llm.Usage `json:"usage"`
+	Cost  *float64  `json:"cost_usd"`
+	Asks  bool      `json:"asks"`
 	Spent []struct {
-		Model string `json:"model"`
-		Usage Usage  `json:"usage"`
+		Model string    `json:"model"`
+		Usage llm.Usage `json:"usage"`
 	} `json:"spent"`
 	Work *struct {
 		Turns int     `json:"turns"`
@@ -131,7 +132,7 @@ func (a *UsageReport) count(ev event.Event) {
 		return
 	}
 	for _, s := range d.Spent {
-		f.Usage = f.Usage.add(s.Usage)
+		f.Usage = f.Usage.Add(s.Usage)
 		f.Cost += a.price(s.Model, s.Usage)
 	}
 	if d.Cost != nil {
@@ -144,7 +145,7 @@ func (a *UsageReport) count(ev event.Event) {
 	n.own = n.own.add(f)
 }
 
-func (a *UsageReport) price(model string, u Usage) float64 {
+func (a *UsageReport) price(model string, u llm.Usage) float64 {
 	if a.Rate == nil {
 		return 0
 	}
@@ -233,7 +234,7 @@ func (a *UsageReport) endStep(ev event.Event, id string, data json.RawMessage) {
 	}
 	n.hi = max(i, 1)
 	n.Agent, n.Status, n.Reason, n.Attempts, n.Took, n.Ended = d.Agent, d.Status, d.Error, d.Attempts, d.Took, ev.Time
-	n.reported = &Figures{Turns: d.Turns, Usage: Usage{In: d.In, Out: d.Out}, Cost: d.Cost}
+	n.reported = &Figures{Turns: d.Turns, Usage: llm.Usage{In: d.In, Out: d.Out}, Cost: d.Cost}
 }
 
 // open is the run of a pipeline's step that path is in.

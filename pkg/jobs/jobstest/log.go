@@ -114,10 +114,10 @@ func signals(t *testing.T, s jobs.Store) {
 	}
 	pending := func(want ...string) {
 		t.Helper()
-		qs, err := jobs.Pending(ctx, s, "J1")
+		found, err := jobs.Find(ctx, s, "J1")
 		ok(t, err)
 		var got []string
-		for _, q := range qs {
+		for _, q := range found.Questions {
 			got = append(got, q.Path)
 			if string(q.About) != `"what?"` || len(q.Signals) == 0 {
 				t.Errorf("question is %+v", q)

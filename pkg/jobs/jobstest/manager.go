@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // Manager runs the suite of jobs.Manager on a store.
@@ -170,11 +171,11 @@ func (limited) Reason() string { return "reached the limit of 3 turns" }
 func ownStatus(t *testing.T, b *bench) {
 	type state struct {
 		Turns   int            `json:"turns"`
-		Usage   jobs.Usage     `json:"usage"`
+		Usage   llm.Usage      `json:"usage"`
 		Outcome map[string]any `json:"outcome"`
 	}
 	b.Workflows = append(b.Workflows, flow.Define("agent", func(*flow.Run, int) (state, error) {
-		return state{3, jobs.Usage{In: 10, Out: 2}, map[string]any{"limit": "turns", "unmet": []string{"tests"}, "summary": "half"}}, limited{}
+		return state{3, llm.Usage{In: 10, Out: 2}, map[string]any{"limit": "turns", "unmet": []string{"tests"}, "summary": "half"}}, limited{}
 	}))
 	j, err := b.Submit(t.Context(), &jobs.Job{Workflow: "agent", Input: json.RawMessage("0")})
 	ok(t, err)

@@ -273,8 +273,6 @@ func unknown(t *testing.T, s jobs.Store) {
 	is(t, s.Reopen(ctx, "J9", flow.Reopener{}), jobs.ErrNotExist)
 	is(t, s.Cancel(ctx, "J9"), jobs.ErrNotExist)
 	is(t, s.Send(ctx, "J9", flow.Signal{Name: "go"}), jobs.ErrNotExist)
-	_, err = jobs.Pending(ctx, s, "J9")
-	is(t, err, jobs.ErrNotExist)
 	for _, err = range s.Events(ctx, "J9", 0, true) {
 		break
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A UI shows a session. All of its methods but Post are called by the owner of the
@@ -86,8 +87,8 @@ type turn struct {
 	question *asking
 	last     int64 // number of the last event shown
 	compaction
-	used jobs.Usage // at the end of the turn before
-	paid float64    // USD, until then
+	used llm.Usage // at the end of the turn before
+	paid float64   // USD, until then
 	sending
 }
 

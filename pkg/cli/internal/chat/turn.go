@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // Enter takes what the person typed: a message, /command or !command.
@@ -227,7 +228,7 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 		lines = render.Verdict(d.Job, f)
 	}
 	turn := *f
-	turn.Usage = jobs.Usage{In: f.Usage.In - s.used.In, Out: f.Usage.Out - s.used.Out, Cached: f.Usage.Cached - s.used.Cached}
+	turn.Usage = llm.Usage{In: f.Usage.In - s.used.In, Out: f.Usage.Out - s.used.Out, Cached: f.Usage.Cached - s.used.Cached}
 	if figures := render.Figures(&turn, d.Usage.Cost-s.paid, s.view.Took()); figures != "" {
 		lines = append(lines, strings.TrimSpace(figures+"  "+s.view.Context()))
 	}

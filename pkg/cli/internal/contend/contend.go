@@ -22,6 +22,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A Side is how one side of a comparison went.
@@ -37,7 +38,7 @@ type Side struct {
 	Calls     int            `json:"calls"`
 	Agents    int            `json:"agents,omitempty"` // sub-agents, whose figures are in these
 	Requests  int            `json:"requests"`         // to models, those of tools too
-	Usage     jobs.Usage     `json:"usage"`
+	Usage     llm.Usage      `json:"usage"`
 	Cost      float64        `json:"cost_usd,omitempty"`
 	Seconds   float64        `json:"seconds"`
 	Memory    string         `json:"memory,omitempty"`   // its scope; empty: the agent has none

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing them")
@@ -43,14 +44,14 @@ func ended() *adroit.JobDetail {
 	j := job(jobs.Done)
 	j.Reason, j.Crashes = "the tests pass", 1
 	j.Output = json.RawMessage(`{"context":{"tokens":1200,"limit":8000,"compactions":1,"dropped":2,"shortened":1,"summarised":3}}`)
-	figures := jobs.Figures{Turns: 3, Calls: 2, Usage: jobs.Usage{In: 1200, Out: 30, Cached: 100}, Cost: 0.5}
+	figures := jobs.Figures{Turns: 3, Calls: 2, Usage: llm.Usage{In: 1200, Out: 30, Cached: 100}, Cost: 0.5}
 	return &adroit.JobDetail{
 		Job: j, End: &event.Event{Job: "J1", Seq: 9, Kind: event.JobFinished, Data: json.RawMessage(`{"status":"done"}`)},
 		Final: &jobs.Final{Status: jobs.Done, Met: []string{"run_tests passes"}, Unmet: []string{"a file \x1b[2J"}, Summary: "Repaired.\n\x1b]0;title\x07", Turns: 5,
-			Artifacts: []string{"diff", "output"}, Usage: jobs.Usage{In: 12345, Out: 678, Cached: 1000}, Own: &figures},
+			Artifacts: []string{"diff", "output"}, Usage: llm.Usage{In: 12345, Out: 678, Cached: 1000}, Own: &figures},
 		Usage: adroit.UsageDetail{
 			Total: figures, Cost: 1.25,
-			Models: []adroit.ModelUsage{{Model: "a/cheap", Usage: jobs.Usage{In: 10, Out: 2}}, {Model: "b/dear", Usage: jobs.Usage{In: 12335, Out: 676}, Cost: 1.25}},
+			Models: []adroit.ModelUsage{{Model: "a/cheap", Usage: llm.Usage{In: 10, Out: 2}}, {Model: "b/dear", Usage: llm.Usage{In: 12335, Out: 676}, Cost: 1.25}},
 			Parts: []jobs.Part{
 				{Path: "2", Agent: "explorer", About: "Find where the prices are rounded, and who calls that", Model: "a/cheap", Status: "done", Took: 90 * time.Second, Figures: figures},
 				{Path: "2.1", Within: "2", Step: "look", Agent: "reader", Model: "ollama/qwen3:8b", Status: "failed", Attempts: 2, Retries: 1, Took: time.Second},
@@ -72,7 +73,7 @@ func died() *adroit.JobDetail {
 	j.Finished, j.Cancel = time.Time{}, true
 	return &adroit.JobDetail{
 		Job: j, Position: &adroit.Position{Turns: 3, Calls: 4, Tool: "shell"}, Final: &jobs.Final{Status: jobs.Waiting},
-		Usage:      adroit.UsageDetail{Total: jobs.Figures{Turns: 3, Usage: jobs.Usage{In: 2000, Out: 10}, Cost: 0.01}},
+		Usage:      adroit.UsageDetail{Total: jobs.Figures{Turns: 3, Usage: llm.Usage{In: 2000, Out: 10}, Cost: 0.01}},
 		Changes:    adroit.ChangeSummary{Unreadable: "the journal is torn", Incomplete: []string{"the journal is torn"}},
 		Unreadable: "no such directory",
 		Questions:  []jobs.Question{{Path: "5", Signals: []string{"approve@5"}, About: json.RawMessage(`{"tool":"shell","args":{"command":"make"}}`)}},

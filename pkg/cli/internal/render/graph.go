@@ -162,7 +162,7 @@ func (d *Node) take(ev event.Event) {
 		var data struct {
 			Calls        []string
 			Failed, Asks bool
-			Usage        jobs.Usage
+			Usage        llm.Usage
 			Cost         float64 `json:"cost_usd"`
 		}
 		if json.Unmarshal(ev.Data, &data) == nil {

@@ -27,10 +27,7 @@ func (t *UsageTotals) add(ev event.Event) { t.account().Add(ev) }
 
 func (t *UsageTotals) account() *jobs.UsageReport {
 	if t.log == nil {
-		t.log = new(jobs.UsageReport)
-		if t.rate != nil {
-			t.log.Rate = func(model string, u jobs.Usage) float64 { return t.rate(model, llm.Usage(u)) }
-		}
+		t.log = &jobs.UsageReport{Rate: t.rate}
 	}
 	return t.log
 }

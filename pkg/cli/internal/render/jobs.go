@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // Jobs renders a list of jobs, a row each; home, which may be nil, shortens the
@@ -157,7 +158,7 @@ func usageRows(f jobs.Figures, put func(label, value string)) {
 	}
 }
 
-func tokens(u jobs.Usage) string {
+func tokens(u llm.Usage) string {
 	return fmt.Sprintf("%s in (%s cached), %s out", Count(u.In), Count(u.Cached), Count(u.Out))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // New is adroit stats.
@@ -85,10 +86,10 @@ func (p part) handled() (out []coordinator.Handled) {
 func handled(j *jobs.Job) (out []coordinator.Handled) {
 	var s struct {
 		Artifacts map[string]struct{ Value json.RawMessage }
-		Usage     jobs.Usage
+		Usage     llm.Usage
 		Cost      float64 `json:"cost_usd"`
 		Below     struct {
-			Usage jobs.Usage
+			Usage llm.Usage
 			Cost  float64 `json:"cost_usd"`
 		}
 	}
