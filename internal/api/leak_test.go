@@ -17,8 +17,8 @@ const module = "github.com/adroit-run/adroit/"
 // There may only be fewer.
 var unnamed = []string{
 	"internal/plainyaml.Places",          // agents.Source has where the keys are, for problems
-	"internal/rootfs.RawName",            // workspace.Files.Apply, for merges
-	"internal/rootfs.State",              // the same
+	"internal/rootfs.State",              // workspace.Files.Keep, for what changes files
+	"internal/rootfs.Transition",         // workspace.Files.Apply, for merges
 	"internal/workspace/ledger.Ledger",   // workspace.Open and Files.Ledger; a program passes nil
 	"internal/workspace/ledger.Snapshot", // workspace.Files.Watch, for agents that work on their own
 }

@@ -153,6 +153,15 @@ type State struct {
 	Size   int64       `json:"size,omitempty"`
 }
 
+// A Transition is what is to be done to one path here: what it must be like, and what
+// it is like then. The content is in the ledger.
+type Transition struct {
+	Path   RawName `json:"path"`
+	Before State   `json:"before,omitzero"`
+	After  State   `json:"after,omitzero"`
+	Dir    bool    `json:"dir,omitempty"` // one that has become empty
+}
+
 const (
 	TypeFile = "file"
 	TypeDir  = "dir"

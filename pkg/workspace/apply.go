@@ -10,18 +10,9 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
-// A Transition is what is to be done to one path here: what it must be like, and what
-// it is like then. The content is in the ledger.
-type Transition struct {
-	Path   rootfs.RawName `json:"path"`
-	Before rootfs.State   `json:"before,omitzero"`
-	After  rootfs.State   `json:"after,omitzero"`
-	Dir    bool           `json:"dir,omitempty"` // one that has become empty
-}
-
 // Apply makes a move under f's step. It does nothing if the path is like that
 // already. A path that is otherwise than it must be is a *PathError.
-func (f *Files) Apply(m Transition, at func(string)) error {
+func (f *Files) Apply(m rootfs.Transition, at func(string)) error {
 	p := string(m.Path)
 	refuse := func(reason string) error { return &rootfs.PathError{Name: p, Reason: reason} }
 	f.mu.Lock()

@@ -86,7 +86,7 @@ func TestWorkspaceGone(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
-		var gone *GoneError
+		var gone *goneError
 		if err := f.Present(); !errors.As(err, &gone) || gone.Dir != f.Dir() {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -23,7 +23,7 @@ type merger struct {
 	leds  []*ledger.Ledger
 	apart []string
 
-	moves map[string]workspace.Transition
+	moves map[string]rootfs.Transition
 	no    map[string]string // conflicts
 }
 
@@ -132,7 +132,7 @@ func (j *merger) take(p string, th copyChange, here rootfs.State) error {
 			return nil
 		}
 	}
-	j.moves[p] = workspace.Transition{Path: rootfs.RawName(p), Before: here, After: now}
+	j.moves[p] = rootfs.Transition{Path: rootfs.RawName(p), Before: here, After: now}
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (j *merger) both(p string, th copyChange, here rootfs.State) error {
 		if _, err := j.f.Ledger.Capture(j.f.Tree, p, false); err != nil {
 			return err
 		}
-		j.moves[p] = workspace.Transition{Path: rootfs.RawName(p), Before: here, After: out}
+		j.moves[p] = rootfs.Transition{Path: rootfs.RawName(p), Before: here, After: out}
 		return nil
 	}
 	merged, why, err := j.merge(p, th, here)
@@ -178,7 +178,7 @@ func (j *merger) both(p string, th copyChange, here rootfs.State) error {
 	}
 	out.Digest, out.Size = rootfs.Digest(merged), int64(len(merged))
 	if !out.Equal(here) {
-		j.moves[p] = workspace.Transition{Path: rootfs.RawName(p), Before: here, After: out}
+		j.moves[p] = rootfs.Transition{Path: rootfs.RawName(p), Before: here, After: out}
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (j *merger) settle() *mergePlan {
 		}
 	}
 	for _, d := range slices.Backward(slices.Sorted(maps.Keys(gone))) {
-		plan.Moves = append(plan.Moves, workspace.Transition{Path: rootfs.RawName(d), Dir: true})
+		plan.Moves = append(plan.Moves, rootfs.Transition{Path: rootfs.RawName(d), Dir: true})
 	}
 	for _, p := range slices.Sorted(maps.Keys(j.moves)) {
 		if j.moves[p].After.Type != "" {

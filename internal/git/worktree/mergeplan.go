@@ -21,8 +21,8 @@ import (
 // A mergePlan is what Join does: deletions, the deepest first, directories that
 // become empty by them, then all that is made or changed.
 type mergePlan struct {
-	Moves     []workspace.Transition `json:"moves,omitempty"`
-	Conflicts []ledger.Skipped       `json:"conflicts,omitempty"`
+	Moves     []rootfs.Transition `json:"moves,omitempty"`
+	Conflicts []ledger.Skipped    `json:"conflicts,omitempty"`
 }
 
 // A copyChange is a path that was changed in the copy.
@@ -53,7 +53,7 @@ func (c *Copy) plan(ctx context.Context, f *workspace.Files, olds []*ledger.Ledg
 	if err != nil {
 		return nil, err
 	}
-	j := &merger{ctx: ctx, c: c, f: f, t: t, leds: append([]*ledger.Ledger{f.Ledger}, olds...), moves: map[string]workspace.Transition{}, no: map[string]string{}}
+	j := &merger{ctx: ctx, c: c, f: f, t: t, leds: append([]*ledger.Ledger{f.Ledger}, olds...), moves: map[string]rootfs.Transition{}, no: map[string]string{}}
 	for _, d := range b.Apart {
 		j.apart = append(j.apart, string(d))
 	}
