@@ -159,7 +159,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/request": append([]string{"internal/agentfile", "internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
-	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/secret", "internal/trust"}, command...),
+	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "internal/trust"}, command...),
 	// A surface for other programs: over the client alone.
 	"pkg/cli/internal/mcpserver": {"internal/memory", "internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
 	"pkg/cli/internal/listen":    {"pkg/adroit"},

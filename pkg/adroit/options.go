@@ -86,8 +86,8 @@ type Workspace struct {
 	// Names changes the list of names of files that no tool may touch.
 	Names *workspace.DenyList
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
-	// the environment and the well-known shapes. Those of a workspace's .env*
-	// files are added for its jobs.
+	// the environment and the well-known shapes; secret.New takes more. Those of
+	// a workspace's .env* files are added for its jobs.
 	Secrets *secret.Redactor
 }
 

@@ -1,24 +1,29 @@
 // Package secret makes what keeps secrets out of all that a job leaves behind:
 // prompts, events, journals, logs and errors. It is for adroit.Options.Secrets.
 //
-//	r := secret.New(secret.Options{Known: []secret.Known{{Name: "OPENAI_API_KEY", Value: key}}})
+//	r := secret.New(map[string]string{"PAYMENT_KEY": key})
 //	text, hit := r.String("export TOKEN=ghp_…") // export TOKEN=[secret: github token], true
 package secret
 
-import "github.com/adroit-run/adroit/internal/secret"
+import (
+	"maps"
+	"os"
+	"slices"
 
-type (
-	// A Redactor replaces secrets. A nil Redactor replaces nothing.
-	Redactor = secret.Redactor
-	// Options say what to look for beside the shapes of well-known tokens.
-	Options = secret.Options
-	// A Known is a value that must not be shown and the name it is shown as.
-	Known = secret.Known
+	"github.com/adroit-run/adroit/internal/secret"
 )
 
-// New returns a Redactor of the values of o and of well-known tokens.
-func New(o Options) *Redactor { return secret.New(o) }
+// A Redactor replaces secrets. A nil Redactor replaces nothing.
+type Redactor = secret.Redactor
 
-// Environ finds the values of an environment, as os.Environ gives it, whose
-// names say that they are secrets.
-func Environ(environ []string) []Known { return secret.Environ(environ) }
+// New returns a Redactor of values, each shown as its name, of the values of the
+// environment whose names say that they are secrets, and of well-known tokens. allow
+// has the fingerprints of findings that are no secrets: git_commit prints one beside
+// each finding.
+func New(values map[string]string, allow ...string) *Redactor {
+	var known []secret.Known
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		known = append(known, secret.Known{Name: name, Value: values[name]})
+	}
+	return secret.New(secret.Options{Known: append(known, secret.Environ(os.Environ())...), Allow: allow})
+}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 func TestTemplate(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/internal/secret"
 )
 
 // Bounds of the history, in entries and in bytes of one.

@@ -13,12 +13,12 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // newModel is a screen of so many columns and rows whose text goes nowhere.
