@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,29 +12,16 @@ import (
 // else takes it over, and once continued it ends the job as if nothing had
 // happened. One that is killed instead is taken over.
 func TestStoppedRunner(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name string
-		end  syscall.Signal
-	}{{"continued", syscall.SIGCONT}, {"killed", syscall.SIGKILL}} {
+	cases := []*stopped{{name: "continued", end: syscall.SIGCONT}, {name: "killed", end: syscall.SIGKILL}}
+	for _, c := range cases {
+		c.stop(t)
+	}
+	t.Parallel() // the leases end while other tests run
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, map[string]string{
-				"home/.config/adroit/agents/hand.md": hand,
-				"turns.yaml": `turns:
-  - calls: [{name: write_file, args: {path: a.txt, content: "a\n"}}]
-  - {delay: 2s, calls: [{name: write_file, args: {path: b.txt, content: "b\n"}}]}
-  - calls: [{name: write_file, args: {path: c.txt, content: "c\n"}}]
-  - calls: [{name: finish, args: {summary: All written.}}]
-`})
-			cmd, out := p.command("run", "hand", "write", "-m", "script:"+p.path("turns.yaml"))
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			await(t, "the first file", func() bool { return p.read("repo/a.txt") != "" })
-			if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			p, cmd, out := c.place, c.cmd, c.out
+			p.t = t
 			await(t, "the end of the lease", func() bool {
 				_, list := p.run("jobs")
 				return strings.Contains(list, "interrupted")
@@ -58,5 +47,36 @@ func TestStoppedRunner(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A stopped runner has a job that has written the first of three files.
+type stopped struct {
+	name  string
+	end   syscall.Signal // at last
+	place *place
+	cmd   *exec.Cmd
+	out   *bytes.Buffer
+}
+
+func (c *stopped) stop(t *testing.T) {
+	t.Helper()
+	p := newPlace(t, map[string]string{
+		"home/.config/adroit/agents/hand.md": hand,
+		"turns.yaml": `turns:
+  - calls: [{name: write_file, args: {path: a.txt, content: "a\n"}}]
+  - {delay: 2s, calls: [{name: write_file, args: {path: b.txt, content: "b\n"}}]}
+  - calls: [{name: write_file, args: {path: c.txt, content: "c\n"}}]
+  - calls: [{name: finish, args: {summary: All written.}}]
+`})
+	c.place = p
+	c.cmd, c.out = p.command("run", "hand", "write", "-m", "script:"+p.path("turns.yaml"))
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.cmd.Process.Kill() }) // it has ended unless the test fails
+	await(t, "the first file", func() bool { return p.read("repo/a.txt") != "" })
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -73,12 +73,14 @@ func (from *Reader) Read(ctx context.Context, a *executor.Attached) (taint tools
 		r.files = r.files.WithDenyList(r.Names)
 	}
 	r.files = r.files.WithGuard(func(name string, _ bool) string { return r.Rules.Bars(r.Agent, "read_file", name) })
-	r.hide = r.Secrets.With(git.EnvSecrets(ctx, r.Dir)...)
 	if list, err = r.mentioned(ctx, a.Mentions, list); err != nil {
 		return 0, err
 	}
 	if len(list) > mostAttached {
 		return 0, apierr.Invalidf("name directories, or let the agent read the files", "%d files are attached, and %d may be", len(list), mostAttached)
+	}
+	if len(list) > 0 { // it takes git some time
+		r.hide = r.Secrets.With(git.EnvSecrets(ctx, r.Dir)...)
 	}
 	images := 0
 	for i := range list {
