@@ -43,7 +43,7 @@ func TestGitHub(t *testing.T) {
 				return err
 			}
 			for k, v := range map[string]string{
-				"HOME": home, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "OLLAMA_HOST": "127.0.0.1:9",
+				"HOME": home, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "OLLAMA_HOST": "127.0.0.1:9", "GOGC": seldom,
 				"PATH": dir + string(filepath.ListSeparator) + env.Getenv("PATH"), "GOCOVERDIR": os.Getenv("GOCOVERDIR"),
 				"HUB_TOKEN": githubtest.Token, "HTTP_PROXY": hub.URL,
 			} {

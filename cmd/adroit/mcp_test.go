@@ -31,7 +31,7 @@ func TestMCP(t *testing.T) {
 				return err
 			}
 			for k, v := range map[string]string{
-				"HOME": home, "AUTH_URL": guarded.URL, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "MCP_SERVERS": servers, "OLLAMA_HOST": "127.0.0.1:9",
+				"HOME": home, "AUTH_URL": guarded.URL, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "MCP_SERVERS": servers, "OLLAMA_HOST": "127.0.0.1:9", "GOGC": seldom,
 				"GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
 			} {
 				env.Setenv(k, v)

@@ -30,7 +30,7 @@ func TestServers(t *testing.T) {
 			}
 			for k, v := range map[string]string{
 				"HOME": home, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "PATH": env.Getenv("PATH") + string(os.PathListSeparator) + path,
-				"OLLAMA_HOST": "127.0.0.1:9", "GOCACHE": goCache(t), "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
+				"OLLAMA_HOST": "127.0.0.1:9", "GOGC": seldom, "GOCACHE": goCache(t), "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
 			} {
 				env.Setenv(k, v)
 			}
