@@ -37,7 +37,9 @@ type party struct {
 	// taken are lines of the person that the first job's tools removed.
 	taken map[string]bool
 	moved bool // somebody removed or renamed a file, with what the job made of it
-	// copied are lines that only a sub-agent's copy still had when it was joined.
+	// copied are lines of the person that joining a sub-agent's copy brought to one
+	// more file: to one that it had renamed while the person worked on under the old
+	// name, or back after the person had removed them. They are the job's there.
 	copied map[string]bool
 }
 
@@ -136,7 +138,7 @@ func (p *party) tools(j int) {
 	if j == 0 {
 		now := p.persons()
 		for l := range before {
-			p.taken[l] = p.taken[l] || !now[l]
+			p.taken[l] = p.taken[l] || now[l] == 0
 		}
 	}
 }
@@ -214,25 +216,23 @@ func (p *party) subAgent() {
 	}
 	now := p.persons()
 	for l := range before {
-		p.taken[l] = p.taken[l] || !now[l]
+		p.taken[l] = p.taken[l] || now[l] == 0
 	}
 	for l := range now {
-		if !before[l] { // somebody removed it meanwhile, and the copy has it still
-			p.copied[l] = true
-		}
+		p.copied[l] = p.copied[l] || now[l] > before[l]
 	}
 }
 
-// persons are the person's lines in the tree.
-func (p *party) persons() map[string]bool {
-	found := map[string]bool{}
+// persons are the person's lines in the tree, and how many files have each.
+func (p *party) persons() map[string]int {
+	found := map[string]int{}
 	for name, lines := range dirtest.Lines(p.T, p.dir) {
 		if strings.HasPrefix(name, ".git/") {
 			continue
 		}
 		for _, l := range lines {
 			if strings.HasPrefix(l, "the person") {
-				found[l] = true
+				found[l]++
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func (p *party) undo(what string, part ledger.Selection, err error) {
 	dirtest.Must(p.T, err)
 	after := p.persons()
 	for l := range before {
-		if !after[l] && !p.copied[l] {
+		if after[l] == 0 && !p.copied[l] {
 			p.Errorf("undo %s took %q: %+v\nbefore: %q\n after: %q\n%s", what, l, report, trees, dirtest.WorkTree(p.T, p.dir), p.journal())
 		}
 	}
@@ -265,7 +265,7 @@ func (p *party) undo(what string, part ledger.Selection, err error) {
 		return
 	}
 	for l, gone := range p.taken {
-		if gone && !after[l] && !p.moved && !p.copied[l] && len(report.Skipped) == 0 {
+		if gone && after[l] == 0 && !p.moved && !p.copied[l] && len(report.Skipped) == 0 {
 			p.Errorf("undo did not bring %q back, and skipped nothing: %+v\n%s", l, report, p.journal())
 		}
 	}
@@ -284,7 +284,7 @@ func (p *party) undo(what string, part ledger.Selection, err error) {
 	}
 	now := p.persons()
 	for l := range before {
-		if !now[l] && !p.copied[l] {
+		if now[l] == 0 && !p.copied[l] {
 			p.Errorf("undoing the undo took %q\n%s", l, p.journal())
 		}
 	}
