@@ -19,7 +19,7 @@ type feed struct {
 // printed once, above what Tail and Meter return. The owner is one goroutine.
 // rate, which may be nil, is what a model's tokens cost.
 func NewFeed(s *term.Screen, rate func(string, llm.Usage) float64) *Viewer {
-	return &Viewer{Screen: s, calls: numbering{seen: map[string]bool{}}, tally: UsageTotals{rate: rate}, status: progress{start: time.Now()}, feed: new(feed)}
+	return &Viewer{Screen: s, calls: numbering{of: map[string]int{}}, tally: UsageTotals{rate: rate}, status: progress{start: time.Now()}, feed: new(feed)}
 }
 
 // Feed returns what events add to the text on the screen.

@@ -39,8 +39,7 @@ func (t *UsageTotals) all() jobs.Figures { return t.account().All() }
 
 // A History summarises a job's event log.
 type History struct {
-	calls int // tool calls that were shown
-	paths map[string]bool
+	calls map[string]int // numbers of the tool calls that were shown, by path
 
 	context int // tokens of the context window that the job's last request took
 	Usage   UsageTotals
@@ -51,7 +50,7 @@ type History struct {
 
 // ReadHistory reads a job's events. rate, which may be nil, is what a model's tokens cost.
 func ReadHistory(events iter.Seq2[event.Event, error], rate func(string, llm.Usage) float64) (History, error) {
-	h := History{paths: map[string]bool{}, Usage: UsageTotals{rate: rate}}
+	h := History{calls: map[string]int{}, Usage: UsageTotals{rate: rate}}
 	for ev, err := range events {
 		if err != nil {
 			return h, err
@@ -73,9 +72,8 @@ func (h *History) add(ev event.Event) {
 			h.End, h.Final = ev, f
 		}
 	}
-	if ev.Step == StepTool && ev.Kind == event.StepFinished && !asks(ev) && !h.paths[ev.Path] {
-		h.paths[ev.Path] = true
-		h.calls++
+	if ev.Step == StepTool && ev.Kind == event.StepFinished && !asks(ev) && h.calls[ev.Path] == 0 {
+		h.calls[ev.Path] = len(h.calls) + 1
 	}
 }
 

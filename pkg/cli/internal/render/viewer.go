@@ -48,20 +48,20 @@ type eventQueue struct {
 
 // A numbering numbers the tool calls.
 type numbering struct {
-	number int             // of the last one shown
-	seen   map[string]bool // paths of those that have a number
-	past   int             // shown in an earlier run, not mentioned yet
-	hinted bool            // that earlier calls were recalled
-	column int             // how wide names are
+	number   int            // of the last one shown
+	of       map[string]int // those of paths; a call that is performed again keeps its own
+	recalled int            // the highest number of a call that was recalled
+	hinted   bool           // that earlier calls were recalled
+	column   int            // how wide names are
 }
 
 // NewViewer starts a viewer. past is what the log holds already of a resumed job,
 // window the context window of its model in tokens, 0 if it is not known.
 func NewViewer(s *term.Screen, past History, window int) *Viewer {
 	v := &Viewer{Screen: s, eventQueue: eventQueue{wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})},
-		calls: numbering{number: past.calls, past: past.calls, seen: past.paths}, tally: past.Usage, status: progress{start: time.Now(), window: window, context: past.context}}
-	if v.calls.seen == nil {
-		v.calls.seen = map[string]bool{}
+		calls: numbering{number: len(past.calls), of: past.calls}, tally: past.Usage, status: progress{start: time.Now(), window: window, context: past.context}}
+	if v.calls.of == nil {
+		v.calls.of = map[string]int{}
 	}
 	go v.loop()
 	return v
@@ -69,7 +69,7 @@ func NewViewer(s *term.Screen, past History, window int) *Viewer {
 
 // NewLogViewer shows a log that is read back, on the caller's goroutine.
 func NewLogViewer(s *term.Screen) *Viewer {
-	return &Viewer{Screen: s, calls: numbering{seen: map[string]bool{}}, log: true}
+	return &Viewer{Screen: s, calls: numbering{of: map[string]int{}}, log: true}
 }
 
 // Sink takes an event. It is safe for concurrent use.
@@ -175,6 +175,8 @@ func (v *Viewer) show(ev event.Event) {
 		return
 	}
 	switch ev.Kind {
+	case event.StepRecalled:
+		v.calls.recall(ev)
 	case event.StepStarted:
 		v.answered(ev)
 		v.status.begin(ev)
@@ -262,16 +264,31 @@ func (v *Viewer) Log(ev event.Event) {
 	v.show(ev)
 }
 
+// recall notes which calls were recalled: that of a path, or with an event that
+// stands for many, those up to a path.
+func (c *numbering) recall(ev event.Event) {
+	var many struct{ To string }
+	if ev.Step != "" || json.Unmarshal(ev.Data, &many) != nil {
+		c.recalled = max(c.recalled, c.of[ev.Path])
+		return
+	}
+	for path, n := range c.of {
+		if flow.ComparePaths(path, many.To) <= 0 {
+			c.recalled = max(c.recalled, n)
+		}
+	}
+}
+
 // recalled mentions once, before the first news, what the journal remembered.
 func (v *Viewer) recalled() {
 	c := &v.calls
-	if c.hinted || c.past == 0 {
+	if c.hinted || c.recalled == 0 || v.log {
 		return
 	}
 	c.hinted = true
 	text := "step 1 recalled, no model calls"
-	if c.past > 1 {
-		text = fmt.Sprintf("steps 1-%d recalled, no model calls", c.past)
+	if c.recalled > 1 {
+		text = fmt.Sprintf("steps 1-%d recalled, no model calls", c.recalled)
 	}
 	v.aside(term.Dim, text)
 }

@@ -32,11 +32,15 @@ type callData struct {
 // output or the diff of an edit.
 func (v *Viewer) call(ev event.Event) {
 	c := &v.calls
-	if c.seen[ev.Path] || asks(ev) {
+	if asks(ev) {
 		return
 	}
-	c.seen[ev.Path] = true
-	c.number++
+	number, again := c.of[ev.Path]
+	if !again {
+		c.number++
+		number = c.number
+		c.of[ev.Path] = number
+	}
 	var d callData
 	_ = json.Unmarshal(ev.Data, &d) // of an interrupted call there is none
 	style, text := term.Plain, ev.Text
@@ -58,7 +62,7 @@ func (v *Viewer) call(ev event.Event) {
 	}
 	name := SanitizeLine(ev.Name)
 	c.column = max(c.column, 12, min(columns(name), 20))
-	head := fmt.Sprintf("%3d  %s%s  ", c.number, v.parts.place, pad(name, c.column))
+	head := fmt.Sprintf("%3d  %s%s  ", number, v.parts.place, pad(name, c.column))
 	room, column := 200, 50 // where times stand
 	if w := v.Width(); w > 0 {
 		head = Cut(head, w)

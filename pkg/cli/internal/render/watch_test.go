@@ -57,7 +57,7 @@ func watch(cols int, evs []event.Event) string {
 	var out bytes.Buffer
 	s := term.NewColor(&out, cols)
 	s.Live = true
-	v := &Viewer{Screen: s, calls: numbering{seen: map[string]bool{}}, status: progress{start: time.Now(), window: 4000}}
+	v := &Viewer{Screen: s, calls: numbering{of: map[string]int{}}, status: progress{start: time.Now(), window: 4000}}
 	for _, ev := range evs {
 		v.show(ev)
 		v.draw()
