@@ -13,11 +13,14 @@ import (
 
 // What is implemented below internal/ and appears in what this package exports.
 type (
-	// An Invocation is a call of a tool that is about to happen.
+	// An Invocation is a call of a tool that is about to happen: Step, At, Tool, Env and
+	// Args.
 	Invocation = handler.Invocation
-	// A ToolHandler performs a call; Options.Middleware wraps one in another.
+	// A ToolHandler performs a call; Callbacks.Middleware wraps one in another. It is a
+	// func(context.Context, Invocation) (tools.Result, error).
 	ToolHandler = handler.ToolHandler
-	// A Hook is an operator's program that runs before or after calls of tools.
+	// A Hook is an operator's program that runs before or after calls of tools, or at
+	// the end of runs: When, Tools, Status, Command, Timeout and OnError.
 	Hook = hooks.Hook
 	// CallModes knows how models call tools, for a ModelSource.
 	CallModes = handler.CallModes

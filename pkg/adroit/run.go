@@ -109,7 +109,7 @@ func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, s St
 	case more.String() != "":
 		o.Reopened = "resumed with other limits: " + more.String()
 	case j.Status == jobs.Stuck || j.Status == jobs.Failed:
-		o.Reopened = fmt.Sprintf("resumed after it was %s: %s", j.Status, j.Reason)
+		o.Reopened = fmt.Sprintf("resumed after it %s: %s", map[jobs.Status]string{jobs.Stuck: "was stuck", jobs.Failed: "failed"}[j.Status], j.Reason)
 	}
 	return rt.start(ctx, j.ID, m.Resume, o)
 }

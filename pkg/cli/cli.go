@@ -146,7 +146,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
-	root.PersistentFlags().StringVar(&a.server, "server", "", "have this adroit serve do it (or ADROIT_SERVER)")
+	root.PersistentFlags().StringVar(&a.server, "server", "", "use the adroit server at this URL (or ADROIT_SERVER)")
 	root.PersistentPreRunE = a.stayLocal
 	conversation := chat.New(e)
 	root.RunE = func(cmd *cobra.Command, args []string) error {

@@ -107,12 +107,12 @@ func helpCommand() *cobra.Command {
 func flagFault(cmd *cobra.Command, err error) error {
 	hint := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
 	if cmd.Name() == "run" {
-		hint += "; a prompt that begins with a dash goes behind --"
+		hint += "; a prompt that begins with a dash goes after --"
 	}
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		var number *strconv.NumError
 		if errors.As(err, &number) {
-			err = fmt.Errorf("--%s is %q: not a number that fits", value.GetFlag().Name, value.GetValue())
+			err = fmt.Errorf("--%s is %q: not a number, or too large", value.GetFlag().Name, value.GetValue())
 		}
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {

@@ -29,7 +29,7 @@ type RunSnapshot struct {
 // name it in a definition of done, as in check: NAME.
 //
 //	var Cited = executor.NewCheck("cited", "Check that the answer names a source.", "the answer names a source",
-//		func(_ context.Context, s executor.Snapshot) error {
+//		func(_ context.Context, s executor.RunSnapshot) error {
 //			if !strings.Contains(s.Last, "https://") {
 //				return errors.New("name the source of what you say")
 //			}

@@ -11,6 +11,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
+// Loop detection: what the model does again and again without getting anywhere ends
+// its job, after warnings.
+
 // A fingerprint identifies the tool calls of one turn, so that repetitions can be
 // counted.
 type fingerprint struct {

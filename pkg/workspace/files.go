@@ -53,7 +53,7 @@ func Open(dir string, led *ledger.Ledger) (*Files, error) {
 	if led != nil {
 		if in, ok := t.Inside(filepath.ToSlash(led.Dir)); ok {
 			t.Close()
-			return nil, fmt.Errorf("the ledger lies inside the workspace (%s); keep it outside, where no tool can reach it", in)
+			return nil, fmt.Errorf("the data of jobs lie in the workspace (%s), where tools could change them; work in another directory (-C DIR), or keep the data elsewhere (--data-dir DIR)", in)
 		}
 		led.RemoveTemp(t)
 	}

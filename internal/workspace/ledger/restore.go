@@ -11,7 +11,8 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
-// look reads the path's state and refuses one that is not the job's.
+// look reads the path's state and refuses one that is not the job's: the file was
+// edited by a person since, or by another program.
 func (u *undoing) look(n *net) (rootfs.State, error) {
 	if err := u.t.CheckNoLinks(n.path); err != nil {
 		return rootfs.State{}, errSkip("a directory above it has become a symbolic link")

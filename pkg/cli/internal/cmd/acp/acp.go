@@ -39,7 +39,7 @@ func New(e *env.Env) *cobra.Command {
 	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
 	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
 	f.StringVar((*string)(&q.Mode), "mode", "", "permission mode that sessions begin with: plan, edits, auto (or ADROIT_MODE)")
-	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
+	f.StringVar((*string)(&q.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
 	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.StringVar(&q.Memory, "memory", "", "what is recalled of earlier jobs: project, user, off; else what the agent's file says")
 	f.BoolVar(&q.Trust, "trust-project", false, "load each project's agents, skills and AGENTS.md")

@@ -43,7 +43,7 @@ func New(e *env.Env) *cobra.Command {
 	var q command
 	cmd := &cobra.Command{
 		Use:   "fix [-- COMMAND...]",
-		Short: "Run a command, and have what fails repaired until it works",
+		Short: "Run a command, and repair what fails until it succeeds",
 		Long: "Runs a command as you would. While it works, that is all: its output and exit\n" +
 			"code are passed on. If it fails, a job begins that finds out why: code decides\n" +
 			"about what the machine lacks, an agent repairs what the project has wrong, and\n" +
@@ -88,7 +88,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar(&q.strategy, "strategy", "", "use the strategies of this name in files about problems, or default (config: coordinator.compare)")
 	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
 	f.BoolVar(&q.supervise, "supervise", false, "have an agent review each decision of a model, and each repair, before it is carried out")
-	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
+	f.StringVar((*string)(&q.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
 	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop after this many tokens, in and out")
 	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
 	f.DurationVar(&q.Limits.Time, "timeout", 0, "stop after this much active time, for example 30m")

@@ -20,7 +20,7 @@ func newArtifacts(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "artifacts ID [NAME]",
-		Short:   "List what a job produced, or print one of it",
+		Short:   "List what a job produced, or print one artifact",
 		Example: "  adroit jobs artifacts last\n  adroit jobs artifacts last findings --json",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {

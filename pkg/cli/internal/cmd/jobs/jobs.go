@@ -15,7 +15,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := newList(e, "jobs")
 	cmd.Short = "List jobs; show, follow, resume, cancel, undo one"
-	cmd.Long = "Lists jobs, newest first. Commands that take an ID also take its beginning or end, if that is unique, or last."
+	cmd.Long = "Lists jobs, newest first. Commands that take an ID also take its beginning or end, if that is unique, or last: the newest job of all directories."
 	list := cmd.RunE
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ func newUndo(e *env.Env) *cobra.Command {
 	var about adroit.Selection
 	cmd := &cobra.Command{
 		Use:   "undo ID",
-		Short: "Give the files a job changed their former content back",
+		Short: "Restore the files that a job changed",
 		Long: "Gives every file that the job changed its content from before the job, or from before one of its steps.\n" +
 			"A file that somebody, or a later step, changed since is left alone and named. What somebody wrote between\n" +
 			"two edits of the job stays, or the file is left alone. So is what changed while a command ran and may be\n" +

@@ -36,10 +36,10 @@ func New(e *env.Env) *cobra.Command {
 		Long: "Runs an agent until its definition of done holds, a limit is reached or a person is needed.\n" +
 			"If no agent has the name, the pipeline of that name is run; agent:NAME and pipeline:NAME say which is meant.\n" +
 			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
-			"A first argument with a space in it is no name but a sentence: it is for the default agent, which is\n" +
-			"agent: in the configuration (or ADROIT_AGENT), else builder in a git repository. So is a - alone.\n" +
+			"A first argument with a space in it is a prompt for the default agent, and so is a - alone. That agent is\n" +
+			"agent: in the configuration (or ADROIT_AGENT), else builder in a git repository.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
-			"behind -- everything is prompt.\n" +
+			"everything after -- is prompt.\n" +
 			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
 			"and @https://... the text of a page.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
@@ -98,7 +98,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar((*string)(&q.Calling), "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
 	f.StringVar((*string)(&q.Input.Options.Effort), "effort", "", "how much the model thinks: low, medium, high; left out if the model has no such setting")
 	f.StringVar((*string)(&q.Mode), "mode", "", "permission mode: plan (read only), edits, or auto (also commands, in a sandbox) (or ADROIT_MODE)")
-	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
+	f.StringVar((*string)(&q.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
 	f.IntVar(&q.Limits.Turns, "max-turns", 0, "stop after this many model calls")
 	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop after this many tokens, in and out")
 	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop after this many USD; needs the model's price in the config")

@@ -27,7 +27,7 @@ func New(e *env.Env) *cobra.Command {
 	var since time.Duration
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Show what coordinators came to: problems, decisions, agents, cost",
+		Short: "Show what coordinators decided: problems, decisions, agents, cost",
 		Long: "Counts the jobs of adroit fix that have ended: by type of problem, by decision, by the\n" +
 			"agent that repaired, with time, tokens and cost. Each step of a pipeline, stage of a\n" +
 			"validation and run of until_tests_pass that failed and had a coordinator counts as one,\n" +

@@ -19,7 +19,7 @@ func NewAnswer(e *env.Env) *cobra.Command {
 	var a answer
 	cmd := &cobra.Command{
 		Use:   "answer [JOB] WORDS",
-		Short: "Answer what a job asks, and go on with it",
+		Short: "Answer a job's question, and continue it",
 		Long: "Answers the question of a waiting job in words, and goes on with the job in the\n" +
 			"foreground. Where adroit fix asks, continue runs the command again, abort gives\n" +
 			"up, and other words go to the agents that repair. Without JOB it is the one that\n" +

@@ -30,7 +30,7 @@ func NewApprove(e *env.Env) *cobra.Command {
 	var a answer
 	cmd := &cobra.Command{
 		Use:   "approve [JOB]",
-		Short: "Approve what a job waits for, and go on with it",
+		Short: "Approve what a job waits for, and continue it",
 		Long: "Approves the call that a waiting job asks about, shows it once more, and goes on\n" +
 			"with the job in the foreground. Without JOB it is the one that waits in this\n" +
 			"directory. --always also lets later calls run in this job, by the rule that the\n" +
@@ -51,7 +51,7 @@ func NewDeny(e *env.Env) *cobra.Command {
 	var a answer
 	cmd := &cobra.Command{
 		Use:   "deny [JOB] [WHY]",
-		Short: "Deny what a job waits for, and go on with it",
+		Short: "Deny what a job waits for, and continue it",
 		Long: "Denies the call that a waiting job asks about, and goes on with the job in the\n" +
 			"foreground. WHY, or --because, goes to the model; at a terminal it is asked for.\n" +
 			"Without JOB it is the one that waits in this directory.",

@@ -28,7 +28,7 @@ func NewContinue(e *env.Env) *cobra.Command {
 	var asJSON, deltas, detach bool
 	cmd := &cobra.Command{
 		Use:   "continue [JOB] [MESSAGE|-]",
-		Short: "Go on with a job by another message",
+		Short: "Continue a job with another message",
 		Long: "Goes on with a job that ended, was stopped or was cancelled: in the same\n" +
 			"conversation, with the same record of changes for diff and undo. Its definition of\n" +
 			"done is judged anew, and its limits begin anew; the flags set others.\n" +
