@@ -22,7 +22,8 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	if err != nil {
 		return nil, nil, err
 	}
-	ref = strings.ToUpper(strings.TrimSpace(ref))
+	typed := strings.TrimSpace(ref)
+	ref = strings.ToUpper(typed)
 	q := jobs.Query{}
 	switch ref {
 	case "":
@@ -57,7 +58,7 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	case 1:
 		return found[0], m, nil
 	case 0:
-		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", ref), Hint: "adroit jobs lists them"}
+		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", typed), Hint: "adroit jobs lists them"}
 	}
 	var ids []string
 	for _, j := range found[:min(len(found), 4)] {

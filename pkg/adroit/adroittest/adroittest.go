@@ -248,7 +248,7 @@ func testList(t *testing.T, f *fixture, j *jobs.Job) {
 // Errors keep their kind, message and hint, and what callers branch on.
 func testErrors(t *testing.T, f *fixture) {
 	_, err := f.Job(t.Context(), "nobody")
-	if e := kind(t, err, apierr.NotFound); e.Hint == "" || e.Message != `no such job: "NOBODY"` {
+	if e := kind(t, err, apierr.NotFound); e.Hint == "" || e.Message != `no such job: "nobody"` {
 		t.Errorf("%+v", e)
 	}
 	if !errors.Is(err, jobs.ErrNotExist) {

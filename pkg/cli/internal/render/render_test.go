@@ -78,10 +78,15 @@ func TestViewer(t *testing.T) {
 		{Kind: event.StepFinished, Step: "tool", Name: "edit_file", Path: "1.2", Error: "interrupted: it may or may not have happened"},
 		{Kind: event.StepFinished, Step: "tool", Name: "run_tests", Path: "1.3", Text: "2 of 14 failed", Took: 1200 * time.Millisecond, Data: data},
 		{Kind: event.Note, Text: "the tool crashed\nstack"},
+		{Kind: event.StepFinished, Step: "tool", Name: "write_file", Path: "1.4", Text: "nothing was changed",
+			Data: json.RawMessage(`{"args": {"path": "a", "content": "same"}, "text": "a holds exactly this already; nothing was changed"}`)},
 	} {
 		v.show(ev)
 	}
 	got := out.String()
+	if strings.Contains(got, "+same") {
+		t.Errorf("a write that changed nothing has a diff:\n%s", got)
+	}
 	if strings.Contains(got, "stack") {
 		t.Errorf("more than the first line of a note is shown:\n%s", got)
 	}

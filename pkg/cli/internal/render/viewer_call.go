@@ -123,7 +123,7 @@ func (v *Viewer) below(tool, command string, d callData) {
 		v.lines(tail(outputOf(d.Text), most), term.Dim, "")
 	case d.Failed && (tool == "run_tests" || tool == "run_check"):
 		v.lines(tail(outputOf(d.Text), maxFailedLines), term.Dim, "")
-	case !d.Failed:
+	case !d.Failed && !strings.HasSuffix(d.Text, "nothing was changed"): // write_file of what is there
 		for _, l := range head(editLines(tool, d.Args), maxDiffLines) {
 			v.lines([]string{l}, diffStyle(l), "")
 		}
