@@ -48,10 +48,8 @@ func read(t *testing.T, dir string, store *trust.Store, all bool) string {
 	}
 	warn := func(format string, args ...any) { add(agents.Problem{Message: format}, args) }
 	c := catalog.New(catalog.Options{Warn: warn, Tools: func() (*tools.Set, error) { return tools.NewSet() }})
-	list, problems := c.Agents(d)
-	add(list.List(), problems)
-	pipelines, problems := c.Pipelines(d)
-	add(pipelines.List(), problems)
+	list, pipelines := c.Agents(d), c.Pipelines(d)
+	add(list.List(), list.Problems(), pipelines.List(), pipelines.Problems())
 	book, problems := c.Book(d)
 	add(book, problems)
 	found, err := d.Context(t.Context(), nil, 0)
