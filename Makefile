@@ -33,7 +33,7 @@ vet: ## what go vet finds, and flowvet over the workflow code
 	$(GO) run ./internal/lint/vet
 
 lint: ## staticcheck, pinned in internal/lint/staticcheck
-	$(GO) tool -modfile=internal/lint/staticcheck/go.mod staticcheck ./...
+	GOGC=$${GOGC:-400} $(GO) tool -modfile=internal/lint/staticcheck/go.mod staticcheck ./...
 
 tidy: ## fail if go.mod or go.sum are not tidy
 	$(GO) mod tidy -diff
