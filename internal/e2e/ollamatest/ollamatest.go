@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,6 +26,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // Context is the window that the models were made for, in tokens.
@@ -50,12 +50,6 @@ func Run(t testing.TB, env ...string) *Server {
 	if bin == "" {
 		t.Skip("no Ollama server to test against; set OLLAMA_BIN=$(internal/e2e/ollama/build.sh), which takes minutes the first time")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "serve.log"))
 	if err != nil {
@@ -65,7 +59,7 @@ func Run(t testing.TB, env ...string) *Server {
 	cmd := exec.Command(bin, "serve")
 	// On a machine without vector instructions flash attention in half precision takes
 	// twice the time of the ordinary one.
-	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OLLAMA_HOST=" + addr,
+	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OLLAMA_HOST=127.0.0.1:0",
 		"OLLAMA_MODELS=" + filepath.Join(dir, "models"), "OLLAMA_NO_CLOUD=1", "OLLAMA_KEEP_ALIVE=1m", "OLLAMA_FLASH_ATTENTION=false", "GIN_MODE=release"}
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -88,14 +82,10 @@ func Run(t testing.TB, env ...string) *Server {
 			t.Logf("the server's log:\n%s", b[max(0, len(b)-20_000):])
 		}
 	})
-	url := "http://" + addr
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := call(ctx, http.MethodGet, url+"/api/version", nil)
-		cancel()
-		if err == nil {
-			return &Server{URL: url, Store: filepath.Join(dir, "models"), pid: cmd.Process.Pid}
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		b, err := os.ReadFile(log.Name())
+		if m := listening.FindSubmatch(b); m != nil {
+			return &Server{URL: "http://" + string(m[1]), Store: filepath.Join(dir, "models"), pid: cmd.Process.Pid}
 		}
 		select {
 		case err := <-gone:
@@ -104,10 +94,14 @@ func Run(t testing.TB, env ...string) *Server {
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the server does not answer: %v", err)
+			t.Fatalf("the server does not listen: %v", err)
 		}
 	}
 }
+
+// listening is what the server logs when it does. Who chose a port for it might see
+// another program take it first.
+var listening = lazyregexp.New(`"Listening on (127\.0\.0\.1:\d+) `)
 
 // KillRunners kills the processes that hold the server's models, as the
 // system does when memory runs out, and reports how many there were.
