@@ -71,6 +71,9 @@ func (c *stopped) stop(t *testing.T) {
 `})
 	c.place = p
 	c.cmd, c.out = p.command("run", "hand", "write", "-m", "script:"+p.path("turns.yaml"))
+	// In a session of its own: the system continues those who are stopped in a process
+	// group when whoever started the tests in the background ends.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
