@@ -156,19 +156,19 @@ var may = map[string][]string{
 
 	"internal/config": {"internal/agentfile", "internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
-	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
-	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
+	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools", "pkg/cli/internal/format"},
+	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/term", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/viewer"},
 	"pkg/cli/internal/request": append([]string{"internal/agentfile", "internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
-	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "internal/trust"}, command...),
+	"pkg/cli/internal/chat":    append([]string{"pkg/cli/internal/viewer", "internal/executor/stepio", "pkg/executor", "pkg/flow", "internal/trust"}, command...),
 	// A surface for other programs: over the client alone.
-	"pkg/cli/internal/mcpserver": {"internal/memory", "internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
+	"pkg/cli/internal/mcpserver": {"internal/memory", "internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/format", "pkg/cli/internal/render"},
 	"pkg/cli/internal/listen":    {"pkg/adroit"},
 	// The screen alone may import what decodes keys.
-	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/render", "pkg/cli/internal/term"},
+	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/term", "pkg/cli/internal/format"},
 	"pkg/cli/internal/contend":    append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
 	"pkg/cli/internal/sample":     {},
 	// Exceptions to what a command may import, which may only get fewer.
-	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
+	"pkg/cli/internal/cmd/bench":     append([]string{"internal/executor/stepio", "configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/draft":         {"internal/rootfs", "pkg/adroit", "internal/trust"},
 	"pkg/cli/internal/cmd/setup":     append([]string{"pkg/cli/internal/draft"}, command...),
 	"pkg/cli/internal/cmd/failures":  append([]string{"internal/proposal", "pkg/cli/internal/draft"}, command...),
@@ -180,7 +180,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend", "internal/memory"}, command...),
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "internal/sqlite"}, command...),
 	"pkg/cli/internal/cmd/acp":       append([]string{"internal/acp", "pkg/cli/internal/chat", "pkg/cli/internal/cmd/version"}, command...),
-	"pkg/cli/internal/cmd/jobs":      append([]string{"internal/git/worktree", "internal/workspace/ledger"}, command...),
+	"pkg/cli/internal/cmd/jobs":      append([]string{"pkg/cli/internal/graph", "pkg/cli/internal/viewer", "internal/git/worktree", "internal/workspace/ledger"}, command...),
 	"pkg/cli/internal/cmd/agents":    append([]string{"internal/agentfile"}, command...),
 	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
 	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/cli/internal/cmd/serve", "pkg/executor"}, command...),
@@ -189,11 +189,15 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/tools":     append([]string{"internal/requirement", "pkg/executor", "pkg/tools"}, command...),
 	"pkg/cli/internal/cmd/talk":      append([]string{"pkg/executor"}, command...),
 
-	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},
+	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/format"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
 	"pkg/cli/internal/term":    {},
 	"internal/tools/todo":      {"pkg/event", "pkg/tools"},
-	"pkg/cli/internal/render":  {"internal/executor/stepio", "internal/tools/todo", "pkg/adroit", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	// What is shown: format knows no value of the program, render those of the client, viewer the events as they come.
+	"pkg/cli/internal/format": {"pkg/cli/internal/term"},
+	"pkg/cli/internal/render": {"internal/executor/stepio", "internal/tools/todo", "pkg/adroit", "pkg/cli/internal/format", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	"pkg/cli/internal/viewer": {"internal/executor/stepio", "internal/tools/todo", "internal/pipeline", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
+	"pkg/cli/internal/graph":  {"internal/executor/stepio", "pkg/cli/internal/format", "pkg/event", "pkg/jobs", "pkg/llm"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"internal/flow/flowvet"},
@@ -204,7 +208,7 @@ var pack = []string{"internal/git", "pkg/tools", "pkg/workspace", "internal/work
 
 // command is what a folder of pkg/cli/cmd may import: it parses flags, calls,
 // and renders one value.
-var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/llm", "internal/config", "pkg/cli/internal/attach", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/request", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
+var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/llm", "internal/config", "pkg/cli/internal/attach", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/request", "pkg/cli/internal/exit", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/term"}
 
 // TestLayers prints every import that goes where it may not. Tests may import
 // what they like: they are nobody's dependency.

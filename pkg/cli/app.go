@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -210,15 +210,15 @@ type warnings struct {
 	printed []string
 }
 
-func (ws *warnings) print(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+func (ws *warnings) print(layout string, args ...any) {
+	text := fmt.Sprintf(layout, args...)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if slices.Contains(ws.printed, text) {
 		return
 	}
 	ws.printed = append(ws.printed, text)
-	fmt.Fprintf(ws.w, "adroit: note: %s\n", render.Sanitize(text))
+	fmt.Fprintf(ws.w, "adroit: note: %s\n", format.Sanitize(text))
 }
 
 // divert has later warnings go to w until restore is called.

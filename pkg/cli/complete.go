@@ -12,7 +12,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/graph"
 )
 
 // completionTime is how long a shell waits for what could be meant.
@@ -62,7 +63,7 @@ func complete(ctx context.Context, e *env.Env, from source, args []string, word 
 	found := slices.DeleteFunc(names, func(s string) bool { return !strings.HasPrefix(strings.ToLower(s), strings.ToLower(word)) })
 	for i := range found {
 		name, about, _ := strings.Cut(found[i], "\t")
-		found[i] = strings.TrimSuffix(render.SanitizeLine(name)+"\t"+render.Cut(render.SanitizeLine(about), 60), "\t")
+		found[i] = strings.TrimSuffix(format.SanitizeLine(name)+"\t"+format.Cut(format.SanitizeLine(about), 60), "\t")
 	}
 	if len(found) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault // perhaps it is a file
@@ -115,7 +116,7 @@ var flagSources = map[string]source{
 	"sandbox": words("auto", "full", "bubblewrap", "landlock", "off"),
 	"calling": words("auto", "native", "constrained", "text"),
 	"effort":  words("low", "medium", "high"),
-	"format":  words(render.GraphText, render.GraphMermaid),
+	"format":  words(graph.Text, graph.Mermaid),
 }
 
 func words(list ...string) source {

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -49,14 +49,14 @@ func exitOfRuntime(e *apierr.Error) *exit.Error {
 // complain prints what is wrong and what to do next.
 func complain(w io.Writer, hide *secret.Redactor, err error) {
 	words, _ := hide.String(err.Error())
-	fmt.Fprintf(w, "adroit: error: %s\n", render.Sanitize(words))
+	fmt.Fprintf(w, "adroit: error: %s\n", format.Sanitize(words))
 	hint := apierr.Hint(err)
 	if x := exitOf(err); x != nil && x.Hint != "" {
 		hint = x.Hint
 	}
 	for _, h := range strings.Split(hint, "\n") {
 		if h != "" {
-			fmt.Fprintf(w, "adroit: hint: %s\n", render.Sanitize(h))
+			fmt.Fprintf(w, "adroit: hint: %s\n", format.Sanitize(h))
 		}
 	}
 }
@@ -72,7 +72,7 @@ func misused(cmd *cobra.Command, err error) *exit.Error {
 	if w := err.Error(); strings.HasPrefix(w, "accepts ") || strings.HasPrefix(w, "requires at least") || strings.HasPrefix(w, "unknown command") {
 		given := "without arguments"
 		if n := cmd.Flags().NArg(); n > 0 {
-			given = "with " + render.Plural(n, "argument")
+			given = "with " + format.Plural(n, "argument")
 		}
 		err = fmt.Errorf("%s cannot be called %s", cmd.CommandPath(), given)
 	}

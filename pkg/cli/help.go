@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -27,7 +27,7 @@ func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
 }
 
 func foldLong(cmd *cobra.Command, cols int) {
-	cmd.Long = render.Fold(cmd.Long, cols-1)
+	cmd.Long = format.Fold(cmd.Long, cols-1)
 	for _, c := range cmd.Commands() {
 		foldLong(c, cols)
 	}

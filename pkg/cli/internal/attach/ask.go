@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -41,7 +42,7 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 	d := s.show(ctx, q)
 	choices := "run it? [y]es, [n]o, [v]iew all of it: "
 	if always != nil {
-		fmt.Fprintf(s.e.Err, "     always means, in this job only: %s\n", render.Quote(render.SanitizeLine(always.Always.String())))
+		fmt.Fprintf(s.e.Err, "     always means, in this job only: %s\n", render.Quote(format.SanitizeLine(always.Always.String())))
 		choices = "run it? [y]es, [a]lways, [n]o, [v]iew all of it: "
 	}
 	sig := adroit.Signal{}

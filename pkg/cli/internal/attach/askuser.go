@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -17,7 +18,7 @@ func (s *session) askUser(ctx context.Context, q *jobs.Question) (answered bool,
 	d := s.show(ctx, q)
 	fields, answer := render.Fields(q), map[string]json.RawMessage{}
 	for _, f := range fields {
-		fmt.Fprintf(s.e.Err, "     %s: ", render.Quote(render.SanitizeLine(f.Name)))
+		fmt.Fprintf(s.e.Err, "     %s: ", render.Quote(format.SanitizeLine(f.Name)))
 		line, err := d.in.ReadLine()
 		if err != nil {
 			fmt.Fprintln(s.e.Err)

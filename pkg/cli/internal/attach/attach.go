@@ -21,8 +21,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/spf13/pflag"
@@ -119,7 +121,7 @@ func (s *session) attended() bool {
 // run runs the job once, as far as it gets without an answer.
 func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 	all := context.WithoutCancel(ctx) // what happens to the job is read to its end
-	past, err := render.ReadHistory(s.c.Events(all, s.id, adroit.EventOptions{}), s.e.Rate())
+	past, err := viewer.ReadHistory(s.c.Events(all, s.id, adroit.EventOptions{}), s.e.Rate())
 	if err != nil {
 		return nil, err
 	}
@@ -154,14 +156,14 @@ func StartError(err error) error {
 
 // view shows events until end is called. pause does something while nothing else
 // is written.
-func (s *session) view(past render.History) (show func(event.Event), pause func(func()), end func()) {
+func (s *session) view(past viewer.History) (show func(event.Event), pause func(func()), end func()) {
 	switch {
 	case s.o.Silent:
 		return func(event.Event) {}, nil, func() {}
 	case s.o.JSON:
 		return func(ev event.Event) { render.Event(s.e.Out, ev) }, nil, func() {}
 	}
-	v := render.NewViewer(s.e.Screen(), past, s.o.Known)
+	v := viewer.New(s.e.Screen(), past, s.o.Known)
 	ended := sync.OnceFunc(func() { v.Close(); s.last = v.Last() })
 	if !s.e.Interactive() {
 		return v.Sink, v.Interrupt, ended
@@ -211,7 +213,7 @@ func stopReason(ctx context.Context) string {
 func Begins(e *env.Env, s *adroit.Submitted) {
 	if s.Plan != nil {
 		for _, l := range render.Attachments(s.Plan.Input.Attached) {
-			fmt.Fprintln(e.Err, render.SanitizeLine(l))
+			fmt.Fprintln(e.Err, format.SanitizeLine(l))
 		}
 	}
 	w := s.Worktree
@@ -222,7 +224,7 @@ func Begins(e *env.Env, s *adroit.Submitted) {
 	if w.Left == 1 {
 		verb = "is"
 	}
-	fmt.Fprintf(e.Err, "the worktree begins at commit %.10s: %s in %s %s not in it\n", w.Base, render.Plural(w.Left, "uncommitted change"), e.Home(w.Repo), verb)
+	fmt.Fprintf(e.Err, "the worktree begins at commit %.10s: %s in %s %s not in it\n", w.Base, format.Plural(w.Left, "uncommitted change"), e.Home(w.Repo), verb)
 }
 
 // header prints the first line of a run, and which jobs work in the same
@@ -237,11 +239,11 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 	model += s.window(ctx, started) + render.Outside(j.Model)
 	place := render.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
 	w := s.e.Screen()
-	for _, row := range render.Rows(w, fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox "+started.Sandbox, place) {
+	for _, row := range format.Rows(w, fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox "+started.Sandbox, place) {
 		fmt.Fprintln(w, w.Paint(term.Bold, row))
 	}
 	for _, id := range started.Others {
-		fmt.Fprintf(s.e.Err, "%s is also working here; --worktree keeps them apart\n", render.SanitizeLine(id))
+		fmt.Fprintf(s.e.Err, "%s is also working here; --worktree keeps them apart\n", format.SanitizeLine(id))
 	}
 }
 

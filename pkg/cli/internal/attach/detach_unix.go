@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // Detach goes on with a job in the server, or in a process of its own session, so that neither the
@@ -156,5 +156,5 @@ func quoted(said []byte) string {
 	if text == "" {
 		return ""
 	}
-	return ":\n" + render.Sanitize(strings.TrimPrefix(text, "adroit: error: "))
+	return ":\n" + format.Sanitize(strings.TrimPrefix(text, "adroit: error: "))
 }

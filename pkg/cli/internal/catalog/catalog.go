@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // A Noun is what is listed, shown or checked.
@@ -102,14 +102,14 @@ func Lint(e *env.Env, n Noun, lint func(adroit.Client, context.Context, adroit.L
 				return err
 			}
 			if asJSON {
-				if err := render.JSON(e.Out, r.Problems); err != nil {
+				if err := format.JSON(e.Out, r.Problems); err != nil {
 					return err
 				}
 			} else {
 				for _, p := range r.Problems {
-					fmt.Fprintln(e.Out, render.Sanitize(p.String()))
+					fmt.Fprintln(e.Out, format.Sanitize(p.String()))
 				}
-				fmt.Fprintf(e.Err, "%s, %s\n", render.Plural(r.Checked, n.one()), render.Plural(len(r.Problems), "problem"))
+				fmt.Fprintf(e.Err, "%s, %s\n", format.Plural(r.Checked, n.one()), format.Plural(len(r.Problems), "problem"))
 			}
 			if r.Problems.Err() != nil {
 				return exit.With(exit.Failed)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -52,7 +53,7 @@ func (s *Session) rule() string {
 		return ""
 	}
 	if e := render.ToolQuestion(s.question.q); e != nil && e.Always != nil {
-		return render.Quote(render.SanitizeLine(e.Always.String()))
+		return render.Quote(format.SanitizeLine(e.Always.String()))
 	}
 	return ""
 }

@@ -9,8 +9,10 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -121,15 +123,15 @@ func (s *Session) help(string) {
 
 // list prints what can be typed.
 func (s *Session) list(w *term.Screen, list []template, prompts []serverPrompt) {
-	var t render.Table
+	var t format.Table
 	for _, c := range commands() {
 		t.Row(strings.TrimSpace("/"+c.name+" "+c.args), c.about)
 	}
 	for _, c := range list {
-		t.Row("/"+render.SanitizeLine(c.name)+" [WORDS]", render.SanitizeLine(c.about))
+		t.Row("/"+format.SanitizeLine(c.name)+" [WORDS]", format.SanitizeLine(c.about))
 	}
 	for _, p := range prompts {
-		t.Row("/"+render.SanitizeLine(p.name)+" "+render.SanitizeLine(strings.Join(p.args, " ")), render.SanitizeLine(p.about))
+		t.Row("/"+format.SanitizeLine(p.name)+" "+format.SanitizeLine(strings.Join(p.args, " ")), format.SanitizeLine(p.about))
 	}
 	t.Row("!COMMAND", "run a command in the sandbox; the next message has its output")
 	t.Row("@FILE", "a file that the message is about")
@@ -182,7 +184,7 @@ func (s *Session) startOver(words string) {
 		words += "; adroit chat --resume " + s.job + " goes back"
 	}
 	s.turn, s.input.notes = turn{}, nil
-	s.view = render.NewFeed(s.Screen, s.e.Rate())
+	s.view = viewer.NewFeed(s.Screen, s.e.Rate())
 	s.say(term.Dim, "%s", words)
 }
 
@@ -200,13 +202,13 @@ func (s *Session) setModel(name string) {
 	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
 		list, err := s.c.Models(ctx)
 		return func(w *term.Screen) {
-			var t render.Table
+			var t format.Table
 			for _, m := range list {
 				t.Row(m.Model, m.Note)
 			}
 			t.Write(w)
 			if now := s.Request.Model; now != "" {
-				fmt.Fprintln(w, render.SanitizeLine("in use: "+now))
+				fmt.Fprintln(w, format.SanitizeLine("in use: "+now))
 			}
 		}, err
 	})
@@ -220,9 +222,9 @@ func (s *Session) setAgent(name string) {
 			if err != nil {
 				return nil, err
 			}
-			var t render.Table
+			var t format.Table
 			for _, a := range list.Items {
-				t.Row(a.Name, render.FirstSentence(a.Description))
+				t.Row(a.Name, format.FirstSentence(a.Description))
 			}
 			return func(w *term.Screen) { t.Fit(w.Width()); t.Write(w) }, nil
 		})
@@ -281,12 +283,12 @@ func (s *Session) diff(string) {
 			return nil, err
 		}
 		return func(w *term.Screen) {
-			render.Diff(w, render.Sanitize(d.Diff)) // to be read, also where it goes into a file
+			render.Diff(w, format.Sanitize(d.Diff)) // to be read, also where it goes into a file
 			if !render.Uncertain(w, d.Changes) && d.Diff == "" {
 				fmt.Fprintln(w, "nothing was changed")
 			}
 			for _, r := range d.Incomplete {
-				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+render.SanitizeLine(r)))
+				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+format.SanitizeLine(r)))
 			}
 		}, nil
 	})
@@ -306,7 +308,7 @@ func (s *Session) undo(string) {
 			render.Undo(w, w, r)
 			render.CommitsKept(w, r.Commits)
 			for _, why := range r.Incomplete {
-				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+render.SanitizeLine(why)))
+				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+format.SanitizeLine(why)))
 			}
 			if r.Step != "" {
 				s.note("(I took back the changes to files that you made so far.)")

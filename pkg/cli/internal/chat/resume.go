@@ -8,8 +8,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -83,7 +83,7 @@ func (s *Session) Load(ref string, ready func()) {
 func (s *Session) Resume(p *Past) {
 	d, j := p.detail, p.detail.Job
 	s.turn = turn{job: j.ID, title: j.Title, status: j.Status}
-	s.view = render.NewFeed(s.Screen, s.e.Rate())
+	s.view = viewer.NewFeed(s.Screen, s.e.Rate())
 	s.view.Known(d.Config.KnownWindow)
 	s.Dir, s.Target, s.Request.Model = j.Dir, j.Agent, j.Model
 	var in struct{ Prompt string }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // A serverPrompt is a prompt of an MCP server that is a command: /SERVER/PROMPT.
@@ -59,7 +59,7 @@ func (s *Session) readServerPrompts(dir string) (out []serverPrompt) {
 	}
 	for _, server := range l.Items {
 		for _, p := range server.Prompts {
-			one := serverPrompt{name: server.Name + "/" + p.Name, about: render.FirstSentence(p.Description)}
+			one := serverPrompt{name: server.Name + "/" + p.Name, about: format.FirstSentence(p.Description)}
 			for _, a := range p.Arguments {
 				word := a.Name + "=…"
 				if !a.Required {

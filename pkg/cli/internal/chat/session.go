@@ -21,8 +21,9 @@ import (
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -67,7 +68,7 @@ type Session struct {
 	e    *env.Env
 	c    adroit.Client
 	ui   UI
-	view *render.Viewer
+	view *viewer.Viewer
 	turn
 	inbox inbox
 	input draft
@@ -126,7 +127,7 @@ type inbox struct {
 // New is a session without a job.
 func New(ctx context.Context, e *env.Env, c adroit.Client, ui UI, o Options) *Session {
 	s := &Session{Options: o, ctx: ctx, e: e, c: c, ui: ui}
-	s.view = render.NewFeed(o.Screen, e.Rate())
+	s.view = viewer.NewFeed(o.Screen, e.Rate())
 	return s
 }
 
@@ -137,7 +138,7 @@ func (s *Session) State() State { return s.state }
 func (s *Session) Job() string { return s.job }
 
 // Title names the conversation for the title of a window.
-func (s *Session) Title() string { return render.SanitizeLine(s.title) }
+func (s *Session) Title() string { return format.SanitizeLine(s.title) }
 
 // Queue is what is sent when the turn has ended.
 func (s *Session) Queue() []string { return s.input.queue }
@@ -174,11 +175,11 @@ func (s *Session) Unfold() {
 }
 
 // say prints a line of the program itself.
-func (s *Session) say(style, format string, args ...any) {
+func (s *Session) say(style, text string, args ...any) {
 	width := s.Screen.Width()
 	var b strings.Builder
-	for l := range strings.SplitSeq(render.Sanitize(fmt.Sprintf(format, args...)), "\n") {
-		for _, row := range render.Wrap(l, width) {
+	for l := range strings.SplitSeq(format.Sanitize(fmt.Sprintf(text, args...)), "\n") {
+		for _, row := range format.Wrap(l, width) {
 			b.WriteString(s.Screen.Paint(style, row) + "\n")
 		}
 	}
@@ -201,8 +202,8 @@ func (s *Session) printMessage(text, note string) {
 		return
 	}
 	b.WriteString("\n")
-	for i, l := range strings.Split(render.Sanitize(strings.TrimSpace(text)), "\n") {
-		for j, row := range render.Wrap(strings.ReplaceAll(l, "\t", "    "), max(0, width-2)) {
+	for i, l := range strings.Split(format.Sanitize(strings.TrimSpace(text)), "\n") {
+		for j, row := range format.Wrap(strings.ReplaceAll(l, "\t", "    "), max(0, width-2)) {
 			mark := "  "
 			if i+j == 0 {
 				mark = "> "

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -218,7 +219,7 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 	}
 	text := strings.TrimSpace(f.Summary)
 	if text != "" && d.Job.Status.Final() && !strings.HasPrefix(s.view.Last(), text) {
-		s.ui.Print(render.Markdown(s.Screen, text))
+		s.ui.Print(format.NewMarkdown(s.Screen, term.Plain, "     ").Text(text))
 	}
 	for _, r := range d.Changes.Incomplete {
 		s.say(term.Red, "incomplete: %s", r)

@@ -11,7 +11,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -322,7 +322,7 @@ func (m *model) above() (rows []string) {
 		rows = append(rows, m.dim(m.hint()))
 	}
 	for _, q := range s.Queue() {
-		rows = append(rows, m.dim("queued: "+render.SanitizeLine(q)))
+		rows = append(rows, m.dim("queued: "+format.SanitizeLine(q)))
 	}
 	if c := &m.complete; c.of == m.editor.before() {
 		for i, choice := range c.Choices {
@@ -330,7 +330,7 @@ func (m *model) above() (rows []string) {
 			if i == c.picked {
 				style, mark = term.Bold, "* "
 			}
-			rows = append(rows, m.paint(style, strings.TrimSpace(mark+render.SanitizeLine(choice.Text)+"  "+render.SanitizeLine(choice.About))))
+			rows = append(rows, m.paint(style, strings.TrimSpace(mark+format.SanitizeLine(choice.Text)+"  "+format.SanitizeLine(choice.About))))
 		}
 	}
 	return rows
@@ -353,14 +353,14 @@ func (m *model) hint() string {
 		parts = append(parts, "mode "+string(s.Mode))
 	}
 	const help = "  /help" // is there in the narrowest terminal
-	return render.Cut(render.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
+	return format.Cut(format.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
 }
 
 // title is that of the window: it says whether somebody is waited for.
 func (m *model) title() string {
 	title := "adroit"
 	if t := m.session.Title(); t != "" {
-		title += ": " + render.Cut(t, 60)
+		title += ": " + format.Cut(t, 60)
 	}
 	switch m.session.State() {
 	case chat.Working:
@@ -375,5 +375,5 @@ func (m *model) dim(text string) string { return m.paint(term.Dim, text) }
 
 // paint is a row as wide as the terminal at most.
 func (m *model) paint(style, text string) string {
-	return m.screen.style.Paint(style, render.Cut(text, m.width-1))
+	return m.screen.style.Paint(style, format.Cut(text, m.width-1))
 }

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	screen "github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -230,7 +230,7 @@ func (s *Screen) Notify(text string) {
 	if s.model.focus == looking {
 		return
 	}
-	text = render.SanitizeLine(text)
+	text = format.SanitizeLine(text)
 	s.mu.Lock()
 	s.raw.WriteString("\x1b]9;" + text + "\x1b\\\x1b]777;notify;adroit;" + text + "\x1b\\\a")
 	s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -49,10 +49,10 @@ func TestLiveRows(t *testing.T) {
 		}
 		for _, r := range rows {
 			plain := ours.ReplaceAllString(r, "")
-			if n := render.Columns(plain); n > size[0] {
+			if n := format.Columns(plain); n > size[0] {
 				t.Errorf("%v: %d columns: %q", size, n, plain)
 			}
-			if render.SanitizeLine(plain) != plain {
+			if format.SanitizeLine(plain) != plain {
 				t.Errorf("%v: acts on the terminal: %q", size, plain)
 			}
 		}
@@ -173,7 +173,7 @@ func FuzzEditor(f *testing.F) {
 			t.Fatalf("the cursor is at %d, %d of %d rows", y, x, len(rows))
 		}
 		for _, r := range rows {
-			if n := render.Columns(r.text); n > w {
+			if n := format.Columns(r.text); n > w {
 				t.Fatalf("%d columns: %q", n, r.text)
 			}
 		}

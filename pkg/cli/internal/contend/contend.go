@@ -6,11 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"io"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/executor"
 
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/pipeline"
@@ -18,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -133,7 +135,7 @@ func (s *Side) count(ctx context.Context, c adroit.Client) error {
 
 // Print prints the sides beside each other.
 func Print(w io.Writer, sides []*Side) {
-	var rows render.Table
+	var rows format.Table
 	row := func(name string, cell func(*Side) string) {
 		cells := []string{name}
 		for _, s := range sides {
@@ -145,22 +147,22 @@ func Print(w io.Writer, sides []*Side) {
 	row("job", func(s *Side) string { return s.Job })
 	row("runs", func(s *Side) string { return s.runs() })
 	row("model", func(s *Side) string { return s.Model })
-	row("outcome", func(s *Side) string { return string(s.Status) + ": " + render.Cut(s.Reason, 60) })
-	row("turns", func(s *Side) string { return render.Count(s.Turns) })
-	row("tool calls", func(s *Side) string { return render.Count(s.Calls) })
+	row("outcome", func(s *Side) string { return string(s.Status) + ": " + format.Cut(s.Reason, 60) })
+	row("turns", func(s *Side) string { return format.Count(s.Turns) })
+	row("tool calls", func(s *Side) string { return format.Count(s.Calls) })
 	if sides[0].Agents > 0 || sides[1].Agents > 0 {
-		row("sub-agents", func(s *Side) string { return render.Count(s.Agents) })
+		row("sub-agents", func(s *Side) string { return format.Count(s.Agents) })
 	}
-	row("model requests", func(s *Side) string { return render.Count(s.Requests) })
-	row("tokens in", func(s *Side) string { return render.Count(s.Usage.In) })
-	row("tokens out", func(s *Side) string { return render.Count(s.Usage.Out) })
+	row("model requests", func(s *Side) string { return format.Count(s.Requests) })
+	row("tokens in", func(s *Side) string { return format.Count(s.Usage.In) })
+	row("tokens out", func(s *Side) string { return format.Count(s.Usage.Out) })
 	if sides[0].Cost > 0 || sides[1].Cost > 0 {
 		row("USD", func(s *Side) string { return fmt.Sprintf("%.4f", s.Cost) })
 	}
 	if sides[0].Memory != sides[1].Memory {
 		row("memory", func(s *Side) string { return s.memory() })
 	}
-	row("time", func(s *Side) string { return render.Duration(time.Duration(s.Seconds * float64(time.Second))) })
+	row("time", func(s *Side) string { return format.Duration(time.Duration(s.Seconds * float64(time.Second))) })
 	names := map[string]bool{}
 	for _, s := range sides {
 		for name := range s.Artifacts {
@@ -170,7 +172,7 @@ func Print(w io.Writer, sides []*Side) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row(name, func(s *Side) string {
 			if n, ok := s.Artifacts[name]; ok {
-				return render.Count(n) + " bytes"
+				return format.Count(n) + " bytes"
 			}
 			return "-"
 		})

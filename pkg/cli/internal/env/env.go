@@ -24,7 +24,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -172,7 +172,7 @@ func (e *Env) Rate() func(model string, u llm.Usage) float64 {
 // Print writes v as JSON, or as text renders it.
 func Print[T any](w io.Writer, asJSON bool, v T, text func(io.Writer, T)) error {
 	if asJSON {
-		return render.JSON(w, v)
+		return format.JSON(w, v)
 	}
 	text(w, v)
 	return nil

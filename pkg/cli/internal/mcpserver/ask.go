@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -132,13 +133,13 @@ func formOf(j *jobs.Job, q *jobs.Question) *sdk.ElicitParams {
 	if !whole || len(words) > maxQuestion {
 		return nil
 	}
-	words = fmt.Sprintf("%s, job %s of adroit, asks.\n%s", render.SanitizeLine(j.Agent), j.ID, words)
+	words = fmt.Sprintf("%s, job %s of adroit, asks.\n%s", format.SanitizeLine(j.Agent), j.ID, words)
 	properties := m{}
 	if isApproval(q) {
 		choices := []string{"yes", "no"}
 		if t := render.ToolQuestion(q); t != nil && t.Always != nil {
 			choices = []string{"yes", always, "no"}
-			words += fmt.Sprintf("     always means, in this job only: %s\n", render.SanitizeLine(t.Always.String()))
+			words += fmt.Sprintf("     always means, in this job only: %s\n", format.SanitizeLine(t.Always.String()))
 		}
 		properties["decision"] = m{"type": "string", "enum": choices, "title": "May it run?"}
 		properties["reason"] = m{"type": "string", "title": "Why not?", "description": "The agent reads it."}

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -171,7 +171,7 @@ func (k *call) jobList(ctx context.Context, in listInput) (*sdk.CallToolResult, 
 		}
 		if k.s.ours(j.Job) {
 			out.Jobs = append(out.Jobs, jobLine{j.ID, j.Agent, j.Status, j.Title, j.Created})
-			words = append(words, fmt.Sprintf("%s %s %s %s", j.ID, j.Status, j.Agent, render.SanitizeLine(j.Title)))
+			words = append(words, fmt.Sprintf("%s %s %s %s", j.ID, j.Status, j.Agent, format.SanitizeLine(j.Title)))
 		}
 	}
 	if len(words) == 0 {

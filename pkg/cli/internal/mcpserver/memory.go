@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/apierr"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/apierr"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 

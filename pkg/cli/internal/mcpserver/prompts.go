@@ -5,10 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/apierr"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/apierr"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // Arguments of prompts.
@@ -100,11 +101,11 @@ func (s *Server) exposeSkills(ctx context.Context) error {
 
 // said is a prompt of one message.
 func said(about, text string) *sdk.GetPromptResult {
-	return &sdk.GetPromptResult{Description: about, Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: render.Sanitize(text)}}}}
+	return &sdk.GetPromptResult{Description: about, Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: format.Sanitize(text)}}}}
 }
 
 func badArguments(err error) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: render.SanitizeLine(err.Error())}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: format.SanitizeLine(err.Error())}
 }
 
 // maxCompletions bounds an answer to what could be meant, as the protocol does.

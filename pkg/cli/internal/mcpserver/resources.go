@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // Addresses of resources.
@@ -107,7 +107,7 @@ func (s *Server) addProducts(ctx context.Context, out *sdk.ListResourcesResult, 
 		if err != nil {
 			return err
 		}
-		about := render.SanitizeLine(fmt.Sprintf("%s: %s", j.Agent, cmp.Or(j.Title, string(j.Status))))
+		about := format.SanitizeLine(fmt.Sprintf("%s: %s", j.Agent, cmp.Or(j.Title, string(j.Status))))
 		out.Resources = append(out.Resources, &sdk.Resource{URI: jobURIs + j.ID, Name: j.ID, Title: "job " + j.ID, Description: about, MIMEType: "application/json"})
 		for _, name := range slices.Sorted(maps.Keys(list.Artifacts)) {
 			value := list.Artifacts[name].Value
@@ -186,5 +186,5 @@ func (s *Server) resourceJob(ctx context.Context, uri, id string) (*adroit.JobDe
 }
 
 func contents(uri, kind, text string) *sdk.ReadResourceResult {
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: render.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))}}}
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: format.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))}}}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -188,7 +188,7 @@ func fault(err error) *sdk.CallToolResult {
 }
 
 func text(words string) *sdk.CallToolResult {
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: render.Sanitize(words)}}}
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: format.Sanitize(words)}}}
 }
 
 // withValue is a result with a value beside its text.

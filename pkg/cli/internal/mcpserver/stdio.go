@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // Serve serves one client, such as the program that has started this one, until it
@@ -111,7 +111,7 @@ func (in *inbox) next() ([]byte, error) {
 	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		return nil, in.refuse(jsonrpc.CodeInvalidRequest, "the line is no message: "+render.Cut(render.SanitizeLine(err.Error()), maxLine))
+		return nil, in.refuse(jsonrpc.CodeInvalidRequest, "the line is no message: "+format.Cut(format.SanitizeLine(err.Error()), maxLine))
 	}
 	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
 		in.out.expect()

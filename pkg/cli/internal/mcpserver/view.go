@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -179,5 +179,5 @@ func line(ev event.Event) string {
 	case event.JobQueued, event.JobStarted, event.JobWaiting, event.JobFinished:
 		words = strings.TrimPrefix(string(ev.Kind), "job.")
 	}
-	return render.Cut(render.SanitizeLine(words), maxLine)
+	return format.Cut(format.SanitizeLine(words), maxLine)
 }

@@ -9,16 +9,17 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // Artifacts renders the list of what a job has produced.
 func Artifacts(w io.Writer, list *adroit.ArtifactList) {
-	var t Table
+	var t format.Table
 	for _, name := range slices.Sorted(maps.Keys(list.Artifacts)) {
 		a := list.Artifacts[name]
-		t.Row(name, Plural(len(a.Value), "byte"), "by "+a.Tool, fmt.Sprintf("version %d", a.Version))
+		t.Row(name, format.Plural(len(a.Value), "byte"), "by "+a.Tool, fmt.Sprintf("version %d", a.Version))
 	}
 	t.Write(w)
 }
@@ -28,10 +29,10 @@ func Artifacts(w io.Writer, list *adroit.ArtifactList) {
 func Artifact(s *term.Screen, a executor.Artifact) error {
 	var text string
 	if json.Unmarshal(a.Value, &text) != nil {
-		return JSON(s, a.Value)
+		return format.JSON(s, a.Value)
 	}
 	if s.IsTerminal() {
-		text = Sanitize(text)
+		text = format.Sanitize(text)
 	}
 	fmt.Fprintln(s, strings.TrimSuffix(text, "\n"))
 	return nil

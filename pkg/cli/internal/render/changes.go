@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -32,7 +33,7 @@ func Changes(cs []ledger.Change) string {
 
 // Steps renders the steps that changed files.
 func Steps(w io.Writer, list []adroit.Step) {
-	var t Table
+	var t format.Table
 	for _, s := range list {
 		t.Row(s.Step, s.Name, Changes(s.Changes))
 	}
@@ -58,7 +59,7 @@ func Diff(s *term.Screen, diff string) {
 		case strings.HasPrefix(l, "@@"):
 			style = term.Dim
 		}
-		fmt.Fprintln(s, s.Paint(style, Sanitize(strings.TrimSuffix(l, "\n"))))
+		fmt.Fprintln(s, s.Paint(style, format.Sanitize(strings.TrimSuffix(l, "\n"))))
 	}
 }
 
@@ -68,7 +69,7 @@ func Uncertain(w io.Writer, cs []ledger.Change) (any bool) {
 	for _, c := range cs {
 		if c.Uncertain {
 			any = true
-			fmt.Fprintf(w, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, SanitizeLine(c.Path), SanitizeLine(c.Step))
+			fmt.Fprintf(w, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, format.SanitizeLine(c.Path), format.SanitizeLine(c.Step))
 		}
 	}
 	return any
@@ -77,13 +78,13 @@ func Uncertain(w io.Writer, cs []ledger.Change) (any bool) {
 // Undo renders what an undo did to w, and how to undo it to hint.
 func Undo(w, hint io.Writer, r *adroit.UndoReport) {
 	for _, p := range r.Restored {
-		fmt.Fprintf(w, "restored %s\n", SanitizeLine(p))
+		fmt.Fprintf(w, "restored %s\n", format.SanitizeLine(p))
 	}
 	for _, p := range r.Removed {
-		fmt.Fprintf(w, "removed %s\n", SanitizeLine(p))
+		fmt.Fprintf(w, "removed %s\n", format.SanitizeLine(p))
 	}
 	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "left alone %s: %s\n", SanitizeLine(s.Path), SanitizeLine(s.Reason))
+		fmt.Fprintf(w, "left alone %s: %s\n", format.SanitizeLine(s.Path), format.SanitizeLine(s.Reason))
 	}
 	switch {
 	case r.Step != "":
@@ -96,7 +97,7 @@ func Undo(w, hint io.Writer, r *adroit.UndoReport) {
 // CommitsKept renders the commits of a job, which an undo leaves.
 func CommitsKept(w io.Writer, commits []string) {
 	for _, c := range commits {
-		fmt.Fprintf(w, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", SanitizeLine(c), SanitizeLine(strings.Fields(c + " HEAD")[0]))
+		fmt.Fprintf(w, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", format.SanitizeLine(c), format.SanitizeLine(strings.Fields(c + " HEAD")[0]))
 	}
 }
 
@@ -107,7 +108,7 @@ func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string
 		return
 	}
 	for _, p := range m.Paths {
-		fmt.Fprintf(w, "%s\n", SanitizeLine(p))
+		fmt.Fprintf(w, "%s\n", format.SanitizeLine(p))
 	}
-	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", Plural(len(m.Paths), "file"), SanitizeLine(m.Into), SanitizeLine(home(m.Repo)), SanitizeLine(m.Commit), m.Job)
+	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", format.Plural(len(m.Paths), "file"), format.SanitizeLine(m.Into), format.SanitizeLine(home(m.Repo)), format.SanitizeLine(m.Commit), m.Job)
 }

@@ -1,12 +1,9 @@
-// Package render turns values into text for people: tables, questions, the
-// live view of a job, drawings of what ran. A renderer takes a value and
-// returns text or writes to the stream that it is given; none of them opens
-// files, asks anybody or ends the process.
+// Package render turns values into text for people: jobs, questions, changes, plans,
+// outcomes. A renderer takes a value and returns text or writes to the stream that it is
+// given; none of them opens files, asks anybody or ends the process.
 //
-//	var t render.Table
-//	t.Row("job", job.ID)
-//	t.Write(os.Stdout)
+//	render.Jobs(screen, list, time.Now(), names)
 //
-// Text that others wrote is sanitized before it reaches a terminal. The JSON
-// of --json is the value itself: see [JSON].
+// Text that others wrote is sanitized before it reaches a terminal: package format. What
+// is shown while a job runs is package viewer.
 package render

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -19,12 +20,12 @@ import (
 // Jobs renders a list of jobs, a row each; home, which may be nil, shortens the
 // directories, which are shown with it.
 func Jobs(s *term.Screen, list []adroit.JobSummary, now time.Time, home func(string) string) {
-	var t Table
+	var t format.Table
 	if s.IsTerminal() && len(list) > 0 {
 		t.Row("job", "agent", "status", "started", "task")
 	}
 	for _, j := range list {
-		task := fmt.Sprintf("%q", Cut(j.Title, 60))
+		task := fmt.Sprintf("%q", format.Cut(j.Title, 60))
 		if p := position(j.Position); p != "" {
 			task = p + ": " + task
 		}
@@ -34,7 +35,7 @@ func Jobs(s *term.Screen, list []adroit.JobSummary, now time.Time, home func(str
 		if home != nil {
 			task = home(j.Dir) + ": " + task
 		}
-		t.Row(j.ID, Cut(j.Agent, 18), string(j.Status), Ago(now, j.Created), task)
+		t.Row(j.ID, format.Cut(j.Agent, 18), string(j.Status), format.Ago(now, j.Created), task)
 	}
 	t.Fit(s.Width())
 	t.Write(s)
@@ -58,7 +59,7 @@ func position(p *adroit.Position) string {
 
 // Job renders all that is known of a job; home shortens paths.
 func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
-	var t Table
+	var t format.Table
 	put := func(label, value string) {
 		if value != "" {
 			t.Row(label, value)
@@ -91,12 +92,12 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 		finalRows(d, put)
 	}
 	if d.Unread > 0 {
-		put("unread", Plural(d.Unread, "message"))
+		put("unread", format.Plural(d.Unread, "message"))
 	}
 	if j.Status == jobs.Waiting {
 		for _, s := range j.Signals {
 			if name := SignalName(s.Name); s.Name != stepio.MessageSignal {
-				put("answered", SanitizeLine(strings.TrimSpace(name+" "+Readable(s.Value))))
+				put("answered", format.SanitizeLine(strings.TrimSpace(name+" "+Readable(s.Value))))
 			}
 		}
 	}
@@ -106,7 +107,7 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	t.Write(w)
 	var list []todo.Item
 	if json.Unmarshal(d.Todo, &list) == nil && len(list) > 0 {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(todoLines(list, len(list)), "\n"))
+		fmt.Fprintf(w, "\n%s\n", strings.Join(TodoLines(list, len(list)), "\n"))
 	}
 	if text := Parts(d); text != "" {
 		fmt.Fprintf(w, "\n%s", text)
@@ -116,7 +117,7 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 		fmt.Fprint(w, "\n", text)
 	}
 	if f := d.Final; f != nil && strings.TrimSpace(f.Summary) != "" {
-		fmt.Fprintf(w, "\n%s\n", Sanitize(strings.TrimSpace(f.Summary)))
+		fmt.Fprintf(w, "\n%s\n", format.Sanitize(strings.TrimSpace(f.Summary)))
 	}
 }
 
@@ -131,7 +132,7 @@ func Place(d *adroit.JobDetail, home func(string) string) string {
 
 // Usage renders what a job has used so far.
 func Usage(w io.Writer, d *adroit.JobDetail) {
-	var t Table
+	var t format.Table
 	put := func(label, value string) {
 		if value != "" {
 			t.Row(label, value)
@@ -148,7 +149,7 @@ func Usage(w io.Writer, d *adroit.JobDetail) {
 // usageRows are what a job that has not ended has used so far.
 func usageRows(f jobs.Figures, put func(label, value string)) {
 	if f.Turns > 0 {
-		put("turns", Count(f.Turns))
+		put("turns", format.Count(f.Turns))
 	}
 	if f.Usage.In+f.Usage.Out > 0 {
 		put("tokens", tokens(f.Usage))
@@ -159,7 +160,7 @@ func usageRows(f jobs.Figures, put func(label, value string)) {
 }
 
 func tokens(u llm.Usage) string {
-	return fmt.Sprintf("%s in (%s cached), %s out", Count(u.In), Count(u.Cached), Count(u.Out))
+	return fmt.Sprintf("%s in (%s cached), %s out", format.Count(u.In), format.Count(u.Cached), format.Count(u.Out))
 }
 
 // finalRows are how a job's last run ended and what it used.
@@ -192,7 +193,7 @@ func finalRows(d *adroit.JobDetail, put func(label, value string)) {
 }
 
 func modelRow(m adroit.ModelUsage) string {
-	text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", m.Model, Count(m.In), Count(m.Cached), Count(m.Out))
+	text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", m.Model, format.Count(m.In), format.Count(m.Cached), format.Count(m.Out))
 	if m.Cost > 0 {
 		text += fmt.Sprintf(", %.4f USD", m.Cost)
 	}
@@ -214,7 +215,7 @@ func changeRows(c adroit.ChangeSummary, put func(label, value string)) {
 		put("incomplete", r)
 	}
 	if c.Bytes > 0 {
-		put("kept for undo", Bytes(c.Bytes))
+		put("kept for undo", format.Bytes(c.Bytes))
 	}
 }
 

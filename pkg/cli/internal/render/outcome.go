@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -63,7 +64,7 @@ func Next(actions []adroit.Action) (commands []string) {
 // Answers are the commands that answer a question of a job that waits for a signal:
 // those for approvals and words also go on with it.
 func Answers(job, signal string) string {
-	switch signal = SanitizeLine(SignalName(signal)); signal {
+	switch signal = format.SanitizeLine(SignalName(signal)); signal {
 	case "approve":
 		return "adroit approve " + job + "    adroit deny " + job + " WHY"
 	case "continue":
@@ -103,19 +104,19 @@ func Outcome(s, w *term.Screen, end Ending) {
 		f = &jobs.Final{Status: j.Status, Reason: j.Reason}
 	}
 	for _, l := range Verdict(j, f) {
-		fmt.Fprintln(s, s.Paint(StatusStyle(j.Status), Sanitize(l)))
+		fmt.Fprintln(s, s.Paint(StatusStyle(j.Status), format.Sanitize(l)))
 	}
 	for _, r := range d.Changes.Incomplete {
-		fmt.Fprintln(s, s.Paint(term.Red, SanitizeLine("incomplete: "+r)))
+		fmt.Fprintln(s, s.Paint(term.Red, format.SanitizeLine("incomplete: "+r)))
 	}
 	// What stands on the screen may have the word behind it that says it is done.
 	both := s.IsTerminal() && w.IsTerminal()
 	text := strings.TrimSpace(f.Summary)
 	if text != "" && j.Status.Final() && (!both || !strings.HasPrefix(end.Last, text)) {
 		if w.IsTerminal() {
-			fmt.Fprint(w, markdownText(w, term.Plain, "", text))
+			fmt.Fprint(w, format.NewMarkdown(w, term.Plain, "").Text(text))
 		} else {
-			fmt.Fprintln(w, Sanitize(text))
+			fmt.Fprintln(w, format.Sanitize(text))
 		}
 	}
 	if end.Artifacts != nil {
@@ -123,7 +124,7 @@ func Outcome(s, w *term.Screen, end Ending) {
 	}
 	figures, next := Figures(f, d.Usage.Cost, end.Took), strings.Join(Next(d.Actions), "    ")
 	between := "    "
-	if n := s.Width(); n > 0 && columns(figures+between+next) > n {
+	if n := s.Width(); n > 0 && format.Columns(figures+between+next) > n {
 		between = "\n"
 	}
 	if figures == "" || next == "" {
@@ -139,7 +140,7 @@ func Outcome(s, w *term.Screen, end Ending) {
 func Verdict(job *jobs.Job, f *jobs.Final) []string {
 	in := ""
 	if f.Turns > 0 {
-		in = " in " + Plural(f.Turns, "turn")
+		in = " in " + format.Plural(f.Turns, "turn")
 	}
 	switch job.Status {
 	case jobs.Done:
@@ -163,13 +164,13 @@ func Figures(f *jobs.Final, usd float64, took time.Duration) string {
 	if f.Usage.In+f.Usage.Out == 0 {
 		return ""
 	}
-	s := Count(f.Usage.In) + " tokens in"
+	s := format.Count(f.Usage.In) + " tokens in"
 	if f.Usage.Cached > 0 {
-		s += fmt.Sprintf(" (%s cached)", Count(f.Usage.Cached))
+		s += fmt.Sprintf(" (%s cached)", format.Count(f.Usage.Cached))
 	}
-	s += fmt.Sprintf(", %s out", Count(f.Usage.Out))
+	s += fmt.Sprintf(", %s out", format.Count(f.Usage.Out))
 	if usd > 0 {
 		s += fmt.Sprintf(", %.4f USD", usd)
 	}
-	return s + ", " + Duration(took)
+	return s + ", " + format.Duration(took)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -23,11 +24,11 @@ func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string
 		size += len(tool.Name) + len(tool.Description) + len(tool.Input)
 	}
 	l := t.Limits.Or(executor.DefaultLimits)
-	bounds := []string{Plural(l.Turns, "turn"), Plural(l.Tokens, "token"), l.Time.String()}
+	bounds := []string{format.Plural(l.Turns, "turn"), format.Plural(l.Tokens, "token"), l.Time.String()}
 	if l.CostUSD > 0 {
 		bounds = append(bounds, fmt.Sprintf("%.2f USD", l.CostUSD))
 	}
-	var rows Table
+	var rows format.Table
 	rows.Row("agent", t.Agent)
 	rows.Row("model", strings.Join(executor.Route{Model: t.Model, Fallbacks: t.Fallbacks}.Refs(), ", then "))
 	if t.Think != nil {
@@ -55,26 +56,26 @@ func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string
 		rows.Row("permission", r.String())
 	}
 	rows.Row("approve", string(t.Approve))
-	rows.Row("prompt", fmt.Sprintf("about %s with tools", Plural(Tokens(size), "token")))
+	rows.Row("prompt", fmt.Sprintf("about %s with tools", format.Plural(format.Tokens(size), "token")))
 	rows.Write(w)
-	fmt.Fprintf(w, "\n%s\n\n%s\n", Sanitize(t.System), Sanitize(t.Prompt))
+	fmt.Fprintf(w, "\n%s\n\n%s\n", format.Sanitize(t.System), format.Sanitize(t.Prompt))
 }
 
 func pipelinePlan(w io.Writer, p *adroit.Plan, home func(string) string) {
 	t, pin := p.Task, p.Pinned
 	l := t.Limits.Or(executor.DefaultLimits)
-	var rows Table
+	var rows format.Table
 	rows.Row("pipeline", pin.Pipeline.Name)
 	rows.Row("model", t.Model)
 	rows.Row("directory", home(p.Input.Dir))
 	if len(t.Tools) > 0 {
 		rows.Row("tools", toolNames(t))
 	}
-	rows.Row("limits", fmt.Sprintf("%s, %s, of all steps together", Plural(l.Tokens, "token"), l.Time))
+	rows.Row("limits", fmt.Sprintf("%s, %s, of all steps together", format.Plural(l.Tokens, "token"), l.Time))
 	rows.Row("mode", string(t.Mode))
 	rows.Row("approve", string(t.Approve))
 	rows.Write(w)
-	fmt.Fprintf(w, "\n%s\n", Sanitize(pin.Pipeline.Text()))
+	fmt.Fprintf(w, "\n%s\n", format.Sanitize(pin.Pipeline.Text()))
 }
 
 func toolNames(t executor.Task) string {

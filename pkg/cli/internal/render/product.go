@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -35,7 +36,7 @@ func Product(s *term.Screen, list *adroit.ArtifactList, words string) {
 			shown = text(s, list.Job, name, value, words)
 		}
 		if !shown && !slices.Contains(workings, name) && !strings.HasPrefix(name, "section/") {
-			rest = append(rest, fmt.Sprintf("%s (%s)", SanitizeLine(name), Bytes(int64(len(value)))))
+			rest = append(rest, fmt.Sprintf("%s (%s)", format.SanitizeLine(name), format.Bytes(int64(len(value)))))
 		}
 	}
 	if n := len(rest); n > 6 {
@@ -74,9 +75,9 @@ func findings(s *term.Screen, value json.RawMessage) bool {
 		fmt.Fprintln(s, "no findings")
 	}
 	for _, f := range list {
-		place := fmt.Sprintf("%s:%d", SanitizeLine(f.File), f.Line)
-		severity := SanitizeLine(f.Severity)
-		for i, row := range wrap(SanitizeLine(f.Title), rowWidth(s, columns(place+severity)+2)) {
+		place := fmt.Sprintf("%s:%d", format.SanitizeLine(f.File), f.Line)
+		severity := format.SanitizeLine(f.Severity)
+		for i, row := range format.Wrap(format.SanitizeLine(f.Title), format.RowWidth(s, format.Columns(place+severity)+2)) {
 			if i == 0 {
 				fmt.Fprintf(s, "%s %s %s\n", s.Paint(term.Bold, place), s.Paint(severityStyle(f.Severity), severity), row)
 				continue
@@ -84,20 +85,12 @@ func findings(s *term.Screen, value json.RawMessage) bool {
 			fmt.Fprintf(s, "    %s\n", row)
 		}
 		if f.Suggestion != "" {
-			for _, row := range wrap(SanitizeLine(f.Suggestion), rowWidth(s, 4)) {
+			for _, row := range format.Wrap(format.SanitizeLine(f.Suggestion), format.RowWidth(s, 4)) {
 				fmt.Fprintf(s, "    %s\n", s.Paint(term.Dim, row))
 			}
 		}
 	}
 	return true
-}
-
-// rowWidth is how many columns are left beside taken, 0 for any number.
-func rowWidth(s *term.Screen, taken int) int {
-	if w := s.Width(); w > 0 {
-		return max(w-taken-1, 20)
-	}
-	return 0
 }
 
 // triage renders the artifact of report_triage.
@@ -110,9 +103,9 @@ func triage(s *term.Screen, value json.RawMessage) bool {
 	if json.Unmarshal(value, &t) != nil || t.Kind == "" || t.NextStep == "" {
 		return false
 	}
-	fmt.Fprintf(s, "%s %s in %s, confidence %s\n", s.Paint(severityStyle(t.Severity), SanitizeLine(t.Severity)), SanitizeLine(t.Kind), SanitizeLine(t.Area), SanitizeLine(t.Confidence))
+	fmt.Fprintf(s, "%s %s in %s, confidence %s\n", s.Paint(severityStyle(t.Severity), format.SanitizeLine(t.Severity)), format.SanitizeLine(t.Kind), format.SanitizeLine(t.Area), format.SanitizeLine(t.Confidence))
 	put := func(label, text string) {
-		for i, row := range wrap(SanitizeLine(text), rowWidth(s, len(label)+1)) {
+		for i, row := range format.Wrap(format.SanitizeLine(text), format.RowWidth(s, len(label)+1)) {
 			if i > 0 {
 				label = strings.Repeat(" ", len(label))
 			}
@@ -120,7 +113,7 @@ func triage(s *term.Screen, value json.RawMessage) bool {
 		}
 	}
 	for _, f := range t.Files {
-		put("  "+SanitizeLine(f.Path)+":", f.Reason)
+		put("  "+format.SanitizeLine(f.Path)+":", f.Reason)
 	}
 	if t.Reproduction != "" {
 		put("  reproduce:", t.Reproduction)
@@ -153,9 +146,9 @@ func text(s *term.Screen, job, name string, value json.RawMessage, words string)
 		lines = lines[:maxProductLines]
 	}
 	fmt.Fprintf(s, "%s\n", s.Paint(term.Dim, "-- "+name+" --"))
-	fmt.Fprint(s, markdownText(s, term.Plain, "", strings.Join(lines, "\n")))
+	fmt.Fprint(s, format.NewMarkdown(s, term.Plain, "").Text(strings.Join(lines, "\n")))
 	if more > 0 {
-		fmt.Fprintf(s, "... %s    adroit jobs artifacts %s %s\n", Plural(more, "more line"), job, name)
+		fmt.Fprintf(s, "... %s    adroit jobs artifacts %s %s\n", format.Plural(more, "more line"), job, name)
 	}
 	return true
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -36,7 +37,7 @@ func QuestionLine(q *jobs.Question) string {
 	if e := ToolQuestion(q); e != nil {
 		text := fmt.Sprintf("may %s run with %s", e.Tool, Quote(Readable(e.Args)))
 		if n := len([]rune(text)); n > 240 {
-			text = fmt.Sprintf("%s (%s in all; adroit jobs show shows them)", Cut(text, 240), Plural(n, "character"))
+			text = fmt.Sprintf("%s (%s in all; adroit jobs show shows them)", format.Cut(text, 240), format.Plural(n, "character"))
 		}
 		if e.Why != "" {
 			text += "; " + e.Why
@@ -45,7 +46,7 @@ func QuestionLine(q *jobs.Question) string {
 	}
 	if w := summary(q); w != "" {
 		if u := UserQuestion(q); u != nil {
-			w = fmt.Sprintf("the MCP server %s asks: %s", SanitizeLine(u.Server), w)
+			w = fmt.Sprintf("the MCP server %s asks: %s", format.SanitizeLine(u.Server), w)
 		}
 		return w
 	}
@@ -63,7 +64,7 @@ func summary(q *jobs.Question) string {
 	if json.Unmarshal(q.About, &e) != nil {
 		return ""
 	}
-	return Quote(SanitizeLine(e.Question))
+	return Quote(format.SanitizeLine(e.Question))
 }
 
 // maxPreview is how many characters of what a call changes are shown unasked.
@@ -85,11 +86,11 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	}
 	whole = true
 	var b strings.Builder
-	fmt.Fprintf(&b, "     %s wants to run:\n", Quote(SanitizeLine(e.Tool)))
+	fmt.Fprintf(&b, "     %s wants to run:\n", Quote(format.SanitizeLine(e.Tool)))
 	put := func(name, text string) {
 		if text != "" {
 			text = strings.ReplaceAll(Quote(text), "\n", "\n         ")
-			fmt.Fprintf(&b, "       %s: %s\n", Quote(SanitizeLine(name)), text)
+			fmt.Fprintf(&b, "       %s: %s\n", Quote(format.SanitizeLine(name)), text)
 		}
 	}
 	var args map[string]json.RawMessage
@@ -106,7 +107,7 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 		all += text + " "
 		if n := len([]rune(text)); limit >= 0 && n > limit {
 			whole = false
-			text = fmt.Sprintf("%s (%s in all; v shows them)", Cut(text, limit), Plural(n, "character"))
+			text = fmt.Sprintf("%s (%s in all; v shows them)", format.Cut(text, limit), format.Plural(n, "character"))
 		}
 		put(name, text)
 	}
@@ -115,7 +116,7 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	}
 	if n := len([]rune(e.Preview)); limit >= 0 && n > maxPreview {
 		whole = false
-		put("changes", fmt.Sprintf("%s (%s in all; v shows them)", Cut(e.Preview, maxPreview), Plural(n, "character")))
+		put("changes", fmt.Sprintf("%s (%s in all; v shows them)", format.Cut(e.Preview, maxPreview), format.Plural(n, "character")))
 	} else {
 		put("changes", e.Preview)
 	}
@@ -152,7 +153,7 @@ func PaintQuestion(s *term.Screen, text string) string {
 			b.WriteString(line)
 			continue
 		}
-		b.WriteString("         " + s.Paint(diffStyle(body), body) + "\n")
+		b.WriteString("         " + s.Paint(format.DiffStyle(body), body) + "\n")
 	}
 	return b.String()
 }
@@ -167,7 +168,7 @@ func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
 	if j.Status == jobs.Running {
 		next = "adroit jobs logs " + j.ID + " -f"
 	}
-	fmt.Fprintf(w, "%s: %s sent    %s\n", j.ID, SanitizeLine(name), next)
+	fmt.Fprintf(w, "%s: %s sent    %s\n", j.ID, format.SanitizeLine(name), next)
 	if ToolQuestion(sent.Question) != nil {
 		text, _ := Question(sent.Question, -1)
 		fmt.Fprint(w, text)
@@ -178,7 +179,7 @@ func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
 // unseen, and no run of spaces pushes the rest out of sight.
 func Quote(s string) string {
 	var b strings.Builder
-	for _, r := range Sanitize(s) {
+	for _, r := range format.Sanitize(s) {
 		switch {
 		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r),
 			r != ' ' && unicode.Is(unicode.Z, r), unicode.Is(unicode.Co, r), r == 0x2800:

@@ -3,11 +3,12 @@ package render
 import (
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // ShortenedRows list the tools whose description is shortened, or that are left out, in a small window.
-func ShortenedRows(t *Table, where string, list []executor.ShortenedTool) {
+func ShortenedRows(t *format.Table, where string, list []executor.ShortenedTool) {
 	var short, out []string
 	for _, f := range list {
 		if f.Removed {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -22,14 +23,14 @@ func Parts(d *adroit.JobDetail) string {
 		depth[p.Path] = depth[p.Within] + 1
 	}
 	parts, more := outermost(d.Usage.Parts, depth)
-	var t Table
+	var t format.Table
 	t.Row("parts:", "status", "turns", "calls", "tokens in", "out", "cost", "time", "attempts", "retries", "path")
 	row := func(title, status string, f jobs.Figures, more ...string) {
 		cost := "-"
 		if f.Cost > 0 {
 			cost = fmt.Sprintf("%.4f USD", f.Cost)
 		}
-		t.Row(append([]string{title, status, Count(f.Turns), Count(f.Calls), Count(f.Usage.In), Count(f.Usage.Out), cost}, more...)...)
+		t.Row(append([]string{title, status, format.Count(f.Turns), format.Count(f.Calls), format.Count(f.Usage.In), format.Count(f.Usage.Out), cost}, more...)...)
 	}
 	for i := range parts {
 		p := &parts[i]
@@ -38,9 +39,9 @@ func Parts(d *adroit.JobDetail) string {
 			title += " (" + p.Agent + ")"
 		}
 		if p.About != "" {
-			title += ": " + Cut(p.About, 40)
+			title += ": " + format.Cut(p.About, 40)
 		}
-		row(strings.Repeat("  ", depth[p.Path])+title, p.Status, p.Figures, Duration(p.Took), Count(max(p.Attempts, 1)), Count(p.Retries), strings.TrimSpace(p.Path+" "+other(p.Model, d.Job.Model)))
+		row(strings.Repeat("  ", depth[p.Path])+title, p.Status, p.Figures, format.Duration(p.Took), format.Count(max(p.Attempts, 1)), format.Count(p.Retries), strings.TrimSpace(p.Path+" "+other(p.Model, d.Job.Model)))
 	}
 	if f := d.Final; f != nil && f.Own != nil {
 		row("  outside of parts", "", *f.Own)
@@ -48,7 +49,7 @@ func Parts(d *adroit.JobDetail) string {
 	var b strings.Builder
 	t.Write(&b)
 	if more > 0 {
-		fmt.Fprintf(&b, "  and %s within these; --json has all of them\n", Plural(more, "more part"))
+		fmt.Fprintf(&b, "  and %s within these; --json has all of them\n", format.Plural(more, "more part"))
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -56,12 +57,12 @@ func contextRow(g contextUsage) string {
 	if g.Tokens == 0 {
 		return ""
 	}
-	s := Count(g.Tokens) + " tokens"
+	s := format.Count(g.Tokens) + " tokens"
 	if g.Limit > 0 {
-		s = fmt.Sprintf("%s of %s tokens", Count(g.Tokens), Count(g.Limit))
+		s = fmt.Sprintf("%s of %s tokens", format.Count(g.Tokens), format.Count(g.Limit))
 	}
 	if g.Compactions > 0 {
-		s += fmt.Sprintf("; compacted %s: %s dropped, %d shortened, %s summarised", times(g.Compactions), Plural(g.Dropped, "result"), g.Shortened, Plural(g.Summarised, "turn"))
+		s += fmt.Sprintf("; compacted %s: %s dropped, %d shortened, %s summarised", times(g.Compactions), format.Plural(g.Dropped, "result"), g.Shortened, format.Plural(g.Summarised, "turn"))
 	}
 	return s
 }

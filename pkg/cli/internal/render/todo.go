@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/tools/todo"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
-// todoLines is a list of tasks in at most n lines: what is done at its beginning
+// TodoLines is a list of tasks in at most n lines: what is done at its beginning
 // gives way first, then its end.
-func todoLines(list []todo.Item, n int) []string {
+func TodoLines(list []todo.Item, n int) []string {
 	var out []string
 	done := 0
 	if len(list) > n {
@@ -27,7 +28,7 @@ func todoLines(list []todo.Item, n int) []string {
 		case "in_progress":
 			mark = "[>] "
 		}
-		out = append(out, mark+SanitizeLine(it.Content))
+		out = append(out, mark+format.SanitizeLine(it.Content))
 	}
-	return head(out, n)
+	return format.Head(out, n)
 }

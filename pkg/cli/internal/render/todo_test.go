@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/tools/todo"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func TestTodoLines(t *testing.T) {
@@ -13,17 +14,17 @@ func TestTodoLines(t *testing.T) {
 	for i := range 12 {
 		list = append(list, todo.Item{Content: fmt.Sprint("task ", i), Status: "pending"})
 	}
-	if got, want := todoLines(list, 3), []string{"[ ] task 0", "[ ] task 1", "... 10 more lines"}; !slices.Equal(got, want) {
+	if got, want := TodoLines(list, 3), []string{"[ ] task 0", "[ ] task 1", "... 10 more lines"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	for i := range 9 {
 		list[i].Status = "completed"
 	}
 	list[9] = todo.Item{Content: "now\x1b[2J\nhere", Status: "in_progress"}
-	if got, want := todoLines(list, 4), []string{"[x] 9 done", "[>] " + SanitizeLine("now\x1b[2J\nhere"), "[ ] task 10", "[ ] task 11"}; !slices.Equal(got, want) {
+	if got, want := TodoLines(list, 4), []string{"[x] 9 done", "[>] " + format.SanitizeLine("now\x1b[2J\nhere"), "[ ] task 10", "[ ] task 11"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := todoLines(nil, 4); len(got) != 0 {
+	if got := TodoLines(nil, 4); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 }

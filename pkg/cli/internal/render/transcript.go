@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -31,9 +32,9 @@ func Transcript(s *term.Screen, t *adroit.Transcript) {
 			}
 			offered = "   offered: " + strings.Join(names, ", ")
 		}
-		fmt.Fprintln(s, s.Paint(term.Bold, SanitizeLine(head)))
+		fmt.Fprintln(s, s.Paint(term.Bold, format.SanitizeLine(head)))
 		if offered != "" {
-			fmt.Fprintln(s, s.Paint(term.Dim, strings.Join(wrap(SanitizeLine(offered), rowWidth(s, 0)), "\n   ")))
+			fmt.Fprintln(s, s.Paint(term.Dim, strings.Join(format.Wrap(format.SanitizeLine(offered), format.RowWidth(s, 0)), "\n   ")))
 		}
 		for _, m := range turn.New {
 			message(s, m)
@@ -58,7 +59,7 @@ func message(s *term.Screen, m llm.Message) {
 			label += ", failed"
 		}
 	}
-	fmt.Fprintln(s, s.Paint(term.Magenta, SanitizeLine("-- "+label)))
+	fmt.Fprintln(s, s.Paint(term.Magenta, format.SanitizeLine("-- "+label)))
 	if m.Thinking != "" {
 		fmt.Fprintln(s, s.Paint(term.Dim, "(thinking)"))
 		block(s, term.Dim, m.Thinking)
@@ -67,27 +68,27 @@ func message(s *term.Screen, m llm.Message) {
 		block(s, term.Plain, m.Text)
 	}
 	for _, c := range m.Calls {
-		fmt.Fprintln(s, s.Paint(term.Bold, "-> "+SanitizeLine(c.Name)))
+		fmt.Fprintln(s, s.Paint(term.Bold, "-> "+format.SanitizeLine(c.Name)))
 		arguments(s, c)
 	}
 }
 
 func block(s *term.Screen, style, text string) {
 	for l := range strings.Lines(text) {
-		fmt.Fprintln(s, s.Paint(style, Sanitize(strings.TrimSuffix(l, "\n"))))
+		fmt.Fprintln(s, s.Paint(style, format.Sanitize(strings.TrimSuffix(l, "\n"))))
 	}
 }
 
 // arguments renders those of a call, each on lines of its own.
 func arguments(s *term.Screen, c llm.Call) {
 	if c.Malformed != "" {
-		fmt.Fprintf(s, "   %s\n", s.Paint(term.Red, SanitizeLine(c.Malformed)))
+		fmt.Fprintf(s, "   %s\n", s.Paint(term.Red, format.SanitizeLine(c.Malformed)))
 		block(s, term.Plain, c.Raw)
 		return
 	}
 	var args map[string]json.RawMessage
 	if json.Unmarshal(c.Args, &args) != nil {
-		fmt.Fprintf(s, "   %s\n", SanitizeLine(string(c.Args)))
+		fmt.Fprintf(s, "   %s\n", format.SanitizeLine(string(c.Args)))
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(args)) {
@@ -97,6 +98,6 @@ func arguments(s *term.Screen, c llm.Call) {
 			value = text
 		}
 		value = strings.ReplaceAll(strings.TrimSuffix(value, "\n"), "\n", "\n      ")
-		fmt.Fprintf(s, "   %s: %s\n", SanitizeLine(name), Sanitize(value))
+		fmt.Fprintf(s, "   %s: %s\n", format.SanitizeLine(name), format.Sanitize(value))
 	}
 }

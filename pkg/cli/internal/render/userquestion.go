@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -67,7 +68,7 @@ func Fields(q *jobs.Question) []Field {
 		if f.Required {
 			parts = append(parts, "required")
 		}
-		f.About = Quote(SanitizeLine(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")))
+		f.About = Quote(format.SanitizeLine(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")))
 		out = append(out, f)
 	}
 	slices.SortStableFunc(out, func(a, b Field) int { return cmp.Compare(fieldRank(a), fieldRank(b)) })
@@ -85,18 +86,18 @@ func fieldRank(f Field) int {
 func userQuestion(q *jobs.Question) string {
 	u := UserQuestion(q)
 	var b strings.Builder
-	fmt.Fprintf(&b, "     the MCP server %s asks, in its tool %s:\n", Quote(SanitizeLine(u.Server)), Quote(SanitizeLine(u.Tool)))
+	fmt.Fprintf(&b, "     the MCP server %s asks, in its tool %s:\n", Quote(format.SanitizeLine(u.Server)), Quote(format.SanitizeLine(u.Tool)))
 	for line := range strings.Lines(Quote(u.Question)) {
 		fmt.Fprintf(&b, "       %s\n", strings.TrimRight(line, "\n"))
 	}
 	if u.URL != "" {
-		fmt.Fprintf(&b, "       it asks you to open %s\n", Quote(SanitizeLine(u.URL)))
+		fmt.Fprintf(&b, "       it asks you to open %s\n", Quote(format.SanitizeLine(u.URL)))
 	}
 	for _, f := range Fields(q) {
-		fmt.Fprintf(&b, "       - %s: %s\n", Quote(SanitizeLine(f.Name)), f.About)
+		fmt.Fprintf(&b, "       - %s: %s\n", Quote(format.SanitizeLine(f.Name)), f.About)
 	}
 	if u.Fault != "" {
-		fmt.Fprintf(&b, "     the answer before did not fit: %s\n", Quote(SanitizeLine(u.Fault)))
+		fmt.Fprintf(&b, "     the answer before did not fit: %s\n", Quote(format.SanitizeLine(u.Fault)))
 	}
 	return b.String()
 }

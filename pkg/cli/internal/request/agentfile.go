@@ -9,7 +9,7 @@ import (
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // maxAgent bounds a file that is run as an agent; a longer one is refused by its
@@ -39,7 +39,7 @@ func (f *Flags) ReadAgent(e *env.Env) error {
 	}
 	a.Source.Layer = "project"
 	for _, words := range agentfile.Ignored(a) {
-		fmt.Fprintf(e.Err, "adroit: warning: %s\n", render.SanitizeLine(words))
+		fmt.Fprintf(e.Err, "adroit: warning: %s\n", format.SanitizeLine(words))
 	}
 	a.Permissions, _ = agentfile.Rules(a)
 	f.Spec, f.Target = a, ""

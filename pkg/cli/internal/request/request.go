@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -150,7 +151,7 @@ func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) 
 // warnIgnored prints which of an agent's permissions do not hold.
 func warnIgnored(e *env.Env, p *adroit.Plan) {
 	for _, words := range p.Ignored {
-		fmt.Fprintf(e.Err, "adroit: warning: %s\n", render.SanitizeLine(words))
+		fmt.Fprintf(e.Err, "adroit: warning: %s\n", format.SanitizeLine(words))
 	}
 }
 
@@ -161,9 +162,9 @@ func DryRun(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request, 
 	case err != nil:
 		return err
 	case asJSON && p.Pinned != nil:
-		return render.JSON(e.Out, p.Pinned)
+		return format.JSON(e.Out, p.Pinned)
 	case asJSON:
-		return render.JSON(e.Out, p.Task)
+		return format.JSON(e.Out, p.Task)
 	}
 	noEffort := ""
 	if p.Task.Options.Effort != "" && p.Pinned == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -39,7 +39,7 @@ func CallTool(ctx context.Context, e *env.Env, call adroit.ToolCall, args []stri
 		return err
 	}
 	err = env.Print(e.Out, asJSON, res, func(w io.Writer, r *executor.ToolResult) {
-		fmt.Fprintln(w, strings.TrimSuffix(render.Sanitize(r.Text), "\n"))
+		fmt.Fprintln(w, strings.TrimSuffix(format.Sanitize(r.Text), "\n"))
 	})
 	if err == nil && res.Failed {
 		return exit.With(exit.Failed)

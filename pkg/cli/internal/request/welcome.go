@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
@@ -86,7 +87,7 @@ func (u *Untrusted) List(e *env.Env, w io.Writer, lines int) {
 
 // Question says what is asked about the files.
 func (u *Untrusted) Question(e *env.Env) string {
-	return e.Home(render.SanitizeLine(u.root)) + " has files that would instruct agents, and nobody has trusted them:"
+	return e.Home(format.SanitizeLine(u.root)) + " has files that would instruct agents, and nobody has trusted them:"
 }
 
 // askTrust asks at the terminal whether files may instruct agents.

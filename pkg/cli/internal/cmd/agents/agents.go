@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -29,9 +30,9 @@ func New(e *env.Env) *cobra.Command {
 }
 
 func listText(w io.Writer, list []adroit.AgentInfo) {
-	var t render.Table
+	var t format.Table
 	for _, a := range list {
-		t.Row(a.Name, a.Layer, render.FirstSentence(a.Description))
+		t.Row(a.Name, a.Layer, format.FirstSentence(a.Description))
 	}
 	t.Write(w)
 }
@@ -43,10 +44,10 @@ func newShow(e *env.Env) *cobra.Command {
 		case source && a.Source == "":
 			return exit.Fail(fmt.Errorf("%s has no file: the program has made it", a.Name), "")
 		case source:
-			_, err := io.WriteString(w, render.Sanitize(a.Source))
+			_, err := io.WriteString(w, format.Sanitize(a.Source))
 			return err
 		case asJSON:
-			return render.JSON(w, a.DynamicAgent)
+			return format.JSON(w, a.DynamicAgent)
 		}
 		showText(w, a, e.Home)
 		return nil
@@ -60,7 +61,7 @@ func newShow(e *env.Env) *cobra.Command {
 
 // showText describes an agent; home shortens a path.
 func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
-	var t render.Table
+	var t format.Table
 	t.Put("agent", a.Name)
 	t.Put("description", a.Description)
 	t.Put("from", strings.TrimSpace(a.Layer+" "+home(a.File)))
@@ -68,7 +69,7 @@ func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 	t.Put("workflow", a.Workflow)
 	t.Put("tools", strings.Join(a.Tools, ", "))
 	for _, win := range a.Windows {
-		render.ShortenedRows(&t, fmt.Sprintf("with a %s-token window, ", render.Count(win.Tokens)), win.Tools)
+		render.ShortenedRows(&t, fmt.Sprintf("with a %s-token window, ", format.Count(win.Tokens)), win.Tools)
 	}
 	t.Put("skills", strings.Join(a.Skills, ", "))
 	if a.Grant != nil {
@@ -85,7 +86,7 @@ func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 		t.Put("turns", fmt.Sprint(l.Turns))
 	}
 	if l := a.Limits; l.Tokens > 0 {
-		t.Put("tokens", render.Count(l.Tokens))
+		t.Put("tokens", format.Count(l.Tokens))
 	}
 	if l := a.Limits; l.Time > 0 {
 		t.Put("time", l.Time.String())
@@ -94,5 +95,5 @@ func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 		t.Put("cost", fmt.Sprintf("%.2f USD", l.CostUSD))
 	}
 	t.Write(w)
-	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(render.Sanitize(a.Prompt)))
+	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(format.Sanitize(a.Prompt)))
 }

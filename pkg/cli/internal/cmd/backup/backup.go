@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // New is adroit backup.
@@ -40,9 +40,9 @@ func New(e *env.Env) *cobra.Command {
 				return exit.Fail(err, hint)
 			}
 			if asJSON {
-				return render.JSON(e.Out, m)
+				return format.JSON(e.Out, m)
 			}
-			fmt.Fprintf(e.Out, "%s: %s    adroit restore %s\n", args[0], render.Plural(m.Jobs, "job"), args[0])
+			fmt.Fprintf(e.Out, "%s: %s    adroit restore %s\n", args[0], format.Plural(m.Jobs, "job"), args[0])
 			return nil
 		},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // NewRestore is adroit restore.
@@ -34,9 +34,9 @@ func NewRestore(e *env.Env) *cobra.Command {
 				return exit.Fail(err, "the data directory is "+e.Home(dir)+"; --data-dir names another")
 			}
 			if asJSON {
-				return render.JSON(e.Out, r)
+				return format.JSON(e.Out, r)
 			}
-			fmt.Fprintf(e.Out, "restored %s, copied %s, to %s\n", render.Plural(r.Jobs, "job"), render.Ago(e.Now(), r.Made), e.Home(dir))
+			fmt.Fprintf(e.Out, "restored %s, copied %s, to %s\n", format.Plural(r.Jobs, "job"), format.Ago(e.Now(), r.Made), e.Home(dir))
 			if r.Aside != "" {
 				fmt.Fprintf(e.Err, "what was there before is in %s\n", e.Home(r.Aside))
 			}

@@ -15,11 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/contend"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/sample"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -159,7 +160,7 @@ func total(rows []saving) saving {
 }
 
 func printSavings(w io.Writer, rows []saving) {
-	var t render.Table
+	var t format.Table
 	t.Row("", "one agent", "", "workflow", "", "saved")
 	t.Row("", "requests", "tokens", "requests", "tokens", "")
 	for _, r := range rows {
@@ -167,7 +168,7 @@ func printSavings(w io.Writer, rows []saving) {
 		if r.Agent.Tokens > 0 {
 			saved = fmt.Sprintf("%.0f %%", 100*(1-float64(r.Workflow.Tokens)/float64(r.Agent.Tokens)))
 		}
-		t.Row(r.Operation, render.Count(r.Agent.Requests), render.Count(r.Agent.Tokens), render.Count(r.Workflow.Requests), render.Count(r.Workflow.Tokens), saved)
+		t.Row(r.Operation, format.Count(r.Agent.Requests), format.Count(r.Agent.Tokens), format.Count(r.Workflow.Requests), format.Count(r.Workflow.Tokens), saved)
 	}
 	t.Write(w)
 }
@@ -190,7 +191,7 @@ func spendings(ctx context.Context, c adroit.Client, id string) (map[string]spen
 		if ev.Kind == event.AgentStarted {
 			within[ev.Path+"."] = map[string]string{"commit_message": opCommit, "pr_description": opWords}[ev.Name]
 		}
-		if ev.Kind != event.StepFinished || ev.Step != render.StepModel && ev.Step != render.StepTool {
+		if ev.Kind != event.StepFinished || ev.Step != stepio.ModelStep && ev.Step != stepio.ToolStep {
 			continue
 		}
 		var d struct {
@@ -210,9 +211,9 @@ func spendings(ctx context.Context, c adroit.Client, id string) (map[string]spen
 		}
 		s := spending{1, d.Usage.In + d.Usage.Out}
 		switch {
-		case ev.Step == render.StepModel && own != "":
+		case ev.Step == stepio.ModelStep && own != "":
 			add(own, s)
-		case ev.Step == render.StepModel:
+		case ev.Step == stepio.ModelStep:
 			add(opWords, turn)
 			turn = s
 		case own == "":

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // origin is the remote that everything goes to: the tools of GitHub know no other.
@@ -252,7 +252,7 @@ func additions(diff string) (text string, where []string) {
 			_, _ = fmt.Sscanf(after, "%d", &n)
 		case strings.HasPrefix(l, "+"):
 			b.WriteString(l[1:])
-			where = append(where, render.SanitizeLine(fmt.Sprintf("%s:%d", file, n)))
+			where = append(where, format.SanitizeLine(fmt.Sprintf("%s:%d", file, n)))
 			n++
 		case strings.HasPrefix(l, " "):
 			n++

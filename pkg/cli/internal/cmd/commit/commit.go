@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -83,7 +84,7 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(e.Out, render.Sanitize(message))
+	fmt.Fprintln(e.Out, format.Sanitize(message))
 	edit := false
 	if !yes {
 		if !e.Interactive() {

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -255,7 +255,7 @@ func callGitHub(ctx context.Context, c adroit.Client, dir, tool string, args map
 		return err
 	}
 	if r.Failed {
-		words, _, _ := strings.Cut(render.SanitizeLine(r.Text), ". Tell the user") // it is written for a model
+		words, _, _ := strings.Cut(format.SanitizeLine(r.Text), ". Tell the user") // it is written for a model
 		return exit.Fail(errors.New(words), "docs/github.md: gh has to be installed, and github.token_env names the variable with a token")
 	}
 	return json.Unmarshal(r.Artifacts["pull_request"], pull)
@@ -273,18 +273,18 @@ func confirmPush(ctx context.Context, e *env.Env) error {
 // show prints what the person is asked about.
 func (p *pullRequest) show(e *env.Env) {
 	s := *e.Screen()
-	fmt.Fprintf(&s, "\n%s -> %s  at %s (%s)\n", s.Paint(term.Bold, render.SanitizeLine(p.head)), render.SanitizeLine(p.base), render.SanitizeLine(p.repo), render.SanitizeLine(p.url))
+	fmt.Fprintf(&s, "\n%s -> %s  at %s (%s)\n", s.Paint(term.Bold, format.SanitizeLine(p.head)), format.SanitizeLine(p.base), format.SanitizeLine(p.repo), format.SanitizeLine(p.url))
 	if p.subject != "" {
 		first, _, _ := strings.Cut(p.subject, "\n")
-		fmt.Fprintf(&s, "commits  %s\n", render.SanitizeLine(first))
+		fmt.Fprintf(&s, "commits  %s\n", format.SanitizeLine(first))
 	}
-	fmt.Fprintf(&s, "pushes   %s\n", render.Plural(p.commits(), "commit"))
+	fmt.Fprintf(&s, "pushes   %s\n", format.Plural(p.commits(), "commit"))
 	if p.open != nil {
-		fmt.Fprintf(&s, "#%d %s is open already\n", p.open.Number, render.SanitizeLine(p.open.Title))
+		fmt.Fprintf(&s, "#%d %s is open already\n", p.open.Number, format.SanitizeLine(p.open.Title))
 	} else {
-		fmt.Fprintf(&s, "\n%s\n\n%s\n", s.Paint(term.Bold, render.SanitizeLine(p.title)), render.Sanitize(p.body))
+		fmt.Fprintf(&s, "\n%s\n\n%s\n", s.Paint(term.Bold, format.SanitizeLine(p.title)), format.Sanitize(p.body))
 	}
-	fmt.Fprintf(&s, "\n%s\n", strings.TrimRight(render.Sanitize(p.stat), "\n"))
+	fmt.Fprintf(&s, "\n%s\n", strings.TrimRight(format.Sanitize(p.stat), "\n"))
 }
 
 // commits is how many commits will be pushed.

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/contend"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -143,7 +144,7 @@ func (q *command) print(e *env.Env, sides []*contend.Side) error {
 		if q.artifact != "" {
 			out["diff"] = diff
 		}
-		return render.JSON(e.Out, out)
+		return format.JSON(e.Out, out)
 	}
 	contend.Print(e.Out, sides)
 	if q.artifact != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newGet(e *env.Env) *cobra.Command {
@@ -29,7 +29,7 @@ func newGet(e *env.Env) *cobra.Command {
 					return nil
 				}
 				if s.Key == args[0] {
-					fmt.Fprintln(e.Out, render.SanitizeLine(s.Value))
+					fmt.Fprintln(e.Out, format.SanitizeLine(s.Value))
 					return nil
 				}
 				names = append(names, s.Key)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newShow(e *env.Env) *cobra.Command {
@@ -22,7 +22,7 @@ func newShow(e *env.Env) *cobra.Command {
 				return err
 			}
 			return env.Print(e.OutScreen(), asJSON, c.Settings(), func(w io.Writer, list []config.Setting) {
-				var t render.Table
+				var t format.Table
 				for _, s := range list {
 					t.Row(s.Key, s.Value, s.From)
 				}

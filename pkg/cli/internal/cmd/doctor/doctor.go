@@ -5,11 +5,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/apierr"
 	"io"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/apierr"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // New is adroit doctor.
@@ -61,13 +62,13 @@ func text(w io.Writer, found []adroit.Finding) {
 		return slices.Index(order, a.Status) - slices.Index(order, b.Status)
 	})
 	if len(found) > 0 && found[0].Status == adroit.Broken {
-		fmt.Fprintf(w, "no job can run: %s: %s\n", render.SanitizeLine(found[0].Name), render.SanitizeLine(found[0].What))
+		fmt.Fprintf(w, "no job can run: %s: %s\n", format.SanitizeLine(found[0].Name), format.SanitizeLine(found[0].What))
 		if do := found[0].Do; do != "" {
-			fmt.Fprintf(w, "next: %s\n", render.SanitizeLine(do))
+			fmt.Fprintf(w, "next: %s\n", format.SanitizeLine(do))
 		}
 		fmt.Fprintln(w)
 	}
-	var t render.Table
+	var t format.Table
 	for _, f := range found {
 		what := f.What
 		if f.Do != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // New is adroit failures.
@@ -61,7 +61,7 @@ func text(e *env.Env, w io.Writer, list []adroit.Failure) {
 		fmt.Fprintln(w, "nothing is remembered")
 		return
 	}
-	var t render.Table
+	var t format.Table
 	for _, f := range list {
 		did := f.Action.Decision
 		switch {
@@ -70,7 +70,7 @@ func text(e *env.Env, w io.Writer, list []adroit.Failure) {
 		case f.Action.Agent != "":
 			did += " " + f.Action.Agent
 		}
-		t.Row(f.Key, render.Ago(e.Now(), f.At), f.Type, did, f.Outcome)
+		t.Row(f.Key, format.Ago(e.Now(), f.At), f.Type, did, f.Outcome)
 	}
 	t.Write(w)
 }

@@ -6,11 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/projectdir"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/projectdir"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/draft"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -99,15 +100,15 @@ func (p *proposer) run(ctx context.Context, which string) error {
 // choose shows what there are proposals for.
 func (p *proposer) choose(often []proposal.Case) error {
 	if p.json {
-		return render.JSON(p.e.Out, often)
+		return format.JSON(p.e.Out, often)
 	}
 	if len(often) == 0 {
 		fmt.Fprintf(p.e.Out, "no failure was met in %d jobs or more with something that helped\n", proposal.Often)
 		return nil
 	}
-	var t render.Table
+	var t format.Table
 	for _, c := range often {
-		t.Row(c.Signature, render.Plural(c.Jobs, "job"), render.Ago(p.e.Now(), c.Last), render.SanitizeLine(c.Command), render.SanitizeLine(c.Helped))
+		t.Row(c.Signature, format.Plural(c.Jobs, "job"), format.Ago(p.e.Now(), c.Last), format.SanitizeLine(c.Command), format.SanitizeLine(c.Helped))
 	}
 	t.Write(p.e.Out)
 	fmt.Fprintln(p.e.Err, "adroit failures propose SIGNATURE proposes a pipeline for one")
@@ -185,7 +186,7 @@ func (p *proposer) decide(ctx context.Context, got proposed) error {
 		return exit.Fail(errors.New("the proposal is another one now, or another file is there"), "adroit failures propose "+got.Signature+" shows it again")
 	}
 	if p.json {
-		if err := render.JSON(p.e.Out, got); err != nil || p.accept == "" {
+		if err := format.JSON(p.e.Out, got); err != nil || p.accept == "" {
 			return err
 		}
 	} else {
@@ -193,7 +194,7 @@ func (p *proposer) decide(ctx context.Context, got proposed) error {
 		if there {
 			from = got.File
 		}
-		fmt.Fprint(p.e.Out, render.Sanitize(udiff.Unified(from, got.File, string(old), got.Text)))
+		fmt.Fprint(p.e.Out, format.Sanitize(udiff.Unified(from, got.File, string(old), got.Text)))
 	}
 	if p.accept == "" {
 		if !p.e.Interactive() {

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
@@ -31,7 +32,7 @@ func newArtifacts(e *env.Env) *cobra.Command {
 			case len(args) == 2:
 				return artifact(e, list, args[1], asJSON)
 			case asJSON:
-				return render.JSON(e.Out, list.Artifacts)
+				return format.JSON(e.Out, list.Artifacts)
 			case len(list.Artifacts) == 0:
 				fmt.Fprintf(e.Err, "%s has produced nothing so far\n", list.Job)
 			}
@@ -53,7 +54,7 @@ func artifact(e *env.Env, list *adroit.ArtifactList, name string, asJSON bool) e
 		return exit.Fail(fmt.Errorf("%s has no artifact %q", list.Job, name), hint)
 	}
 	if asJSON {
-		return render.JSON(e.Out, a.Value)
+		return format.JSON(e.Out, a.Value)
 	}
 	return render.Artifact(term.NewScreen(e.Out, e.Getenv), a)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
@@ -35,7 +36,7 @@ func newDiff(e *env.Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return errors.Join(render.JSON(e.Out, d), incomplete(e, d.Incomplete))
+				return errors.Join(format.JSON(e.Out, d), incomplete(e, d.Incomplete))
 			}
 			render.Diff(term.NewScreen(e.Out, e.Getenv), d.Diff)
 			if !about.Uncertain && render.Uncertain(e.Out, d.Changes) {

@@ -9,13 +9,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/graph"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 func newGraph(e *env.Env) *cobra.Command {
-	var format string
+	var how string
 	cmd := &cobra.Command{
 		Use:     "graph ID",
 		Short:   "Draw what a job did, as text or in Mermaid's language",
@@ -26,16 +26,16 @@ func newGraph(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return graph(ctx, e, c, d.Job, "--format", format)
+			return draw(ctx, e, c, d.Job, "--format", how)
 		}),
 	}
-	cmd.Flags().StringVar(&format, "format", render.GraphText, "text or mermaid")
+	cmd.Flags().StringVar(&how, "format", graph.Text, "text or mermaid")
 	return cmd
 }
 
-// graph prints a drawing of what a job did so far.
-func graph(ctx context.Context, e *env.Env, c adroit.Client, j *jobs.Job, flag, how string) error {
-	if how != render.GraphText && how != render.GraphMermaid {
+// draw prints a drawing of what a job did so far.
+func draw(ctx context.Context, e *env.Env, c adroit.Client, j *jobs.Job, flag, how string) error {
+	if how != graph.Text && how != graph.Mermaid {
 		return exit.Usagef("it is one of text, mermaid", "%s is %q", flag, how)
 	}
 	var evs []event.Event
@@ -45,8 +45,8 @@ func graph(ctx context.Context, e *env.Env, c adroit.Client, j *jobs.Job, flag, 
 		}
 		evs = append(evs, ev)
 	}
-	d := render.NewGraph(j, evs, e.Rate())
-	if how == render.GraphMermaid {
+	d := graph.New(j, evs, e.Rate())
+	if how == graph.Mermaid {
 		fmt.Fprint(e.Out, d.Mermaid())
 	} else {
 		fmt.Fprint(e.Out, d.Text())

@@ -8,7 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // New is adroit jobs.
@@ -33,7 +33,7 @@ func New(e *env.Env) *cobra.Command {
 // the exit code, too.
 func incomplete(e *env.Env, reasons []string) error {
 	for _, r := range reasons {
-		fmt.Fprintf(e.Err, "incomplete: %s\n", render.SanitizeLine(r))
+		fmt.Fprintf(e.Err, "incomplete: %s\n", format.SanitizeLine(r))
 	}
 	if len(reasons) > 0 {
 		return exit.With(exit.Failed)

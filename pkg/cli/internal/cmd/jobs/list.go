@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -111,7 +112,7 @@ func (l *listing) list(cmd *cobra.Command, e *env.Env) error {
 		for _, j := range all {
 			list = append(list, listView{j.Job, j.Queue})
 		}
-		return render.JSON(e.Out, list)
+		return format.JSON(e.Out, list)
 	}
 	home := e.Home
 	if !l.all {
@@ -120,7 +121,7 @@ func (l *listing) list(cmd *cobra.Command, e *env.Env) error {
 	render.Jobs(e.OutScreen(), all, e.Now(), home)
 	switch {
 	case more:
-		fmt.Fprintf(e.Err, "these are the newest %s; --limit 0 lists all\n", render.Plural(l.Limit, "job"))
+		fmt.Fprintf(e.Err, "these are the newest %s; --limit 0 lists all\n", format.Plural(l.Limit, "job"))
 	case len(all) == 0 && l.Dir != "":
 		fmt.Fprintln(e.Err, "no jobs yet in this directory; --all lists those of others, adroit run AGENT PROMPT starts one")
 	case len(all) == 0:

@@ -9,7 +9,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
 )
 
 func newLogs(e *env.Env) *cobra.Command {
@@ -22,7 +24,7 @@ func newLogs(e *env.Env) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			id := args[0]
-			v := render.NewLogViewer(e.OutScreen())
+			v := viewer.NewLog(e.OutScreen())
 			for ev, err := range c.Events(ctx, id, o) {
 				switch {
 				case err != nil && ctx.Err() != nil:
@@ -44,7 +46,7 @@ func newLogs(e *env.Env) *cobra.Command {
 				return err
 			}
 			for _, r := range d.Changes.Incomplete {
-				fmt.Fprintf(e.Err, "incomplete: %s\n", render.SanitizeLine(r))
+				fmt.Fprintf(e.Err, "incomplete: %s\n", format.SanitizeLine(r))
 			}
 			return nil
 		}),

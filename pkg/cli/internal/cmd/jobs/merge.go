@@ -8,6 +8,7 @@ import (
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
@@ -28,7 +29,7 @@ func newMerge(e *env.Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return render.JSON(e.Out, worktree.Merged{Into: m.Into, Commit: m.Commit, Paths: m.Paths})
+				return format.JSON(e.Out, worktree.Merged{Into: m.Into, Commit: m.Commit, Paths: m.Paths})
 			}
 			render.Merge(e.Out, e.Err, m, e.Home)
 			return nil

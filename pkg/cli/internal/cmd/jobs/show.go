@@ -7,6 +7,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/graph"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -40,13 +42,13 @@ func newShow(e *env.Env) *cobra.Command {
 			case err != nil:
 				return err
 			case cmd.Flags().Changed("graph"):
-				return graph(cmd.Context(), e, c, d.Job, "--graph", how)
+				return draw(cmd.Context(), e, c, d.Job, "--graph", how)
 			case asJSON:
 				v := detailView{Job: d.Job, Final: d.Final, Parts: d.Usage.Parts, Trees: d.Trees, Queue: d.Queue, Todo: d.Todo}
 				if len(d.Questions) > 0 {
 					v.Pending = &d.Questions[0]
 				}
-				return render.JSON(e.Out, v)
+				return format.JSON(e.Out, v)
 			}
 			render.Job(e.OutScreen(), d, e.Home)
 			return nil
@@ -54,7 +56,7 @@ func newShow(e *env.Env) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with input and output")
 	cmd.Flags().StringVar(&how, "graph", "", "draw what ran: --graph or --graph=mermaid; see jobs graph")
-	cmd.Flags().Lookup("graph").NoOptDefVal = render.GraphText
+	cmd.Flags().Lookup("graph").NoOptDefVal = graph.Text
 	cmd.MarkFlagsMutuallyExclusive("json", "graph")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
@@ -27,7 +28,7 @@ func newSteps(e *env.Env) *cobra.Command {
 			case err != nil:
 				return err
 			case asJSON:
-				return render.JSON(e.Out, list.Steps)
+				return format.JSON(e.Out, list.Steps)
 			case len(list.Steps) == 0:
 				fmt.Fprintf(e.Err, "%s changed nothing\n", list.Job)
 				return nil

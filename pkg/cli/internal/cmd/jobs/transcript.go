@@ -6,6 +6,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
@@ -31,7 +32,7 @@ func newTranscript(e *env.Env) *cobra.Command {
 				return err
 			}
 			if n := len(t.Turns); cmd.Flags().Changed("turn") && (turn < 1 || turn > n) {
-				return exit.Usagef("adroit jobs transcript "+t.Job+" prints them all", "%s has %s; --turn is %d", t.Job, render.Plural(n, "turn"), turn)
+				return exit.Usagef("adroit jobs transcript "+t.Job+" prints them all", "%s has %s; --turn is %d", t.Job, format.Plural(n, "turn"), turn)
 			}
 			return printTranscript(e, t, turn, request, asJSON)
 		},
@@ -53,7 +54,7 @@ func printTranscript(e *env.Env, t *adroit.Transcript, turn int, request, asJSON
 		if r == nil {
 			return exit.Usagef("", "%s has not asked a model yet", t.Job)
 		}
-		return render.JSON(e.Out, r)
+		return format.JSON(e.Out, r)
 	}
 	if turn > 0 {
 		if turn < len(t.Turns) {
@@ -62,7 +63,7 @@ func printTranscript(e *env.Env, t *adroit.Transcript, turn int, request, asJSON
 		t.Turns = t.Turns[turn-1 : turn]
 	}
 	if asJSON {
-		return render.JSON(e.Out, t)
+		return format.JSON(e.Out, t)
 	}
 	render.Transcript(e.OutScreen(), t)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
@@ -31,7 +32,7 @@ func newUndo(e *env.Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = render.JSON(e.Out, ledger.UndoReport{Restored: r.Restored, Removed: r.Removed, Skipped: r.Skipped, Step: r.Step})
+				err = format.JSON(e.Out, ledger.UndoReport{Restored: r.Restored, Removed: r.Removed, Skipped: r.Skipped, Step: r.Step})
 			} else {
 				render.Undo(e.Out, e.Err, r)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -122,7 +122,7 @@ func list(e *env.Env, c *config.Config, asJSON bool) error {
 		e.Warn("%v", err)
 	}
 	return env.Print(e.Out, asJSON, logins, func(w io.Writer, logins []config.Login) {
-		var t render.Table
+		var t format.Table
 		for _, l := range logins {
 			from := l.From
 			switch {
@@ -156,9 +156,9 @@ func NewLogout(e *env.Env) *cobra.Command {
 			case err != nil:
 				return err
 			case !was:
-				fmt.Fprintf(e.Out, "no key of %s is kept\n", render.SanitizeLine(args[0]))
+				fmt.Fprintf(e.Out, "no key of %s is kept\n", format.SanitizeLine(args[0]))
 			default:
-				fmt.Fprintf(e.Out, "the key of %s is forgotten; it holds until you revoke it at the provider\n", render.SanitizeLine(args[0]))
+				fmt.Fprintf(e.Out, "the key of %s is forgotten; it holds until you revoke it at the provider\n", format.SanitizeLine(args[0]))
 			}
 			return nil
 		},

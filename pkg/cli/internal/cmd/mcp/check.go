@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newCheck(e *env.Env) *cobra.Command {
@@ -54,8 +54,8 @@ func newCheck(e *env.Env) *cobra.Command {
 const mostShown = 200
 
 func printReport(w io.Writer, r *adroit.ToolServerReport) {
-	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", render.SanitizeLine(r.Name), render.SanitizeLine(r.Version), render.SanitizeLine(r.Protocol), render.Plural(len(r.Items), "tool"))
-	var t render.Table
+	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", format.SanitizeLine(r.Name), format.SanitizeLine(r.Version), format.SanitizeLine(r.Protocol), format.Plural(len(r.Items), "tool"))
+	var t format.Table
 	for _, i := range r.Items[:min(len(r.Items), mostShown)] {
 		words := []string{i.Effect}
 		if i.Asks {
@@ -64,25 +64,25 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 		if i.State != "offered" {
 			words = append(words, i.State)
 		}
-		t.Row("  "+render.SanitizeLine(i.Name), strings.Join(words, ", "), render.SanitizeLine(render.FirstSentence(i.Description)))
+		t.Row("  "+format.SanitizeLine(i.Name), strings.Join(words, ", "), format.SanitizeLine(format.FirstSentence(i.Description)))
 	}
 	t.Write(w)
 	if n := len(r.Items) - mostShown; n > 0 {
 		fmt.Fprintf(w, "  and %d more; --json lists them\n", n)
 	}
 	for _, p := range r.Prompts {
-		fmt.Fprintf(w, "prompt %s: %s\n", render.SanitizeLine(p.Name), render.SanitizeLine(render.FirstSentence(p.Description)))
+		fmt.Fprintf(w, "prompt %s: %s\n", format.SanitizeLine(p.Name), format.SanitizeLine(format.FirstSentence(p.Description)))
 	}
 	for _, u := range r.Unusable {
-		fmt.Fprintf(w, "not usable: %s\n", render.SanitizeLine(u))
+		fmt.Fprintf(w, "not usable: %s\n", format.SanitizeLine(u))
 	}
 	for _, g := range r.Gone {
-		fmt.Fprintf(w, "gone: %s\n", render.SanitizeLine(g))
+		fmt.Fprintf(w, "gone: %s\n", format.SanitizeLine(g))
 	}
 	if r.More > 0 {
 		fmt.Fprintf(w, "and %d more, which are not offered: choose by tools: in its entry\n", r.More)
 	}
 	if r.Pending > 0 {
-		fmt.Fprintf(w, "%s changed or new, and not offered: adroit mcp check %s --accept accepts them as they are\n", render.Plural(r.Pending, "tool"), render.SanitizeLine(r.Name))
+		fmt.Fprintf(w, "%s changed or new, and not offered: adroit mcp check %s --accept accepts them as they are\n", format.Plural(r.Pending, "tool"), format.SanitizeLine(r.Name))
 	}
 }

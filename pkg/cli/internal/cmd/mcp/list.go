@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newList(e *env.Env) *cobra.Command {
@@ -52,11 +52,11 @@ func printServers(w io.Writer, list []adroit.ToolServerInfo) {
 		fmt.Fprintln(w, "There are no MCP servers. adroit mcp add NAME -- COMMAND adds one.")
 		return
 	}
-	var t render.Table
+	var t format.Table
 	for _, s := range list {
 		state := s.State
 		if s.State != "configured" {
-			state += ", " + render.Plural(s.Tools, "tool")
+			state += ", " + format.Plural(s.Tools, "tool")
 		}
 		if s.Pending > 0 {
 			state += fmt.Sprintf(", %d changed or new", s.Pending)
@@ -67,7 +67,7 @@ func printServers(w io.Writer, list []adroit.ToolServerInfo) {
 		if s.Source == "project" {
 			state += " (project)"
 		}
-		t.Row(s.Name, s.Transport, state, render.SanitizeLine(s.Target))
+		t.Row(s.Name, s.Transport, state, format.SanitizeLine(s.Target))
 	}
 	t.Write(w)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newLogin(e *env.Env) *cobra.Command {
@@ -37,7 +37,7 @@ func newLogin(e *env.Env) *cobra.Command {
 			}
 			in.Server = args[0]
 			in.Open = func(address string) error {
-				fmt.Fprintf(e.Err, "log in at %s\n", render.SanitizeLine(address))
+				fmt.Fprintf(e.Err, "log in at %s\n", format.SanitizeLine(address))
 				if !noBrowser {
 					browse(address)
 				}
@@ -47,7 +47,7 @@ func newLogin(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(e.Out, "logged in at %s, which has %s\n", in.Server, render.Plural(n, "tool"))
+			fmt.Fprintf(e.Out, "logged in at %s, which has %s\n", in.Server, format.Plural(n, "tool"))
 			return nil
 		},
 	}
@@ -86,7 +86,7 @@ func newLogout(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			name, how := render.SanitizeLine(args[0]), ""
+			name, how := format.SanitizeLine(args[0]), ""
 			switch {
 			case !l.Was:
 				fmt.Fprintf(e.Out, "there is no login at %s\n", name)

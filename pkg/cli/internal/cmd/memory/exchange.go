@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newExport(e *env.Env) *cobra.Command {
@@ -100,7 +100,7 @@ func newImport(e *env.Env) *cobra.Command {
 				return err
 			}
 			if len(total.Refused) > 0 {
-				return exit.Fail(fmt.Errorf("%s refused", render.Plural(len(total.Refused), "line")), "")
+				return exit.Fail(fmt.Errorf("%s refused", format.Plural(len(total.Refused), "line")), "")
 			}
 			return nil
 		},
@@ -152,13 +152,13 @@ type report struct {
 }
 
 func printImport(w io.Writer, r *report) {
-	fmt.Fprintf(w, "added %s, %d known\n", render.Plural(r.Added, "fact"), r.Known)
+	fmt.Fprintf(w, "added %s, %d known\n", format.Plural(r.Added, "fact"), r.Known)
 	const most = 20
 	for i, why := range r.Refused {
 		if i == most {
 			fmt.Fprintf(w, "and %d more\n", len(r.Refused)-most)
 			break
 		}
-		fmt.Fprintf(w, "refused: %s\n", render.SanitizeLine(why))
+		fmt.Fprintf(w, "refused: %s\n", format.SanitizeLine(why))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // New is adroit memory.
@@ -83,7 +83,7 @@ func printFacts(w io.Writer, found []memory.Fact, now time.Time) {
 		fmt.Fprintln(w, "Nothing is remembered. Agents with memory: project in their file note what they find out; so does adroit memory add.")
 		return
 	}
-	var t render.Table
+	var t format.Table
 	for _, f := range found {
 		var marks []string
 		if f.Untrusted {
@@ -96,7 +96,7 @@ func printFacts(w io.Writer, found []memory.Fact, now time.Time) {
 		if f.Scope == memory.User {
 			kind += " (user)"
 		}
-		t.Row(f.ID, kind, render.Ago(now, f.Created), strings.Join(marks, ", "), render.SanitizeLine(f.Text))
+		t.Row(f.ID, kind, format.Ago(now, f.Created), strings.Join(marks, ", "), format.SanitizeLine(f.Text))
 	}
 	t.Write(w)
 }
@@ -121,10 +121,10 @@ func newShow(e *env.Env) *cobra.Command {
 }
 
 func printFact(w io.Writer, f memory.Fact) {
-	var t render.Table
+	var t format.Table
 	row := func(name, value string) {
 		if value != "" {
-			t.Row(name, render.SanitizeLine(value))
+			t.Row(name, format.SanitizeLine(value))
 		}
 	}
 	row("id", f.ID)
@@ -218,7 +218,7 @@ func newForget(e *env.Env) *cobra.Command {
 				}
 				total += n
 			}
-			fmt.Fprintf(e.Out, "forgot %s\n", render.Plural(total, "fact"))
+			fmt.Fprintf(e.Out, "forgot %s\n", format.Plural(total, "fact"))
 			return nil
 		},
 	}

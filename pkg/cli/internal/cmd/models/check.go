@@ -11,7 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 )
 
@@ -38,12 +38,12 @@ func newCheck(e *env.Env) *cobra.Command {
 
 func checkText(w io.Writer, r *adroit.ModelReport) {
 	took := time.Duration(r.TookMS) * time.Millisecond
-	fmt.Fprintf(w, "%s answers in %s: %s\n", render.SanitizeLine(r.Model), render.Duration(took), render.SanitizeLine(render.Cut(r.Answer, 60)))
+	fmt.Fprintf(w, "%s answers in %s: %s\n", format.SanitizeLine(r.Model), format.Duration(took), format.SanitizeLine(format.Cut(r.Answer, 60)))
 	if r.Drive != nil {
 		fmt.Fprintln(w, strings.Join(capabilities(*r.Drive), ", "))
 	}
 	for _, words := range r.Calling {
-		fmt.Fprintln(w, render.SanitizeLine(words))
+		fmt.Fprintln(w, format.SanitizeLine(words))
 	}
 	if r.Window > 0 {
 		fmt.Fprintf(w, "window: %d asked, %d given\n", r.Window, r.Given)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newList(e *env.Env) *cobra.Command {
@@ -33,11 +33,11 @@ func newList(e *env.Env) *cobra.Command {
 }
 
 func listText(w io.Writer, list []adroit.ModelInfo) {
-	var t render.Table
+	var t format.Table
 	for _, m := range list {
 		var notes []string
 		if m.Size > 0 {
-			notes = append(notes, strings.TrimSpace(m.Parameters+" "+m.Quantisation), render.Bytes(m.Size))
+			notes = append(notes, strings.TrimSpace(m.Parameters+" "+m.Quantisation), format.Bytes(m.Size))
 		}
 		notes = append(append(notes, capabilities(m.ModelCapabilities)...), m.Note)
 		t.Row(m.Model, strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), ", "))
@@ -62,9 +62,9 @@ func capabilities(c adroit.ModelCapabilities) []string {
 		}
 	}
 	if c.Window > 0 {
-		words := fmt.Sprintf("window %s", render.Count(c.Window))
+		words := fmt.Sprintf("window %s", format.Count(c.Window))
 		if c.Context > c.Window {
-			words += " of " + render.Count(c.Context)
+			words += " of " + format.Count(c.Context)
 		}
 		out = append(out, words)
 	}

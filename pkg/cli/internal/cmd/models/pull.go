@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 func newPull(e *env.Env) *cobra.Command {
@@ -38,13 +38,13 @@ func newPull(e *env.Env) *cobra.Command {
 				case err != nil:
 					return err
 				case asJSON:
-					_ = render.JSON(e.Out, p) // what stdout cannot take is noticed at the end
+					_ = format.JSON(e.Out, p) // what stdout cannot take is noticed at the end
 				default:
 					show(p)
 				}
 			}
 			if !asJSON {
-				fmt.Fprintf(e.Out, "%s is there; try it with: adroit models check ollama/%s\n", render.SanitizeLine(name), render.SanitizeLine(name))
+				fmt.Fprintf(e.Out, "%s is there; try it with: adroit models check ollama/%s\n", format.SanitizeLine(name), format.SanitizeLine(name))
 			}
 			return nil
 		}),
@@ -63,7 +63,7 @@ func progress(w io.Writer) func(adroit.PullProgress) {
 		if p.Status != status {
 			status, tenth = p.Status, -1
 			if p.Total == 0 {
-				fmt.Fprintln(w, render.SanitizeLine(p.Status))
+				fmt.Fprintln(w, format.SanitizeLine(p.Status))
 			}
 		}
 		if p.Total <= 0 {
@@ -71,7 +71,7 @@ func progress(w io.Writer) func(adroit.PullProgress) {
 		}
 		if now := min(p.Done, p.Total) * 10 / p.Total; now > tenth {
 			tenth = now
-			fmt.Fprintf(w, "%s  %d%% of %s\n", render.SanitizeLine(p.Status), now*10, render.Bytes(p.Total))
+			fmt.Fprintf(w, "%s  %d%% of %s\n", format.SanitizeLine(p.Status), now*10, format.Bytes(p.Total))
 		}
 	}
 }

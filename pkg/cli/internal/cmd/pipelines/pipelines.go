@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/spf13/cobra"
 )
@@ -32,9 +33,9 @@ func New(e *env.Env) *cobra.Command {
 }
 
 func listText(w io.Writer, list []adroit.PipelineInfo) {
-	var t render.Table
+	var t format.Table
 	for _, p := range list {
-		t.Row(p.Name, p.Layer, render.Plural(p.Steps, "step"), render.FirstSentence(p.Description))
+		t.Row(p.Name, p.Layer, format.Plural(p.Steps, "step"), format.FirstSentence(p.Description))
 	}
 	t.Write(w)
 }
@@ -43,7 +44,7 @@ func newShow(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := catalog.Show(e, noun, "show", "Show a pipeline: its steps, where they lead, what they need", adroit.Client.ShowPipeline, func(w io.Writer, p *adroit.PipelineDetail) error {
 		if asJSON {
-			return render.JSON(w, p.Pipeline)
+			return format.JSON(w, p.Pipeline)
 		}
 		showText(w, p, e.Home)
 		return nil
@@ -54,7 +55,7 @@ func newShow(e *env.Env) *cobra.Command {
 
 // showText describes a pipeline; home shortens a path.
 func showText(w io.Writer, p *adroit.PipelineDetail, home func(string) string) {
-	var t render.Table
+	var t format.Table
 	t.Put("pipeline", p.Name)
 	t.Put("description", p.Description)
 	t.Put("from", strings.TrimSpace(p.Layer+" "+home(p.File)))
@@ -67,23 +68,23 @@ func showText(w io.Writer, p *adroit.PipelineDetail, home func(string) string) {
 	t.Put("model", p.Defaults.Model)
 	t.Put("on failure", string(p.OnFailure))
 	t.Write(w)
-	fmt.Fprintf(w, "\n%s\n", render.Sanitize(p.Text()))
+	fmt.Fprintf(w, "\n%s\n", format.Sanitize(p.Text()))
 }
 
 func newGraph(e *env.Env) *cobra.Command {
-	var format string
+	var how string
 	cmd := catalog.Show(e, noun, "graph", "Draw a pipeline, as text or in Mermaid's language", adroit.Client.ShowPipeline, func(w io.Writer, p *adroit.PipelineDetail) error {
-		switch format {
+		switch how {
 		case "text":
-			fmt.Fprintln(w, render.Sanitize(p.Text()))
+			fmt.Fprintln(w, format.Sanitize(p.Text()))
 		case "mermaid":
-			fmt.Fprintln(w, render.Sanitize(p.Mermaid()))
+			fmt.Fprintln(w, format.Sanitize(p.Mermaid()))
 		default:
-			return exit.Usagef("it is one of text, mermaid", "--format is %q", format)
+			return exit.Usagef("it is one of text, mermaid", "--format is %q", how)
 		}
 		return nil
 	})
-	cmd.Flags().StringVar(&format, "format", "text", "text or mermaid")
+	cmd.Flags().StringVar(&how, "format", "text", "text or mermaid")
 	return cmd
 }
 

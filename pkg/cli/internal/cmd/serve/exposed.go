@@ -8,8 +8,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 )
 
@@ -53,7 +53,7 @@ func (x *exposed) open(ctx context.Context, e *env.Env) (*mcpserver.Server, erro
 
 // logger prints lines for the operator.
 func logger(e *env.Env) func(format string, args ...any) {
-	return func(format string, args ...any) {
-		fmt.Fprintln(e.Err, "adroit: "+render.SanitizeLine(fmt.Sprintf(format, args...)))
+	return func(text string, args ...any) {
+		fmt.Fprintln(e.Err, "adroit: "+format.SanitizeLine(fmt.Sprintf(text, args...)))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // languages by the ends of names.
@@ -104,7 +104,7 @@ func (p *project) has(name string) bool {
 func (p *project) command(kind string) string {
 	for _, c := range p.checks {
 		if c.Check == kind {
-			return strings.ReplaceAll(render.SanitizeLine(c.Command), "go test -json", "go test")
+			return strings.ReplaceAll(format.SanitizeLine(c.Command), "go test -json", "go test")
 		}
 	}
 	return ""
@@ -132,7 +132,7 @@ func (p *project) agents(test string) string {
 	fmt.Fprintf(&b, "# %s\n\n<!-- A draft of adroit init. Agents read this first: add what the code does not show, and delete what is wrong. -->\n\n", name)
 	var parts []string
 	for _, l := range most(p.languages) {
-		parts = append(parts, fmt.Sprintf("%s (%s)", l, render.Plural(p.languages[l], "file")))
+		parts = append(parts, fmt.Sprintf("%s (%s)", l, format.Plural(p.languages[l], "file")))
 	}
 	if len(parts) == 0 {
 		b.WriteString("There is no code here yet.\n")
@@ -149,7 +149,7 @@ func (p *project) agents(test string) string {
 		}
 		list := most(sizes)
 		for _, name := range list[:min(len(list), maxFolders)] {
-			fmt.Fprintf(&b, "- `%s/`: %s, mostly %s\n", name, render.Plural(sizes[name], "file"), most(p.folders[name])[0])
+			fmt.Fprintf(&b, "- `%s/`: %s, mostly %s\n", name, format.Plural(sizes[name], "file"), most(p.folders[name])[0])
 		}
 	}
 	b.WriteString("\n## Commands\n\n")

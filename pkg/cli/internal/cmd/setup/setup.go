@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/cli/internal/draft"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -133,7 +133,7 @@ func (w *writer) replace(d draft.File) error {
 		fmt.Fprintf(w.e.Out, "kept     %s is there; adroit init --dry-run prints the draft\n", d.Name)
 		return nil
 	}
-	fmt.Fprint(w.e.Err, render.Sanitize(udiff.Unified(d.Name, d.Name+" (draft)", string(old), d.Text)))
+	fmt.Fprint(w.e.Err, format.Sanitize(udiff.Unified(d.Name, d.Name+" (draft)", string(old), d.Text)))
 	fmt.Fprintf(w.e.Err, "replace %s by the draft? [y]es, [n]o: ", d.Name)
 	word, err := w.ask.ReadLine()
 	if a := strings.ToLower(strings.TrimSpace(word)); err != nil || a != "y" && a != "yes" {

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/spf13/cobra"
 )
 
@@ -45,16 +45,16 @@ func skills(e *env.Env) func(adroit.Client, context.Context, adroit.Scope) (*adr
 			return nil, err
 		}
 		for _, p := range l.Problems {
-			fmt.Fprintln(e.Err, render.Sanitize(p.String()))
+			fmt.Fprintln(e.Err, format.Sanitize(p.String()))
 		}
 		return l, nil
 	}
 }
 
 func listText(w io.Writer, list []adroit.SkillInfo) {
-	var t render.Table
+	var t format.Table
 	for _, s := range list {
-		t.Row(s.Name, s.Layer, render.FirstSentence(s.Description))
+		t.Row(s.Name, s.Layer, format.FirstSentence(s.Description))
 	}
 	t.Write(w)
 }
@@ -72,7 +72,7 @@ func newShow(e *env.Env) *cobra.Command {
 	}
 	cmd := catalog.Show(e, noun, "show", "Show a skill as an agent reads it", show, func(w io.Writer, s *adroit.SkillDetail) error {
 		if asJSON {
-			return render.JSON(w, s.Skill)
+			return format.JSON(w, s.Skill)
 		}
 		showText(w, s, e.Home)
 		return nil
@@ -83,12 +83,12 @@ func newShow(e *env.Env) *cobra.Command {
 
 // showText describes a skill; home shortens a path.
 func showText(w io.Writer, s *adroit.SkillDetail, home func(string) string) {
-	var t render.Table
+	var t format.Table
 	t.Row("skill", s.Name)
 	t.Row("description", s.Description)
 	t.Row("from", s.Layer+" "+home(s.File))
 	t.Put("files", strings.Join(slices.Sorted(maps.Keys(s.Files)), ", "))
-	t.Row("size", fmt.Sprintf("about %s when read whole", render.Plural(render.Tokens(s.Size()), "token")))
+	t.Row("size", fmt.Sprintf("about %s when read whole", format.Plural(format.Tokens(s.Size()), "token")))
 	t.Write(w)
-	fmt.Fprintf(w, "\n%s\n", render.Sanitize(s.Body))
+	fmt.Fprintf(w, "\n%s\n", format.Sanitize(s.Body))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -165,7 +166,7 @@ func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, na
 	case a.always && (tool == nil || tool.Always == nil):
 		return s, exit.Usagef("adroit approve "+d.Job.ID+" approves this once", "this question offers no rule to hold for the rest of the job")
 	case a.always:
-		fmt.Fprintf(e.Err, "     always, in this job only: %s\n", render.Quote(render.SanitizeLine(tool.Always.String())))
+		fmt.Fprintf(e.Err, "     always, in this job only: %s\n", render.Quote(format.SanitizeLine(tool.Always.String())))
 		s.Value = json.RawMessage(`{"always":true}`)
 	case name == "deny":
 		if a.because != "" {

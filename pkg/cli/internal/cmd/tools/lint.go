@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/requirement"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -22,14 +22,14 @@ func newLint(e *env.Env) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			set, err := tools.NewSet(e.Own...)
 			if err != nil {
-				fmt.Fprintln(e.Out, render.Sanitize(err.Error()))
+				fmt.Fprintln(e.Out, format.Sanitize(err.Error()))
 				return exit.With(exit.Failed)
 			}
 			missing := requirement.Missing(set, requirement.OnPath)
 			for _, name := range slices.Sorted(maps.Keys(missing)) {
-				fmt.Fprintf(e.Out, "warning: %s\n", render.SanitizeLine(missing[name].Error()))
+				fmt.Fprintf(e.Out, "warning: %s\n", format.SanitizeLine(missing[name].Error()))
 			}
-			fmt.Fprintf(e.Out, "%s, no errors, %s\n", render.Plural(set.Len(), "tool"), render.Plural(len(missing), "warning"))
+			fmt.Fprintf(e.Out, "%s, no errors, %s\n", format.Plural(set.Len(), "tool"), format.Plural(len(missing), "warning"))
 			return nil
 		},
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -27,14 +27,14 @@ func newList(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var t render.Table
+			var t format.Table
 			views := []toolView{}
 			for tool := range set.All() {
 				views = append(views, toolView{tool.Metadata, tool.Input.JSON()})
-				t.Row(tool.Name, tool.Category, tool.Needs.String(), render.FirstSentence(tool.Description))
+				t.Row(tool.Name, tool.Category, tool.Needs.String(), format.FirstSentence(tool.Description))
 			}
 			if asJSON {
-				return render.JSON(e.Out, views)
+				return format.JSON(e.Out, views)
 			}
 			t.Write(e.OutScreen())
 			return nil

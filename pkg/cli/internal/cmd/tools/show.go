@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -23,14 +23,14 @@ func newShow(e *env.Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return render.JSON(e.Out, toolView{t.Metadata, t.Input.JSON()})
+				return format.JSON(e.Out, toolView{t.Metadata, t.Input.JSON()})
 			}
 			one, err := tools.NewSet(t)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(e.Out, strings.TrimSpace(render.Sanitize(one.Describe(nil))))
-			var rows render.Table
+			fmt.Fprintln(e.Out, strings.TrimSpace(format.Sanitize(one.Describe(nil))))
+			var rows format.Table
 			rows.Row("needs", t.Needs.String())
 			rows.Row("effect", string(t.Safe()))
 			for _, l := range []struct {

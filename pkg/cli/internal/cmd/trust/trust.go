@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
@@ -76,7 +77,7 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 		conf, _ := e.Config() // nil if it cannot be read
 		render.TrustFiles(e.Out, st.Files, 3, config.Redactor(conf, e.Getenv))
 		for _, p := range st.Removed {
-			fmt.Fprintf(e.Out, "removed  %s\n", render.SanitizeLine(p))
+			fmt.Fprintf(e.Out, "removed  %s\n", format.SanitizeLine(p))
 		}
 		if st.Partial {
 			fmt.Fprintln(e.Err, "adroit: note: the project has too many directories to look into all; what was not seen is not trusted")
@@ -84,7 +85,7 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 	}
 	if !show && (len(open) > 0 || len(st.Removed) > 0) {
 		if e.Interactive() && len(open) > 0 {
-			fmt.Fprintf(e.Err, "trust %s of %s as they are now? [y]es, [n]o: ", render.Plural(len(open), "file"), e.Home(render.SanitizeLine(st.Root)))
+			fmt.Fprintf(e.Err, "trust %s of %s as they are now? [y]es, [n]o: ", format.Plural(len(open), "file"), e.Home(format.SanitizeLine(st.Root)))
 			in := term.NewLineReader(ctx, e.In)
 			word, err := in.ReadLine()
 			if w := strings.ToLower(strings.TrimSpace(word)); err != nil || w != "y" && w != "yes" {
@@ -99,12 +100,12 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 		for i := range st.Files {
 			st.Files[i].Head = "" // the file has it
 		}
-		return render.JSON(e.Out, st)
+		return format.JSON(e.Out, st)
 	}
 	if len(st.Files) == 0 {
 		fmt.Fprintln(e.Out, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
 	} else if !show {
-		fmt.Fprintf(e.Out, "%s trusted in %s    adroit trust --revoke %s\n", render.Plural(len(open), "more file"), e.Home(render.SanitizeLine(st.Root)), e.Home(render.SanitizeLine(st.Root)))
+		fmt.Fprintf(e.Out, "%s trusted in %s    adroit trust --revoke %s\n", format.Plural(len(open), "more file"), e.Home(format.SanitizeLine(st.Root)), e.Home(format.SanitizeLine(st.Root)))
 	}
 	return nil
 }
@@ -115,11 +116,11 @@ func list(ctx context.Context, e *env.Env, c adroit.Client, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return render.JSON(e.Out, places)
+		return format.JSON(e.Out, places)
 	}
-	var t render.Table
+	var t format.Table
 	for _, p := range places {
-		t.Row(e.Home(render.SanitizeLine(p.Root)), render.Plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
+		t.Row(e.Home(format.SanitizeLine(p.Root)), format.Plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
 	}
 	t.Write(e.Out)
 	return nil
@@ -133,6 +134,6 @@ func revoke(ctx context.Context, e *env.Env, c adroit.Client, dir string) error 
 	if _, err := c.SetTrust(ctx, adroit.TrustChange{Dir: abs, Revoke: true}); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Out, "nothing in %s is trusted any more\n", render.SanitizeLine(dir))
+	fmt.Fprintf(e.Out, "nothing in %s is trusted any more\n", format.SanitizeLine(dir))
 	return nil
 }

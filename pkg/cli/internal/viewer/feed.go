@@ -1,9 +1,10 @@
-package render
+package viewer
 
 import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -19,7 +20,7 @@ type feed struct {
 // printed once, above what Tail and Meter return. The owner is one goroutine.
 // rate, which may be nil, is what a model's tokens cost.
 func NewFeed(s *term.Screen, rate func(string, llm.Usage) float64) *Viewer {
-	return &Viewer{Screen: s, calls: numbering{of: map[string]int{}}, tally: UsageTotals{rate: rate}, status: progress{start: time.Now()}, feed: new(feed)}
+	return &Viewer{Screen: s, calls: numbering{of: map[string]int{}}, tally: usageTotals{rate: rate}, status: progress{start: time.Now()}, feed: new(feed)}
 }
 
 // Feed returns what events add to the text on the screen.
@@ -50,7 +51,7 @@ func (v *Viewer) Known(window int) { v.status.window = window }
 // Tail is the line that the model is writing, or why it is asked again.
 func (v *Viewer) Tail() string {
 	for _, a := range v.status.failing {
-		return SanitizeLine(a.last)
+		return format.SanitizeLine(a.last)
 	}
 	return v.unfinished()
 }
@@ -72,26 +73,16 @@ func (v *Viewer) Unfold() string {
 	}
 	return v.capture(func() {
 		v.parts.place = ""
-		v.print("     ", term.Bold, SanitizeLine(f.call), "")
+		v.print("     ", term.Bold, format.SanitizeLine(f.call), "")
 		if command := commandOf(f.call, f.data.Args); command != "" {
-			v.lines(head(strings.Split(command, "\n"), maxUnfolded), term.Plain, "$ ")
+			v.lines(format.Head(strings.Split(command, "\n"), maxUnfolded), term.Plain, "$ ")
 		}
 		if diff := editLines(f.call, f.data.Args); len(diff) > 0 && !f.data.Failed {
-			for _, l := range head(diff, maxUnfolded) {
-				v.lines([]string{l}, diffStyle(l), "")
+			for _, l := range format.Head(diff, maxUnfolded) {
+				v.lines([]string{l}, format.DiffStyle(l), "")
 			}
 			return
 		}
-		v.lines(head(strings.Split(strings.TrimSpace(f.data.Text), "\n"), maxUnfolded), term.Dim, "")
+		v.lines(format.Head(strings.Split(strings.TrimSpace(f.data.Text), "\n"), maxUnfolded), term.Dim, "")
 	})
 }
-
-// Wrap breaks a line into rows of at most n columns, between words where there are
-// some; 0 is one row.
-func Wrap(line string, n int) []string { return wrap(line, n) }
-
-// Columns is how many columns of a terminal a line takes.
-func Columns(line string) int { return columns(line) }
-
-// Markdown renders a text of a model as wide as the screen.
-func Markdown(s *term.Screen, text string) string { return markdownText(s, term.Plain, "     ", text) }

@@ -1,4 +1,4 @@
-package render
+package format
 
 import (
 	"strings"
@@ -8,18 +8,23 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
-// A markdown shows text line by line: headings, code and emphasis painted, the
-// marks of Markdown as they were written where there is no colour. The zero
-// value with a screen is ready to use.
-type markdown struct {
+// A Markdown shows text line by line: headings, code and emphasis painted, the
+// marks of Markdown as they were written where there is no colour.
+type Markdown struct {
 	s      *term.Screen
 	style  string // of what is not marked
 	indent string
 	fence  bool // inside a code block
 }
 
-// line renders one line, broken into rows as wide as the screen.
-func (m *markdown) line(text string) string {
+// NewMarkdown returns what renders a text on a screen. style is that of what is not
+// marked.
+func NewMarkdown(s *term.Screen, style, indent string) *Markdown {
+	return &Markdown{s: s, style: style, indent: indent}
+}
+
+// Line renders one line, broken into rows as wide as the screen.
+func (m *Markdown) Line(text string) string {
 	text = strings.ReplaceAll(strings.TrimRight(Sanitize(text), " \t"), "\t", "    ")
 	width := 0
 	if w := m.s.Width(); w > 0 {
@@ -47,7 +52,7 @@ func (m *markdown) line(text string) string {
 			text = strings.TrimLeft(trimmed, "# ")
 		}
 	}
-	for i, row := range wrap(text, width-len(hang)) {
+	for i, row := range Wrap(text, width-len(hang)) {
 		if i > 0 {
 			row = hang + row
 		}
@@ -144,12 +149,22 @@ func (p *painter) paint(text string) string {
 	return p.s.Paint(p.style, text)
 }
 
-// markdownText renders a text of several lines.
-func markdownText(s *term.Screen, style, indent, text string) string {
-	m := markdown{s: s, style: style, indent: indent}
+// Text renders a text of several lines.
+func (m *Markdown) Text(text string) string {
 	var b strings.Builder
 	for l := range strings.Lines(text) {
-		b.WriteString(m.line(strings.TrimSuffix(l, "\n")))
+		b.WriteString(m.Line(strings.TrimSuffix(l, "\n")))
 	}
 	return b.String()
+}
+
+// DiffStyle is how a line of a diff is painted.
+func DiffStyle(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return term.Green
+	case strings.HasPrefix(line, "-"):
+		return term.Red
+	}
+	return term.Dim
 }

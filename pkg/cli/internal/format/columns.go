@@ -1,4 +1,4 @@
-package render
+package format
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
-// columns is how many columns of a terminal s takes.
-func columns(s string) int {
+// Columns is how many columns of a terminal s takes.
+func Columns(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeColumns(r)
@@ -37,7 +37,7 @@ func Cut(s string, n int) string {
 	if n <= 0 {
 		return ""
 	}
-	if columns(s) <= n {
+	if Columns(s) <= n {
 		return s
 	}
 	dots := "..."
@@ -57,19 +57,19 @@ func fits(s string, n int) int {
 	return len(s)
 }
 
-// pad fills s with blanks up to n columns.
-func pad(s string, n int) string {
-	if d := n - columns(s); d > 0 {
+// Pad fills s with blanks up to n columns.
+func Pad(s string, n int) string {
+	if d := n - Columns(s); d > 0 {
 		return s + strings.Repeat(" ", d)
 	}
 	return s
 }
 
-// wrap breaks a line into rows of at most n columns, between words where there
+// Wrap breaks a line into rows of at most n columns, between words where there
 // are some; 0 is one row.
-func wrap(s string, n int) []string {
+func Wrap(s string, n int) []string {
 	var rows []string
-	for n > 0 && columns(s) > n {
+	for n > 0 && Columns(s) > n {
 		end := max(fits(s, n), len(string([]rune(s)[:1])))
 		if i := strings.LastIndexByte(s[:end], ' '); i > 0 && s[end] != ' ' {
 			end = i
@@ -88,8 +88,8 @@ func Rows(s *term.Screen, cells ...string) []string {
 		switch c = SanitizeLine(c); {
 		case i == 0:
 			*last = c
-		case s.Width() > 0 && columns(*last)+2+columns(c) > s.Width():
-			if columns(c)+5 <= s.Width() {
+		case s.Width() > 0 && Columns(*last)+2+Columns(c) > s.Width():
+			if Columns(c)+5 <= s.Width() {
 				c = "     " + c
 			}
 			rows = append(rows, c) // whole, also if the terminal wraps it
@@ -108,7 +108,15 @@ func Fold(text string, n int) string {
 		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
 			continue
 		}
-		paragraphs[i] = strings.Join(wrap(strings.ReplaceAll(p, "\n", " "), n), "\n")
+		paragraphs[i] = strings.Join(Wrap(strings.ReplaceAll(p, "\n", " "), n), "\n")
 	}
 	return strings.Join(paragraphs, "\n\n")
+}
+
+// RowWidth is how many columns are left beside taken, 0 for any number.
+func RowWidth(s *term.Screen, taken int) int {
+	if w := s.Width(); w > 0 {
+		return max(w-taken-1, 20)
+	}
+	return 0
 }

@@ -1,11 +1,12 @@
-package render
+package viewer
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -32,7 +33,7 @@ type attempts struct {
 
 func (s *progress) begin(ev event.Event) {
 	s.now, s.path, s.since = ev.Step, ev.Path, time.Now()
-	if ev.Step == StepTool {
+	if ev.Step == stepio.ToolStep {
 		s.now = ev.Name
 	}
 }
@@ -46,18 +47,6 @@ func (s *progress) end(ev event.Event, own bool) {
 	if n := contextOf(ev); own && n > 0 {
 		s.context = n
 	}
-}
-
-// contextOf is how many tokens of the context window a request to a model took, 0 of
-// another step.
-func contextOf(ev event.Event) int {
-	var d struct {
-		Usage struct{ In, Out int }
-	}
-	if ev.Step != StepModel || json.Unmarshal(ev.Data, &d) != nil || d.Usage.In == 0 {
-		return 0
-	}
-	return d.Usage.In + d.Usage.Out
 }
 
 func (s *progress) retry(path, text string) {
@@ -80,7 +69,7 @@ func (v *Viewer) draw() {
 		return
 	}
 	// One column stays free: some terminals wrap when the last is written.
-	s := Cut("     "+v.statusLine(), v.Width()-1)
+	s := format.Cut("     "+v.statusLine(), v.Width()-1)
 	v.clear()
 	fmt.Fprint(v, v.Paint(term.Dim, s))
 	v.status.drawn = true
@@ -90,7 +79,7 @@ func (v *Viewer) draw() {
 // the step and what the job has used.
 func (v *Viewer) statusLine() string {
 	for _, a := range v.status.failing {
-		return SanitizeLine(a.last)
+		return format.SanitizeLine(a.last)
 	}
 	if s := v.unfinished(); s != "" {
 		return s
@@ -104,18 +93,18 @@ func (v *Viewer) meter() string {
 	all := v.tally.all()
 	var parts []string
 	if st.now != "" {
-		what := SanitizeLine(st.now)
-		if what == StepModel {
+		what := format.SanitizeLine(st.now)
+		if what == stepio.ModelStep {
 			what = "waiting for the model"
 			if n := v.responses.thinking(); n > 0 {
-				what = "thinking, " + Plural(n, "word")
+				what = "thinking, " + format.Plural(n, "word")
 			}
 		}
 		if st.doing != "" && st.doer == st.path {
-			what += ": " + SanitizeLine(st.doing)
+			what += ": " + format.SanitizeLine(st.doing)
 		}
 		if d := time.Since(st.since); d >= time.Second {
-			what += " " + Duration(d.Truncate(time.Second))
+			what += " " + format.Duration(d.Truncate(time.Second))
 		}
 		parts = append(parts, what)
 	}
@@ -127,21 +116,21 @@ func (v *Viewer) meter() string {
 		parts = append(parts, c)
 	}
 	if t := all.Usage.In + all.Usage.Out; t > 0 {
-		parts = append(parts, Count(t)+" tokens")
+		parts = append(parts, format.Count(t)+" tokens")
 	}
 	if all.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("%.2f USD", all.Cost))
 	}
-	return strings.Join(append(parts, Duration(time.Since(st.start).Truncate(time.Second))), "  ")
+	return strings.Join(append(parts, format.Duration(time.Since(st.start).Truncate(time.Second))), "  ")
 }
 
 // inUse is how much of the context window is in use, "" if that is not known.
 func (s *progress) inUse() string {
 	switch {
 	case s.context > 0 && s.window > 0:
-		return fmt.Sprintf("context %d%% of %s", min(100, 100*s.context/s.window), Count(s.window))
+		return fmt.Sprintf("context %d%% of %s", min(100, 100*s.context/s.window), format.Count(s.window))
 	case s.context > 0:
-		return "context " + Count(s.context)
+		return "context " + format.Count(s.context)
 	}
 	return ""
 }

@@ -1,31 +1,24 @@
-package render
+package viewer
 
 import (
 	"encoding/json"
 	"iter"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Kinds of steps that are shown.
-const (
-	StepModel    = "model"
-	StepTool     = "tool"
-	stepCompact  = "compact"
-	StepWorktree = "worktree"
-)
-
-// UsageTotals sums what a job has used so far, from its events.
-type UsageTotals struct {
+// usageTotals sums what a job has used so far, from its events.
+type usageTotals struct {
 	log  *jobs.UsageReport
 	rate func(model string, u llm.Usage) float64 // USD, 0 for a model without a price; may be nil
 }
 
-func (t *UsageTotals) add(ev event.Event) { t.account().Add(ev) }
+func (t *usageTotals) add(ev event.Event) { t.account().Add(ev) }
 
-func (t *UsageTotals) account() *jobs.UsageReport {
+func (t *usageTotals) account() *jobs.UsageReport {
 	if t.log == nil {
 		t.log = &jobs.UsageReport{Rate: t.rate}
 	}
@@ -33,16 +26,16 @@ func (t *UsageTotals) account() *jobs.UsageReport {
 }
 
 // own reports whether an event is of the job itself rather than of a sub-agent.
-func (t *UsageTotals) own(ev event.Event) bool { return len(t.account().Around(ev.Path)) == 0 }
+func (t *usageTotals) own(ev event.Event) bool { return len(t.account().Around(ev.Path)) == 0 }
 
-func (t *UsageTotals) all() jobs.Figures { return t.account().All() }
+func (t *usageTotals) all() jobs.Figures { return t.account().All() }
 
 // A History summarises a job's event log.
 type History struct {
 	calls map[string]int // numbers of the tool calls that were shown, by path
 
 	context int // tokens of the context window that the job's last request took
-	Usage   UsageTotals
+	usage   usageTotals
 	Last    int64       // number of the last event
 	End     event.Event // the last job.finished or job.waiting
 	Final   *jobs.Final // what it says
@@ -50,7 +43,7 @@ type History struct {
 
 // ReadHistory reads a job's events. rate, which may be nil, is what a model's tokens cost.
 func ReadHistory(events iter.Seq2[event.Event, error], rate func(string, llm.Usage) float64) (History, error) {
-	h := History{calls: map[string]int{}, Usage: UsageTotals{rate: rate}}
+	h := History{calls: map[string]int{}, usage: usageTotals{rate: rate}}
 	for ev, err := range events {
 		if err != nil {
 			return h, err
@@ -61,8 +54,8 @@ func ReadHistory(events iter.Seq2[event.Event, error], rate func(string, llm.Usa
 }
 
 func (h *History) add(ev event.Event) {
-	h.Usage.add(ev)
-	if n := contextOf(ev); n > 0 && h.Usage.own(ev) {
+	h.usage.add(ev)
+	if n := contextOf(ev); n > 0 && h.usage.own(ev) {
 		h.context = n
 	}
 	h.Last = ev.Seq
@@ -72,7 +65,7 @@ func (h *History) add(ev event.Event) {
 			h.End, h.Final = ev, f
 		}
 	}
-	if ev.Step == StepTool && ev.Kind == event.StepFinished && !asks(ev) && h.calls[ev.Path] == 0 {
+	if ev.Step == stepio.ToolStep && ev.Kind == event.StepFinished && !asks(ev) && h.calls[ev.Path] == 0 {
 		h.calls[ev.Path] = len(h.calls) + 1
 	}
 }
@@ -88,8 +81,20 @@ func asks(ev event.Event) bool {
 
 // nameOf is what a step is called in a line about it.
 func nameOf(ev event.Event) string {
-	if ev.Step == StepTool {
+	if ev.Step == stepio.ToolStep {
 		return ev.Name
 	}
 	return ev.Step
+}
+
+// contextOf is how many tokens of the context window a request to a model took, 0 of
+// another step.
+func contextOf(ev event.Event) int {
+	var d struct {
+		Usage struct{ In, Out int }
+	}
+	if ev.Step != stepio.ModelStep || json.Unmarshal(ev.Data, &d) != nil || d.Usage.In == 0 {
+		return 0
+	}
+	return d.Usage.In + d.Usage.Out
 }

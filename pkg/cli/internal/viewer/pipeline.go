@@ -1,4 +1,4 @@
-package render
+package viewer
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -51,7 +52,7 @@ func (v *Viewer) stage(ev event.Event) bool {
 			text += " in " + d.Wait.String()
 		}
 		v.recalled()
-		v.aside(term.Plain, text+": "+FirstSentence(d.Error))
+		v.aside(term.Plain, text+": "+format.FirstSentence(d.Error))
 	case event.StageRecovery:
 		v.recalled()
 		v.aside(term.Plain, "recovery: "+ev.Text)
@@ -66,7 +67,7 @@ func (v *Viewer) stage(ev event.Event) bool {
 			style = term.Red
 		}
 		if r.Error != "" {
-			text += ": " + FirstSentence(r.Error)
+			text += ": " + format.FirstSentence(r.Error)
 		}
 		v.aside(style, text)
 	case event.PipelineFinished:
@@ -84,8 +85,8 @@ func (v *Viewer) stage(ev event.Event) bool {
 }
 
 // stages is the table of what became of a pipeline's steps.
-func stages(rows []pipeline.Row) *Table {
-	t := new(Table)
+func stages(rows []pipeline.Row) *format.Table {
+	t := new(format.Table)
 	t.Row("     step", "status", "attempts", "turns", "tokens in", "out", "cost", "time")
 	var add func(rows []pipeline.Row, indent string)
 	add = func(rows []pipeline.Row, indent string) {
@@ -99,7 +100,7 @@ func stages(rows []pipeline.Row) *Table {
 			if r.Cost > 0 {
 				cost = fmt.Sprintf("%.4f USD", r.Cost)
 			}
-			t.Row("     "+indent+id, r.Status, Count(r.Attempts), Count(r.Turns), Count(r.In), Count(r.Out), cost, strings.TrimSpace(Duration(r.Took)))
+			t.Row("     "+indent+id, r.Status, format.Count(r.Attempts), format.Count(r.Turns), format.Count(r.In), format.Count(r.Out), cost, strings.TrimSpace(format.Duration(r.Took)))
 			add(r.Rows, indent+"  ")
 		}
 	}

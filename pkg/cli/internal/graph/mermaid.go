@@ -1,9 +1,11 @@
-package render
+package graph
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // A chart writes a flowchart in Mermaid's language.
@@ -51,7 +53,7 @@ func (c *chart) row(d *Node, before []string, indent string) []string {
 	gap := func() {
 		if d.omitted > 0 && yet == d.after {
 			id := c.id()
-			fmt.Fprintf(&c.b, "%s%s[%s]\n", indent, id, label(Plural(d.omitted, "node")+" left out"))
+			fmt.Fprintf(&c.b, "%s%s[%s]\n", indent, id, label(format.Plural(d.omitted, "node")+" left out"))
 			before = c.tie(before, id)
 		}
 	}
@@ -104,7 +106,7 @@ func (c *chart) node(d *Node, indent string) string {
 	if len(d.kids) == 0 {
 		figures := d.figures()
 		if d.omitted > 0 {
-			figures += ", " + Plural(d.omitted, "node") + " left out"
+			figures += ", " + format.Plural(d.omitted, "node") + " left out"
 		}
 		from, to := "[", "]"
 		if d.what == "turn" {

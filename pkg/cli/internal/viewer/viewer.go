@@ -1,4 +1,4 @@
-package render
+package viewer
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -28,7 +30,7 @@ type Viewer struct {
 
 	// What follows belongs to the goroutine, and to whoever holds it.
 	calls     numbering
-	tally     UsageTotals
+	tally     usageTotals
 	status    progress
 	parts     subAgents
 	responses responses
@@ -55,11 +57,11 @@ type numbering struct {
 	column   int            // how wide names are
 }
 
-// NewViewer starts a viewer. past is what the log holds already of a resumed job,
+// New starts a viewer. past is what the log holds already of a resumed job,
 // window the context window of its model in tokens, 0 if it is not known.
-func NewViewer(s *term.Screen, past History, window int) *Viewer {
+func New(s *term.Screen, past History, window int) *Viewer {
 	v := &Viewer{Screen: s, eventQueue: eventQueue{wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})},
-		calls: numbering{number: len(past.calls), of: past.calls}, tally: past.Usage, status: progress{start: time.Now(), window: window, context: past.context}}
+		calls: numbering{number: len(past.calls), of: past.calls}, tally: past.usage, status: progress{start: time.Now(), window: window, context: past.context}}
 	if v.calls.of == nil {
 		v.calls.of = map[string]int{}
 	}
@@ -67,8 +69,8 @@ func NewViewer(s *term.Screen, past History, window int) *Viewer {
 	return v
 }
 
-// NewLogViewer shows a log that is read back, on the caller's goroutine.
-func NewLogViewer(s *term.Screen) *Viewer {
+// NewLog shows a log that is read back, on the caller's goroutine.
+func NewLog(s *term.Screen) *Viewer {
 	return &Viewer{Screen: s, calls: numbering{of: map[string]int{}}, log: true}
 }
 
@@ -205,16 +207,16 @@ func (v *Viewer) show(ev event.Event) {
 func (v *Viewer) finished(ev event.Event) {
 	v.status.end(ev, v.tally.own(ev))
 	switch {
-	case ev.Step == StepTool:
+	case ev.Step == stepio.ToolStep:
 		v.call(ev)
 	case ev.Step == stepkind.Await:
 		v.answer(ev)
-	case ev.Step == StepModel:
+	case ev.Step == stepio.ModelStep:
 		v.retriesDone(ev)
 		v.response(ev)
-	case ev.Step == stepCompact && ev.Error == "" && ev.Text != "":
+	case ev.Step == stepio.CompactStep && ev.Error == "" && ev.Text != "":
 		v.aside(term.Plain, ev.Text)
-	case ev.Step == StepWorktree && ev.Name == "join":
+	case ev.Step == stepio.WorktreeStep && ev.Name == "join":
 		v.aside(term.Plain, "a sub-agent's worktree: "+cmp.Or(ev.Error, ev.Text))
 	}
 }
@@ -224,7 +226,7 @@ func (v *Viewer) finished(ev event.Event) {
 func (v *Viewer) retried(ev event.Event) {
 	v.broken(ev.Path)
 	text := fmt.Sprintf("%s: %s; %s", nameOf(ev), ev.Error, ev.Text)
-	if !v.Live || v.log || ev.Step != StepModel {
+	if !v.Live || v.log || ev.Step != stepio.ModelStep {
 		v.aside(term.Plain, text)
 		return
 	}
@@ -307,13 +309,13 @@ func (v *Viewer) answer(ev event.Event) {
 		v.message(sig.Value)
 		return
 	}
-	text := "answer: " + SignalName(sig.Name)
+	text := "answer: " + render.SignalName(sig.Name)
 	var how struct{ Always bool }
 	switch {
 	case json.Unmarshal(sig.Value, &how) == nil && how.Always:
 		text += ", always in this job"
 	case len(sig.Value) > 0:
-		text += " " + Readable(sig.Value)
+		text += " " + render.Readable(sig.Value)
 	}
 	v.aside(term.Plain, text)
 }
@@ -330,7 +332,7 @@ func (v *Viewer) message(value json.RawMessage) {
 	if m.Text != "" {
 		v.aside(term.Bold, "message: "+m.Text)
 	}
-	for _, l := range Attachments(m.Attached) {
+	for _, l := range render.Attachments(m.Attached) {
 		v.aside(term.Dim, l)
 	}
 	if m.Changed != "" {
@@ -339,9 +341,9 @@ func (v *Viewer) message(value json.RawMessage) {
 }
 
 func (v *Viewer) aside(style, text string) {
-	text = v.parts.place + SanitizeLine(text)
+	text = v.parts.place + format.SanitizeLine(text)
 	if w := v.Width(); w > 0 {
-		text = Cut(text, w-5)
+		text = format.Cut(text, w-5)
 	}
 	v.print("     ", style, text, "")
 }

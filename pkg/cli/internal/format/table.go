@@ -1,4 +1,4 @@
-package render
+package format
 
 import (
 	"encoding/json"
@@ -52,7 +52,7 @@ func (t *Table) widths() (width []int) {
 			if i == len(width) {
 				width = append(width, 0)
 			}
-			width[i] = max(width[i], columns(c))
+			width[i] = max(width[i], Columns(c))
 		}
 	}
 	return width
@@ -72,13 +72,13 @@ func (t *Table) Write(w io.Writer) {
 		at := 0 // the column of the last cell
 		for i, c := range r {
 			if i < len(r)-1 {
-				b.WriteString(pad(c, width[i]+2))
+				b.WriteString(Pad(c, width[i]+2))
 				at += width[i] + 2
 				continue
 			}
 			rows := []string{c}
 			if cols-at >= minCell {
-				rows = wrap(c, cols-at)
+				rows = Wrap(c, cols-at)
 			}
 			b.WriteString(strings.Join(rows, "\n"+strings.Repeat(" ", at)))
 		}
@@ -154,3 +154,11 @@ func Bytes(n int64) string {
 
 // Tokens estimates how many tokens n bytes of prose and JSON are.
 func Tokens(n int) int { return int(float64(n) / 3.3) }
+
+// Head is the beginning of a list of lines, with how many more there are.
+func Head(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append(lines[:n-1:n-1], fmt.Sprintf("... %s", Plural(len(lines)-n+1, "more line")))
+}

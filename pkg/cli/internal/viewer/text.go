@@ -1,4 +1,4 @@
-package render
+package viewer
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -28,7 +30,7 @@ type openResponse struct {
 	thought strings.Builder
 	began   time.Time // of the thinking
 	folded  bool      // the thinking was mentioned
-	md      *markdown
+	md      *format.Markdown
 }
 
 // A pendingText is an answer without calls: it is shown unless it turns out to be
@@ -51,7 +53,7 @@ func (t *responses) at(path string) *openResponse {
 // begun shows what has come of a response already: pieces may come before the event
 // that their step has started, and belong behind what was before it.
 func (v *Viewer) begun(ev event.Event) {
-	if ev.Step != StepModel || !v.Live || v.log {
+	if ev.Step != stepio.ModelStep || !v.Live || v.log {
 		return
 	}
 	w := v.responses.at(ev.Path)
@@ -62,11 +64,11 @@ func (v *Viewer) begun(ev event.Event) {
 // delta takes a piece of a response, of its text or of the thinking before it.
 func (v *Viewer) delta(ev event.Event) {
 	t := &v.responses
-	waiting := ev.Step == StepModel && string(ev.Data) == `{"waiting":true}`
-	if ev.Step == StepTool || waiting {
+	waiting := ev.Step == stepio.ModelStep && string(ev.Data) == `{"waiting":true}`
+	if ev.Step == stepio.ToolStep || waiting {
 		v.status.doing, v.status.doer = strings.TrimSpace(ev.Text), ev.Path
 	}
-	if waiting || ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
+	if waiting || ev.Step != stepio.ModelStep || t.ended[ev.Path] || !v.Live {
 		return
 	}
 	w := t.at(ev.Path)
@@ -113,13 +115,13 @@ func (v *Viewer) stream(ev event.Event, w *openResponse) {
 		if w.md == nil {
 			v.recalled()
 			v.fold(w)
-			w.md = &markdown{s: v.Screen, indent: "     " + v.parts.place}
+			w.md = format.NewMarkdown(v.Screen, term.Plain, "     "+v.parts.place)
 		}
 		first := w.shown == 0
 		w.shown += len(line) + 1
 		v.clear()
 		if !first || strings.TrimSpace(line) != "" { // no empty line before the first
-			fmt.Fprint(v, w.md.line(line))
+			fmt.Fprint(v, w.md.Line(line))
 		}
 	}
 }
@@ -129,9 +131,9 @@ func (v *Viewer) fold(w *openResponse) {
 	if n := len(strings.Fields(w.thought.String())); n > 0 && !w.folded {
 		text := "thought, "
 		if d := time.Since(w.began); d >= time.Second {
-			text = "thought for " + Duration(d) + ", "
+			text = "thought for " + format.Duration(d) + ", "
 		}
-		v.aside(term.Dim, text+Plural(n, "word"))
+		v.aside(term.Dim, text+format.Plural(n, "word"))
 	}
 	w.folded = true
 }
@@ -143,7 +145,7 @@ func (v *Viewer) unfinished() string {
 		if len(v.responses.open) > 1 || structured(text) {
 			continue
 		}
-		line := []rune(SanitizeLine(text[w.shown:]))
+		line := []rune(format.SanitizeLine(text[w.shown:]))
 		if n := v.Width() - 8; n > 0 && len(line) > n {
 			line = line[len(line)-n:]
 		}
@@ -214,7 +216,7 @@ func (v *Viewer) response(ev event.Event) {
 			style = term.Plain
 		}
 		v.clear()
-		fmt.Fprint(v, markdownText(v.Screen, style, indent, text))
+		fmt.Fprint(v, format.NewMarkdown(v.Screen, style, indent).Text(text))
 		t.last = text
 		return
 	}
@@ -227,7 +229,7 @@ func (v *Viewer) response(ev event.Event) {
 	}
 	v.clear()
 	for l := range strings.Lines(rest) {
-		fmt.Fprint(v, w.md.line(strings.TrimSuffix(l, "\n")))
+		fmt.Fprint(v, w.md.Line(strings.TrimSuffix(l, "\n")))
 	}
 	t.last = text
 }
@@ -247,6 +249,6 @@ func (v *Viewer) answered(ev event.Event) {
 		}
 	}
 	v.clear()
-	fmt.Fprint(v, markdownText(v.Screen, term.Plain, p.indent, p.text))
+	fmt.Fprint(v, format.NewMarkdown(v.Screen, term.Plain, p.indent).Text(p.text))
 	v.responses.last = p.text
 }

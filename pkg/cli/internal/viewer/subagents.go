@@ -1,4 +1,4 @@
-package render
+package viewer
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -64,7 +65,7 @@ func (v *Viewer) stand(ev event.Event) {
 		if name == "" {
 			name = v.parts.name(inner.Path, inner.Agent)
 		}
-		v.parts.place += "[" + SanitizeLine(name) + "] "
+		v.parts.place += "[" + format.SanitizeLine(name) + "] "
 	}
 	if strings.HasPrefix(string(ev.Kind), "pipeline.") {
 		v.parts.place = strings.Repeat("  ", depth)
@@ -124,17 +125,17 @@ func (v *Viewer) agent(ev event.Event) bool {
 func ending(p jobs.Part) string {
 	parts := []string{p.Status}
 	if p.Status != string(jobs.Done) && p.Reason != "" {
-		parts[0] += ": " + FirstSentence(p.Reason)
+		parts[0] += ": " + format.FirstSentence(p.Reason)
 	}
-	parts = append(parts, Plural(p.Turns, "turn"))
+	parts = append(parts, format.Plural(p.Turns, "turn"))
 	if p.Calls > 0 {
-		parts = append(parts, Plural(p.Calls, "call"))
+		parts = append(parts, format.Plural(p.Calls, "call"))
 	}
-	parts = append(parts, Count(p.Usage.In+p.Usage.Out)+" tokens")
+	parts = append(parts, format.Count(p.Usage.In+p.Usage.Out)+" tokens")
 	if p.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("%.4f USD", p.Cost))
 	}
-	return strings.Join(append(parts, Duration(p.Took)), ", ")
+	return strings.Join(append(parts, format.Duration(p.Took)), ", ")
 }
 
 // activity shows what a model did that works on its own, below the steps.
@@ -160,9 +161,9 @@ func (v *Viewer) activity(ev event.Event) {
 			style = term.Red
 		}
 	}
-	text := SanitizeLine(ev.Text)
+	text := format.SanitizeLine(ev.Text)
 	if w := v.Width(); w > 0 {
-		text = Cut(text, w-9)
+		text = format.Cut(text, w-9)
 	}
 	v.print("       - ", style, text, "")
 }

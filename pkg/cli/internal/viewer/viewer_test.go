@@ -1,20 +1,29 @@
-package render
+package viewer
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
+
+var update = flag.Bool("update", false, "write the golden file instead of comparing it")
 
 // hostileText is text that would act on a terminal, were it not escaped.
 const hostileText = "a\x1b[2J\x1b]0;title\x07\u202eb\r\x9b31m"
@@ -32,7 +41,7 @@ func data(t *testing.T, v any) json.RawMessage {
 func calls(t *testing.T, text string) (evs []event.Event) {
 	args := map[string]any{"command": text + "\n" + text, "path": text, "old": "same\n" + text, "new": "same\n" + text + "!", "content": text, "patch": text, "blocks": text + "\n<<<<<<< SEARCH\n" + text + "\n=======\nx\n>>>>>>> REPLACE"}
 	for i, name := range []string{"shell", "run_tests", "edit_file", "write_file", "apply_patch", "edit_blocks", text} {
-		evs = append(evs, event.Event{Kind: event.StepFinished, Step: StepTool, Name: name, Path: fmt.Sprint(1, ".", i+1), Text: text,
+		evs = append(evs, event.Event{Kind: event.StepFinished, Step: stepio.ToolStep, Name: name, Path: fmt.Sprint(1, ".", i+1), Text: text,
 			Data: data(t, map[string]any{"args": args, "failed": name == "run_tests", "text": "exit code 0\n" + text})})
 	}
 	return evs
@@ -40,15 +49,15 @@ func calls(t *testing.T, text string) (evs []event.Event) {
 
 // says are the events of a response of a model.
 func says(t *testing.T, path, text, thinking string, called ...string) (evs []event.Event) {
-	evs = append(evs, event.Event{Kind: event.StepStarted, Step: StepModel, Path: path})
+	evs = append(evs, event.Event{Kind: event.StepStarted, Step: stepio.ModelStep, Path: path})
 	delta := func(text string, data json.RawMessage) {
 		for _, piece := range strings.SplitAfter(text, " ") {
-			evs = append(evs, event.Event{Kind: event.Delta, Step: StepModel, Path: path, Text: piece, Data: data})
+			evs = append(evs, event.Event{Kind: event.Delta, Step: stepio.ModelStep, Path: path, Text: piece, Data: data})
 		}
 	}
 	delta(thinking, json.RawMessage(`{"thinking":true}`))
 	delta(text, nil)
-	return append(evs, event.Event{Kind: event.StepFinished, Step: StepModel, Path: path,
+	return append(evs, event.Event{Kind: event.StepFinished, Step: stepio.ModelStep, Path: path,
 		Data: data(t, map[string]any{"text": text, "calls": append([]string{}, called...), "usage": llm.Usage{In: 900, Out: 100}})})
 }
 
@@ -69,8 +78,8 @@ func watch(cols int, evs []event.Event) string {
 // What a server does before it answers is in the last line, and not part of the
 // answer.
 func TestWaitingForTheServer(t *testing.T) {
-	got := watch(80, []event.Event{{Kind: event.StepStarted, Step: StepModel, Path: "1"},
-		{Kind: event.Delta, Step: StepModel, Path: "1", Text: "loading qwen3:8b", Data: json.RawMessage(`{"waiting":true}`)}})
+	got := watch(80, []event.Event{{Kind: event.StepStarted, Step: stepio.ModelStep, Path: "1"},
+		{Kind: event.Delta, Step: stepio.ModelStep, Path: "1", Text: "loading qwen3:8b", Data: json.RawMessage(`{"waiting":true}`)}})
 	if !strings.Contains(got, "waiting for the model: loading qwen3:8b") || strings.Contains(got, "thinking") {
 		t.Errorf("it shows %q", got)
 	}
@@ -86,29 +95,29 @@ var ours = regexp.MustCompile("\x1b\\[[0-9]*m|\r\x1b\\[K")
 // a run.
 func TestViewsEscape(t *testing.T) {
 	evs := append(says(t, "1", "# "+hostileText+"\n\n- `"+hostileText+"` **"+hostileText+"**\n```\n"+hostileText+"\n```\n"+hostileText, hostileText, "shell"), calls(t, hostileText)...)
-	evs = append(evs, event.Event{Kind: event.StepRetried, Step: StepModel, Path: "2", Error: hostileText, Text: hostileText})
+	evs = append(evs, event.Event{Kind: event.StepRetried, Step: stepio.ModelStep, Path: "2", Error: hostileText, Text: hostileText})
 	evs = append(evs, says(t, "2", hostileText, "")...)
 	var out bytes.Buffer
 	s := term.NewColor(&out, 60)
 	fmt.Fprint(s, watch(60, evs))
-	log := NewLogViewer(s)
+	log := NewLog(s)
 	for _, ev := range evs {
 		log.Log(ev)
 	}
 	finding := map[string]any{"file": hostileText, "line": 1, "severity": hostileText, "title": hostileText, "suggestion": hostileText}
 	triage := map[string]any{"kind": hostileText, "severity": hostileText, "area": hostileText, "confidence": hostileText, "next_step": hostileText, "reproduction": hostileText, "files": []any{map[string]any{"path": hostileText, "reason": hostileText}}}
-	Product(s, &adroit.ArtifactList{Job: "J1", Artifacts: map[string]executor.Artifact{
+	render.Product(s, &adroit.ArtifactList{Job: "J1", Artifacts: map[string]executor.Artifact{
 		"findings": {Value: data(t, []any{finding})}, "triage": {Value: data(t, triage)}, "content": {Value: data(t, hostileText)}, hostileText: {Value: data(t, hostileText)},
 	}}, "")
 	message := llm.Message{Role: llm.Tool, Name: hostileText, Text: hostileText, Thinking: hostileText, Calls: []llm.Call{{Name: hostileText, Args: data(t, map[string]any{"a": hostileText + "\n" + hostileText})}, {Name: "x", Malformed: hostileText, Raw: hostileText}}}
-	Transcript(s, &adroit.Transcript{Job: "J1", Turns: []adroit.TranscriptTurn{{Turn: 1, Model: hostileText, New: []llm.Message{message}, Tools: []llm.ToolSpec{{Name: hostileText}}}}, Rest: []llm.Message{message}})
-	Jobs(s, []adroit.JobSummary{{Job: job("done")}}, noon, func(string) string { return hostileText })
+	render.Transcript(s, &adroit.Transcript{Job: "J1", Turns: []adroit.TranscriptTurn{{Turn: 1, Model: hostileText, New: []llm.Message{message}, Tools: []llm.ToolSpec{{Name: hostileText}}}}, Rest: []llm.Message{message}})
+	render.Jobs(s, []adroit.JobSummary{{Job: &jobs.Job{ID: "J1", Agent: hostileText, Status: jobs.Done}}}, time.Now(), func(string) string { return hostileText })
 	got := plainText(out.String())
 	if !strings.Contains(got, `\x1b]0;title\x07`) {
 		t.Error("the text is not shown at all")
 	}
 	for l := range strings.SplitSeq(got, "\n") {
-		if strings.ContainsFunc(l, invisible) {
+		if format.Sanitize(l) != l {
 			t.Errorf("acts on the terminal: %q", l)
 		}
 	}
@@ -119,10 +128,10 @@ func TestViewsEscape(t *testing.T) {
 func TestWatch(t *testing.T) {
 	text := "I look at **cart.go** first, which has `Total`, and that is a line which has to be broken into several rows.\n\n1. a list item that is long enough to be broken as well\n\n" + "```go\nfunc main() {}\n```\nDone."
 	evs := says(t, "1", text, "It subtracts. ", "edit_file")
-	evs = append(evs, event.Event{Kind: event.StepFinished, Step: StepTool, Name: "edit_file", Path: "1.1", Text: "cart.go +1 -1", Data: data(t, map[string]any{"args": map[string]any{"path": "cart.go", "old": "func f() {\n\treturn a - b\n}", "new": "func f() {\n\treturn a + b\n}"}})},
-		event.Event{Kind: event.StepFinished, Step: StepTool, Name: "shell", Path: "1.2", Text: "exit code 1", Data: data(t, map[string]any{"failed": true, "args": map[string]any{"command": "make"}, "text": "exit code 1\n1\n2\n3\n[changed: x]\n"})},
-		event.Event{Kind: event.StepRetried, Step: StepModel, Path: "2", Error: "overloaded", Text: "attempt 2 of 5 in 1s"},
-		event.Event{Kind: event.StepRetried, Step: StepModel, Path: "2", Error: "overloaded", Text: "attempt 3 of 5 in 2s"})
+	evs = append(evs, event.Event{Kind: event.StepFinished, Step: stepio.ToolStep, Name: "edit_file", Path: "1.1", Text: "cart.go +1 -1", Data: data(t, map[string]any{"args": map[string]any{"path": "cart.go", "old": "func f() {\n\treturn a - b\n}", "new": "func f() {\n\treturn a + b\n}"}})},
+		event.Event{Kind: event.StepFinished, Step: stepio.ToolStep, Name: "shell", Path: "1.2", Text: "exit code 1", Data: data(t, map[string]any{"failed": true, "args": map[string]any{"command": "make"}, "text": "exit code 1\n1\n2\n3\n[changed: x]\n"})},
+		event.Event{Kind: event.StepRetried, Step: stepio.ModelStep, Path: "2", Error: "overloaded", Text: "attempt 2 of 5 in 1s"},
+		event.Event{Kind: event.StepRetried, Step: stepio.ModelStep, Path: "2", Error: "overloaded", Text: "attempt 3 of 5 in 2s"})
 	evs = append(evs, says(t, "2", "The last words.", "")...)
 	evs = append(evs, event.Event{Kind: event.JobFinished, Data: data(t, map[string]any{"status": "done", "summary": "The last words."})})
 	got := watch(44, evs)
@@ -131,7 +140,7 @@ func TestWatch(t *testing.T) {
 	for _, l := range parts {
 		shown = append(shown, l[strings.LastIndexByte(l, 0)+1:])
 		for draft := range strings.SplitSeq(l, "\x00") {
-			if n := columns(plainText(draft)); n > 44 {
+			if n := format.Columns(plainText(draft)); n > 44 {
 				t.Errorf("%d columns: %q", n, draft)
 			}
 		}
@@ -139,7 +148,7 @@ func TestWatch(t *testing.T) {
 	if !strings.Contains(got, "context 25% of 4,000") && !strings.Contains(got, "context 25%") {
 		t.Errorf("no meter:\n%q", got)
 	}
-	golden(t, "watch", []byte(strings.ReplaceAll(strings.Join(shown, "\n"), "\x1b", "E")))
+	dirtest.Golden(t, *update, "testdata/watch.golden", []byte(strings.ReplaceAll(strings.Join(shown, "\n"), "\x1b", "E")))
 	if strings.Contains(strings.Join(shown, "\n"), "The last words.") {
 		t.Error("the last words are the outcome's to print")
 	}
@@ -156,7 +165,7 @@ func TestDeltas(t *testing.T) {
 	if got := plainText(watch(80, lost)); !strings.Contains(got, "Another line.\n") || strings.Count(got, "One line.\n") != 1 {
 		t.Errorf("%q", got)
 	}
-	early := append([]event.Event{evs[2], {Kind: event.StepFinished, Step: StepTool, Name: "before", Path: "0"}}, evs...)
+	early := append([]event.Event{evs[2], {Kind: event.StepFinished, Step: stepio.ToolStep, Name: "before", Path: "0"}}, evs...)
 	if got := plainText(watch(80, early)); strings.Index(got, "  1  before") > strings.Index(got, "One One line.\n") {
 		t.Errorf("a piece is shown before what was before its step: %q", got)
 	}
@@ -165,76 +174,54 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
-	for _, tc := range []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"one two three", 7, "one two|three"}, {"one", 0, "one"}, {"abcdefgh", 3, "abc|def|gh"}, {"", 5, ""}, {"日本語 日本", 6, "日本語|日本"}, {"one  two", 4, "one|two"},
-	} {
-		if got := strings.Join(wrap(tc.text, tc.n), "|"); got != tc.want {
-			t.Errorf("wrap(%q, %d) = %q, want %q", tc.text, tc.n, got, tc.want)
-		}
-	}
-	for s, want := range map[string]int{"abc": 3, "日本": 4, "é": 1, "e\u0301": 1, "🙂": 2} {
-		if got := columns(s); got != want {
-			t.Errorf("columns(%q) = %d, want %d", s, got, want)
-		}
-	}
-	if got := Cut("日本語日本語", 7); got != "日本..." {
-		t.Error(got)
-	}
-}
-
-func FuzzWrap(f *testing.F) {
-	f.Add("one two 日本", 3)
-	f.Fuzz(func(t *testing.T, s string, n int) {
-		n %= 200
-		rows := wrap(SanitizeLine(s), n)
-		if n < 2 {
-			return
-		}
-		for _, r := range rows {
-			if columns(r) > n {
-				t.Fatalf("wrap(%q, %d) has %q", s, n, r)
-			}
-		}
-	})
-}
-
-// What a run produced is on the screen: findings, a triage, a text, all else by name.
-func TestProduct(t *testing.T) {
-	var out bytes.Buffer
-	s := &term.Screen{Writer: &out, Cols: 60}
-	Product(s, &adroit.ArtifactList{Job: "J1", Artifacts: map[string]executor.Artifact{
-		"findings": {Value: json.RawMessage(`[{"file":"cart.go","line":41,"severity":"major","title":"Totals are rounded per line, which is a cent off now and then","suggestion":"Round once."}]`)},
-		"triage":   {Value: json.RawMessage(`{"kind":"bug","severity":"minor","area":"cart","confidence":"high","next_step":"Round once.","files":[{"path":"cart.go","reason":"it rounds"}]}`)},
-		"content":  {Value: data(t, "# Title\n"+strings.Repeat("line\n", maxProductLines+4))},
-		"other":    {Value: json.RawMessage(`{"a":1}`)},
-		"diff":     {Value: json.RawMessage(`"x"`)},
-	}}, "")
-	golden(t, "product", out.Bytes())
-	out.Reset()
-	Product(s, &adroit.ArtifactList{Job: "J1", Artifacts: map[string]executor.Artifact{"findings": {Value: json.RawMessage(`[]`)}, "content": {Value: json.RawMessage(`"The same."`)}}}, "The same.")
-	if got := out.String(); got != "no findings\n" {
-		t.Errorf("%q", got)
-	}
-}
-
 // What a tool says of itself is in the last line, also if it comes before the
 // events that the job keeps: those of its begin and of the step before.
 func TestToolProgress(t *testing.T) {
 	got := plainText(watch(80, []event.Event{
-		{Kind: event.StepStarted, Step: StepModel, Path: "1"},
-		{Kind: event.Delta, Step: StepTool, Name: "run_tests", Path: "2", Text: "compiling\n"},
-		{Kind: event.StepFinished, Step: StepModel, Path: "1"},
-		{Kind: event.StepStarted, Step: StepTool, Name: "run_tests", Path: "2"},
+		{Kind: event.StepStarted, Step: stepio.ModelStep, Path: "1"},
+		{Kind: event.Delta, Step: stepio.ToolStep, Name: "run_tests", Path: "2", Text: "compiling\n"},
+		{Kind: event.StepFinished, Step: stepio.ModelStep, Path: "1"},
+		{Kind: event.StepStarted, Step: stepio.ToolStep, Name: "run_tests", Path: "2"},
 	}))
 	if !strings.Contains(got, "run_tests: compiling") {
 		t.Errorf("the last line does not say what run_tests does:\n%s", got)
 	}
 	if strings.Contains(got, "waiting for the model: compiling") {
 		t.Errorf("the model is said to compile:\n%s", got)
+	}
+}
+
+// The viewer numbers each call once, also when a resumed run recalls it or performs
+// it again, says what was recalled and nothing else, and never writes past the width.
+func TestViewer(t *testing.T) {
+	var out bytes.Buffer
+	v := &Viewer{Screen: &term.Screen{Writer: &out, Cols: 40}, calls: numbering{of: map[string]int{"1.1": 1, "1.2": 2}, number: 2}}
+	data, err := json.Marshal(map[string]any{"failed": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range []event.Event{
+		{Kind: event.StepRecalled, Step: "tool", Name: "read_file", Path: "1.1"},
+		{Kind: event.StepStarted, Step: "tool", Name: "edit_file", Path: "1.2"},
+		{Kind: event.StepFinished, Step: "tool", Name: "edit_file", Path: "1.2", Error: "interrupted: it may or may not have happened"},
+		{Kind: event.StepFinished, Step: "tool", Name: "run_tests", Path: "1.3", Text: "2 of 14 failed", Took: 1200 * time.Millisecond, Data: data},
+		{Kind: event.Note, Text: "the tool crashed\nstack"},
+	} {
+		v.show(ev)
+	}
+	got := out.String()
+	if strings.Contains(got, "stack") {
+		t.Errorf("more than the first line of a note is shown:\n%s", got)
+	}
+	for l := range strings.SplitSeq(got, "\n") {
+		if utf8.RuneCountInString(l) > 40 {
+			t.Errorf("wider than 40: %q", l)
+		}
+	}
+	if !strings.HasPrefix(got, "     step 1 recalled, no model calls\n") {
+		t.Errorf("it does not begin with what was recalled:\n%s", got)
+	}
+	if !strings.Contains(got, "  2  edit_file ") || !strings.Contains(got, "  3  run_tests ") {
+		t.Errorf("numbers are wrong:\n%s", got)
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package viewer
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/tools/todo"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -58,27 +60,27 @@ func (v *Viewer) call(ev event.Event) {
 	}
 	took := ""
 	if ev.Took >= 500*time.Millisecond {
-		took = Duration(ev.Took)
+		took = format.Duration(ev.Took)
 	}
-	name := SanitizeLine(ev.Name)
-	c.column = max(c.column, 12, min(columns(name), 20))
-	head := fmt.Sprintf("%3d  %s%s  ", number, v.parts.place, pad(name, c.column))
+	name := format.SanitizeLine(ev.Name)
+	c.column = max(c.column, 12, min(format.Columns(name), 20))
+	head := fmt.Sprintf("%3d  %s%s  ", number, v.parts.place, format.Pad(name, c.column))
 	room, column := 200, 50 // where times stand
 	if w := v.Width(); w > 0 {
-		head = Cut(head, w)
-		room = w - columns(head) - 8
+		head = format.Cut(head, w)
+		room = w - format.Columns(head) - 8
 		column = min(column, room)
 		if room < 0 {
 			took = "" // the name fills the line
 		}
 	}
 	command := commandOf(ev.Name, d.Args)
-	text = SanitizeLine(text)
-	if inline := "$ " + SanitizeLine(command) + " -> " + text; command != "" && !strings.Contains(command, "\n") && columns(inline) <= room {
+	text = format.SanitizeLine(text)
+	if inline := "$ " + format.SanitizeLine(command) + " -> " + text; command != "" && !strings.Contains(command, "\n") && format.Columns(inline) <= room {
 		command, text = "", inline
 	}
-	if text = Cut(text, room); took != "" {
-		text = pad(text, column)
+	if text = format.Cut(text, room); took != "" {
+		text = format.Pad(text, column)
 	}
 	v.print(head, style, text, took)
 	if ev.Error != "" {
@@ -88,7 +90,7 @@ func (v *Viewer) call(ev event.Event) {
 		v.feed.call, v.feed.data = ev.Name, d
 	}
 	if list, ok := todo.List(ev); ok {
-		v.lines(todoLines(list, maxTodo), term.Dim, "")
+		v.lines(render.TodoLines(list, maxTodo), term.Dim, "")
 	}
 	v.below(ev.Name, strings.TrimSpace(command), d)
 }
@@ -108,9 +110,9 @@ func (v *Viewer) below(tool, command string, d callData) {
 	if command != "" {
 		var rows []string
 		for l := range strings.SplitSeq(command, "\n") {
-			rows = append(rows, wrap(SanitizeLine(l), rowWidth(v.Screen, 10+columns(v.parts.place)))...)
+			rows = append(rows, format.Wrap(format.SanitizeLine(l), format.RowWidth(v.Screen, 10+format.Columns(v.parts.place)))...)
 		}
-		for i, row := range head(rows, maxCommand) {
+		for i, row := range format.Head(rows, maxCommand) {
 			v.lines([]string{row}, term.Plain, []string{"$ ", "  "}[min(i, 1)])
 		}
 	}
@@ -123,9 +125,9 @@ func (v *Viewer) below(tool, command string, d callData) {
 		v.lines(tail(outputOf(d.Text), most), term.Dim, "")
 	case d.Failed && (tool == "run_tests" || tool == "run_check"):
 		v.lines(tail(outputOf(d.Text), maxFailedLines), term.Dim, "")
-	case !d.Failed && !strings.HasSuffix(d.Text, "nothing was changed"): // write_file of what is there
-		for _, l := range head(editLines(tool, d.Args), maxDiffLines) {
-			v.lines([]string{l}, diffStyle(l), "")
+	case !d.Failed:
+		for _, l := range format.Head(editLines(tool, d.Args), maxDiffLines) {
+			v.lines([]string{l}, format.DiffStyle(l), "")
 		}
 	}
 }
@@ -133,23 +135,13 @@ func (v *Viewer) below(tool, command string, d callData) {
 // lines prints lines below a call.
 func (v *Viewer) lines(list []string, style, prefix string) {
 	for _, l := range list {
-		text := strings.ReplaceAll(Sanitize(strings.TrimRight(l, " \t\r")), "\t", "    ")
+		text := strings.ReplaceAll(format.Sanitize(strings.TrimRight(l, " \t\r")), "\t", "    ")
 		text = v.parts.place + prefix + text
 		if w := v.Width(); w > 0 {
-			text = Cut(text, w-8)
+			text = format.Cut(text, w-8)
 		}
 		v.print("       ", style, text, "")
 	}
-}
-
-func diffStyle(line string) string {
-	switch {
-	case strings.HasPrefix(line, "+"):
-		return term.Green
-	case strings.HasPrefix(line, "-"):
-		return term.Red
-	}
-	return term.Dim
 }
 
 // outputOf is the output in the result of a command, without what was put around
@@ -170,20 +162,12 @@ func outputOf(text string) []string {
 	return lines
 }
 
-// head is the beginning of a list of lines, with how many more there are.
-func head(lines []string, n int) []string {
-	if len(lines) <= n {
-		return lines
-	}
-	return append(lines[:n-1:n-1], fmt.Sprintf("... %s", Plural(len(lines)-n+1, "more line")))
-}
-
 // tail is the end of a list of lines, with how many were before.
 func tail(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
 	}
-	before := "... " + Plural(len(lines)-n+1, "line") + " before"
+	before := "... " + format.Plural(len(lines)-n+1, "line") + " before"
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "… (") && strings.HasSuffix(l, "bytes in all)") }) {
 		before = "... more before" // the event has an excerpt
 	}

@@ -1,4 +1,4 @@
-package render
+package graph
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -40,13 +41,13 @@ type Node struct {
 
 // Ways to draw.
 const (
-	GraphText    = "text"
-	GraphMermaid = "mermaid"
+	Text    = "text"
+	Mermaid = "mermaid"
 )
 
 // A graphBuilder makes a graph of a job's events, one after the other.
 type graphBuilder struct {
-	books        *UsageTotals
+	books        jobs.UsageReport
 	root         *Node
 	parts, steps map[string]*Node // by path
 	turns        map[*Node]int
@@ -54,10 +55,11 @@ type graphBuilder struct {
 	first, last  time.Time
 }
 
-// NewGraph builds the graph of a job from its events.
-func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *Node {
+// New builds the graph of a job from its events.
+func New(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *Node {
 	root := &Node{what: "job", title: strings.TrimSpace(j.ID + " " + j.Agent), status: string(j.Status)}
-	g := &graphBuilder{books: &UsageTotals{rate: rate}, root: root, parts: map[string]*Node{}, steps: map[string]*Node{}, turns: map[*Node]int{}, ends: map[int64]int64{}}
+	g := &graphBuilder{root: root, parts: map[string]*Node{}, steps: map[string]*Node{}, turns: map[*Node]int{}, ends: map[int64]int64{}}
+	g.books.Rate = rate
 	for _, ev := range evs {
 		g.add(ev)
 	}
@@ -66,14 +68,14 @@ func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usag
 			d.status, d.took = string(j.Status), max(0, g.last.Sub(g.first)-d.start)
 		}
 	}
-	all, _ := g.books.account().Parts(0, j.Status)
+	all, _ := g.books.Parts(0, j.Status)
 	for i := range all {
 		if d := g.parts[all[i].Path]; d != nil {
 			d.part(&all[i])
 			d.to = g.ends[all[i].Ended.UnixNano()]
 		}
 	}
-	sum := g.books.all()
+	sum := g.books.All()
 	root.turns, root.tokens, root.cost, root.took = sum.Turns, sum.Usage.In+sum.Usage.Out, sum.Cost, g.last.Sub(g.first)
 	root.bound(maxDrawn)
 	return root
@@ -84,7 +86,7 @@ func (g *graphBuilder) add(ev event.Event) {
 		g.first = ev.Time
 	}
 	g.last = ev.Time
-	g.books.add(ev)
+	g.books.Add(ev)
 	g.addParts(ev)
 	if ev.Kind == event.AgentFinished || ev.Kind == event.StageFinished || ev.Kind == event.StepRecalled {
 		g.ends[ev.Time.UnixNano()] = ev.Seq
@@ -108,7 +110,7 @@ func (g *graphBuilder) add(ev event.Event) {
 // that its first word is.
 func (g *graphBuilder) addParts(ev event.Event) {
 	up := g.root
-	around := g.books.account().Around(ev.Path)
+	around := g.books.Around(ev.Path)
 	for i := range around {
 		p := &around[i]
 		d := g.parts[p.Path]
@@ -129,15 +131,15 @@ func (g *graphBuilder) step(ev event.Event) *Node {
 		return d
 	}
 	in := g.root
-	if around := g.books.account().Around(ev.Path); len(around) > 0 {
+	if around := g.books.Around(ev.Path); len(around) > 0 {
 		in = g.parts[around[len(around)-1].Path]
 	}
 	d := &Node{path: ev.Path, what: ev.Step, title: ev.Name, from: ev.Seq, start: ev.Time.Sub(g.first), tries: 1}
 	switch ev.Step {
-	case StepModel:
+	case stepio.ModelStep:
 		g.turns[in]++
 		d.what, d.title = "turn", fmt.Sprintf("turn %d", g.turns[in])
-	case StepTool:
+	case stepio.ToolStep:
 		d.what = "call"
 	case stepkind.Await:
 		if d.title = "waits for a person"; ev.Name == stepio.MessageSignal {
@@ -290,21 +292,21 @@ func (d *Node) figures() string {
 		add(d.status)
 	}
 	if d.tries > 1 {
-		add(Plural(d.tries, "attempt"))
+		add(format.Plural(d.tries, "attempt"))
 	}
 	if d.turns > 0 {
-		add(Plural(d.turns, "turn"))
+		add(format.Plural(d.turns, "turn"))
 	}
 	if d.tokens > 0 {
-		add(Count(d.tokens) + " tokens")
+		add(format.Count(d.tokens) + " tokens")
 	}
 	if d.cost > 0 {
 		add(fmt.Sprintf("%.4f USD", d.cost))
 	}
 	if d.start > 0 {
-		add("at +" + Duration(d.start))
+		add("at +" + format.Duration(d.start))
 	}
-	add(Duration(d.took))
+	add(format.Duration(d.took))
 	return strings.Join(parts, ", ")
 }
 
@@ -312,7 +314,7 @@ func (d *Node) figures() string {
 func (d *Node) said() string {
 	note, _, _ := strings.Cut(strings.TrimSpace(d.note), "\n")
 	if note == "" || note == d.title {
-		return Cut(SanitizeLine(d.title), 60)
+		return format.Cut(format.SanitizeLine(d.title), 60)
 	}
-	return Cut(SanitizeLine(d.title), 60) + ": " + Cut(SanitizeLine(note), 60)
+	return format.Cut(format.SanitizeLine(d.title), 60) + ": " + format.Cut(format.SanitizeLine(note), 60)
 }

@@ -1,8 +1,10 @@
-package render
+package graph
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // Text draws in lines. What was done at once has a bar beside it, one branch
@@ -15,7 +17,7 @@ func (d *Node) Text() string {
 }
 
 func (d *Node) texts(b *strings.Builder, indent string) {
-	left := func() { fmt.Fprintf(b, "%s... %s left out\n", indent, Plural(d.omitted, "node")) }
+	left := func() { fmt.Fprintf(b, "%s... %s left out\n", indent, format.Plural(d.omitted, "node")) }
 	drawnYet := 0
 	for _, row := range d.rows() {
 		if d.omitted > 0 && drawnYet == d.after {
