@@ -9,16 +9,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
-func (d *decoder) calling(n *node) {
-	var c string
-	d.String(n, "calling", &c)
-	if !slices.Contains(toolcall.Modes, toolcall.Mode(c)) {
-		d.bad(n, "it is one of auto, native, constrained, text", "calling is %q", c)
-		return
-	}
-	d.a.Calling = toolcall.Mode(c)
-}
-
 // callModeOf is how tools are called in a job.
 func callModeOf(a *agents.DynamicAgent, in agents.Input) (toolcall.Mode, error) {
 	c := cmp.Or(in.Calling, a.Calling)

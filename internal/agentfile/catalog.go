@@ -10,13 +10,11 @@ package agentfile
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/definitions"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A Catalog is the agents of some layers, later ones over earlier ones. It
@@ -153,28 +151,4 @@ func (c *Catalog) Lookup(name string) (*agents.DynamicAgent, error) {
 		return nil, err
 	}
 	return a, nil
-}
-
-// Lint gives all that is wrong with all agents, by file and place.
-func (c *Catalog) Lint(set *tools.Set) agents.Problems {
-	var all agents.Problems
-	for _, name := range c.Names() {
-		a, problems := c.agents[name].Value()
-		all = append(all, problems...)
-		if a != nil {
-			all = append(all, Lint(a, set)...)
-			all = append(all, c.lintSpawn(a)...)
-			for _, alias := range c.missingTools(a) {
-				rep := &report{src: a.Source}
-				rep.key("aliases", agents.Warning, "take it out", "the former name %s belongs to another agent", alias)
-				all = append(all, rep.list...)
-			}
-		}
-	}
-	return all.Sort()
-}
-
-// missingTools lists the former names of a that lead to another agent.
-func (c *Catalog) missingTools(a *agents.DynamicAgent) []string {
-	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases[alias] == a.Name })
 }

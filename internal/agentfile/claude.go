@@ -1,7 +1,6 @@
 package agentfile
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -106,5 +105,3 @@ func (d *decoder) claudeKey(k, v *node) bool {
 	}
 	return true
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

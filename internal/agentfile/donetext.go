@@ -3,6 +3,7 @@ package agentfile
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/template"
@@ -67,7 +68,7 @@ func userMessage(prompt string, inputs map[string]json.RawMessage, tmpl *templat
 		parts = append(parts, p)
 	}
 	placed, all := inputsUsed(tmpl)
-	for _, name := range sortedKeys(inputs) {
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		if all || slices.Contains(placed, name) {
 			continue
 		}

@@ -39,7 +39,7 @@ func checkInputs(a *agents.DynamicAgent, given map[string]json.RawMessage) (map[
 			out[f.Name] = json.RawMessage(`""`)
 		}
 	}
-	for _, name := range sortedKeys(given) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if slices.Contains(names, name) {
 			continue
 		}

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -297,4 +299,73 @@ func Weight(a *agents.DynamicAgent, set *tools.Set) int {
 		bytes += len(spec.Name) + len(spec.Description) + len(spec.Input)
 	}
 	return int(float64(bytes) / 3.3)
+}
+
+func (l *linter) permissions() {
+	for _, words := range Ignored(l.a) {
+		l.key("permissions", agents.Warning, "leave it out", "%s", words)
+	}
+	for i, r := range l.a.Permissions {
+		if err := r.Check(); err != nil {
+			l.key("permissions", agents.Error, "", "permission %d: %v", i+1, err)
+		}
+	}
+	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
+		l.key("mode", agents.Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
+	}
+}
+
+// problems reports what keeps an agent built in Go from being picked.
+func (l *linter) problems() {
+	for _, name := range l.a.ProblemTypes {
+		if _, ok := problem.Canonical(name, problem.Known()...); !ok && l.src.File == "" {
+			l.key("problem_types", agents.Error, "the types are "+strings.Join(problem.Known(), ", "), "%q is no type of problem", name)
+		}
+	}
+	if l.a.Priority < 0 || l.a.Priority > 1000 {
+		l.key("priority", agents.Error, "", "the priority %d is not between 0 and 1000", l.a.Priority)
+	}
+}
+
+// lintSpawn states which of the agents that a may spawn do not exist.
+func (c *Catalog) lintSpawn(a *agents.DynamicAgent) agents.Problems {
+	rep := &report{src: a.Source}
+	if a.Spawn == nil {
+		return nil
+	}
+	for _, p := range a.Spawn.Agents {
+		if len(matching(c.Names(), []string{p})) > 0 {
+			continue
+		}
+		hint := "there are " + strings.Join(c.Names(), ", ")
+		if near := spelling.Nearest(p, c.Names()); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		rep.key("spawn", agents.Error, hint, "there is no agent %s to spawn", p)
+	}
+	return rep.list
+}
+
+// Lint gives all that is wrong with all agents, by file and place.
+func (c *Catalog) Lint(set *tools.Set) agents.Problems {
+	var all agents.Problems
+	for _, name := range c.Names() {
+		a, problems := c.agents[name].Value()
+		all = append(all, problems...)
+		if a != nil {
+			all = append(all, Lint(a, set)...)
+			all = append(all, c.lintSpawn(a)...)
+			for _, alias := range c.missingTools(a) {
+				rep := &report{src: a.Source}
+				rep.key("aliases", agents.Warning, "take it out", "the former name %s belongs to another agent", alias)
+				all = append(all, rep.list...)
+			}
+		}
+	}
+	return all.Sort()
+}
+
+// missingTools lists the former names of a that lead to another agent.
+func (c *Catalog) missingTools(a *agents.DynamicAgent) []string {
+	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases[alias] == a.Name })
 }

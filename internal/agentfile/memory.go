@@ -12,18 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// memoryScopes are the values of memory: in an agent file.
-var memoryScopes = []string{"project", "user"}
-
 // Tools that an agent with a memory has.
 const recallTool, rememberTool = "recall", "remember"
-
-func (d *decoder) memory(n *node) {
-	d.String(n, "memory", &d.a.Memory)
-	if !slices.Contains(memoryScopes, d.a.Memory) {
-		d.bad(n, "leave it out for none", "memory is %q; it is one of %s", d.a.Memory, strings.Join(memoryScopes, ", "))
-	}
-}
 
 // memoryOf is what an agent recalls in a request.
 func memoryOf(a *agents.DynamicAgent, in agents.Input) string {

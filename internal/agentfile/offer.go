@@ -136,3 +136,18 @@ func reads(own *tools.Set) bool {
 	}
 	return false
 }
+
+// withSpawn gives own with the tool that spawns, if the agent may and a model
+// rather than code decides what it does.
+func withSpawn(a *agents.DynamicAgent, own, set *tools.Set) *tools.Set {
+	if a.Spawn == nil || a.Workflow != "" {
+		return own
+	}
+	with, err := set.Only(append(own.Names(), spawnAgent)...)
+	if err != nil {
+		return own // it is not part of this program
+	}
+	return with.Without(a.Deny...)
+}
+
+const spawnAgent = "spawn_agent"

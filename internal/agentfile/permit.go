@@ -116,54 +116,6 @@ func planCriterion(c executor.Criterion) executor.Criterion {
 // planInstructions is what a model is shown in ModePlan.
 const planInstructions = "This is for planning: read what you need, change nothing, and answer with the plan, step by step, with the files it touches."
 
-func (d *decoder) mode(n *node) {
-	var m string
-	d.String(n, "mode", &m)
-	if !slices.Contains(executor.Modes, executor.Mode(m)) {
-		d.bad(n, "it is one of plan, edits, auto", "mode is %q", m)
-		return
-	}
-	d.a.Mode = executor.Mode(m)
-}
-
-func (d *decoder) permissions(n *node) {
-	if n.Kind != list {
-		d.bad(n, "write it like - {tool: shell, command: \"go test *\", do: allow}", "permissions is %s, not a list of rules", n.Kind)
-		return
-	}
-	for i, kid := range n.Kids {
-		var r permit.Rule
-		var do string
-		d.Fields(kid, fmt.Sprintf("permissions.%d", i), map[string]func(*node){
-			"tool":    func(v *node) { d.String(v, "tool", &r.Tool) },
-			"path":    func(v *node) { d.String(v, "path", &r.Path) },
-			"command": func(v *node) { d.String(v, "command", &r.Command) },
-			"do":      func(v *node) { d.String(v, "do", &do) },
-			"why":     func(v *node) { d.String(v, "why", &r.Why) },
-		})
-		r.Do = permit.Do(do)
-		if err := r.Check(); err != nil {
-			d.bad(kid, "", "permission %d: %v", i+1, err)
-			continue
-		}
-		d.a.Permissions = append(d.a.Permissions, r)
-	}
-}
-
-func (l *linter) permissions() {
-	for _, words := range Ignored(l.a) {
-		l.key("permissions", agents.Warning, "leave it out", "%s", words)
-	}
-	for i, r := range l.a.Permissions {
-		if err := r.Check(); err != nil {
-			l.key("permissions", agents.Error, "", "permission %d: %v", i+1, err)
-		}
-	}
-	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
-		l.key("mode", agents.Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
-	}
-}
-
 // narrower is the narrower of two modes; an empty one has no say.
 func narrower(a, b executor.Mode) executor.Mode {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func strongest(names []string) []string {
 		}
 	}
 	var out []string
-	for _, in := range sortedKeys(best) {
+	for _, in := range slices.Sorted(maps.Keys(best)) {
 		out = append(out, best[in])
 	}
 	depth := func(name string) int { return strings.Count(name, "/") }

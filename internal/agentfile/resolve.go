@@ -135,24 +135,6 @@ func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel
 	return recall(a, t, in, def)
 }
 
-// paragraphs joins what is not empty.
-func paragraphs(parts ...string) string {
-	var out []string
-	for _, p := range parts {
-		if p = strings.TrimSpace(p); p != "" {
-			out = append(out, p)
-		}
-	}
-	return strings.Join(out, "\n\n")
-}
-
-func within(set *tools.Set) func(string) bool {
-	return func(name string) bool {
-		_, ok := set.Lookup(name)
-		return ok
-	}
-}
-
 func merge(o, d llm.Options) llm.Options {
 	o.Temperature = cmp.Or(o.Temperature, d.Temperature)
 	o.MaxTokens = cmp.Or(o.MaxTokens, d.MaxTokens)

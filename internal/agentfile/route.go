@@ -90,19 +90,24 @@ func thinks(set *tools.Set) bool {
 	return false
 }
 
-// callLimits reads how often tools may be called.
-func (d *decoder) callLimits(n *node) {
-	if n.Kind != mapping {
-		d.bad(n, "write it like web_fetch: 20", "limits.calls is %s, not names of tools with numbers", n.Kind)
-		return
+// modelOf is the name of the model that a request is for.
+func modelOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) string {
+	p, own := in.Parent, a.Model
+	if isLesser(def, own) {
+		own = ""
 	}
-	d.a.Limits.Calls = map[string]int{}
-	for i, k := range n.Keys {
-		most := 0
-		d.Whole(n.Kids[i], "limits.calls."+k.Text, &most)
-		if most < 1 && n.Kids[i].Kind == number {
-			d.bad(n.Kids[i], "deny it under deny: instead", "limits.calls.%s leaves no call", k.Text)
-		}
-		d.a.Limits.Calls[k.Text] = most
+	if p == nil {
+		return cmp.Or(in.Model, own, def.Model)
 	}
+	if p.Force {
+		return p.Model
+	}
+	return cmp.Or(in.Model, own, p.Model, def.Model)
+}
+
+func isLesser(d agents.Defaults, ref string) bool {
+	if d.Lesser != nil {
+		return d.Lesser(ref)
+	}
+	return ref == "cheap" || ref == "strong"
 }

@@ -301,7 +301,7 @@ func stems(text string) map[string]bool {
 // hints is the text of a request, in its prompt and its inputs.
 func hints(prompt string, inputs map[string]json.RawMessage) string {
 	parts := []string{prompt}
-	for _, name := range sortedKeys(inputs) {
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		parts = append(parts, strings.ReplaceAll(name, "_", " "), string(inputs[name]))
 	}
 	return strings.Join(parts, "\n")

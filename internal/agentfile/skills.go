@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func LoadSkills(layers ...agents.Layer) ([]agents.Skill, agents.Problems) {
 	}
 	var out []agents.Skill
 	size := 0
-	for _, name := range sortedKeys(found) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
 		s := found[name]
 		if size += s.Size(); size > maxSkills {
 			all = append(all, agents.Problem{File: s.Source.File, Severity: agents.Error, Message: fmt.Sprintf("the skills before it take all of %d bytes there is room for", maxSkills)})

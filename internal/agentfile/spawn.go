@@ -4,44 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-// spawn reads which agents an agent may spawn, and how many.
-func (d *decoder) spawn(n *node) {
-	s := &agents.Spawn{}
-	d.a.Spawn = s
-	if n.Kind == list {
-		s.Agents = d.Names(n, "spawn")
-		return
-	}
-	whole := func(key string, to *int) func(*node) {
-		return func(v *node) {
-			d.Whole(v, "spawn."+key, to)
-			if v.Kind == number && *to < 1 {
-				d.bad(v, "leave it out for the default", "spawn.%s is less than 1", key)
-			}
-		}
-	}
-	d.Fields(n, "spawn", map[string]func(*node){
-		"agents":   func(v *node) { s.Agents = d.Names(v, "spawn.agents") },
-		"problems": func(v *node) { s.Problems = d.problemTypes(v, "spawn.problems") },
-		"depth":    whole("depth", &s.Depth),
-		"fan_out":  whole("fan_out", &s.FanOut),
-		"total":    whole("total", &s.Total),
-	})
-	if len(s.Agents) == 0 && len(s.Problems) == 0 {
-		d.bad(n, "for example spawn: [planner, worker]", "spawn names no agents")
-	}
-}
 
 // spawning pins the agents that a may spawn, and those that they may, by value.
 func spawning(a *agents.DynamicAgent, in agents.Input, cat *Catalog, set *tools.Set) (*executor.SpawnLimits, error) {
@@ -54,7 +26,7 @@ func spawning(a *agents.DynamicAgent, in agents.Input, cat *Catalog, set *tools.
 		own.Depth = min(own.Depth, cmp.Or(a.Spawn.Depth, stepio.SpawnDepth))
 		own.Total = min(own.Total, cmp.Or(a.Spawn.Total, stepio.SpawnTotal))
 		if own.Depth > 0 {
-			own.Allowed = append(matching(sortedKeys(own.Agents), a.Spawn.Agents), pinnedRepairers(a.Spawn, own.Agents)...)
+			own.Allowed = append(matching(slices.Sorted(maps.Keys(own.Agents)), a.Spawn.Agents), pinnedRepairers(a.Spawn, own.Agents)...)
 			slices.Sort(own.Allowed)
 			own.Allowed = slices.Compact(own.Allowed)
 		}
@@ -161,40 +133,6 @@ func spawnable(name string, cat *Catalog, set *tools.Set) (*agents.DynamicAgent,
 	return b, who, nil
 }
 
-// lintSpawn states which of the agents that a may spawn do not exist.
-func (c *Catalog) lintSpawn(a *agents.DynamicAgent) agents.Problems {
-	rep := &report{src: a.Source}
-	if a.Spawn == nil {
-		return nil
-	}
-	for _, p := range a.Spawn.Agents {
-		if len(matching(c.Names(), []string{p})) > 0 {
-			continue
-		}
-		hint := "there are " + strings.Join(c.Names(), ", ")
-		if near := spelling.Nearest(p, c.Names()); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		rep.key("spawn", agents.Error, hint, "there is no agent %s to spawn", p)
-	}
-	return rep.list
-}
-
-// withSpawn gives own with the tool that spawns, if the agent may and a model
-// rather than code decides what it does.
-func withSpawn(a *agents.DynamicAgent, own, set *tools.Set) *tools.Set {
-	if a.Spawn == nil || a.Workflow != "" {
-		return own
-	}
-	with, err := set.Only(append(own.Names(), spawnAgent)...)
-	if err != nil {
-		return own // it is not part of this program
-	}
-	return with.Without(a.Deny...)
-}
-
-const spawnAgent = "spawn_agent"
-
 // spawnList tell the model which agents there are.
 func spawnList(t *executor.Task) string {
 	if t.Spawn == nil || !slices.ContainsFunc(t.Tools, func(x executor.Tool) bool { return x.Name == spawnAgent }) {
@@ -244,26 +182,4 @@ func withGrant(a *agents.DynamicAgent, p *executor.Parent) *agents.DynamicAgent 
 	}
 	own.Grant = &most
 	return &own
-}
-
-// modelOf is the name of the model that a request is for.
-func modelOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) string {
-	p, own := in.Parent, a.Model
-	if isLesser(def, own) {
-		own = ""
-	}
-	if p == nil {
-		return cmp.Or(in.Model, own, def.Model)
-	}
-	if p.Force {
-		return p.Model
-	}
-	return cmp.Or(in.Model, own, p.Model, def.Model)
-}
-
-func isLesser(d agents.Defaults, ref string) bool {
-	if d.Lesser != nil {
-		return d.Lesser(ref)
-	}
-	return ref == "cheap" || ref == "strong"
 }

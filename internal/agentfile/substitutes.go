@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -13,7 +14,7 @@ import (
 // does one for which there is no other in set. What the agent denies or its
 // grant does not cover is not brought in.
 func substituteTools(a *agents.DynamicAgent, own, set *tools.Set, forms map[string][]string) (*tools.Set, error) {
-	for _, name := range sortedKeys(forms) {
+	for _, name := range slices.Sorted(maps.Keys(forms)) {
 		if _, ok := own.Lookup(name); !ok || slices.Contains(a.Done.Tools(), name) {
 			continue
 		}

@@ -182,3 +182,22 @@ func explain(err error) (line, col int, words string) {
 	col, _ = strconv.Atoi(m[2])  // digits, or nothing
 	return line, col, m[3]
 }
+
+// paragraphs joins what is not empty.
+func paragraphs(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// within reports whether a set has a tool.
+func within(set *tools.Set) func(string) bool {
+	return func(name string) bool {
+		_, ok := set.Lookup(name)
+		return ok
+	}
+}
