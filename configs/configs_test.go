@@ -54,7 +54,7 @@ func TestAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project", Inputs: filled(a)}, cat, set, agents.Defaults{})
+		task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project", Inputs: filled(a)}, cat, set, agentfile.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestMentions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Inputs: filled(a)}, cat, set, agents.Defaults{Host: host})
+			task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Inputs: filled(a)}, cat, set, agentfile.Env{Host: host})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -137,7 +137,7 @@ func TestShell(t *testing.T) {
 			{executor.ModeAuto, true, &executor.Parent{}, false},
 		} {
 			task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Mode: c.mode, Parent: c.parent}, cat, set,
-				agents.Defaults{Confined: func() bool { return c.confined }})
+				agentfile.Env{Confined: func() bool { return c.confined }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +171,7 @@ func TestReadOnly(t *testing.T) {
 		}
 		greedy := *a
 		greedy.Tools = append([]string{"write_file"}, a.Tools...)
-		if _, err := agentfile.Resolve(agents.Input{Spec: &greedy, Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{}); err == nil {
+		if _, err := agentfile.Resolve(agents.Input{Spec: &greedy, Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{}); err == nil {
 			t.Errorf("%s can be given write_file in spite of its grant", name)
 		}
 	}

@@ -210,7 +210,7 @@ func TestResolve(t *testing.T) {
 		Spec: parse(t, counter), Prompt: "Go.\n", Dir: "/w", Inputs: map[string]json.RawMessage{"file": json.RawMessage(`"a.txt"`)},
 		Limits: executor.Limits{Tokens: 5},
 	}
-	task, err := agentfile.Resolve(in, nil, testSet(t), agents.Defaults{Model: "m/default", Limits: executor.Limits{Turns: 1, Rejects: 2}, Options: llm.Options{Window: 9}})
+	task, err := agentfile.Resolve(in, nil, testSet(t), agentfile.Env{Defaults: agents.Defaults{Model: "m/default", Limits: executor.Limits{Turns: 1, Rejects: 2}, Options: llm.Options{Window: 9}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"cost without price", with(func(in *agents.Input) { in.Limits.CostUSD = 1 }), "needs the price"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := agentfile.Resolve(tt.in, nil, testSet(t), agents.Defaults{})
+			_, err := agentfile.Resolve(tt.in, nil, testSet(t), agentfile.Env{})
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error is %v, want %q", err, tt.want)
 			}
@@ -333,7 +333,7 @@ func TestWorkflow(t *testing.T) {
 
 func TestRoutes(t *testing.T) {
 	mux := agentfile.Routes(func(_ context.Context, in agents.Input) (executor.Task, error) {
-		return agentfile.Resolve(in, nil, testSet(t), agents.Defaults{Model: "m/x"})
+		return agentfile.Resolve(in, nil, testSet(t), agentfile.Env{Defaults: agents.Defaults{Model: "m/x"}})
 	})
 	input, err := json.Marshal(agents.Input{Spec: parse(t, counter), Prompt: "p", Inputs: map[string]json.RawMessage{"file": json.RawMessage("1")}})
 	if err != nil {

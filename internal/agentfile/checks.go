@@ -14,8 +14,8 @@ import (
 // addChecks settles how the task's checks are run: by which command the tests,
 // and which have nothing to check in the workspace as it is. A check that can
 // never judge anything is refused before the first turn.
-func addChecks(a *agents.DynamicAgent, t *executor.Task, in agents.Input, set *tools.Set, def agents.Defaults) error {
-	t.Test = cmp.Or(in.Test, def.Test)
+func addChecks(a *agents.DynamicAgent, t *executor.Task, in agents.Input, set *tools.Set, env Env) error {
+	t.Test = cmp.Or(in.Test, env.Test)
 	if in.Parent != nil {
 		t.Test = in.Parent.Test // settled once for a job: its files may have changed
 	}
@@ -28,10 +28,10 @@ func addChecks(a *agents.DynamicAgent, t *executor.Task, in agents.Input, set *t
 		if fault, hint := tool.CheckFault(args); fault != "" {
 			return fmt.Errorf("%s; %s", fault, hint)
 		}
-		if tool.Missing == nil || def.Missing == nil || in.Dir == "" {
+		if tool.Missing == nil || env.Missing == nil || in.Dir == "" {
 			continue
 		}
-		if words := def.Missing(in.Dir, tool, args, t.Test); words != "" {
+		if words := env.Missing(in.Dir, tool, args, t.Test); words != "" {
 			if t.NothingToCheck == nil {
 				t.NothingToCheck = map[string]string{}
 			}

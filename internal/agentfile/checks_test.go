@@ -78,7 +78,7 @@ func TestResolveChecks(t *testing.T) {
 	tests := executor.Criterion{Check: "judge", With: json.RawMessage(`{"of":"tests"}`)}
 	accepted := tests
 	accepted.IfMissing = &executor.Criterion{Artifact: "words"}
-	def := agents.Defaults{Model: "m/a", Test: "make check",
+	def := agentfile.Env{Defaults: agents.Defaults{Model: "m/a"}, Test: "make check",
 		Missing: func(_ string, t tools.Tool, args json.RawMessage, test string) string { return t.Missing(nil, args) }}
 	resolve := func(done executor.Criterion, edit func(*agents.Input)) (executor.Task, error) {
 		in := agents.Input{Prompt: "p", Dir: "/w", Spec: &agents.DynamicAgent{Name: "x", Description: "d", Prompt: "p", Tools: []string{"word_count"}, Done: done,

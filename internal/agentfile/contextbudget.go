@@ -33,18 +33,18 @@ func withResults(a *agents.DynamicAgent, own, set *tools.Set) *tools.Set {
 }
 
 // setBudget bounds the conversation of a task whose model is known.
-func setBudget(d agents.Defaults, t *executor.Task) error {
-	b := &stepio.Budget{Result: d.Budget.Result}
+func setBudget(env Env, t *executor.Task) error {
+	b := &stepio.Budget{Result: env.Budget.Result}
 	if t.Options.Window == 0 {
-		b.Window, b.Guess = route.Windows(d.Budget.Windows).Of(cmp.Or(d.Budget.Model, t.Model))
+		b.Window, b.Guess = route.Windows(env.Budget.Windows).Of(cmp.Or(env.Budget.Model, t.Model))
 	}
-	if ref := cmp.Or(d.Budget.Cheap, d.Think); ref != "" {
-		r, err := routeOf(d, ref)
+	if ref := cmp.Or(env.Budget.Cheap, env.Think); ref != "" {
+		r, err := routeOf(env, ref)
 		if err != nil {
 			return fmt.Errorf("the model that summarises: %w", err)
 		}
 		b.Cheap = r.Model
-		if cost, ok := d.Prices.Of(r.Model); ok && r.Model != t.Model {
+		if cost, ok := env.Prices.Of(r.Model); ok && r.Model != t.Model {
 			if t.Prices == nil {
 				t.Prices = price.Table{}
 			}

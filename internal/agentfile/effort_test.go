@@ -29,12 +29,12 @@ func TestEffort(t *testing.T) {
 	// The request goes before the agent; what nobody knows is refused.
 	a := parse(t, "---\nname: x\ndescription: d\neffort: low\n---\nDo.")
 	for effort, want := range map[llm.Effort]llm.Effort{"": llm.EffortLow, llm.EffortHigh: llm.EffortHigh} {
-		task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "p", Model: "m/x", Options: llm.Options{Effort: effort}}, nil, testSet(t), agents.Defaults{})
+		task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "p", Model: "m/x", Options: llm.Options{Effort: effort}}, nil, testSet(t), agentfile.Env{})
 		if err != nil || task.Options.Effort != want {
 			t.Errorf("asked %q: %q, %v", effort, task.Options.Effort, err)
 		}
 	}
-	if _, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "p", Model: "m/x", Options: llm.Options{Effort: "huge"}}, nil, testSet(t), agents.Defaults{}); err == nil || !strings.Contains(err.Error(), "low medium high") {
+	if _, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "p", Model: "m/x", Options: llm.Options{Effort: "huge"}}, nil, testSet(t), agentfile.Env{}); err == nil || !strings.Contains(err.Error(), "low medium high") {
 		t.Errorf("%v", err)
 	}
 }

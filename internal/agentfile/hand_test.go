@@ -20,7 +20,7 @@ func TestInputAsArtifact(t *testing.T) {
 	}
 	task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "Go.", Model: "script:x", Inputs: map[string]json.RawMessage{
 		"long": json.RawMessage(`"a long text"`), "file": json.RawMessage(`"a.mp3"`),
-	}}, nil, set, agents.Defaults{})
+	}}, nil, set, agentfile.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}

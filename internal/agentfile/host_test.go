@@ -35,7 +35,7 @@ func TestToolsTheHostCannotRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := &agents.DynamicAgent{Name: "a", Prompt: "p", Tools: []string{"plain", "cut_clip"}, Done: c.done}
-			task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "x", Model: "m/m"}, nil, set, agents.Defaults{Host: c.host})
+			task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "x", Model: "m/m"}, nil, set, agentfile.Env{Host: c.host})
 			var got []string
 			for _, tool := range task.Tools {
 				got = append(got, tool.Name)

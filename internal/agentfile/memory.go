@@ -44,7 +44,7 @@ const maxRecalled = 5
 
 // recall adds to the prompt of a task what earlier jobs remembered that fits it:
 // after all else, so that what is the same in each job comes first.
-func recall(a *agents.DynamicAgent, t *executor.Task, in agents.Input, def agents.Defaults) error {
+func recall(a *agents.DynamicAgent, t *executor.Task, in agents.Input, env Env) error {
 	scope := memoryOf(a, in)
 	if scope == "" {
 		return nil
@@ -53,10 +53,10 @@ func recall(a *agents.DynamicAgent, t *executor.Task, in agents.Input, def agent
 		return fmt.Errorf("memory is %q; it is one of %s, %s", scope, strings.Join(memoryScopes, ", "), memory.Off)
 	}
 	t.Memory = scope
-	if scope == memory.Off || def.Recall == nil {
+	if scope == memory.Off || env.Recall == nil {
 		return nil
 	}
-	lines, taint := def.Recall(scope, t.Prompt)
+	lines, taint := env.Recall(scope, t.Prompt)
 	if len(lines) == 0 {
 		return nil
 	}

@@ -25,28 +25,28 @@ type selection struct {
 // selectTools narrows the tools of a to those that the host, the model's edit
 // format and the permissions allow, and adds those that come with skills and
 // sub-agents.
-func selectTools(a *agents.DynamicAgent, in agents.Input, set *tools.Set, def agents.Defaults) (sel selection, err error) {
-	if sel.mode, sel.rules, err = permissionsOf(a, in, def); err != nil {
+func selectTools(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (sel selection, err error) {
+	if sel.mode, sel.rules, err = permissionsOf(a, in, env); err != nil {
 		return sel, err
 	}
 	if sel.own, sel.checks, err = Offer(a, set); err != nil {
 		return sel, err
 	}
-	if sel.own, err = withAuto(a, sel.own, set, in, sel.mode, def); err != nil {
+	if sel.own, err = withAuto(a, sel.own, set, in, sel.mode, env); err != nil {
 		return sel, err
 	}
-	if sel.own, err = onHost(a, sel.own, sel.checks, def.Host); err != nil {
+	if sel.own, err = onHost(a, sel.own, sel.checks, env.Host); err != nil {
 		return sel, err
 	}
-	if sel.route, err = routeOf(def, modelOf(a, in, def)); err != nil {
+	if sel.route, err = routeOf(env, modelOf(a, in, env)); err != nil {
 		return sel, err
 	}
-	if def.Substitutes != nil {
-		if sel.own, err = substituteTools(a, sel.own, set, def.Substitutes(sel.route.Model)); err != nil {
+	if env.Substitutes != nil {
+		if sel.own, err = substituteTools(a, sel.own, set, env.Substitutes(sel.route.Model)); err != nil {
 			return sel, err
 		}
 	}
-	if sel.own, sel.skills, err = withSkills(a, sel.own, set, def.Skills); err != nil {
+	if sel.own, sel.skills, err = withSkills(a, sel.own, set, env.Skills); err != nil {
 		return sel, err
 	}
 	sel.own = withSpawn(a, withMemory(a, withResults(a, sel.own, set), set, in), set)

@@ -40,16 +40,19 @@ func Ignored(a *agents.DynamicAgent) []string {
 	return out
 }
 
+// Approvals lists the valid values of executor.Approve.
+var Approvals = []executor.Approve{executor.ApproveAsk, executor.ApproveEdits, executor.ApproveAll, executor.ApproveNone}
+
 // permissionsOf settles the mode and the rules of a task.
-func permissionsOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) (mode executor.Mode, rules permission.Rules, err error) {
-	for _, m := range []executor.Mode{in.Mode, def.Mode, a.Mode} {
+func permissionsOf(a *agents.DynamicAgent, in agents.Input, env Env) (mode executor.Mode, rules permission.Rules, err error) {
+	for _, m := range []executor.Mode{in.Mode, env.Mode, a.Mode} {
 		if m != "" && !slices.Contains(executor.Modes, m) {
 			return "", nil, fmt.Errorf("mode is %q; it is one of %v", m, executor.Modes)
 		}
 	}
-	mode = narrower(cmp.Or(in.Mode, def.Mode, executor.ModeEdits), a.Mode)
+	mode = narrower(cmp.Or(in.Mode, env.Mode, executor.ModeEdits), a.Mode)
 	own, _ := Rules(a)
-	rules = append(slices.Clip(def.Rules), own...)
+	rules = append(slices.Clip(env.Rules), own...)
 	for _, r := range rules {
 		if err := r.Check(); err != nil {
 			return "", nil, fmt.Errorf("permissions: %w", err)
@@ -61,8 +64,8 @@ func permissionsOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults)
 // withAuto adds the tools that a has in mode auto, where commands are confined
 // and its grant allows them. A sub-agent gets none: whoever has it work has
 // agreed to its other tools.
-func withAuto(a *agents.DynamicAgent, own, set *tools.Set, in agents.Input, mode executor.Mode, def agents.Defaults) (*tools.Set, error) {
-	if in.Parent != nil || mode != executor.ModeAuto || len(a.Auto) == 0 || def.Confined == nil || !def.Confined() {
+func withAuto(a *agents.DynamicAgent, own, set *tools.Set, in agents.Input, mode executor.Mode, env Env) (*tools.Set, error) {
+	if in.Parent != nil || mode != executor.ModeAuto || len(a.Auto) == 0 || env.Confined == nil || !env.Confined() {
 		return own, nil
 	}
 	more, err := set.Only(a.Auto...)

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // DefaultProjectBytes is how many bytes of a project's own words a prompt takes if
@@ -38,8 +38,8 @@ func ProjectFiles() []string { return []string{"AGENTS.md", "CLAUDE.md"} }
 // left out and reported.
 //
 // fsys should refuse links that lead out, as that of an os.Root does.
-func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name string) bool, budget int) (agents.Project, agents.Problems) {
-	p := agents.Project{Dir: dir}
+func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name string) bool, budget int) (Project, agents.Problems) {
+	p := Project{Dir: dir}
 	budget = cmp.Or(budget, DefaultProjectBytes)
 	if budget < 0 {
 		return p, nil
@@ -70,7 +70,7 @@ func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name strin
 		}
 		text = truncateFile(text, name, min(budget, left))
 		left -= len(text)
-		p.Says = append(p.Says, executor.DirText{Dir: in, Text: fmt.Sprintf("What the project says of %s/:\n%s", in, quoted(name, text))})
+		p.Says = append(p.Says, stepio.DirText{Dir: in, Text: fmt.Sprintf("What the project says of %s/:\n%s", in, quoted(name, text))})
 	}
 	if more > 0 {
 		all = append(all, agents.Problem{Severity: agents.Warning, Message: fmt.Sprintf("%d more files of the project's words are left out: those before take all there is room for", more)})
@@ -166,7 +166,7 @@ func quoted(name, text string) string {
 }
 
 // projectText is the part of a system prompt that comes from the project.
-func projectText(p agents.Project) string {
+func projectText(p Project) string {
 	if p.Text == "" {
 		return ""
 	}
@@ -175,9 +175,9 @@ func projectText(p agents.Project) string {
 }
 
 // pinnedProject is what a task keeps of it.
-func pinnedProject(p agents.Project) *executor.Project {
+func pinnedProject(p Project) *stepio.Project {
 	if len(p.Says) == 0 {
 		return nil
 	}
-	return &executor.Project{Dir: p.Dir, Texts: p.Says}
+	return &stepio.Project{Dir: p.Dir, Texts: p.Says}
 }

@@ -18,7 +18,7 @@ import (
 // Resolve binds a request to what it names: it finds the agent, its tools and
 // its model, checks that they fit and writes the prompts. The task it returns
 // depends on nothing any more.
-func Resolve(in agents.Input, cat *Catalog, set *tools.Set, def agents.Defaults) (executor.Task, error) {
+func Resolve(in agents.Input, cat *Catalog, set *tools.Set, env Env) (executor.Task, error) {
 	a := in.Spec
 	if a == nil {
 		if in.Agent == "" {
@@ -29,7 +29,7 @@ func Resolve(in agents.Input, cat *Catalog, set *tools.Set, def agents.Defaults)
 			return executor.Task{}, err
 		}
 	}
-	t, err := resolve(withGrant(a, in.Parent), in, set, def)
+	t, err := resolve(withGrant(a, in.Parent), in, set, env)
 	if err == nil {
 		t.Spawn, err = spawning(a, in, cat, set)
 		t.System = paragraphs(t.System, spawnList(&t))
@@ -40,18 +40,18 @@ func Resolve(in agents.Input, cat *Catalog, set *tools.Set, def agents.Defaults)
 	return t, nil
 }
 
-func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, def agents.Defaults) (t executor.Task, err error) {
-	sel, err := selectTools(a, in, set, def)
+func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (t executor.Task, err error) {
+	sel, err := selectTools(a, in, set, env)
 	if err != nil {
 		return t, err
 	}
 	t = executor.Task{
 		Permissions: executor.Permissions{Mode: sel.mode, Rules: sel.rules,
-			Approve: cmp.Or(in.Approve, def.Approve, executor.ApproveEdits), Patience: cmp.Or(in.Patience, def.Patience)},
+			Approve: cmp.Or(in.Approve, env.Approve, executor.ApproveEdits), Patience: cmp.Or(in.Patience, env.Patience)},
 		Instructions: executor.Instructions{Agent: a.Name},
-		Work: executor.Work{Tools: executor.Pin(sel.own), Checks: executor.Pin(sel.checks),
-			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits)},
-		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output, Revision: stepio.Revision,
+		Work: executor.Work{Tools: PinTools(sel.own), Checks: PinTools(sel.checks),
+			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(env.Limits)},
+		Options: merge(in.Options, merge(a.Options, env.Options)), Output: a.Output, Revision: stepio.Revision,
 	}
 	applyParent(in, &t)
 	if t.CallMode, err = callModeOf(a, in); err != nil {
@@ -66,17 +66,17 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, def agents
 	if t.Mode == executor.ModePlan {
 		t.Done = planCriterion(t.Done)
 	}
-	if err := addChecks(a, &t, in, set, def); err != nil {
+	if err := addChecks(a, &t, in, set, env); err != nil {
 		return t, err
 	}
-	if err := setModels(a, &t, sel.route, in, def, sel.own, sel.checks); err != nil {
+	if err := setModels(a, &t, sel.route, in, env, sel.own, sel.checks); err != nil {
 		return t, err
 	}
-	if err := setBudget(def, &t); err != nil {
+	if err := setBudget(env, &t); err != nil {
 		return t, err
 	}
-	if !slices.Contains(executor.Approves, t.Approve) {
-		return t, fmt.Errorf("approve is %q; it is one of %v", t.Approve, executor.Approves)
+	if !slices.Contains(Approvals, t.Approve) {
+		return t, fmt.Errorf("approve is %q; it is one of %v", t.Approve, Approvals)
 	}
 	inputs, err := checkInputs(a, in.Inputs)
 	if err != nil {
@@ -91,11 +91,11 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, def agents
 	if sel.own, err = shrinkTools(a, &t, sel.own, set, hints(in.Prompt, inputs)); err != nil {
 		return t, err
 	}
-	return t, writePrompts(a, &t, in, sel, inputs, def)
+	return t, writePrompts(a, &t, in, sel, inputs, env)
 }
 
 // writePrompts renders the system prompt and the user's message of a task.
-func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel selection, inputs map[string]json.RawMessage, def agents.Defaults) error {
+func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel selection, inputs map[string]json.RawMessage, env Env) error {
 	tmpl, err := compile(a.Name, a.Prompt, within(sel.own))
 	if err != nil {
 		return err
@@ -119,20 +119,20 @@ func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel
 	}
 	if reads(sel.own) {
 		// Last, so that it is never above what we say.
-		parts = append(parts, projectText(def.Project))
-		t.Project = pinnedProject(def.Project)
+		parts = append(parts, projectText(env.Project))
+		t.Project = pinnedProject(env.Project)
 	}
 	t.System = paragraphs(parts...)
-	giveInputs(a, t, inputs, in.Inputs, def.Given)
+	giveInputs(a, t, inputs, in.Inputs, env.Given)
 	asked := in.To(in.Prompt)
 	t.Images = asked.Images
 	t.Prompt = userMessage(asked.Text, truncateInputs(a, inputs), tmpl)
 	if b := in.Branch; b != nil {
 		t.Prompt, t.Images, t.History = b.Opening.Text, b.Opening.Images, b.History
-	} else if def.Around != nil && changesCode(a, sel.own) {
-		t.Prompt = paragraphs(t.Prompt, def.Around(t.Test))
+	} else if env.Around != nil && changesCode(a, sel.own) {
+		t.Prompt = paragraphs(t.Prompt, env.Around(t.Test))
 	}
-	return recall(a, t, in, def)
+	return recall(a, t, in, env)
 }
 
 func merge(o, d llm.Options) llm.Options {

@@ -15,27 +15,27 @@ import (
 )
 
 // routeOf finds what the name of a model stands for.
-func routeOf(d agents.Defaults, ref string) (executor.Route, error) {
+func routeOf(env Env, ref string) (executor.Route, error) {
 	if ref == "" {
 		return executor.Route{}, errors.New("no model is named, neither by the request nor by the agent nor as a default")
 	}
-	if d.Route == nil {
+	if env.Route == nil {
 		return executor.Route{Model: ref}, nil
 	}
-	return d.Route(ref)
+	return env.Route(ref)
 }
 
 // setModels gives a task its models: its own, those behind it, the one for tools
 // that think, and what they cost.
-func setModels(a *agents.DynamicAgent, t *executor.Task, r executor.Route, in agents.Input, def agents.Defaults, sets ...*tools.Set) error {
+func setModels(a *agents.DynamicAgent, t *executor.Task, r executor.Route, in agents.Input, env Env, sets ...*tools.Set) error {
 	t.Model, t.Fallbacks, t.Hedge = r.Model, r.Fallbacks, r.Hedge
 	t.Options.Window = cmp.Or(t.Options.Window, r.Window)
 	refs := r.Refs()
 	if slices.ContainsFunc(sets, thinks) {
 		own := executor.Route{Model: t.Model, Window: t.Options.Window, Fallbacks: t.Fallbacks}
-		if ref := cmp.Or(a.ThinkModel, def.Think); ref != "" {
+		if ref := cmp.Or(a.ThinkModel, env.Think); ref != "" {
 			var err error
-			if own, err = routeOf(def, ref); err != nil {
+			if own, err = routeOf(env, ref); err != nil {
 				return fmt.Errorf("the model for tools that think: %w", err)
 			}
 		}
@@ -45,7 +45,7 @@ func setModels(a *agents.DynamicAgent, t *executor.Task, r executor.Route, in ag
 	}
 	var unpriced []string
 	for _, ref := range refs {
-		cost, ok := def.Prices.Of(ref)
+		cost, ok := env.Prices.Of(ref)
 		switch {
 		case !ok && !slices.Contains(unpriced, ref):
 			unpriced = append(unpriced, ref)
@@ -91,23 +91,23 @@ func thinks(set *tools.Set) bool {
 }
 
 // modelOf is the name of the model that a request is for.
-func modelOf(a *agents.DynamicAgent, in agents.Input, def agents.Defaults) string {
+func modelOf(a *agents.DynamicAgent, in agents.Input, env Env) string {
 	p, own := in.Parent, a.Model
-	if isLesser(def, own) {
+	if isLesser(env, own) {
 		own = ""
 	}
 	if p == nil {
-		return cmp.Or(in.Model, own, def.Model)
+		return cmp.Or(in.Model, own, env.Model)
 	}
 	if p.Force {
 		return p.Model
 	}
-	return cmp.Or(in.Model, own, p.Model, def.Model)
+	return cmp.Or(in.Model, own, p.Model, env.Model)
 }
 
-func isLesser(d agents.Defaults, ref string) bool {
-	if d.Lesser != nil {
-		return d.Lesser(ref)
+func isLesser(env Env, ref string) bool {
+	if env.Lesser != nil {
+		return env.Lesser(ref)
 	}
 	return ref == "cheap" || ref == "strong"
 }

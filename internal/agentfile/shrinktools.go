@@ -87,7 +87,7 @@ func (f *toolShrinker) size() int {
 	n := toolTokens(slices.Collect(maps.Values(f.by)))
 	if len(f.descriptions) > 0 && f.describer.Name != "" {
 		if set, err := tools.NewSet(f.describer); err == nil {
-			n += toolTokens(executor.Pin(set))
+			n += toolTokens(PinTools(set))
 		}
 	}
 	return n
@@ -252,7 +252,7 @@ func (f *toolShrinker) apply() (*tools.Set, error) {
 		}
 		f.task.Artifacts[descriptions] = b
 	}
-	list := executor.Pin(own)
+	list := PinTools(own)
 	for i := range list {
 		if short, ok := f.by[list[i].Name]; ok {
 			list[i] = short
@@ -270,7 +270,7 @@ func ShortenedTools(a *agents.DynamicAgent, set *tools.Set, tokens int) ([]execu
 		return nil, err
 	}
 	own = withResults(a, own, set)
-	t := executor.Task{Work: executor.Work{Tools: executor.Pin(own), Done: a.Done}}
+	t := executor.Task{Work: executor.Work{Tools: PinTools(own), Done: a.Done}}
 	t.Options.Window = tokens
 	_, err = shrinkTools(a, &t, own, set, "")
 	return t.ShortenedTools, err

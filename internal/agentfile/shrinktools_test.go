@@ -43,11 +43,11 @@ func shipped(t *testing.T, name, prompt string, window int, edit func(*agents.Dy
 		edit(&a)
 	}
 	in := agents.Input{Spec: &a, Prompt: prompt, Model: "ollama/m", Options: llm.Options{Window: window}}
-	task, err := agentfile.Resolve(in, cat, set, agents.Defaults{Host: func(string) error { return nil }})
+	task, err := agentfile.Resolve(in, cat, set, agentfile.Env{Host: func(string) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := agentfile.Resolve(in, cat, set, agents.Defaults{Host: func(string) error { return nil }})
+	again, err := agentfile.Resolve(in, cat, set, agentfile.Env{Host: func(string) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestRealFit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "What happened in 876?", Model: "ollama/" + name, Calling: way, Options: llm.Options{Window: 4096, MaxTokens: 256}}, nil, set, agents.Defaults{})
+			task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "What happened in 876?", Model: "ollama/" + name, Calling: way, Options: llm.Options{Window: 4096, MaxTokens: 256}}, nil, set, agentfile.Env{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func spawners(t *testing.T, pairs ...string) (*agentfile.Catalog, *tools.Set) {
 // first by name.
 func TestPinned(t *testing.T) {
 	cat, set := spawners(t, "a", "{agents: [b, c], depth: 2}", "b", "[c]", "c", "[d]", "d", "[e]", "e", "")
-	task, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{})
+	task, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSpawnNobody(t *testing.T) {
 	if len(ps) != 1 || !strings.Contains(ps[0].String(), "a.md:4:8: error: there is no agent planer to spawn; did you mean planner?") {
 		t.Errorf("%v", ps)
 	}
-	if _, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{}); err == nil || !strings.Contains(err.Error(), "there is no agent planer") {
+	if _, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{}); err == nil || !strings.Contains(err.Error(), "there is no agent planer") {
 		t.Error(err)
 	}
 }
@@ -94,9 +94,9 @@ func TestLesserRoles(t *testing.T) {
 	} {
 		in := c.in
 		in.Spec, in.Prompt = &agents.DynamicAgent{Name: "a", Description: "d", Model: c.model, Prompt: "p"}, "x"
-		task, err := agentfile.Resolve(in, nil, set, agents.Defaults{
-			Model:  "m/default",
-			Lesser: func(ref string) bool { return (ref == "cheap" || ref == "strong") && ref != c.known },
+		task, err := agentfile.Resolve(in, nil, set, agentfile.Env{
+			Defaults: agents.Defaults{Model: "m/default"},
+			Lesser:   func(ref string) bool { return (ref == "cheap" || ref == "strong") && ref != c.known },
 			Route: func(ref string) (executor.Route, error) {
 				if ref == c.known {
 					ref = "m/" + ref
@@ -127,7 +127,7 @@ func TestPinnedRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{})
+	task, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}

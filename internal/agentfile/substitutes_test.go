@@ -43,7 +43,7 @@ func TestToolSubstitutes(t *testing.T) {
 		if a.Tools == nil {
 			a.Tools = []string{"read_file", "edit_file"}
 		}
-		task, err := agentfile.Resolve(agents.Input{Spec: &a, Prompt: "go", Model: c.model}, nil, c.set, agents.Defaults{Substitutes: forms})
+		task, err := agentfile.Resolve(agents.Input{Spec: &a, Prompt: "go", Model: c.model}, nil, c.set, agentfile.Env{Defaults: agents.Defaults{Substitutes: forms}})
 		if err != nil {
 			t.Fatalf("%s: %v", c.model, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -59,7 +60,7 @@ func (k *kit) mux(blobs flow.Blobs) flow.Mux {
 
 func (k *kit) task(turns int) json.RawMessage {
 	b, err := json.Marshal(k.full.of(executor.Task{
-		Instructions: executor.Instructions{Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: executor.Pin(k.tools),
+		Instructions: executor.Instructions{Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: agentfile.PinTools(k.tools),
 			Limits: executor.Limits{Turns: -1, Tokens: -1, Time: -1}},
 	}))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
@@ -31,7 +32,7 @@ const lastWord = `{"next":{"answer":"done"}}`
 func called(b *testing.B, model llm.Model, way toolcall.Mode) {
 	k := newKit(b, nil, true)
 	k.model = model
-	task, err := json.Marshal(executor.Task{Instructions: executor.Instructions{Model: "m-" + string(way), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: executor.Pin(k.tools)}, CallMode: way,
+	task, err := json.Marshal(executor.Task{Instructions: executor.Instructions{Model: "m-" + string(way), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: agentfile.PinTools(k.tools)}, CallMode: way,
 		Options: llm.Options{Window: 8192}})
 	if err != nil {
 		b.Fatal(err)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/provider"
@@ -283,7 +284,7 @@ func (c *Config) check(where string) error {
 func (c *Config) checkWords(where string) error {
 	_, err := ParseAge(c.Retention)
 	switch l := c.Limits; {
-	case c.Approve != "" && !slices.Contains(executor.Approves, c.Approve):
+	case c.Approve != "" && !slices.Contains(agentfile.Approvals, c.Approve):
 		return fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
 	case c.Mode != "" && !slices.Contains(executor.Modes, c.Mode):
 		return fail(fmt.Errorf("%s: mode is %q", where, c.Mode), "it is one of plan, edits, auto")

@@ -123,6 +123,7 @@ var may = map[string][]string{
 
 	"internal/apierr":        {"pkg/jobs", "pkg/llm"},
 	"internal/artifactname":  {},
+	"internal/flow/stepid":   {},
 	"internal/flow/stepkind": {},
 	"internal/llm/extagent":  {"pkg/llm"},
 	"internal/projectdir":    {},
@@ -271,7 +272,7 @@ var (
 var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/lint/", "internal/realrepo/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use.
-var leaves = []string{"internal/apierr", "internal/artifactname", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
+var leaves = []string{"internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg && pkg != "pkg/event" && pkg != "pkg/llm" {

@@ -91,7 +91,7 @@ func pinned(t testing.TB, in agents.Input, src string, more ...*pipeline.Pipelin
 	in.Spec, in.Pipeline = nil, ""
 	carrier, carried := p.Carrier()
 	in.Spec = carrier
-	task, err := agentfile.Resolve(in, (*agentfile.Catalog)(nil).With(carried...), set, agents.Defaults{Model: "script"})
+	task, err := agentfile.Resolve(in, (*agentfile.Catalog)(nil).With(carried...), set, agentfile.Env{Defaults: agents.Defaults{Model: "script"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func serve(t testing.TB, pin pipeline.Pinned, blobs flow.Blobs, turns string) fl
 	mux := handler.Serve(handler.Host{Tools: set, Blobs: blobs,
 		Models: func(context.Context, string) (llm.Model, string, error) { return m, "script", nil }})
 	for kind, r := range agentfile.Routes(func(_ context.Context, in agents.Input) (executor.Task, error) {
-		return agentfile.Resolve(in, nil, set, agents.Defaults{Model: "script"})
+		return agentfile.Resolve(in, nil, set, agentfile.Env{Defaults: agents.Defaults{Model: "script"}})
 	}) {
 		mux[kind] = r
 	}

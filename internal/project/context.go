@@ -18,7 +18,7 @@ import (
 // skills to choose from, and what the project's own files tell agents.
 type Context struct {
 	Skills   []agents.Skill
-	Project  agents.Project
+	Project  agentfile.Project
 	Problems agents.Problems
 }
 

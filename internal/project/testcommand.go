@@ -60,7 +60,7 @@ func testKey(commands map[string]string, dir string) (key string) {
 // Missing returns in a line what the workspace dir lacks for a tool to check
 // anything with args, "" if nothing is lacking or that cannot be seen. test is
 // the command that runs the project's tests, if one is configured. It is for
-// agents.Defaults.Missing; it reads files and runs nothing.
+// agentfile.Env.Missing; it reads files and runs nothing.
 func Missing(dir string, t tools.Tool, args json.RawMessage, test string) string {
 	if t.Missing == nil {
 		return ""

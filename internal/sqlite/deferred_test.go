@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -38,7 +39,7 @@ func TestDeferredTurn(t *testing.T) {
 		if err := j.Append(t.Context(), event.Event{Kind: event.Note}); err != nil {
 			t.Fatal(err)
 		}
-		if in, err := j.Blob(t.Context(), flow.Digest([]byte(`2`))); err != nil || string(in) != "2" {
+		if in, err := j.Blob(t.Context(), stepid.Digest([]byte(`2`))); err != nil || string(in) != "2" {
 			t.Fatalf("kept input: %s, %v", in, err)
 		}
 		perform(t, j, flow.Step{Job: "J", Path: "1", Kind: "tool", Repeatable: c.repeatable})

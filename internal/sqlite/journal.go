@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -150,7 +151,7 @@ func (t *tx) step(w *stepWrite) error {
 	}
 	output, big := []byte(w.rec.Output), ""
 	if len(output) > inline {
-		output, big = nil, flow.Digest(w.rec.Output)
+		output, big = nil, stepid.Digest(w.rec.Output)
 	}
 	n, err := t.exec(`insert into steps (job, path, kind, name, sum, input, begun, deadline, done, output, big, failure) values (?,?,?,?,?,?,?,?,1,?,?,?)
 		on conflict do update set done = 1, output = excluded.output, big = excluded.big, failure = excluded.failure where not done`,

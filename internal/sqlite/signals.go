@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -66,7 +67,7 @@ func (d *DB) pending(ctx context.Context, j *jobs.Job) (err error) {
 	if err := rows.Err(); err != nil {
 		return explain(d.path, err)
 	}
-	slices.SortFunc(asked, func(a, b jobs.Question) int { return flow.ComparePaths(a.Path, b.Path) })
+	slices.SortFunc(asked, func(a, b jobs.Question) int { return stepid.Compare(a.Path, b.Path) })
 	j.Questions = slices.DeleteFunc(asked, func(q jobs.Question) bool {
 		i := slices.IndexFunc(queued, func(name string) bool { return slices.Contains(q.Signals, name) })
 		if i >= 0 {

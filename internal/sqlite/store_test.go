@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -144,7 +145,7 @@ func TestBlobsBelongToJobs(t *testing.T) {
 	}
 	have := func(when, id string, b json.RawMessage, want bool) {
 		t.Helper()
-		_, err := j.Blob(ctx, flow.Digest(b))
+		_, err := j.Blob(ctx, stepid.Digest(b))
 		if (err == nil) != want || err != nil && !errors.Is(err, flow.ErrNoBlob) {
 			t.Errorf("%s: blob %s: %v, want it there: %v", when, id, err, want)
 		}

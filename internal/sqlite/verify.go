@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 )
 
 // Verify reads the whole database and returns what is wrong with it, one
@@ -40,7 +40,7 @@ func (d *DB) Verify(ctx context.Context) ([]string, error) {
 		var digest string
 		var data []byte
 		err := rows.Scan(&digest, &data)
-		if err == nil && flow.Digest(data) != digest {
+		if err == nil && stepid.Digest(data) != digest {
 			faults = append(faults, fmt.Sprintf("content %s is damaged", digest))
 		}
 		return err

@@ -10,8 +10,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -97,7 +97,7 @@ func (t *Transcript) add(in json.RawMessage, turns map[string]int) {
 	if turn.New == nil {
 		turn.New = []llm.Message{}
 	}
-	t.Turns, turns[flow.Digest(in)] = append(t.Turns, turn), n
+	t.Turns, turns[stepid.Digest(in)] = append(t.Turns, turn), n
 }
 
 // respond takes the response of a turn from the messages that follow it, and

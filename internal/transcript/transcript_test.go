@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/transcript"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -27,7 +27,7 @@ func (l *log) ask(head string, tools []llm.ToolSpec, news ...llm.Message) (diges
 		l.t.Fatal(err)
 	}
 	l.inputs = append(l.inputs, b)
-	return flow.Digest(b)
+	return stepid.Digest(b)
 }
 
 func said(role llm.Role, text string) llm.Message { return llm.Message{Role: role, Text: text} }

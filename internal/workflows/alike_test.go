@@ -44,7 +44,7 @@ func pinnedPipeline(t testing.TB, src string) pipeline.Pinned {
 	in := agents.Input{Prompt: "Begin.", Model: "m/x", Dir: "/w"}
 	var carried []agents.DynamicAgent
 	in.Spec, carried = p.Carrier()
-	task, err := agentfile.Resolve(in, cat.With(carried...), set, agents.Defaults{})
+	task, err := agentfile.Resolve(in, cat.With(carried...), set, agentfile.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func pinned(t testing.TB, in agents.Input) executor.Task {
 		t.Fatal(ps)
 	}
 	in.Model, in.Dir = "m/x", "/w"
-	task, err := agentfile.Resolve(in, cat, set, agents.Defaults{})
+	task, err := agentfile.Resolve(in, cat, set, agentfile.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}

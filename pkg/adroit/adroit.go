@@ -105,9 +105,6 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Defaults.Substitutes == nil {
 		o.Defaults.Substitutes = edit.Instead(nil)
 	}
-	if o.Defaults.Missing == nil {
-		o.Defaults.Missing = project.Missing
-	}
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -159,7 +160,7 @@ func (rt *Runtime) continuer(m executor.Message) (flow.Reopener, error) {
 	if err != nil {
 		return flow.Reopener{}, err
 	}
-	return executor.Continuer(set, m)
+	return m.Reopener(set)
 }
 
 // goOnUnread reopens a job that ended, as done or stuck, in the moment in which it
@@ -206,7 +207,7 @@ func agentDigest(a *agents.DynamicAgent) string {
 	if err != nil {
 		return "" // then its changes are left out
 	}
-	return flow.Digest(b)
+	return stepid.Digest(b)
 }
 
 // agentNow is the digest of the agent that a request names, as it is now; "" if it

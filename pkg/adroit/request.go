@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -26,9 +27,6 @@ type Request struct {
 	Title string `json:"title,omitempty"`
 }
 
-// approvals are what a request may say of what a person approves.
-var approvals = []executor.Approve{executor.ApproveAsk, executor.ApproveEdits, executor.ApproveAll, executor.ApproveNone}
-
 // check returns what cannot be meant in a request, whatever it is to.
 func (r *Request) check() error {
 	const without = "leave it out for the default"
@@ -42,8 +40,8 @@ func (r *Request) check() error {
 		return apierr.Invalidf(without, "--max-cost is negative")
 	case l.Time < 0:
 		return apierr.Invalidf(without, "--timeout is negative")
-	case r.Approve != "" && !slices.Contains(approvals, r.Approve):
-		return apierr.Invalidf(oneOf(approvals), "--approve is %q", r.Approve)
+	case r.Approve != "" && !slices.Contains(agentfile.Approvals, r.Approve):
+		return apierr.Invalidf(oneOf(agentfile.Approvals), "--approve is %q", r.Approve)
 	case r.Mode != "" && !slices.Contains(executor.Modes, r.Mode):
 		return apierr.Invalidf(oneOf(executor.Modes), "--mode is %q", r.Mode)
 	case r.Calling != "" && !slices.Contains(toolcall.Modes, r.Calling):

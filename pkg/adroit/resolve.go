@@ -41,35 +41,29 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if p.Context, err = d.Context(ctx, rt.o.Skills, rt.o.ProjectBytes); err != nil {
 		return t, p, err
 	}
-	def, err := rt.defaults(ctx, in, m)
+	env, err := rt.env(ctx, in, m)
 	if err != nil {
 		return t, p, err
 	}
 	cat := rt.catalog.Agents(d) // what is wrong with the one that is used, Lookup returns
 	cat = cat.With(more...)
-	if def.Given, err = d.Given(in, cat); err != nil {
+	if env.Given, err = d.Given(in, cat); err != nil {
 		return t, p, err
 	}
-	if in.Parent == nil && in.Test == "" && def.Test == "" { // else it is settled
-		def.Test, _ = d.TestCommand(rt.o.TestCommands, rt.warn)
+	if in.Parent == nil && in.Test == "" { // else it is settled
+		env.Test, _ = d.TestCommand(rt.o.TestCommands, rt.warn)
 	}
-	if p.Skills != nil {
-		def.Skills = p.Skills
-	}
+	env.Skills, env.Missing = p.Skills, project.Missing
 	if !d.Ignores() {
-		def.Project = p.Project
+		env.Project = p.Project
 	}
-	if def.Around == nil {
-		def.Around = func(test string) string { return project.Describe(ctx, dir, test, rt.o.Names) }
+	env.Around = func(test string) string { return project.Describe(ctx, dir, test, rt.o.Names) }
+	env.Confined = func() bool {
+		r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
+		return r.Err() == nil && r.Level != sandbox.Off
 	}
-	if def.Confined == nil {
-		def.Confined = func() bool {
-			r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
-			return r.Err() == nil && r.Level != sandbox.Off
-		}
-	}
-	if def.Recall == nil && !rt.bare {
-		def.Recall = rt.memory.ForPrompt(ctx, dir)
+	if !rt.bare {
+		env.Recall = rt.memory.ForPrompt(ctx, dir)
 	}
 	set, err := rt.tools()
 	if err != nil {
@@ -88,15 +82,15 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		in, set, p.servers = with.In, with.Tools, with.All
 		reach = with.Give
 	}
-	if t, err = agentfile.Resolve(in, cat, set, def); err == nil {
+	if t, err = agentfile.Resolve(in, cat, set, env); err == nil {
 		t.Problems, err = rt.catalog.PinnedBook(in, cat, d)
 	}
 	return t, p, errors.Join(err, reach(&t))
 }
 
-// defaults are those of the options with what the source of models knows.
-func (rt *Runtime) defaults(ctx context.Context, in agents.Input, m ModelSource) (agents.Defaults, error) {
-	def := rt.o.Defaults
+// env is that of the options with what the source of models knows.
+func (rt *Runtime) env(ctx context.Context, in agents.Input, m ModelSource) (agentfile.Env, error) {
+	env := agentfile.Env{Defaults: rt.o.Defaults, Lesser: m.Unset}
 	route := func(ref string) (executor.Route, error) { return m.Route(ctx, ref) }
 	if in.Parent != nil {
 		route = windowed(ctx, m)
@@ -106,22 +100,17 @@ func (rt *Runtime) defaults(ctx context.Context, in agents.Input, m ModelSource)
 	}
 	think := m.Think()
 	if played, err := m.Recording(in.Model); err != nil {
-		return def, err
+		return env, err
 	} else if played != nil {
 		// All that follows from the model is as it was.
 		route, think = func(string) (executor.Route, error) { return m.Route(ctx, in.Model) }, ""
-		def.Budget.Model = played.Model
-		instead := def.Substitutes
-		def.Substitutes = func(string) map[string][]string { return instead(played.Model) }
+		env.Budget.Model = played.Model
+		instead := env.Substitutes
+		env.Substitutes = func(string) map[string][]string { return instead(played.Model) }
 	}
-	if def.Route == nil {
-		def.Route = route
-	}
-	if def.Lesser == nil {
-		def.Lesser = m.Unset
-	}
-	def.Think = cmp.Or(def.Think, think)
-	return def, nil
+	env.Route = route
+	env.Think = cmp.Or(env.Think, think)
+	return env, nil
 }
 
 // windowed is Route with the window of the model, where the server lets the

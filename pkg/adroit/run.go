@@ -104,7 +104,7 @@ func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, s St
 	if err != nil {
 		return nil, err
 	}
-	o := jobs.RunOptions{AtOnce: atOnce, Reopen: executor.Reopener(j.Output, set, more)}
+	o := jobs.RunOptions{AtOnce: atOnce, Reopen: more.Reopener(j.Output, set)}
 	switch {
 	case more.String() != "":
 		o.Reopened = "resumed with other limits: " + more.String()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
@@ -197,7 +198,7 @@ func (n *narrow) kit() *tools.Set {
 }
 
 func (n *narrow) task(b *stepio.Budget) json.RawMessage {
-	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: executor.Pin(n.kit()),
+	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: agentfile.PinTools(n.kit()),
 		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Inputs: executor.Inputs{Taint: tools.Untrusted}}
 	task.Budget = b
 	in, err := json.Marshal(task)

@@ -11,7 +11,7 @@ import (
 func jsonKeys(t reflect.Type) (out []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" && len(f.Index) <= 2 {
+		if name != "" && name != "-" && len(f.Index) <= 3 {
 			out = append(out, name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -105,7 +106,7 @@ func (w *world) mux(blobs flow.Blobs) flow.Mux {
 }
 
 func (w *world) task(edit func(*executor.Task)) json.RawMessage {
-	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(w.tools)}, Revision: stepio.Revision}
+	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: agentfile.PinTools(w.tools)}, Revision: stepio.Revision}
 	if edit != nil {
 		edit(&t)
 	}

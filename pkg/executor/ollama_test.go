@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/internal/executor/handler"
@@ -133,7 +134,7 @@ func TestRealOllama(t *testing.T) {
 		set, j, env := pages(t, size), new(flow.Memory), newWorld(t, say("x")).env
 		mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
 			Tools: set, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
-		task := executor.Task{Instructions: executor.Instructions{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read"}, Work: executor.Work{Tools: executor.Pin(set)},
+		task := executor.Task{Instructions: executor.Instructions{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read"}, Work: executor.Work{Tools: agentfile.PinTools(set)},
 			Options: llm.Options{Window: window, MaxTokens: 512}}
 		task.Budget = &stepio.Budget{}
 		in, err := json.Marshal(task)

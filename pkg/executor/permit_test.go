@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -89,7 +90,7 @@ func (g *gate) run(edit func(*executor.Task)) *executor.Question {
 			return &tools.Env{Files: g.files, Exec: process.New(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
 		},
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
-	task := executor.Task{Instructions: executor.Instructions{Agent: "a", Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: executor.Pin(set)}}
+	task := executor.Task{Instructions: executor.Instructions{Agent: "a", Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: agentfile.PinTools(set)}}
 	if edit != nil {
 		edit(&task)
 	}

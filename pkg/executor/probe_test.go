@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/openai"
@@ -159,7 +160,7 @@ func (h *probe) run(t testing.TB, edit func(*executor.Task)) (*executor.State, e
 	rt := mux["model"]
 	rt.Backoff = time.Millisecond
 	mux["model"] = rt
-	task := executor.Task{Instructions: executor.Instructions{Model: "probe/m", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(h.tools)}}
+	task := executor.Task{Instructions: executor.Instructions{Model: "probe/m", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: agentfile.PinTools(h.tools)}}
 	if edit != nil {
 		edit(&task)
 	}

@@ -8,33 +8,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Project is what parts of a workspace say about themselves. It is pinned
-// with the task: the model is shown a part when a call first touches it, in
-// the same words however often the run is interrupted.
-type Project struct {
-	Dir   string    `json:"dir,omitempty"` // the workspace, absolute, as calls may name it
-	Texts []DirText `json:"says,omitempty"`
-}
-
-// DirText is the text that holds for a directory of the workspace and all below.
-type DirText struct {
-	Dir  string `json:"dir"` // relative, with slashes
-	Text string `json:"text"`
-}
-
 // projectTexts gives the texts that hold for what the call touched and that the
 // model has not been shown, the outermost first.
-func (s *State) projectTexts(p *Project, c llm.Call, r ToolResult) string {
+func (s *State) projectTexts(p *stepio.Project, c llm.Call, r ToolResult) string {
 	if p == nil || len(p.Texts) == 0 || r.Failed {
 		return ""
 	}
 	var touched []string
 	var args any
 	if json.Unmarshal(c.Args, &args) == nil {
-		touched = p.paths(args, 0)
+		touched = projectPaths(p.Dir, args, 0)
 	}
 	var b strings.Builder
 	for _, says := range p.Texts {
@@ -51,9 +38,9 @@ func (s *State) projectTexts(p *Project, c llm.Call, r ToolResult) string {
 // maxNest bounds how deep arguments are searched for paths.
 const maxNest = 4
 
-// paths finds what looks like names of files in a call's arguments, relative
-// to the workspace.
-func (p *Project) paths(v any, depth int) []string {
+// projectPaths finds what looks like names of files in a call's arguments, relative
+// to the workspace dir.
+func projectPaths(dir string, v any, depth int) []string {
 	if depth > maxNest {
 		return nil
 	}
@@ -61,32 +48,32 @@ func (p *Project) paths(v any, depth int) []string {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			out = append(out, p.paths(e, depth+1)...)
+			out = append(out, projectPaths(dir, e, depth+1)...)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if slices.Contains([]string{"path", "paths", "file", "files", "dir", "from", "to"}, key) {
-				out = append(out, p.names(v[key])...)
+				out = append(out, fileNames(dir, v[key])...)
 			}
-			out = append(out, p.paths(v[key], depth+1)...)
+			out = append(out, projectPaths(dir, v[key], depth+1)...)
 		}
 	}
 	return out
 }
 
-func (p *Project) names(v any) []string {
+func fileNames(dir string, v any) []string {
 	switch v := v.(type) {
 	case string:
 		name := filepath.ToSlash(v)
-		if p.Dir != "" && path.IsAbs(name) {
-			name = strings.TrimPrefix(name, strings.TrimSuffix(filepath.ToSlash(p.Dir), "/")+"/")
+		if dir != "" && path.IsAbs(name) {
+			name = strings.TrimPrefix(name, strings.TrimSuffix(filepath.ToSlash(dir), "/")+"/")
 		}
 		return []string{path.Clean(name)}
 	case []any:
 		var out []string
 		for _, e := range v {
 			if s, ok := e.(string); ok {
-				out = append(out, p.names(s)...)
+				out = append(out, fileNames(dir, s)...)
 			}
 		}
 		return out

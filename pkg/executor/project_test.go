@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -39,7 +41,7 @@ func toucher(t *testing.T) *tools.Set {
 // TestNearby has a model touch paths, one call a turn, and checks the project
 // texts that come with each result.
 func TestNearby(t *testing.T) {
-	says := []executor.DirText{{Dir: "a", Text: "WORDS-A"}, {Dir: "c", Text: "WORDS-C"}, {Dir: "a/b", Text: "WORDS-AB"}}
+	says := []stepio.DirText{{Dir: "a", Text: "WORDS-A"}, {Dir: "c", Text: "WORDS-C"}, {Dir: "a/b", Text: "WORDS-AB"}}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -76,7 +78,8 @@ func TestNearby(t *testing.T) {
 			mem := new(flow.Memory)
 			mux := handler.Serve(handler.Host{Tools: set, Env: env, Blobs: mem,
 				Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
-			task := executor.Task{Instructions: executor.Instructions{Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: executor.Pin(set)}, Inputs: executor.Inputs{Project: &executor.Project{Dir: "/w", Texts: says}}}
+			task := executor.Task{Instructions: executor.Instructions{Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: agentfile.PinTools(set)}}
+			task.Project = &stepio.Project{Dir: "/w", Texts: says}
 			in, err := json.Marshal(task)
 			if err != nil {
 				t.Fatal(err)

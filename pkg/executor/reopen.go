@@ -7,25 +7,26 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Reopener decides what of a job that ended without being done goes on when it is
-// resumed. output is the job's, set has the bodies of its tools. more are limits
-// in place of those that stopped it: turns are of the agent that was stopped,
-// all else of the whole job. A job that a limit stopped goes on only if more
-// raises that limit.
-func Reopener(output json.RawMessage, set *tools.Set, more Limits) flow.Reopener {
+// resumed with l in place of the limits that stopped it: turns are of the agent that
+// was stopped, all else of the whole job. output is the job's, set has the bodies of
+// its tools. A job that a limit stopped goes on only if l raises that limit.
+func (l Limits) Reopener(output json.RawMessage, set *tools.Set) flow.Reopener {
 	job := new(State)
 	if json.Unmarshal(output, job) != nil {
 		job = new(State) // a workflow of another kind, or one that said nothing
 	}
-	return (&reopener{set: set, more: more, job: job}).flow()
+	return (&reopener{set: set, more: l, job: job}).flow()
 }
 
-// Continuer is a Reopener for a job that goes on with a message, however it ended.
-func Continuer(set *tools.Set, m Message) (flow.Reopener, error) {
+// Reopener has a job go on with the message, however it ended. set has the bodies of
+// its tools.
+func (m Message) Reopener(set *tools.Set) (flow.Reopener, error) {
 	value, err := json.Marshal(m)
 	if err != nil {
 		return flow.Reopener{}, fmt.Errorf("encoding a message: %w", err)
@@ -219,7 +220,7 @@ func (sc *Scope) exceeded() (limit, words string, err error) {
 	}
 	for _, more := range r.Raised {
 		now := more.Limits.Or(s.Raised)
-		if l, _ := now.Or(t.Limits).Or(DefaultLimits).exceeded(s); l == "" && flow.ComparePaths(more.From, sc.Run.Next()) <= 0 {
+		if l, _ := now.Or(t.Limits).Or(DefaultLimits).exceeded(s); l == "" && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
 			s.Raised = now
 			return "", "", nil
 		}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -62,7 +63,7 @@ func (b *switchboard) loop(t testing.TB, ctx context.Context, j *flow.Memory, ed
 		}
 	}
 	in := b.task(func(t *executor.Task) {
-		t.Tools = executor.Pin(set)
+		t.Tools = agentfile.PinTools(set)
 		edit(t)
 	})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(ctx, j, mux, note)), in)

@@ -30,7 +30,7 @@ type State struct {
 	Ended     *Outcome      `json:"ended,omitempty"`
 	SubAgents SubAgentUsage `json:"below,omitzero"`
 	// Raised are limits that a person gave when the job was resumed, in place of
-	// the task's: see [Reopener].
+	// the task's: see [Limits.Reopener].
 	Raised Limits `json:"raised,omitzero"`
 	// Model is what a person has picked in place of the task's.
 	Model *pickedModel `json:"model,omitempty"`

@@ -81,7 +81,7 @@ type Inputs struct {
 	// Artifacts are there from the start. They stay with the task rather than
 	// the state, which is written every turn.
 	Artifacts map[string]json.RawMessage `json:"given,omitempty"`
-	Project   *Project                   `json:"project,omitempty"`
+	projectInput
 	// Test is the command line that runs the project's tests, if one was
 	// configured: tools with test_command in Uses are given it.
 	Test string `json:"test,omitempty"`
@@ -101,6 +101,11 @@ type Inputs struct {
 	// meanwhile does not change it.
 	Memory   string   `json:"memory,omitempty"`
 	Recalled []string `json:"recalled,omitempty"`
+}
+
+// projectInput is what the workspace says about itself.
+type projectInput struct {
+	Project *stepio.Project `json:"project,omitempty"`
 }
 
 // location is where the task works.
@@ -150,19 +155,6 @@ type ShortenedTool struct {
 	Tool    string `json:"tool"`
 	Removed bool   `json:"out,omitempty"`
 	Why     string `json:"why"`
-}
-
-// Pin takes from a set what a task needs to know of it.
-func Pin(set *tools.Set) []Tool {
-	var out []Tool
-	for t := range set.All() {
-		out = append(out, Tool{
-			ToolSpec: llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input.JSON()},
-			Needs:    t.Needs, Effect: t.Effect, Consumes: t.Consumes, Uses: t.Uses, Produces: t.Produces,
-			Proves: t.Proves, ProvesWith: t.ProvesWith,
-		})
-	}
-	return out
 }
 
 // Short is the tool described in a line and by a schema without words, or as it is
@@ -240,9 +232,6 @@ const (
 	ApproveAll   Approve = "all"   // with yes; what rules deny stays denied
 	ApproveNone  Approve = "none"  // with no: nobody is there
 )
-
-// Approves lists the valid values of Approve.
-var Approves = []Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}
 
 // permissionContext is what decides about the next call besides the call itself, nil where
 // there is nothing to say: it is part of every tool step.

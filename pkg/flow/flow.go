@@ -34,6 +34,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
@@ -96,7 +97,7 @@ func DoKeep[Out any](r *Run, kind, name string, in any) (Out, string, error) {
 		var zero Out
 		return zero, "", err
 	}
-	s.digest = Digest(s.Input)
+	s.digest = stepid.Digest(s.Input)
 	res, err := r.engine.Do(s)
 	out, err := output[Out](s, res, err)
 	return out, s.digest, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 )
 
 // Memory is a Journal that lasts as long as the process: for tests, and for
@@ -207,6 +209,6 @@ func (m *Memory) Records(job string) []Record {
 			out = append(out, *rec)
 		}
 	}
-	slices.SortFunc(out, func(a, b Record) int { return ComparePaths(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b Record) int { return stepid.Compare(a.Path, b.Path) })
 	return out
 }

@@ -9,14 +9,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
-// A Handler performs steps in the real world. A returned *Failure says
-// whether to try again; any other error is final. It must stop soon after ctx
-// ends.
-type Handler func(ctx context.Context, s Step, emit event.Sink) (json.RawMessage, error)
-
 // A Route says how steps of one kind are performed.
 type Route struct {
-	Handler  Handler
+	// Handler performs steps in the real world. A returned *Failure says whether to
+	// try again; any other error is final. It must stop soon after ctx ends.
+	Handler  func(ctx context.Context, s Step, emit event.Sink) (json.RawMessage, error)
 	Timeout  time.Duration // of one attempt; zero means ten minutes
 	Attempts int           // when a failure is retryable; zero means one
 	Backoff  time.Duration // before the second attempt, doubling, at most two minutes; zero means half a second

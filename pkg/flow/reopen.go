@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
@@ -82,7 +83,7 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 		return Reopening{}, err
 	}
 	out := Reopening{Forget: p.forget, States: states}
-	slices.SortFunc(out.Forget, ComparePaths)
+	slices.SortFunc(out.Forget, stepid.Compare)
 	for _, scope := range p.revive {
 		st := h.States[scope]
 		value, err := o.Revive(st.Value, len(p.revive))
@@ -104,7 +105,7 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 func (o Reopener) redirect(h History) (Reopening, error) {
 	part := ""
 	for _, rec := range h.Steps {
-		if rec.Kind == stepkind.Call && !strings.Contains(rec.Path, ".") && ComparePaths(rec.Path, part) > 0 {
+		if rec.Kind == stepkind.Call && !strings.Contains(rec.Path, ".") && stepid.Compare(rec.Path, part) > 0 {
 			part = rec.Path
 		}
 	}
@@ -120,7 +121,7 @@ func (o Reopener) redirect(h History) (Reopening, error) {
 		}
 		forget = append(forget, rec.Path)
 	}
-	slices.SortFunc(forget, ComparePaths)
+	slices.SortFunc(forget, stepid.Compare)
 	return Reopening{Forget: forget}, nil
 }
 
@@ -260,7 +261,7 @@ func (p *reopening) raise(found bool) (map[string]State, error) {
 	}
 	at, notes := part.end(scope)
 	for _, path := range p.forget {
-		if strings.HasPrefix(path, scope) && ComparePaths(path, at) < 0 {
+		if strings.HasPrefix(path, scope) && stepid.Compare(path, at) < 0 {
 			at = path
 		}
 	}

@@ -1,15 +1,14 @@
 package flow
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 )
 
 // A Step is one effect: a value saying what to do, not the doing of it.
@@ -23,7 +22,7 @@ type Step struct {
 	Name  string          `json:"name,omitempty"`
 	Input json.RawMessage `json:"input,omitempty"`
 	// Keep asks the journal to keep Input in the blob store under
-	// Digest(Input), so that later steps can refer to it.
+	// [Step.Digest], so that later steps can refer to it.
 	Keep bool `json:"keep,omitempty"`
 	// Within bounds what performing the step may take, beside its route; zero
 	// is no bound. It is no part of what the step asks for: see [Within].
@@ -43,22 +42,6 @@ type Step struct {
 // Key identifies the step across engines and restarts.
 func (s Step) Key() string { return s.Job + "/" + s.Path }
 
-// ComparePaths orders paths of steps as the steps begin: 1.9 is before 1.10, and
-// 1 before 1.0.
-func ComparePaths(p, q string) int {
-	for p != "" && q != "" {
-		var x, y string
-		x, p, _ = strings.Cut(p, ".")
-		y, q, _ = strings.Cut(q, ".")
-		m, _ := strconv.Atoi(x)
-		n, _ := strconv.Atoi(y)
-		if c := cmp.Compare(m, n); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(p), len(q))
-}
-
 // Sum is the digest of what the step asks for. A journal that has another sum
 // at the same path belongs to another workflow.
 func (s Step) Sum() string {
@@ -73,20 +56,12 @@ func (s Step) Sum() string {
 	return hex.EncodeToString(h.Sum(b[:0]))
 }
 
-// Digest is the Digest of the input.
+// Digest names the input: its SHA-256 in hexadecimal.
 func (s Step) Digest() string {
 	if s.digest != "" {
 		return s.digest
 	}
-	return Digest(s.Input)
-}
-
-// Digest names content: the SHA-256 of b in hexadecimal.
-func Digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	var text [2 * sha256.Size]byte
-	hex.Encode(text[:], sum[:])
-	return string(text[:])
+	return stepid.Digest(s.Input)
 }
 
 // A Record is what a journal keeps of a step. Deadline is when a sleep or an

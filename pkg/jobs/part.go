@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -100,7 +100,7 @@ func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
 	all := slices.Clone(a.nodes)
 	if limit > 0 && len(all) > limit {
 		slices.SortStableFunc(all, func(m, n *node) int {
-			return cmp.Or(cmp.Compare(m.depth(), n.depth()), flow.ComparePaths(m.Path, n.Path))
+			return cmp.Or(cmp.Compare(m.depth(), n.depth()), stepid.Compare(m.Path, n.Path))
 		})
 		all, more = all[:limit], len(all)-limit
 	}
@@ -111,7 +111,7 @@ func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
 	var walk func(n *node)
 	walk = func(n *node) {
 		kids := slices.Clone(n.kids)
-		slices.SortFunc(kids, func(m, n *node) int { return flow.ComparePaths(m.Path, n.Path) })
+		slices.SortFunc(kids, func(m, n *node) int { return stepid.Compare(m.Path, n.Path) })
 		for _, k := range kids {
 			if kept[k] {
 				parts = append(parts, k.part(status))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -39,14 +40,14 @@ func TestSameWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := json.Marshal(stepio.ModelRequest{Head: flow.Digest(input), New: []llm.Message{{Role: llm.Assistant, Text: "Well."}, {Role: llm.User, Text: "Go on."}}})
+	second, err := json.Marshal(stepio.ModelRequest{Head: stepid.Digest(input), New: []llm.Message{{Role: llm.Assistant, Text: "Well."}, {Role: llm.User, Text: "Go on."}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	seen := map[string]int{}
 	mux := handler.Serve(handler.Host{
-		Tools: set, Blobs: blobs{flow.Digest(input): input},
+		Tools: set, Blobs: blobs{stepid.Digest(input): input},
 		Models: func(ctx context.Context, _ string) (llm.Model, string, error) {
 			name := ctx.Value(asker{}).(string)
 			if name == "slow" {

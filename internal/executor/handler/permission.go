@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -234,14 +235,14 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 	if t.Needs&tools.Publish != 0 {
 		q.Files = map[string]string{}
 		for name, value := range given {
-			q.Files["artifact "+name] = flow.Digest(value)
+			q.Files["artifact "+name] = stepid.Digest(value)
 		}
 		for _, name := range c.Paths {
 			if q.Dir == "" {
 				break
 			}
 			if b, err := content(p, name); err == nil {
-				q.Files[name] = flow.Digest(b)
+				q.Files[name] = stepid.Digest(b)
 			}
 		}
 	}
@@ -252,7 +253,7 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: encoding the question: %w", t.Name, err)
 	}
-	q.Digest, q.Why = flow.Digest(whole), v.Why
+	q.Digest, q.Why = stepid.Digest(whole), v.Why
 	if t.Preview != nil && p.Env != nil && p.Env.Files != nil {
 		// Not part of the digest: it follows from the arguments, artifacts and files
 		// that are, and from the day.

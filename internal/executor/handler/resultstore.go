@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -50,7 +51,7 @@ func (s *ResultStore) Put(text string) (string, error) {
 	if len(text) > maxKept {
 		text = compaction.TrimRunes(text[:maxKept]) + fmt.Sprintf("\n[cut here: it had %d bytes]\n", len(text))
 	}
-	id := flow.Digest([]byte(text))[:12]
+	id := stepid.Digest([]byte(text))[:12]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.scan(); err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -65,7 +65,7 @@ func outermost(all []jobs.Part, depth map[string]int) (parts []jobs.Part, more i
 	}
 	byDepth := slices.Clone(all)
 	slices.SortStableFunc(byDepth, func(p, q jobs.Part) int {
-		return cmp.Or(cmp.Compare(depth[p.Path], depth[q.Path]), flow.ComparePaths(p.Path, q.Path))
+		return cmp.Or(cmp.Compare(depth[p.Path], depth[q.Path]), stepid.Compare(p.Path, q.Path))
 	})
 	kept := map[string]bool{}
 	for _, p := range byDepth[:maxParts] {

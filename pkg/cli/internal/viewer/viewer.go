@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -275,7 +276,7 @@ func (c *numbering) recall(ev event.Event) {
 		return
 	}
 	for path, n := range c.of {
-		if flow.ComparePaths(path, many.To) <= 0 {
+		if stepid.Compare(path, many.To) <= 0 {
 			c.recalled = max(c.recalled, n)
 		}
 	}
