@@ -155,7 +155,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("biulder gives %v", err)
 	}
 	_, err = cat.Lookup("broken")
-	if bad := new(agents.ProblemError); !errors.As(err, &bad) {
+	if bad := (agents.Problems)(nil); !errors.As(err, &bad) {
 		t.Errorf("broken gives %v", err)
 	}
 }
@@ -176,9 +176,9 @@ func TestLoadNames(t *testing.T) {
 		}
 	}
 	for name, file := range map[string]string{"a": "g.md", "bee": "b.md", "sea": "c.md", "dee": "d.md", "e": "e.md", "f": "f.md"} {
-		var bad *agents.ProblemError
+		var bad agents.Problems
 		if a, err := cat.Lookup(name); errors.As(err, &bad) {
-			if got := path.Base(bad.Problems[0].File); got != file {
+			if got := path.Base(bad[0].File); got != file {
 				t.Errorf("%s is what %s has, want %s", name, got, file)
 			}
 		} else if err != nil || path.Base(a.Source.File) != file {

@@ -133,7 +133,7 @@ func (e *UnknownError) Error() string {
 }
 
 // Lookup finds an agent by its name or a former one. The error is an
-// *UnknownError, or a *ProblemError if its file cannot be used.
+// *UnknownError, or agents.Problems if its file cannot be used.
 func (c *Catalog) Lookup(name string) (*agents.DynamicAgent, error) {
 	if now, ok := c.Renamed(name); ok {
 		name = now

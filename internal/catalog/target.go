@@ -135,7 +135,7 @@ func (c *Catalog) named(cat *agentfile.Catalog, name string, in *agents.Input) (
 func (c *Catalog) FindAgent(cat *agentfile.Catalog, name, dir string) (*agents.DynamicAgent, error) {
 	agent, err := cat.Lookup(name)
 	var unknown *agentfile.UnknownError
-	var bad *agents.ProblemError
+	var bad agents.Problems
 	switch {
 	case errors.As(err, &unknown):
 		hint := "adroit agents list lists the agents"

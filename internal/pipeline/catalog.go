@@ -85,7 +85,7 @@ func (e *UnknownError) Error() string {
 }
 
 // Lookup finds a pipeline. The error is an *UnknownError, or an
-// *agents.ProblemError if its file cannot be read.
+// agents.Problems if its file cannot be read.
 func (c *Catalog) Lookup(name string) (*Pipeline, error) {
 	if !c.Has(name) {
 		return nil, &UnknownError{name, c.Names()}

@@ -173,7 +173,7 @@ func (l *linter) agent(a *Agent, key string) {
 	}
 	found, err := l.k.Agents.Lookup(a.Name)
 	var unknown *agentfile.UnknownError
-	var broken *agents.ProblemError
+	var broken agents.Problems
 	switch {
 	case a.Name == "":
 		l.bad(key, "name one of "+strings.Join(l.k.Agents.Names(), ", "), "no agent is named")

@@ -55,7 +55,7 @@ func Routes(pin func(ctx context.Context, in agents.Input) (Pinned, error)) flow
 }
 
 // Pin gives the pipeline with its agents and its pipelines by value, so that
-// nothing of it changes when a file does. It fails with an *agents.ProblemError
+// nothing of it changes when a file does. It fails with agents.Problems
 // if [Lint] finds that it cannot be used.
 func Pin(p *Pipeline, k Known) (*Pipeline, error) {
 	if err := Lint(p, k).Err(); err != nil {

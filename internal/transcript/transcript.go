@@ -111,7 +111,7 @@ func (t *Transcript) respond(turn int, after []llm.Message) []llm.Message {
 }
 
 // Branch is the conversation of a job at the end of a turn.
-func (t *Transcript) Branch(turn int) (*executor.Branch, error) {
+func (t *Transcript) Branch(turn int) (*stepio.Branch, error) {
 	hint := "adroit jobs transcript " + t.Job + " shows them"
 	if len(t.Turns) == 0 {
 		return nil, apierr.Invalidf("adroit jobs retry "+t.Job+" begins anew", "%s has no turns", t.Job)
@@ -127,7 +127,7 @@ func (t *Transcript) Branch(turn int) (*executor.Branch, error) {
 	if answer == nil {
 		return nil, apierr.Invalidf(hint, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
 	}
-	b := &executor.Branch{Job: t.Job, Turn: turn, Opening: r.Messages[1]}
+	b := &stepio.Branch{Job: t.Job, Turn: turn, Opening: r.Messages[1]}
 	b.History = append(slices.Clone(r.Messages[2:]), *answer)
 	for _, m := range t.after(turn) {
 		if m.Role != llm.Tool {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -25,7 +26,7 @@ type Input struct {
 	Dir      string                     `json:"dir,omitempty"` // the workspace, as the prompt may name it
 	Options  llm.Options                `json:"options,omitzero"`
 	// Test is the command line that runs the project's tests, instead of what
-	// Defaults.Test states or the tool run_tests finds.
+	// is configured or the tool run_tests finds.
 	Test string `json:"test,omitempty"`
 	// Worktree asks for a git worktree of Dir's repository, so that the job
 	// disturbs nobody. Runners see to it; Resolve does not read it.
@@ -48,9 +49,13 @@ type Input struct {
 	Parent *executor.Parent `json:"parent,omitempty"`
 	// Attached goes with Prompt, as a runtime has read it; Resolve reads no files.
 	executor.Attached
-	// Branch is the conversation that the job goes on with, in place of one that
-	// begins with Prompt.
-	Branch *executor.Branch `json:"branch,omitempty"`
+	branchInput
+}
+
+// branchInput is the conversation that the job goes on with, in place of one that
+// begins with Prompt.
+type branchInput struct {
+	Branch *stepio.Branch `json:"branch,omitempty"`
 }
 
 // Name is the agent's name.

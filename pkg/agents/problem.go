@@ -46,8 +46,17 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems is a list of problems in the order of the text.
+// Problems is a list of problems in the order of the text. As an error it reports an
+// agent that cannot be used.
 type Problems []Problem
+
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
 
 // Err gives those that keep an agent from being used as one error, nil if
 // there are none.
@@ -61,18 +70,7 @@ func (ps Problems) Err() error {
 	if bad == nil {
 		return nil
 	}
-	return &ProblemError{bad}
-}
-
-// A ProblemError reports an agent that cannot be used.
-type ProblemError struct{ Problems Problems }
-
-func (e *ProblemError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
+	return bad
 }
 
 // Sort gives the problems in the order of the text, each once.

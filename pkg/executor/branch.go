@@ -7,16 +7,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Branch is a part of another job's conversation, with which a run begins.
-type Branch struct {
-	Job     string      `json:"job"`
-	Turn    int         `json:"turn"` // of the transcript, the last one of the part
-	Opening llm.Message `json:"opening"`
-	// History is what follows, from the first answer on; the last message is the
-	// user's.
-	History []llm.Message `json:"history"`
-}
-
 // lastCall is the highest number of a call in what a run began with: those of the
 // run are numbered from there, since ids are unique in a conversation.
 func lastCall(history []llm.Message) int {

@@ -91,7 +91,7 @@ type Inputs struct {
 	Taint          tools.Taint       `json:"taint,omitempty"` // of the prompt and the artifacts
 	// Images go with Prompt, whose text names them.
 	Images []llm.Image `json:"images,omitempty"`
-	// History follows the prompt: the conversation of another job, see [Branch].
+	// History follows the prompt: the conversation of another job, see [stepio.Branch].
 	History []llm.Message `json:"history,omitempty"`
 	// Problems are the types, detectors and strategies that users have added to what
 	// coordinators know.

@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// Lost is the code of a step of a branch of [Race] that another branch has made
+// lost is the code of a step of a branch of [Race] that another branch has made
 // pointless.
-const Lost = "lost"
+const lost = "lost"
 
 // Race runs f over xs in branches, as Map does, until one of them reports that it has
-// won: then what is under way in the others fails with the code [Lost], and so does
+// won: then what is under way in the others fails with the code lost, and so does
 // every step that they ask for. winner is the first branch in the order of xs that
 // has won, -1 if none has; it is the same on every replay.
 //
 // A branch that waits for a person does not hold up the others. When one of them wins,
-// its question ends as [Lost]; the run waits for the answer only once no branch can go on
+// its question ends as lost; the run waits for the answer only once no branch can go on
 // without one. Engines that cannot stop what is under way let the branches end by
 // themselves.
 func Race[In, Out any](r *Run, xs []In, f func(*Run, In) (out Out, won bool, err error)) (outs []Out, winner int, err error) {
@@ -145,4 +145,4 @@ func (b *bound) contest() *contest {
 	return out
 }
 
-var errLost = &Failure{Code: Lost, Message: "another attempt was first"}
+var errLost = &Failure{Code: lost, Message: "another attempt was first"}
