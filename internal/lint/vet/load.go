@@ -86,7 +86,7 @@ func own(p *packages.Package) bool {
 func foreign(list []*packages.Package) []string {
 	found := map[string]bool{}
 	packages.Visit(list, nil, func(p *packages.Package) {
-		if !own(p) && p.Module != nil {
+		if p.Module != nil && !p.Module.Main {
 			found[p.PkgPath+"@"+p.Module.Version] = true
 		}
 	})
