@@ -22,7 +22,7 @@ type Client interface {
 	Changes
 	Catalog
 	Models
-	factKeeper
+	Memory
 	Machine
 	io.Closer
 }

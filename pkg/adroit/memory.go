@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// factKeeper is what jobs and people noted for later jobs.
-type factKeeper interface {
+// Memory is what jobs and people noted for later jobs.
+type Memory interface {
 	// Facts lists facts, the newest first, or searches them, the best first.
 	Facts(ctx context.Context, q FactQuery) ([]Fact, error)
 	// Remember keeps a fact of a person or of another program. Of the fact, Text,
