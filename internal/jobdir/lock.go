@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"golang.org/x/sys/unix"
 )
@@ -58,11 +59,11 @@ func Lock(home string) (release func(), clean bool, err error) {
 		return nil, false, fmt.Errorf("locking the job: %w", err)
 	}
 	for until := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := filelock.Try(f)
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+		if !errors.Is(err, filelock.ErrHeld) {
 			f.Close()
 			return nil, false, fmt.Errorf("locking the job: %w", err)
 		}
@@ -74,12 +75,12 @@ func Lock(home string) (release func(), clean bool, err error) {
 	}
 	clean = readLock(f).Ended
 	if err := writeLock(f, lockFile{PID: os.Getpid()}); err != nil {
-		f.Close()
+		_ = filelock.Close(f)
 		return nil, false, fmt.Errorf("locking the job: %w", err)
 	}
 	return func() {
 		_ = writeLock(f, lockFile{PID: os.Getpid(), Ended: true}) // what is not written counts as a crash
-		_ = f.Close()
+		_ = filelock.Close(f)
 	}, clean, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
@@ -95,14 +96,11 @@ func (f File) change(do func(map[string]string) bool) error {
 	if err := f.outsideRepository(); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(f.Path()+".lock", os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	unlock, err := filelock.Open(f.Path() + ".lock")
 	if err != nil {
 		return fmt.Errorf("keeping keys: %w", err)
 	}
-	defer lock.Close()
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-	}
+	defer unlock()
 	keys, err := f.Keys()
 	if err != nil {
 		return err

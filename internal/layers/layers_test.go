@@ -30,7 +30,7 @@ var may = map[string][]string{
 	"pkg/workspace":   {"internal/rootfs", "internal/workspace/ledger", "internal/workspace/textfile"},
 	"internal/secret": {},
 	"pkg/secret":      {},
-	"internal/trust":  {},
+	"internal/trust":  {"internal/filelock"},
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
@@ -58,11 +58,11 @@ var may = map[string][]string{
 	// The workspace's rooms, each above those it names.
 	"internal/workspace/sandbox":  {},
 	"internal/workspace/textfile": {"internal/rootfs"},
-	"internal/workspace/ledger":   {"internal/rootfs", "internal/workspace/textfile"},
-	"internal/workspace/overlay":  {"internal/rootfs", "internal/workspace/ledger", "internal/workspace/sandbox", "internal/workspace/textfile"},
-	"internal/workspace/process":  {"internal/rootfs", "internal/workspace/ledger", "internal/workspace/overlay", "internal/workspace/sandbox", "internal/workspace/textfile"},
+	"internal/workspace/ledger":   {"internal/filelock", "internal/rootfs", "internal/workspace/textfile"},
+	"internal/workspace/overlay":  {"internal/filelock", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/sandbox", "internal/workspace/textfile"},
+	"internal/workspace/process":  {"internal/filelock", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/overlay", "internal/workspace/sandbox", "internal/workspace/textfile"},
 	"internal/git":                {"internal/rootfs", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
-	"internal/git/worktree":       {"internal/rootfs", "internal/git", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process", "internal/workspace/textfile"},
+	"internal/git/worktree":       {"internal/filelock", "internal/rootfs", "internal/git", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process", "internal/workspace/textfile"},
 	"internal/llm/textcall":       {"pkg/llm"},
 	"internal/llm/schema":         {},
 	"internal/llm/route":          {"pkg/llm"},
@@ -81,11 +81,11 @@ var may = map[string][]string{
 	"internal/flow/flowvet":       {},
 	"internal/lsp":                {"pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/rootfs"},
 	"internal/toolserver":         {"pkg/tools"},
-	"internal/mcp":                {"internal/attachment", "pkg/llm", "internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
+	"internal/mcp":                {"internal/filelock", "internal/attachment", "pkg/llm", "internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
 	"internal/acp":               {"internal/jobid", "internal/rootfs", "internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
 	"internal/backup":            {"pkg/jobs", "internal/sqlite"},
-	"internal/sqlite":            {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
+	"internal/sqlite":            {"internal/filelock", "internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
@@ -117,8 +117,9 @@ var may = map[string][]string{
 	"internal/toolserver/offer":    {"internal/agentfile", "internal/jobdir", "internal/toolserver", "internal/tools/describe", "pkg/agents", "pkg/executor", "pkg/tools"},
 	"internal/memory/book":         {"internal/executor/handler", "internal/executor/stepio", "internal/git", "internal/jobdir", "pkg/agents", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/tools", "pkg/workspace"},
 
-	"internal/keyfile":     {"internal/rootfs"},
+	"internal/keyfile":     {"internal/filelock", "internal/rootfs"},
 	"internal/owner":       {},
+	"internal/filelock":    {},
 	"internal/definitions": {"pkg/agents"},
 
 	"internal/apierr":        {"pkg/jobs", "pkg/llm"},
@@ -146,14 +147,14 @@ var may = map[string][]string{
 	"internal/tools/shell": append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {},
-	"internal/jobdir": {"internal/executor/stepio", "internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/rootfs", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/netguard",
+	"internal/jobdir": {"internal/filelock", "internal/executor/stepio", "internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/rootfs", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/netguard",
 		"pkg/tools", "pkg/workspace"},
 	"pkg/adroit":            {"internal/", "pkg/"},
 	"pkg/api":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "internal/memory", "internal/trust", "internal/git/worktree", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process"},
 	"pkg/adroit/adroittest": {"internal/", "pkg/"},
 	"pkg/cli":               {"internal/", "pkg/", "configs"},
 
-	"internal/provider": {"internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
+	"internal/provider": {"internal/filelock", "internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
 	"internal/config": {"internal/agentfile", "internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/filelock"
 )
 
 // File is where adroit mcp add keeps servers, in the directory of the configuration
@@ -82,17 +82,11 @@ func changeServers(path string, change func(map[string]json.RawMessage) error) e
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	unlock, err := filelock.Open(path + ".lock")
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-	}
-	if err != nil {
-		return err
-	}
+	defer unlock()
 	file := map[string]json.RawMessage{}
 	b, err := os.ReadFile(path)
 	if err == nil {

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/oauth2"
@@ -138,14 +138,7 @@ func (p *Pool) lockGrants() (unlock func(), err error) {
 	if err := os.MkdirAll(p.o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(p.o.Dir, "login.lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-	}
-	return func() { _ = lock.Close() }, err // closing it unlocks it
+	return filelock.Open(filepath.Join(p.o.Dir, "login.lock"))
 }
 
 // loginNeeded is the error of a server that wants a login.

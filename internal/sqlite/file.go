@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/adroit-run/adroit/internal/filelock"
 )
 
 // appID marks the file as adroit's, in SQLite's application_id.
@@ -121,8 +121,8 @@ func place(from, path string) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() // which unlocks it
-	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
+	defer func() { _ = filelock.Close(dir) }()
+	if err := filelock.Lock(dir); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {

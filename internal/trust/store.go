@@ -12,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/filelock"
 )
 
 // A Store is what an operator has said, in one file only they can read. It is
@@ -151,14 +153,11 @@ func (s *Store) change(do func(*book) bool) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keeping what is trusted: %w", err)
 	}
-	lock, err := os.OpenFile(s.path()+".lock", os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	unlock, err := filelock.Open(s.path() + ".lock")
 	if err != nil {
 		return fmt.Errorf("keeping what is trusted: %w", err)
 	}
-	defer lock.Close()
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-	}
+	defer unlock()
 	b, err := s.read()
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
@@ -26,20 +27,18 @@ const repoLockWait = 15 * time.Minute
 // The lock is an flock(2) of the common directory itself. It leaves no file
 // behind, and ends with the process that holds it.
 func lockRepo(ctx context.Context, common string) (unlock func(), err error) {
-	fd, err := unix.Open(common, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	f, err := os.OpenFile(common, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, fmt.Errorf("locking the repository: %w", &os.PathError{Op: "open", Path: common, Err: err})
+		return nil, fmt.Errorf("locking the repository: %w", err)
 	}
-	unlock = func() { _ = unix.Close(fd) } // which unlocks it
+	unlock = func() { _ = filelock.Close(f) }
 	limit := time.Now().Add(repoLockWait)
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		err := filelock.Try(f)
 		switch {
 		case err == nil:
 			return unlock, nil
-		case errors.Is(err, unix.EINTR):
-			continue
-		case !errors.Is(err, unix.EWOULDBLOCK):
+		case !errors.Is(err, filelock.ErrHeld):
 			unlock()
 			return nil, fmt.Errorf("locking the repository %s: %w", common, err)
 		case time.Now().After(limit):

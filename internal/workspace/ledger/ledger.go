@@ -17,9 +17,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
@@ -189,7 +191,7 @@ func (l *Ledger) Close() error {
 	if l.journal == nil {
 		return nil
 	}
-	err := l.journal.Close()
+	err := filelock.Close(l.journal)
 	l.journal = nil
 	return err
 }
@@ -271,7 +273,13 @@ func (b *log) begin() (err error) {
 	if err != nil {
 		return fmt.Errorf("writing the ledger: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	for n := 0; ; n++ {
+		if err = filelock.Try(f); !errors.Is(err, filelock.ErrHeld) || n == 10 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond) // who only looks whether somebody writes has it for a moment
+	}
+	if err != nil {
 		f.Close()
 		return fmt.Errorf("the ledger in %s is locked by another process; wait until it has ended: %w", b.Dir, err)
 	}
@@ -279,15 +287,15 @@ func (b *log) begin() (err error) {
 		b.reset()
 	}
 	if err := b.read(); err != nil { // another process may have added to it meanwhile
-		f.Close()
+		_ = filelock.Close(f)
 		return err
 	}
 	if err := errors.Join(f.Truncate(b.good), rootfs.SyncDir(b.Dir)); err != nil {
-		f.Close()
+		_ = filelock.Close(f)
 		return fmt.Errorf("writing the ledger: %w", err)
 	}
 	if _, err := f.Seek(b.good, io.SeekStart); err != nil {
-		f.Close()
+		_ = filelock.Close(f)
 		return fmt.Errorf("writing the ledger: %w", err)
 	}
 	b.journal = f

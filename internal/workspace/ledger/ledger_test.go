@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
@@ -613,5 +614,30 @@ func TestReadingStops(t *testing.T) {
 	}
 	if got := dirtest.Content(t, filepath.Join(dir, "d0/f0.txt")); got != "half done" {
 		t.Errorf("an undo without time left %q", got)
+	}
+}
+
+// A ledger that was closed can be written to at once, whatever programs this process
+// is just starting: until they are executed they have its files open.
+func TestReopenedAmongStarts(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	var starts sync.WaitGroup
+	defer starts.Wait()
+	defer stop()
+	for range 4 {
+		starts.Go(func() {
+			for ctx.Err() == nil {
+				_ = exec.Command("true").Run()
+			}
+		})
+	}
+	for i := range 200 {
+		led, err := ledger.Open(dir, nil)
+		dirtest.Must(t, err)
+		if err := led.Seen(fmt.Sprint(i), "x"); err != nil {
+			t.Fatal(err)
+		}
+		dirtest.Must(t, led.Close())
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
@@ -164,5 +163,5 @@ func (b *log) busy() bool {
 		return false
 	}
 	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+	return filelock.Held(f)
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
@@ -162,8 +163,8 @@ func (o *Overlay) Finish(ctx context.Context, s *ledger.Snapshot, guard func(int
 // alone waits until no process of the command is left.
 func (o *Overlay) alone() error {
 	for wait := time.Millisecond; ; wait *= 2 {
-		err := unix.Flock(int(o.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil || err != unix.EWOULDBLOCK && err != unix.EINTR {
+		err := filelock.Try(o.lock)
+		if !errors.Is(err, filelock.ErrHeld) {
 			return err
 		}
 		if wait > 4*time.Second {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
@@ -55,15 +56,15 @@ func takeSlot(dir string) (*slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if err := filelock.Try(f); err != nil {
 			f.Close()
-			if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
+			if errors.Is(err, filelock.ErrHeld) {
 				continue
 			}
 			return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
 		}
 		if !same(f) { // taken away between opening and locking
-			f.Close()
+			_ = filelock.Close(f)
 			continue
 		}
 		s.lock = f
@@ -91,7 +92,7 @@ func (s *slot) free(limit int64) {
 	if !s.warm || limit > 0 && larger(s.dir, limit) {
 		_ = rootfs.RemoveAll(s.dir) // what is left is overwritten, or goes with the job
 	}
-	_ = s.lock.Close()
+	_ = filelock.Close(s.lock)
 }
 
 // larger reports whether the files of a tree take more than limit bytes.

@@ -1,0 +1,57 @@
+// Package filelock locks files with flock(2): against other processes, and against
+// whoever else has opened the same file in this one. A lock ends with its process.
+//
+//	unlock, err := filelock.Open(path + ".lock")
+//	defer unlock()
+package filelock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrHeld is the error of Try if somebody else has the lock.
+var ErrHeld error = unix.EWOULDBLOCK
+
+// Open waits for the lock of a file, which it makes if it is not there, and which no
+// link leads to. unlock is nil with an error.
+func Open(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = Close(f) }, nil
+}
+
+// Lock waits for the lock of a file.
+func Lock(f *os.File) error { return lock(f, unix.LOCK_EX) }
+
+// Try takes the lock of a file, or returns ErrHeld.
+func Try(f *os.File) error { return lock(f, unix.LOCK_EX|unix.LOCK_NB) }
+
+// Held reports whether somebody else has the lock of a file. For a moment Try is
+// refused to others then.
+func Held(f *os.File) bool {
+	if lock(f, unix.LOCK_SH|unix.LOCK_NB) != nil {
+		return true
+	}
+	_ = lock(f, unix.LOCK_UN)
+	return false
+}
+
+func lock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// Close gives a lock back and closes its file. To close it is not enough: a program
+// that this process is just starting has all files open until it is executed.
+func Close(f *os.File) error { return errors.Join(lock(f, unix.LOCK_UN), f.Close()) }
