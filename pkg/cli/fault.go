@@ -113,6 +113,8 @@ func flagFault(cmd *cobra.Command, err error) error {
 		var number *strconv.NumError
 		if errors.As(err, &number) {
 			err = fmt.Errorf("--%s is %q: not a number, or too large", value.GetFlag().Name, value.GetValue())
+		} else if value.GetFlag().Value.Type() == "duration" {
+			err = fmt.Errorf("--%s is %q: not a duration; write 30s, 10m or 1h30m", value.GetFlag().Name, value.GetValue())
 		}
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
