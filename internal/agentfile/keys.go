@@ -17,24 +17,23 @@ import (
 // memoryScopes are the values of memory: in an agent file.
 var memoryScopes = []string{"project", "user"}
 
-func (d *decoder) mode(n *node) {
-	var m string
-	d.String(n, "mode", &m)
-	if !slices.Contains(executor.Modes, executor.Mode(m)) {
-		d.bad(n, "it is one of plan, edits, auto", "mode is %q", m)
+// choice reads one of a few words, which hint lists.
+func choice[T ~string](d *decoder, n *node, key, hint string, words []T, set *T) {
+	var s string
+	d.String(n, key, &s)
+	if !slices.Contains(words, T(s)) {
+		d.bad(n, "it is one of "+hint, key+" is %q", s)
 		return
 	}
-	d.a.Mode = executor.Mode(m)
+	*set = T(s)
+}
+
+func (d *decoder) mode(n *node) {
+	choice(d, n, "mode", "plan, edits, auto", executor.Modes, &d.a.Mode)
 }
 
 func (d *decoder) calling(n *node) {
-	var c string
-	d.String(n, "calling", &c)
-	if !slices.Contains(toolcall.Modes, toolcall.Mode(c)) {
-		d.bad(n, "it is one of auto, native, constrained, text", "calling is %q", c)
-		return
-	}
-	d.a.Calling = toolcall.Mode(c)
+	choice(d, n, "calling", "auto, native, constrained, text", toolcall.Modes, &d.a.Calling)
 }
 
 // effort reads how much the agent's model shall think. Claude Code knows more

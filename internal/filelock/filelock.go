@@ -16,13 +16,15 @@ import (
 var ErrHeld error = unix.EWOULDBLOCK
 
 // Open waits for the lock of a file, which it makes if it is not there, and which no
-// link leads to. unlock is nil with an error.
+// link leads to. A file system without locks goes without. unlock is nil with an error.
 func Open(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := Lock(f); err != nil {
+	switch err := Lock(f); err {
+	case nil, unix.ENOTSUP, unix.ENOSYS, unix.ENOLCK:
+	default:
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = Close(f) }, nil

@@ -126,7 +126,7 @@ func (o *Overlay) Discard() {
 		return
 	}
 	if o.lock != nil {
-		o.lock.Close()
+		_ = filelock.Close(o.lock)
 	}
 	// The note goes first: without it nothing is joined any more.
 	_ = os.Remove(filepath.Join(o.dir, "overlay.json"))
@@ -150,7 +150,7 @@ func (o *Overlay) Finish(ctx context.Context, s *ledger.Snapshot, guard func(int
 	j := &joiner{o: o, snap: s, guard: guard, report: &Report{}}
 	err := j.run(ctx)
 	if err != nil {
-		o.lock.Close()
+		_ = filelock.Close(o.lock) // for the next command
 		s.Leave()
 		return j.report, fmt.Errorf("bringing the command's changes into the workspace: %w; what is left of them is kept in %s, and the next command of the job tries again", err, o.upper())
 	}
