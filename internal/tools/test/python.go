@@ -2,6 +2,7 @@ package test
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,11 @@ func readPytest(p project, out string) testResult {
 	r.Passed = max(r.Passed, counts["passed"]+counts["xpassed"])
 	r.Failed = max(r.Failed, counts["failed"]+counts["error"]+counts["errors"])
 	r.Skipped = max(r.Skipped, counts["skipped"]+counts["xfailed"])
-	if r.Passed+r.Failed+r.Skipped == 0 && !strings.Contains(out, "no tests ran") {
+	switch {
+	case strings.HasSuffix(strings.TrimSpace(out), "No module named pytest"):
+		r.Unavailable = true
+		r.Problem = fmt.Sprintf("pytest is not installed for this Python: %s cannot be run. Install it, or have the tests run by another command: --test \"python3 -m unittest\"", p.command())
+	case r.Passed+r.Failed+r.Skipped == 0 && !strings.Contains(out, "no tests ran"):
 		r.Problem = strings.TrimSpace(clip(out))
 	}
 	return r

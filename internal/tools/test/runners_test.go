@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -155,6 +156,7 @@ func TestNothingRan(t *testing.T) {
 		"gradle": "echo '> Task :compileTestJava NO-SOURCE'; echo '> Task :test NO-SOURCE'; echo 'BUILD SUCCESSFUL in 1s'\n",
 		"dotnet": "exit 0\n",
 		"just":   "exit 0\n",
+		"pytest": "echo 'python3: No module named pytest' >&2; exit 1\n",
 	})
 	for name, c := range map[string]struct {
 		files        map[string]string
@@ -169,10 +171,11 @@ func TestNothingRan(t *testing.T) {
 		"just":          {map[string]string{"justfile": "test:\n"}, "", false, "passed, exit code 0"},
 		"make, idle":    {map[string]string{"Makefile": "all:\n\ntest:\n", "test": "a file"}, "", true, "make ran nothing"},
 		"not installed": {map[string]string{"mix.exs": ""}, tools.CannotCheck, true, "mix is not installed here"},
+		"no pytest":     {map[string]string{"test_a.py": ""}, tools.CannotCheck, true, "pytest is not installed for this Python"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.HasPrefix(name, "make") {
-				need(t, "make")
+				testenv.NeedsProgram(t, "make")
 			}
 			_, env := siteOf(t, c.files)
 			r, _ := call(t, env, `{}`)
@@ -201,7 +204,7 @@ func TestWholeProjects(t *testing.T) {
 		"npm":          {"npm", map[string]string{"package.json": `{"scripts": {"test": "sh test.sh"}}`, "greet.sh": "echo Hello\n", "test.sh": sh + "echo '  3 passing (4ms)'\n"}, `{}`, want{passed: 3, ok: true, says: []string{"npm test"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			need(t, c.needs)
+			testenv.NeedsProgram(t, c.needs)
 			_, env := siteOf(t, c.files)
 			r, tr := call(t, env, c.args)
 			c.want.check(t, r, tr)
