@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 const acpTurns = `turns:
@@ -345,13 +347,7 @@ func TestACPHostile(t *testing.T) {
 // TestACPPeer has the client library of the protocol's authors drive adroit, which
 // .ci/run installs.
 func TestACPPeer(t *testing.T) {
-	peer := os.Getenv("ACP_CLIENT")
-	if peer == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("ACP_CLIENT is not set; internal/e2e/acp/build.sh prints it")
-		}
-		t.Skip("ACP_CLIENT names no directory; internal/e2e/acp/build.sh makes one")
-	}
+	peer := testenv.NeedsVariable(t, "ACP_CLIENT", "acp/build.sh")
 	t.Parallel()
 	p := editorPlace(t)
 	program, err := exec.LookPath("notes-mcp")

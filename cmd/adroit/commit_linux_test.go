@@ -8,18 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
 // At a terminal adroit commit asks, and an edited message is the user's.
 func TestCommitAsks(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("git is not installed here")
-	}
+	testenv.NeedsProgram(t, "git")
 	for _, c := range []struct {
 		answer string
 		code   int
@@ -70,10 +66,7 @@ func TestCommitAsks(t *testing.T) {
 // At a terminal adroit pr shows what would be pushed, and does nothing without a yes.
 func TestPRAsks(t *testing.T) {
 	t.Parallel()
-	gh := os.Getenv("GH_BIN")
-	if gh == "" {
-		t.Skip("no gh to drive: see TestGitHub, which fails without one in CI")
-	}
+	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
 	for _, c := range []struct {
 		answer string
 		code   int

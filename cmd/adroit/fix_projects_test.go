@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // A brokenProject is a project of files that does not work, with real tools.
@@ -85,12 +87,7 @@ func TestFixProjects(t *testing.T) {
 	for _, b := range brokenProjects {
 		t.Run(b.name, func(t *testing.T) {
 			if b.tool != "" {
-				if _, err := exec.LookPath(b.tool); err != nil {
-					if os.Getenv("CI") != "" {
-						t.Fatal(err)
-					}
-					t.Skipf("%s is not installed", b.tool)
-				}
+				testenv.NeedsProgram(t, b.tool)
 			}
 			if testing.Short() && (b.tool == "cargo" || b.off) {
 				t.Skip("compiles, or waits for a network; run it without -short")

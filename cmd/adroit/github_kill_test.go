@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
@@ -17,13 +18,7 @@ import (
 // when it has it and has not said so. Run again, there is exactly one.
 func TestPRKilled(t *testing.T) {
 	t.Parallel()
-	gh := os.Getenv("GH_BIN")
-	if gh == "" && os.Getenv("CI") != "" {
-		t.Fatal("GH_BIN is not set; it names a gh: internal/e2e/gh/build.sh builds one")
-	}
-	if gh == "" {
-		t.Skip("no gh to drive; set GH_BIN=$(internal/e2e/gh/build.sh), which takes a minute the first time")
-	}
+	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
 	for name, kept := range map[string]bool{"before it is open": false, "before it is known to be open": true} {
 		t.Run(name, func(t *testing.T) {
 			hub := githubtest.New()

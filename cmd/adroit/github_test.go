@@ -7,6 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
@@ -20,13 +21,7 @@ func hubConfig(dir string) string {
 // GitHub on loopback that gh takes for its proxy.
 func TestGitHub(t *testing.T) {
 	t.Parallel()
-	gh := os.Getenv("GH_BIN")
-	if gh == "" && os.Getenv("CI") != "" {
-		t.Fatal("GH_BIN is not set; it names a gh: internal/e2e/gh/build.sh builds one")
-	}
-	if gh == "" {
-		t.Skip("no gh to drive; set GH_BIN=$(internal/e2e/gh/build.sh), which takes a minute the first time")
-	}
+	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
 	dir := filepath.Dir(gh)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/github",

@@ -10,18 +10,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/adroit-run/adroit/internal/e2e/authserver"
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // TestMCP runs jobs beside real MCP servers, which .ci/run installs.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	servers := os.Getenv("MCP_SERVERS")
-	if servers == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("MCP_SERVERS is not set; internal/e2e/mcp/build.sh prints it")
-		}
-		t.Skip("MCP_SERVERS names no directory; internal/e2e/mcp/build.sh makes one")
-	}
+	servers := testenv.NeedsVariable(t, "MCP_SERVERS", "mcp/build.sh")
 	guarded := authserver.New(t, "")
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "mcp"), RequireExplicitExec: true, RequireUniqueNames: true,

@@ -3,6 +3,8 @@ package main
 import (
 	"os/exec"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // comparedEpisode is an episode as the agent makes it. The fixed phases take
@@ -30,7 +32,7 @@ asides:
 // recording with its transcript, and wants docs/podcast.md to have what came of
 // it.
 func TestComparePodcast(t *testing.T) {
-	needPrograms(t, "ffmpeg", "ffprobe", "espeak-ng")
+	testenv.NeedsProgram(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()
 	p := newPlace(t, map[string]string{"turns.yaml": comparedEpisode, "raw.vtt": rawTranscript})
 	for _, args := range [][]string{

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // episode is a job that uses every tool that writes. What ffmpeg makes of the
@@ -40,7 +42,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some two hundred processes; run it without -short")
 	}
-	needPrograms(t, "ffmpeg", "ffprobe", "espeak-ng")
+	testenv.NeedsProgram(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range [][]string{

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // transcribed is an episode of a recording without a transcript.
@@ -28,7 +30,7 @@ const transcribed = `turns:
 // three parts is transcribed. The job that goes on sends the second and the
 // third, and not the first again.
 func TestTranscriptionSurvivesKill(t *testing.T) {
-	needPrograms(t, "ffmpeg", "ffprobe")
+	testenv.NeedsProgram(t, "ffmpeg", "ffprobe")
 	t.Parallel()
 	var mu sync.Mutex
 	var sizes []int64

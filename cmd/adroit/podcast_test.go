@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/mmcdole/gofeed"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // rawTranscript is what a recording tool exports: numbers for speakers, fillers.
@@ -111,23 +113,10 @@ func whisper(w http.ResponseWriter, r *http.Request) {
 		{"id":1,"text":" Heute geht es um Roggen.","start":2.1,"end":4.4,"tokens":[50464],"words":[],"temperature":0.0,"avg_logprob":-0.3,"no_speech_prob":0.02}]}`)
 }
 
-// needPrograms skips a test where a program is missing, but not in CI.
-func needPrograms(t *testing.T, names ...string) {
-	t.Helper()
-	for _, p := range names {
-		if _, err := exec.LookPath(p); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
-}
-
 // TestPodcastEpisodes makes two episodes of a show by the command line, and
 // reads what was made with other programs.
 func TestPodcastEpisodes(t *testing.T) {
-	needPrograms(t, "ffmpeg", "ffprobe", "espeak-ng", "xmllint")
+	testenv.NeedsProgram(t, "ffmpeg", "ffprobe", "espeak-ng", "xmllint")
 	t.Parallel()
 	u := listen(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

@@ -2,18 +2,17 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // The transcript in the README is what the demonstration prints, but for ids,
 // places and times.
 func TestReadmeTranscript(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the demonstration tests a Go project, and go is not on PATH")
-	}
+	testenv.NeedsProgram(t, "go") // the demonstration tests a Go project
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/tools/search"
@@ -19,9 +20,7 @@ import (
 // about 11,000 files, with ripgrep in the same run: CPU time of this
 // process and its children, minimum of several.
 func BenchmarkCodeSearch(b *testing.B) {
-	if _, err := exec.LookPath("rg"); err != nil {
-		b.Skip("rg is not installed here")
-	}
+	testenv.NeedsProgram(b, "rg")
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		b.Fatal(err)

@@ -270,7 +270,7 @@ var (
 )
 
 // tooling is what only tests and the Makefile use: it may import anything.
-var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/lint/", "internal/realrepo/", "internal/workspacetest/"}
+var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/lint/", "internal/realrepo/", "internal/testenv/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use.
 var leaves = []string{"internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}

@@ -3,13 +3,13 @@ package lsp_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -81,18 +81,7 @@ func languages() []language {
 // missing there is a failure.
 func (l language) install(t *testing.T) {
 	t.Helper()
-	if at := os.Getenv(l.bin); at != "" {
-		if info, err := os.Stat(at); err == nil && !info.IsDir() {
-			at = filepath.Dir(at)
-		}
-		t.Setenv("PATH", at+string(os.PathListSeparator)+os.Getenv("PATH"))
-	}
-	if _, err := exec.LookPath(l.program); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("%v; .ci/run sets %s", err, l.bin)
-		}
-		t.Skipf("%s is not installed; set %s to what its build.sh in internal/e2e prints, as .ci/run does", l.program, l.bin)
-	}
+	testenv.NeedsBuilt(t, l.program, l.bin)
 }
 
 // project lays out files and returns the servers for them.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 type call struct {
@@ -92,6 +94,9 @@ func TestJobs(t *testing.T) {
 	}
 	for _, j := range jobs {
 		t.Run(j.p.name, func(t *testing.T) {
+			if j.p.name == python.name {
+				testenv.NeedsProgram(t, "pytest")
+			}
 			dir := j.p.repository(t)
 			before := tree(t, dir)
 			place := t.TempDir()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/search"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -50,13 +50,7 @@ type query struct {
 // TestSearch compares what search finds with what ripgrep finds: the same
 // lines of the same files, and with context the same lines around.
 func TestSearch(t *testing.T) {
-	if _, err := exec.LookPath("rg"); err != nil {
-		const why = "ripgrep is not installed; it is the judge of this test: apt-get install ripgrep"
-		if os.Getenv("CI") != "" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
+	testenv.NeedsProgram(t, "rg") // the judge
 	for _, c := range []struct {
 		p  project
 		qs []query

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -73,9 +74,7 @@ func ratesChanges(all edits, names ...string) (calls []llm.Call) {
 // finishes with the last change, 10,000 if something fails once. Schemas are strict
 // ones, which are the longest. It also holds what the model is not to read.
 func TestRatesTokens(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed here")
-	}
+	testenv.NeedsProgram(t, "git")
 	done := callOf("finish", object{"summary": "All tests pass."})
 	edit := ratesChanges(ratesEdits, "parse.go", "limit.go", "group.go")
 	missed := edits{"limit.go": {ratesEdits["limit.go"][0], {"\tif len(l.seen) < l.rate.n {\n\t\treturn 0\n\t}\n", ratesEdits["limit.go"][1][1]}, ratesEdits["limit.go"][2]}}

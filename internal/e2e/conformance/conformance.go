@@ -16,19 +16,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // Run runs the suite with arguments and fails if it does. In CI it must be there;
 // elsewhere the test is skipped without it.
 func Run(t testing.TB, args ...string) {
 	t.Helper()
-	dir := os.Getenv("MCP_CONFORMANCE")
-	if dir == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("MCP_CONFORMANCE is not set; internal/e2e/mcp/build.sh conformance prints it")
-		}
-		t.Skip("MCP_CONFORMANCE names no directory; internal/e2e/mcp/build.sh conformance makes one")
-	}
+	dir := testenv.NeedsVariable(t, "MCP_CONFORMANCE", "mcp/build.sh conformance")
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	arch = cmp.Or(arch, runtime.GOARCH)
 	node := filepath.Join(dir, "node_modules", "node-linux-"+arch, "bin", "node")

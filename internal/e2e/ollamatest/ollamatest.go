@@ -27,6 +27,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // Context is the window that the models were made for, in tokens.
@@ -46,10 +47,7 @@ func Start(t testing.TB) string { return Run(t).URL }
 // Run is [Start] with additions to the server's environment.
 func Run(t testing.TB, env ...string) *Server {
 	t.Helper()
-	bin := os.Getenv("OLLAMA_BIN")
-	if bin == "" {
-		t.Skip("no Ollama server to test against; set OLLAMA_BIN=$(internal/e2e/ollama/build.sh), which takes minutes the first time")
-	}
+	bin := testenv.NeedsVariable(t, "OLLAMA_BIN", "ollama/build.sh")
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "serve.log"))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/git"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -31,12 +32,7 @@ type repo struct {
 // open makes a repository with one commit of a.txt.
 func open(t *testing.T) *repo {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("git is not installed here")
-	}
+	testenv.NeedsProgram(t, "git")
 	t.Setenv("HOME", t.TempDir()) // nobody's own settings
 	r := &repo{T: t, dir: t.TempDir()}
 	r.git("init", "-q", "-b", "main")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/github"
 	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -32,13 +33,7 @@ type hub struct {
 
 func open(t *testing.T, opts ...process.Option) *hub {
 	t.Helper()
-	gh := os.Getenv("GH_BIN")
-	if gh == "" && os.Getenv("CI") != "" {
-		t.Fatal("GH_BIN is not set; it names a gh: internal/e2e/gh/build.sh builds one")
-	}
-	if gh == "" {
-		t.Skip("no gh to drive; set GH_BIN=$(internal/e2e/gh/build.sh), which takes a minute the first time")
-	}
+	gh := testenv.NeedsVariable(t, "GH_BIN", "gh/build.sh")
 	h := &hub{T: t, Server: githubtest.New(), dir: t.TempDir()}
 	t.Cleanup(h.Close)
 	t.Setenv("HOME", t.TempDir()) // nobody's own login

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -117,16 +118,6 @@ func lacks(t *testing.T, r tools.Result, nots ...string) {
 	}
 }
 
-func needs(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skipf("%s is not installed; .ci/run installs it", program)
-	}
-}
-
 func TestOutlineGo(t *testing.T) {
 	env := bench(t, shop)
 	r := call(t, env, navigate.Outline, `{"path":"cart/cart.go"}`)
@@ -139,7 +130,7 @@ func TestOutlineGo(t *testing.T) {
 }
 
 func TestOutlineCtags(t *testing.T) {
-	needs(t, "ctags")
+	testenv.NeedsProgram(t, "ctags")
 	env := bench(t, shop)
 	r := call(t, env, navigate.Outline, `{"path":"web"}`)
 	has(t, r, "web/app.py", "class App", "    4-7: def run(self)", "9-10: def start()", "export class Page", "render(): string")
@@ -210,7 +201,7 @@ func TestRepositoryMapOfGo(t *testing.T) {
 
 // ctags finds names that are more than a word.
 func TestDefinitionCtags(t *testing.T) {
-	needs(t, "ctags")
+	testenv.NeedsProgram(t, "ctags")
 	env := bench(t, map[string]string{"lib/a.rb": "class A\n  def valid?\n  end\nend\n", "lib/b.rb": "# valid? is elsewhere\n"})
 	r := call(t, env, navigate.Definition, `{"name":"valid?"}`)
 	has(t, r, "lib/a.rb\n2: def valid?")
@@ -251,7 +242,7 @@ func TestReferencesWithoutServer(t *testing.T) {
 	}
 	has(t, call(t, env, navigate.References, `{"name":"Limit"}`), "cart/cart.go\n19: ", "main.go\n12: ")
 	t.Run("text", func(t *testing.T) {
-		needs(t, "ctags")
+		testenv.NeedsProgram(t, "ctags")
 		has(t, call(t, env, navigate.References, `{"name":"App"}`), "whatever it means there", "web/app.py\n3: class App:", "10: return App().run()")
 	})
 }
@@ -282,18 +273,7 @@ func TestServed(t *testing.T) {
 		{"pyright-langserver", "LANGUAGE_SERVERS", "web/app.py", "App", "web/bad.py", `"nix" is not defined`},
 	} {
 		t.Run(c.program, func(t *testing.T) {
-			if at := os.Getenv(c.bin); at != "" {
-				if info, err := os.Stat(at); err == nil && !info.IsDir() {
-					at = filepath.Dir(at)
-				}
-				t.Setenv("PATH", at+string(os.PathListSeparator)+os.Getenv("PATH"))
-			}
-			if _, err := exec.LookPath(c.program); err != nil {
-				if os.Getenv("CI") != "" {
-					t.Fatalf("%v; .ci/run sets %s", err, c.bin)
-				}
-				t.Skipf("%s is not installed; set %s to what its build.sh in internal/e2e prints, as .ci/run does", c.program, c.bin)
-			}
+			testenv.NeedsBuilt(t, c.program, c.bin)
 			env := bench(t, shop)
 			code := lsp.New(env.Exec, env.Files, lsp.Options{Servers: lsp.Known()})
 			defer code.Close()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -56,14 +57,7 @@ const lines = `WEBVTT
 
 func newStudio(t *testing.T) *studio {
 	t.Helper()
-	for _, p := range []string{"ffmpeg", "ffprobe", "espeak-ng"} {
-		if _, err := exec.LookPath(p); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	testenv.NeedsProgram(t, "ffmpeg", "ffprobe", "espeak-ng")
 	s := &studio{T: t, dir: t.TempDir(), arts: map[string]json.RawMessage{}}
 	led, err := ledger.Open(t.TempDir(), nil)
 	if err != nil {

@@ -2,10 +2,10 @@ package podcast
 
 import (
 	"bytes"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // TestDirectories validates a feed that the tool began against the published
@@ -20,12 +20,7 @@ func TestDirectories(t *testing.T) {
 		t.Error(text)
 	}
 	s.ok(feedEntryTool, `{"feed":"feed.xml","url":"https://example.com/ep13.mp3","title":"More","date":"2026-05-01","explicit":true}`)
-	if _, err := exec.LookPath("xmllint"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	testenv.NeedsProgram(t, "xmllint")
 	const it = `*[namespace-uri()="http://www.itunes.com/dtds/podcast-1.0.dtd" and local-name()=`
 	for path, want := range map[string]string{
 		`/rss/@version`:                                           "2.0",

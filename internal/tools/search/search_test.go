@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
@@ -159,12 +159,7 @@ func TestRequiredLiteral(t *testing.T) {
 
 // With and without ripgrep the result is the same, to the byte.
 func TestSameWithRipgrep(t *testing.T) {
-	if _, err := exec.LookPath("rg"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("rg is not installed here")
-	}
+	testenv.NeedsProgram(t, "rg")
 	content := randomFiles()
 	env := open(t, content)
 	ctx := context.Background()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
@@ -178,7 +179,7 @@ func TestCheckNode(t *testing.T) {
 	if got != "format run_check cd web && npm run --silent format:check\nlint run_check cd web && npm run --silent lint\ntypes run_check cd web && npm run --silent type-check" {
 		t.Errorf("found\n%s", got)
 	}
-	need(t, "npm")
+	testenv.NeedsProgram(t, "npm")
 	if res := run("lint"); !res.Failed || !strings.Contains(res.Text, "no-unused-vars") || !strings.Contains(res.Summary, "exit code 2") {
 		t.Errorf("lint: %+v", res)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -115,7 +116,7 @@ test('bad', () => { throw new Error('on purpose'); });
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			need(t, c.program)
+			testenv.NeedsProgram(t, c.program)
 			env := confined(t, c.files)
 			r, tr := call(t, env, `{}`)
 			switch {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
@@ -39,22 +39,6 @@ func newProject(t *testing.T, archive string) *tools.Env {
 	ex := process.New(dir, t.TempDir(), nil)
 	t.Cleanup(func() { ex.Close(); files.Close() })
 	return &tools.Env{Files: files, Exec: ex}
-}
-
-// need skips where program is not installed; in CI, which installs it, it fails.
-func need(t *testing.T, program string) {
-	t.Helper()
-	_, err := exec.LookPath(program)
-	if err != nil && program == "pytest" {
-		_, err = exec.LookPath("pytest-3") // Debian's name of it; it runs as python3 -m pytest
-	}
-	switch {
-	case err == nil:
-	case os.Getenv("CI") != "":
-		t.Fatalf("%s is not installed; .ci/run installs it", program)
-	default:
-		t.Skipf("%s is not installed here", program)
-	}
 }
 
 func call(t *testing.T, env *tools.Env, args string) (tools.Result, testResult) {
@@ -105,7 +89,7 @@ func (w want) check(t *testing.T, r tools.Result, tr testResult) {
 const goMod = "-- go.mod --\nmodule example.com/shop\n\ngo 1.21\n"
 
 func TestGo(t *testing.T) {
-	need(t, "go")
+	testenv.NeedsProgram(t, "go")
 	for _, c := range []struct {
 		name, files, args string
 		want              want
@@ -143,7 +127,7 @@ func TestGo(t *testing.T) {
 }
 
 func TestPytest(t *testing.T) {
-	need(t, "pytest")
+	testenv.NeedsProgram(t, "pytest")
 	for _, c := range []struct {
 		name, files, args string
 		want              want
@@ -165,7 +149,7 @@ func TestPytest(t *testing.T) {
 }
 
 func TestNode(t *testing.T) {
-	need(t, "node")
+	testenv.NeedsProgram(t, "node")
 	const head = "const test = require('node:test');\nconst assert = require('node:assert');\n"
 	for _, c := range []struct {
 		name, files, args string
@@ -190,7 +174,7 @@ func TestNode(t *testing.T) {
 }
 
 func TestNPM(t *testing.T) {
-	need(t, "npm")
+	testenv.NeedsProgram(t, "npm")
 	for _, c := range []struct {
 		name, script string
 		want         want
@@ -209,7 +193,7 @@ func TestNPM(t *testing.T) {
 }
 
 func TestCargo(t *testing.T) {
-	need(t, "cargo")
+	testenv.NeedsProgram(t, "cargo")
 	const toml = "-- Cargo.toml --\n[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[lib]\ndoctest = false\n"
 	for _, c := range []struct {
 		name, files string
@@ -257,8 +241,8 @@ func TestRefused(t *testing.T) {
 
 // Two kinds of project side by side are both run, and one failure fails both.
 func TestMixed(t *testing.T) {
-	need(t, "go")
-	need(t, "pytest")
+	testenv.NeedsProgram(t, "go")
+	testenv.NeedsProgram(t, "pytest")
 	r, tr := call(t, newProject(t, goMod+"-- a_test.go --\npackage shop\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n-- test_a.py --\ndef test_a(): assert 0\n"), `{}`)
 	want{passed: 1, failed: 1, says: []string{"1 of 2 failed", "go test", "pytest"}}.check(t, r, tr)
 	// A target picks the kind it is of.

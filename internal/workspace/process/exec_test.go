@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspacetest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -206,12 +207,7 @@ func TestContextEndsARun(t *testing.T) {
 // that does so is not installed.
 func needSetsid(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("setsid"); err != nil {
-		if os.Getenv("CI") != "" && runtime.GOOS == "linux" {
-			t.Fatal(err)
-		}
-		t.Skip("setsid (of util-linux) is not installed here")
-	}
+	testenv.NeedsProgram(t, "setsid") // of util-linux
 }
 
 // Conformance 28.

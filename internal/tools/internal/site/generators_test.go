@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // A generator is one of other people, which builds sites.
@@ -127,13 +129,7 @@ end`
 // TestAddressesOfJekyll compares the addresses of posts with those that a real
 // Jekyll gives them.
 func TestAddressesOfJekyll(t *testing.T) {
-	_, err := exec.LookPath("jekyll")
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal("there is no jekyll; on Debian it is the package jekyll")
-	}
-	if err != nil {
-		t.Skip("there is no jekyll to drive; on Debian it is the package jekyll")
-	}
+	testenv.NeedsProgram(t, "jekyll")
 	sites := map[string]map[string]string{}
 	for _, permalink := range []string{"", "date", "pretty", "ordinal", "none", "weekdate", "/:categories/:slug/", "/:year/:short_year/:i_month/:i_day/:title/", "/w/:title", "/:year-:month/:title.html"} {
 		config := "url: https://x.example\nbaseurl: /sub\ntimezone: Europe/Berlin\nfuture: true\n"
@@ -256,13 +252,7 @@ const { Content } = await render(Astro.props.entry);
 // npmProgram is a command of what SITE_GENERATORS names.
 func npmProgram(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	dir := os.Getenv("SITE_GENERATORS")
-	if dir == "" && os.Getenv("CI") != "" {
-		t.Fatal("SITE_GENERATORS is not set; it names a directory: internal/e2e/sites/build.sh makes one")
-	}
-	if dir == "" {
-		t.Skip("no Astro and no Eleventy to drive; set SITE_GENERATORS=$(internal/e2e/sites/build.sh)")
-	}
+	dir := testenv.NeedsVariable(t, "SITE_GENERATORS", "sites/build.sh")
 	node, err := filepath.Glob(filepath.Join(dir, "node_modules/node-linux-*/bin/node"))
 	if err != nil || len(node) == 0 {
 		node = []string{"node"}

@@ -8,18 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // TestAddressesOfHugo compares the addresses of posts with those that a real
 // Hugo gives them.
 func TestAddressesOfHugo(t *testing.T) {
-	hugo := os.Getenv("HUGO_BIN")
-	if hugo == "" && os.Getenv("CI") != "" {
-		t.Fatal("HUGO_BIN is not set; it names a Hugo: internal/e2e/hugo/build.sh builds one")
-	}
-	if hugo == "" {
-		t.Skip("no Hugo to drive; set HUGO_BIN=$(internal/e2e/hugo/build.sh), which takes two minutes the first time")
-	}
+	hugo := testenv.NeedsVariable(t, "HUGO_BIN", "hugo/build.sh")
 	for name, config := range map[string]string{
 		"files":    "baseURL = 'https://x.example/sub/'\n",
 		"slugs":    "baseURL = 'https://x.example/'\ntimeZone = 'Pacific/Auckland'\n[permalinks.page]\nposts = '/:year/:month/:day/:slug/'\n",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -15,10 +16,7 @@ import (
 // Mermaid itself reads what is drawn as nodes, boxes and edges, as many
 // whatever things are called, and finds nothing that does something.
 func TestMermaidReadsGraphs(t *testing.T) {
-	dir := os.Getenv("MERMAID")
-	if dir == "" {
-		t.Skip("MERMAID names no directory; internal/e2e/mermaid/build.sh makes one")
-	}
+	testenv.NeedsVariable(t, "MERMAID", "mermaid/build.sh")
 	draw := func(words string) string {
 		l := &logbook{}
 		l.step("1.0", "model", "m", words, map[string]any{"calls": []string{words}})
