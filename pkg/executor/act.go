@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -230,7 +231,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 	var rules []permit.Rule
 	for {
 		reply, err := flow.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
-		if se, ok := asStep(err); ok && se.Code != stepio.Gone {
+		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != stepio.Gone {
 			return stepFailure(c.Name, se), nil
 		}
 		if err == nil && reply.UserQuestion != nil {
@@ -271,7 +272,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule, err error) {
 	yes, deny := "approve@"+r.Next(), "deny@"+r.Next()
 	sig, err := flow.AwaitAny(r, q, t.Patience, yes, deny)
-	if se, ok := asStep(err); ok {
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		return "not run: " + se.Message + "; find a way without it", nil, nil
 	}
 	if err != nil {
@@ -279,13 +280,13 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule,
 	}
 	if sig.Name == yes {
 		var how struct{ Always bool }
-		if decode(sig.Value, &how) == nil && how.Always && q.Always != nil {
+		if json.Unmarshal(sig.Value, &how) == nil && how.Always && q.Always != nil {
 			rules = []permit.Rule{*q.Always}
 		}
 		return "", rules, nil
 	}
 	var why string
-	if decode(sig.Value, &why) != nil || why == "" {
+	if json.Unmarshal(sig.Value, &why) != nil || why == "" {
 		why = "no reason given"
 	}
 	return "not run: denied by a person (" + why + ")", nil, nil
@@ -302,5 +303,3 @@ func stepFailure(tool string, se *flow.StepError) ToolResult {
 	reply.Took = se.Took
 	return reply
 }
-
-func decode(b []byte, v any) error { return json.Unmarshal(b, v) }

@@ -14,9 +14,10 @@ import (
 // limits are those of the task, as far as no person has raised them.
 func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(DefaultLimits) }
 
-// used is what counts towards the caps of tokens and money.
-func (s *State) used() (tokens int, usd float64) {
-	return s.Usage.In + s.Usage.Out + s.SubAgents.Usage.In + s.SubAgents.Usage.Out, s.Cost + s.SubAgents.Cost
+// used is what counts towards the limits.
+func (s *State) used() Limits {
+	u := s.Usage.Add(s.SubAgents.Usage)
+	return Limits{Turns: s.Turns, Tokens: u.In + u.Out, CostUSD: s.Cost + s.SubAgents.Cost, Time: s.Elapsed}
 }
 
 // upcoming estimates what the next request takes: by the conversation's size, but
@@ -44,16 +45,15 @@ func (t *Task) capReached(s *State, n int) (limit, words string) {
 		return "", ""
 	}
 	model, _ := t.modelAt(s.Fallback)
-	tokens, usd := s.used()
-	u := s.upcoming(t)
+	u, used := s.upcoming(t), s.used()
 	if u.Out == 0 {
 		u.Out = 1
 	}
 	switch more := n * (u.In + u.Out); {
-	case l.Tokens > 0 && tokens+more > l.Tokens:
-		return "tokens", fmt.Sprintf("the limit of %d tokens: %d are used, and the next request would take about %d", l.Tokens, tokens, u.In+u.Out)
-	case l.CostUSD > 0 && usd+float64(n)*t.price(model).Cost(u) > l.CostUSD:
-		return "cost", fmt.Sprintf("the limit of %.2f USD: %.4f are used, and the next request would cost about %.4f", l.CostUSD, usd, t.price(model).Cost(u))
+	case l.Tokens > 0 && used.Tokens+more > l.Tokens:
+		return "tokens", fmt.Sprintf("the limit of %d tokens: %d are used, and the next request would take about %d", l.Tokens, used.Tokens, u.In+u.Out)
+	case l.CostUSD > 0 && used.CostUSD+float64(n)*t.price(model).Cost(u) > l.CostUSD:
+		return "cost", fmt.Sprintf("the limit of %.2f USD: %.4f are used, and the next request would cost about %.4f", l.CostUSD, used.CostUSD, t.price(model).Cost(u))
 	}
 	return "", ""
 }
@@ -61,7 +61,7 @@ func (t *Task) capReached(s *State, n int) (limit, words string) {
 // reached names the limit that ends the run after a turn. It leaves room for
 // the closing request, if that fits at all.
 func (t *Task) reached(s *State) (limit, words string) {
-	if limit, words = t.limits(s).exceeded(s); limit != "" {
+	if limit, words = t.limits(s).exceeded(s.used()); limit != "" {
 		return limit, words
 	}
 	return t.capReached(s, 2)
@@ -94,14 +94,13 @@ func (t *Task) ration(s *State, o *llm.Options) {
 		return
 	}
 	model, _ := t.modelAt(s.Fallback)
-	tokens, usd := s.used()
-	in := s.upcoming(t).In
+	in, used := s.upcoming(t).In, s.used()
 	left := rationed
 	if l.Tokens > 0 {
-		left = min(left, l.Tokens-tokens-in)
+		left = min(left, l.Tokens-used.Tokens-in)
 	}
 	if p := t.price(model); l.CostUSD > 0 && p.Out > 0 {
-		left = int(min(float64(left), (l.CostUSD-usd-p.Cost(llm.Usage{In: in}))/p.Out*1e6))
+		left = int(min(float64(left), (l.CostUSD-used.CostUSD-p.Cost(llm.Usage{In: in}))/p.Out*1e6))
 	}
 	if left < rationed && (o.MaxTokens <= 0 || left < o.MaxTokens) {
 		o.MaxTokens = max(left, 1)

@@ -43,7 +43,7 @@ func compactOnRequest(r *flow.Run, t *Task, s *State) error {
 	need := s.need(t)
 	fixed := s.Context.Extra + s.Context.tokens(s.Context.Tools+compaction.Weigh(s.opening(t, nil)...))
 	err := compact(r, t, s, compactGoal{limit: cmp.Or(t.limit(s), need), target: fixed + max(need-fixed, 0)/4})
-	if _, failed := asStep(err); failed {
+	if _, failed := errors.AsType[*flow.StepError](err); failed {
 		return nil
 	}
 	return err
@@ -71,13 +71,13 @@ func compactAfterRefusal(r *flow.Run, t *Task, s *State, cause error) error {
 
 // refused reports whether a model step failed because its request was too long.
 func refused(err error) bool {
-	se, ok := asStep(err)
+	se, ok := errors.AsType[*flow.StepError](err)
 	return ok && se.Code == tooLong
 }
 
 // stepMessage is what a provider said when it refused.
 func stepMessage(err error) string {
-	if se, ok := asStep(err); ok {
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		return se.Message
 	}
 	return err.Error()
@@ -115,7 +115,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 			model = t.Budget.Cheap
 		}
 		next, err := flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactSummary+" "+model, in)
-		if _, poor := asStep(err); poor {
+		if _, poor := errors.AsType[*flow.StepError](err); poor {
 			next, err = flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactRecord, in)
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -46,7 +47,7 @@ func (sc *Scope) Finish(err error) (*State, error) {
 	}
 	if err != nil {
 		s.Outcome = &Outcome{Status: Failed, Reason: err.Error(), Summary: s.Last}
-		if se, ok := asStep(err); ok {
+		if se, ok := errors.AsType[*flow.StepError](err); ok {
 			s.Outcome.Code = se.Code
 		}
 		return s, &StopError{*s.Outcome}

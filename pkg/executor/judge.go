@@ -2,7 +2,6 @@ package executor
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 		}
 		if c.Name == finish && !replies[i].Failed {
 			var in struct{ Summary, Evidence string }
-			if err := decode(c.Args, &in); err != nil || strings.TrimSpace(in.Summary) == "" {
+			if err := json.Unmarshal(c.Args, &in); err != nil || strings.TrimSpace(in.Summary) == "" {
 				in.Summary = answer.Text
 			}
 			return &Claim{Word: finish, Summary: in.Summary, Evidence: in.Evidence}
@@ -219,11 +218,4 @@ func (s *State) empty() {
 		return
 	}
 	s.addUserMessage("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
-}
-
-// asStep separates a step's failure from an engine's error.
-func asStep(err error) (*flow.StepError, bool) {
-	var se *flow.StepError
-	ok := errors.As(err, &se)
-	return se, ok
 }

@@ -120,19 +120,18 @@ func (s *State) goOn() {
 // renew gives the run limits anew, and has calls counted from here on where they
 // are evidence.
 func (s *State) renew(task, given Limits) {
-	l := given.Or(task).Or(DefaultLimits)
-	tokens, usd := s.used()
+	l, used := given.Or(task).Or(DefaultLimits), s.used()
 	if l.Turns > 0 {
-		l.Turns += s.Turns
+		l.Turns += used.Turns
 	}
 	if l.Tokens > 0 {
-		l.Tokens += tokens
+		l.Tokens += used.Tokens
 	}
 	if l.CostUSD > 0 {
-		l.CostUSD += usd
+		l.CostUSD += used.CostUSD
 	}
 	if l.Time > 0 {
-		l.Time += s.Elapsed
+		l.Time += used.Time
 	}
 	s.Raised = Limits{Turns: l.Turns, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: l.Time}
 	s.LimitedCalls, s.Warned = nil, nil

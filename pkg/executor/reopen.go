@@ -121,9 +121,7 @@ func (o *reopener) ended(scope string, state json.RawMessage) bool {
 
 // raises reports whether more is above what a run has used of the limit that ended it.
 func (o *reopener) raises(s *State, limit string) bool {
-	all, used := o.share(s, 1), new(Task).limits(s)
-	used.Turns, used.Time = s.Turns, s.Elapsed
-	used.Tokens, used.CostUSD = s.used()
+	all, used := o.share(s, 1), s.used()
 	switch limit {
 	case "turns":
 		return all.Turns > used.Turns || all.Turns < 0
@@ -141,16 +139,15 @@ func (o *reopener) raises(s *State, limit string) bool {
 // used, and its part of what the job has left.
 func (o *reopener) share(s *State, n int) Limits {
 	l := Limits{Turns: o.more.Turns, Tokens: o.more.Tokens, CostUSD: o.more.CostUSD, Time: o.more.Time}
-	jobTokens, jobUSD := o.job.used()
-	tokens, usd := s.used()
+	job, used := o.job.used(), s.used()
 	if l.Tokens > 0 {
-		l.Tokens = max(1, tokens+(l.Tokens-max(jobTokens, tokens))/n)
+		l.Tokens = max(1, used.Tokens+(l.Tokens-max(job.Tokens, used.Tokens))/n)
 	}
 	if l.CostUSD > 0 {
-		l.CostUSD = max(1e-9, usd+(l.CostUSD-max(jobUSD, usd))/float64(n))
+		l.CostUSD = max(1e-9, used.CostUSD+(l.CostUSD-max(job.CostUSD, used.CostUSD))/float64(n))
 	}
 	if l.Time > 0 {
-		l.Time = max(1, s.Elapsed+l.Time-max(o.job.Elapsed, s.Elapsed))
+		l.Time = max(1, used.Time+l.Time-max(job.Time, used.Time))
 	}
 	return l
 }
@@ -211,7 +208,7 @@ func (o *reopener) raise(state json.RawMessage, at string) (json.RawMessage, err
 // since.
 func (sc *Scope) exceeded() (limit, words string, err error) {
 	t, s := sc.Task, sc.State
-	if limit, words = t.limits(s).exceeded(s); limit == "" || t.part == "" {
+	if limit, words = t.limits(s).exceeded(s.used()); limit == "" || t.part == "" {
 		return limit, words, nil
 	}
 	var r raised
@@ -220,7 +217,7 @@ func (sc *Scope) exceeded() (limit, words string, err error) {
 	}
 	for _, more := range r.Raised {
 		now := more.Limits.Or(s.Raised)
-		if l, _ := now.Or(t.Limits).Or(DefaultLimits).exceeded(s); l == "" && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
+		if l, _ := now.Or(t.Limits).Or(DefaultLimits).exceeded(s.used()); l == "" && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
 			s.Raised = now
 			return "", "", nil
 		}
@@ -231,15 +228,15 @@ func (sc *Scope) exceeded() (limit, words string, err error) {
 // left is what is left of limits that were raised, for whoever the run belongs
 // to.
 func (s *State) left() (l Limits) {
-	tokens, usd := s.used()
+	used := s.used()
 	if s.Raised.Tokens != 0 {
-		l.Tokens = max(-1, s.Raised.Tokens-tokens)
+		l.Tokens = max(-1, s.Raised.Tokens-used.Tokens)
 	}
 	if s.Raised.CostUSD != 0 {
-		l.CostUSD = max(-1, s.Raised.CostUSD-usd)
+		l.CostUSD = max(-1, s.Raised.CostUSD-used.CostUSD)
 	}
 	if s.Raised.Time != 0 {
-		l.Time = max(-1, s.Raised.Time-s.Elapsed)
+		l.Time = max(-1, s.Raised.Time-used.Time)
 	}
 	return l
 }
@@ -247,15 +244,15 @@ func (s *State) left() (l Limits) {
 // inherit raises the limits of a run by what is left of those that were raised
 // for a part of it.
 func (s *State) inherit(left Limits) {
-	tokens, usd := s.used()
+	used := s.used()
 	if left.Tokens > 0 {
-		s.Raised.Tokens = max(s.Raised.Tokens, tokens+left.Tokens)
+		s.Raised.Tokens = max(s.Raised.Tokens, used.Tokens+left.Tokens)
 	}
 	if left.CostUSD > 0 {
-		s.Raised.CostUSD = max(s.Raised.CostUSD, usd+left.CostUSD)
+		s.Raised.CostUSD = max(s.Raised.CostUSD, used.CostUSD+left.CostUSD)
 	}
 	if left.Time > 0 {
-		s.Raised.Time = max(s.Raised.Time, s.Elapsed+left.Time)
+		s.Raised.Time = max(s.Raised.Time, used.Time+left.Time)
 	}
 }
 

@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -188,7 +189,7 @@ func (s *State) merge(b *State) {
 			s.bind(a.Tool, map[string]json.RawMessage{name: a.Value})
 		}
 	}
-	for _, name := range sortedKeys(b.Called) {
+	for _, name := range slices.Sorted(maps.Keys(b.Called)) {
 		if s.Called == nil {
 			s.Called = map[string]int{}
 		}
@@ -203,7 +204,7 @@ func (s *State) merge(b *State) {
 	if b.Last != "" {
 		s.Last = b.Last
 	}
-	for _, m := range sortedKeys(b.ByModel) {
+	for _, m := range slices.Sorted(maps.Keys(b.ByModel)) {
 		if s.ByModel == nil {
 			s.ByModel = map[string]llm.Usage{}
 		}

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
@@ -40,7 +41,7 @@ func askUser(r *flow.Run, t *Task, q *UserQuestion, before int) (stepio.UserAnsw
 	}
 	answer, decline := "answer@"+r.Next(), "decline@"+r.Next()
 	sig, err := flow.AwaitAny(r, q, t.Patience, answer, decline)
-	if _, late := asStep(err); late {
+	if _, late := errors.AsType[*flow.StepError](err); late {
 		return out, nil
 	}
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -218,7 +217,7 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 	if o.Worktree {
 		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
 		got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: at, Of: sc.Task.At})
-		if se, ok := asStep(err); ok {
+		if se, ok := errors.AsType[*flow.StepError](err); ok {
 			return refused("a worktree for it: %s", se.Message)
 		}
 		if err != nil {
@@ -266,15 +265,15 @@ func narrowing(rules []permit.Rule) (out []permit.Rule) {
 
 // remainingLimits is what the task's limits leave.
 func (t *Task) remainingLimits(s *State) Limits {
-	l := t.limits(s)
+	l, used := t.limits(s), s.used()
 	if l.Tokens > 0 {
-		l.Tokens = max(1, l.Tokens-s.Usage.In-s.Usage.Out-s.SubAgents.Usage.In-s.SubAgents.Usage.Out)
+		l.Tokens = max(1, l.Tokens-used.Tokens)
 	}
 	if l.CostUSD > 0 {
-		l.CostUSD = max(1e-9, l.CostUSD-s.Cost-s.SubAgents.Cost)
+		l.CostUSD = max(1e-9, l.CostUSD-used.CostUSD)
 	}
 	if l.Time > 0 {
-		l.Time = max(1, l.Time-s.Elapsed)
+		l.Time = max(1, l.Time-used.Time)
 	}
 	return l
 }
@@ -308,5 +307,3 @@ func (l Limits) Within(p Limits) Limits {
 	}
 	return l
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

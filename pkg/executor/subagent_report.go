@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
@@ -116,7 +117,7 @@ func (b SubAgentUsage) add(o SubAgentUsage) SubAgentUsage {
 		if b.ByModel == nil {
 			b.ByModel = map[string]llm.Usage{}
 		}
-		for _, m := range sortedKeys(o.ByModel) {
+		for _, m := range slices.Sorted(maps.Keys(o.ByModel)) {
 			b.ByModel[m] = b.ByModel[m].Add(o.ByModel[m])
 		}
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ const spawnAgent = "spawn_agent"
 // the same answer.
 func spawnForModel(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
 	var in struct{ Agent, Task string }
-	if args, _ := schema.Repair(c.Args); decode(args, &in) != nil || in.Agent == "" || strings.TrimSpace(in.Task) == "" {
+	if args, _ := schema.Repair(c.Args); json.Unmarshal(args, &in) != nil || in.Agent == "" || strings.TrimSpace(in.Task) == "" {
 		const takes = "spawn_agent takes {\"agent\": its name, \"task\": what to do and what to report}"
 		return refuse(takes), r.Note("%s refused: %s", spawnAgent, takes)
 	}
@@ -75,7 +76,7 @@ func headAndTail(text string, room int) string {
 // directory: it could change what they read.
 func (t *Task) needsOwnTree(c llm.Call) bool {
 	var in struct{ Agent string }
-	if args, _ := schema.Repair(c.Args); decode(args, &in) != nil || t.Spawn == nil {
+	if args, _ := schema.Repair(c.Args); json.Unmarshal(args, &in) != nil || t.Spawn == nil {
 		return false // it is refused
 	}
 	who, ok := t.Spawn.Agents[in.Agent]

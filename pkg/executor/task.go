@@ -207,17 +207,17 @@ func (l Limits) Or(d Limits) Limits {
 // DefaultLimits bound a run that names no limits.
 var DefaultLimits = Limits{Turns: 50, Tokens: 2_000_000, CostUSD: -1, Time: time.Hour, Rejects: 5}
 
-// exceeded names the first limit that s has reached, with the figure.
-func (l Limits) exceeded(s *State) (limit, words string) {
+// exceeded names the first limit that a run has reached, with the figure.
+func (l Limits) exceeded(used Limits) (limit, words string) {
 	l = l.Or(DefaultLimits)
 	switch {
-	case l.Turns > 0 && s.Turns >= l.Turns:
+	case l.Turns > 0 && used.Turns >= l.Turns:
 		return "turns", fmt.Sprintf("the limit of %d turns", l.Turns)
-	case l.Tokens > 0 && s.Usage.In+s.Usage.Out+s.SubAgents.Usage.In+s.SubAgents.Usage.Out >= l.Tokens:
+	case l.Tokens > 0 && used.Tokens >= l.Tokens:
 		return "tokens", fmt.Sprintf("the limit of %d tokens", l.Tokens)
-	case l.CostUSD > 0 && s.Cost+s.SubAgents.Cost >= l.CostUSD:
+	case l.CostUSD > 0 && used.CostUSD >= l.CostUSD:
 		return "cost", fmt.Sprintf("the limit of %.2f USD", l.CostUSD)
-	case l.Time > 0 && s.Elapsed >= l.Time:
+	case l.Time > 0 && used.Time >= l.Time:
 		return "time", fmt.Sprintf("the time limit of %s", l.Time)
 	}
 	return "", ""

@@ -11,13 +11,13 @@ func (t *Task) thinking(s *State) *stepio.Think {
 		return nil
 	}
 	k := *t.Think
-	l := t.limits(s)
+	l, used := t.limits(s), s.used()
 	k.Tokens, k.USD = -1, -1
 	if l.Tokens > 0 {
-		k.Tokens = max(0, l.Tokens-s.Usage.In-s.Usage.Out-s.SubAgents.Usage.In-s.SubAgents.Usage.Out)
+		k.Tokens = max(0, l.Tokens-used.Tokens)
 	}
 	if l.CostUSD > 0 {
-		k.USD = max(0, l.CostUSD-s.Cost-s.SubAgents.Cost)
+		k.USD = max(0, l.CostUSD-used.CostUSD)
 		k.Prices = price.Table{}
 		for _, ref := range k.Refs() {
 			k.Prices[ref] = t.price(ref)

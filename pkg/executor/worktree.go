@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -27,7 +28,7 @@ type Joined struct {
 // join brings back what a sub-agent has changed.
 func (sc *Scope) join(rep *Report) error {
 	got, err := flow.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: rep.Joined.Name, Of: sc.Task.At})
-	if se, ok := asStep(err); ok {
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		rep.Status, rep.Reason = Failed, "what it changed could not be brought back: "+se.Message
 		return &SpawnError{*rep, err}
 	}
