@@ -3,8 +3,8 @@ package executor
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
@@ -121,69 +121,18 @@ func (t *Task) offered(s *State) offer {
 	return o
 }
 
-// missing lists the artifacts that the tool consumes and nobody has produced.
-func (t *Task) missing(tool *Tool, s *State) []string {
-	var out []string
-	for _, name := range tool.Consumes {
-		if !t.has(s, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// addTurn adds a turn to the state: the answer, the results in call order, the
-// artifacts, the claim. calls are what the calls of the answer stand for.
-func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies []ToolResult) {
-	if len(answer.Calls) > 0 || answer.Text != "" {
-		s.New = append(s.New, answer)
-		s.Empty = 0
-	} else if answer.State != nil {
-		// Without it the session that it names would be lost.
-		said := answer
-		said.Text = "(nothing)"
-		s.New = append(s.New, said)
-	}
-	if answer.Text != "" {
-		s.Last = answer.Text
-	}
-	var longest time.Duration // of those that ran at once
-	for i, c := range calls {
-		for _, words := range replies[i].Repairs {
-			s.feedback.repairs = append(s.feedback.repairs, c.Name+": "+words)
-		}
-	}
-	for i, c := range calls {
-		reply := replies[i]
-		text := reply.Text + s.projectTexts(t.Project, c, reply) + s.newArtifacts(t, reply)
-		if i == 0 {
-			text += s.repairNote()
-		}
-		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Images: reply.Images, Failed: reply.Failed})
-		s.bind(c.Name, reply.Artifacts)
-		s.Taint |= t.taint(c, reply)
-		s.Rules = append(s.Rules, reply.rules...)
-		if !reply.concurrent {
-			s.Elapsed += longest
-			longest = 0
-		}
-		longest = max(longest, reply.Took)
-		if !reply.Failed {
-			if s.Called == nil {
-				s.Called = map[string]int{}
+// lastCall is the highest number of a call in what a run began with: those of the
+// run are numbered from there, since ids are unique in a conversation.
+func lastCall(history []llm.Message) int {
+	last := 0
+	for i := range history {
+		for _, c := range history[i].Calls {
+			if digits, ok := strings.CutPrefix(c.ID, "call"); ok {
+				if n, err := strconv.Atoi(digits); err == nil {
+					last = max(last, n)
+				}
 			}
-			s.Called[c.Name]++
 		}
 	}
-	s.Elapsed += longest
-	var reports []Report
-	for _, reply := range replies {
-		s.addCosts(t, reply.ModelCosts)
-		if reply.report != nil {
-			reports = append(reports, *reply.report)
-		}
-	}
-	s.addReports(reports...)
-	s.recordCalls(calls, replies)
-	s.countCalls(t, calls, replies)
+	return last
 }

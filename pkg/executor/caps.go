@@ -3,8 +3,10 @@ package executor
 import (
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 )
 
 // Caps of tokens and money hold within one request: what the next one takes is
@@ -104,5 +106,72 @@ func (t *Task) ration(s *State, o *llm.Options) {
 	}
 	if left < rationed && (o.MaxTokens <= 0 || left < o.MaxTokens) {
 		o.MaxTokens = max(left, 1)
+	}
+}
+
+// thinking is what a call may think with now.
+func (t *Task) thinking(s *State) *stepio.Think {
+	if t.Think == nil {
+		return nil
+	}
+	k := *t.Think
+	l, used := t.limits(s), s.used()
+	k.Tokens, k.USD = -1, -1
+	if l.Tokens > 0 {
+		k.Tokens = max(0, l.Tokens-used.Tokens)
+	}
+	if l.CostUSD > 0 {
+		k.USD = max(0, l.CostUSD-used.CostUSD)
+		k.Prices = price.Table{}
+		for _, ref := range k.Refs() {
+			k.Prices[ref] = t.price(ref)
+		}
+	}
+	return &k
+}
+
+// remainingLimits is what the task's limits leave.
+func (t *Task) remainingLimits(s *State) Limits {
+	l, used := t.limits(s), s.used()
+	if l.Tokens > 0 {
+		l.Tokens = max(1, l.Tokens-used.Tokens)
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD = max(1e-9, l.CostUSD-used.CostUSD)
+	}
+	if l.Time > 0 {
+		l.Time = max(1, l.Time-used.Time)
+	}
+	return l
+}
+
+// left is what is left of limits that were raised, for whoever the run belongs
+// to.
+func (s *State) left() (l Limits) {
+	used := s.used()
+	if s.Raised.Tokens != 0 {
+		l.Tokens = max(-1, s.Raised.Tokens-used.Tokens)
+	}
+	if s.Raised.CostUSD != 0 {
+		l.CostUSD = max(-1, s.Raised.CostUSD-used.CostUSD)
+	}
+	if s.Raised.Time != 0 {
+		l.Time = max(-1, s.Raised.Time-used.Time)
+	}
+	return l
+}
+
+// inherit raises the limits of a run by what is left of those that were raised
+// for a part of it.
+func (s *State) inherit(left Limits) {
+	used := s.used()
+	if left.Tokens > 0 {
+		s.Raised.Tokens = max(s.Raised.Tokens, used.Tokens+left.Tokens)
+	}
+	if left.CostUSD > 0 {
+		s.Raised.CostUSD = max(s.Raised.CostUSD, used.CostUSD+left.CostUSD)
+	}
+	if left.Time > 0 {
+		s.Raised.Time = max(s.Raised.Time, used.Time+left.Time)
 	}
 }

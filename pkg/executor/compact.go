@@ -75,14 +75,6 @@ func refused(err error) bool {
 	return ok && se.Code == tooLong
 }
 
-// stepMessage is what a provider said when it refused.
-func stepMessage(err error) string {
-	if se, ok := errors.AsType[*flow.StepError](err); ok {
-		return se.Message
-	}
-	return err.Error()
-}
-
 // compact replaces the conversation by a smaller one: results that are of no
 // use any more go first, then notes take the place of earlier turns. It is
 // done at most once before a request and once after a refusal. The asks so far stay where they are; the conversation

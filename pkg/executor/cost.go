@@ -5,16 +5,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
 )
-
-// price is what a model of the task costs.
-func (t *Task) price(model string) price.Price {
-	if model == t.Model {
-		return t.Price
-	}
-	return t.Prices[model]
-}
 
 // addUsage takes into account what a model has read and written. All that bounds
 // tokens and money goes by it.
@@ -48,5 +39,17 @@ func (s *State) Attribute(model string) {
 func (s *State) addCosts(t *Task, list []ModelCost) {
 	for _, x := range list {
 		s.addUsage(t, x.Model, x.Usage)
+	}
+}
+
+// addReports adds what an order has taken to the accounts. Whoever reads what the
+// sub-agent returns has read what it has.
+func (s *State) addReports(reps ...Report) {
+	for i := range reps {
+		s.SubAgents = s.SubAgents.add(reps[i].Usage)
+		s.Taint |= reps[i].Taint
+	}
+	for i := range reps {
+		s.inherit(reps[i].raisedRest)
 	}
 }

@@ -1,14 +1,12 @@
 package executor
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/schema"
 )
 
 // A Criterion is a condition on a State that can say why it does not hold.
@@ -29,169 +27,6 @@ type Criterion struct {
 	IfMissing *Criterion
 	All       []Criterion
 	Any       []Criterion
-}
-
-// A verdict reports of each part of a criterion whether it holds, in words fit
-// for the model and for people. Unchecked has the checks that neither passed
-// nor failed; those that nothing is accepted for are in Unmet, too.
-type verdict struct{ Met, Unmet, Unchecked []string }
-
-func (v *verdict) add(w verdict) {
-	v.Met = append(v.Met, w.Met...)
-	v.Unmet = append(v.Unmet, w.Unmet...)
-	v.Unchecked = append(v.Unchecked, w.Unchecked...)
-}
-
-func met(format string, args ...any) verdict {
-	return verdict{Met: []string{fmt.Sprintf(format, args...)}}
-}
-
-func unmet(format string, args ...any) verdict {
-	return verdict{Unmet: []string{fmt.Sprintf(format, args...)}}
-}
-
-// Unmet returns nil if c holds of s, or else an error fit to show the model.
-// It calls check with each part that is a check, and only if nothing else is
-// amiss.
-func (c Criterion) Unmet(s *State, check func(Criterion) error) error {
-	v := c.judge(s, check)
-	if len(v.Unmet) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(v.Unmet, "\n"))
-}
-
-// judge is Unmet with the parts that hold.
-func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
-	switch {
-	case c.Signal != "":
-		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
-			if s.finishOffered {
-				return unmet("call finish when you are done")
-			}
-			return unmet("say %s on a line of its own, or call finish, when you are done", c.Signal)
-		}
-		if s.Claim.Word == finish {
-			return met("finish called")
-		}
-		return met("%s said", c.Signal)
-	case c.Artifact != "":
-		return c.artifact(s)
-	case c.Tool != "":
-		if s.called(c.Tool) == 0 {
-			return unmet("%s has not been called with success", c.Tool)
-		}
-		return met("%s called", c.Tool)
-	case c.IsCheck():
-		return c.judgeCheck(s, check)
-	case c.All != nil:
-		return c.all(s, check)
-	case c.Any != nil:
-		return c.any(s, check)
-	}
-	return verdict{}
-}
-
-func (c Criterion) artifact(s *State) verdict {
-	v := s.Value(c.Artifact)
-	nothing := c.Artifact == "diff" && s.plain && !changed(v) && c.uncertain(s) == ""
-	if v == nil && nothing {
-		return unmet("no file has been changed")
-	}
-	if v == nil {
-		return unmet("artifact %q has not been produced%s", c.Artifact, c.uncertain(s))
-	}
-	if len(c.Where) > 0 {
-		schema, err := schema.Compile(c.Where)
-		if err != nil {
-			return unmet("artifact %q: its schema cannot be used: %v", c.Artifact, err)
-		}
-		if faults := schema.Validate(v); len(faults) > 0 {
-			if nothing {
-				return unmet("no file has been changed")
-			}
-			var w verdict
-			for _, f := range faults {
-				w.add(unmet("artifact %q: %s%s", c.Artifact, f, c.uncertain(s)))
-			}
-			return w
-		}
-	}
-	return met("%s produced", c.Artifact)
-}
-
-// changed reports whether the artifact diff has a change.
-func changed(diff json.RawMessage) bool {
-	var text string
-	return diff != nil && (json.Unmarshal(diff, &text) != nil || text != "")
-}
-
-// uncertain states why changes that are there do not count.
-func (c Criterion) uncertain(s *State) string {
-	var paths []string
-	if c.Artifact != "diff" || json.Unmarshal(s.Value(stepio.UncertainChanges), &paths) != nil || len(paths) == 0 {
-		return ""
-	}
-	more := ""
-	if n := len(paths); n > 5 {
-		paths, more = paths[:5], fmt.Sprintf(" and %d more", n-5)
-	}
-	return fmt.Sprintf("; %s%s changed while a command ran, which does not show who changed it, and does not count: make changes with the tools for files, or with commands at sandbox level full or bubblewrap", strings.Join(paths, ", "), more)
-}
-
-// all judges the cheap parts first: checks cost time and are run only when
-// they are all that is left.
-func (c Criterion) all(s *State, check func(Criterion) error) verdict {
-	var v verdict
-	for _, part := range c.All {
-		if !part.checks() {
-			v.add(part.judge(s, check))
-		}
-	}
-	if len(v.Unmet) > 0 {
-		return v
-	}
-	for _, part := range c.All {
-		if part.checks() {
-			v.add(part.judge(s, check))
-		}
-	}
-	return v
-}
-
-func (c Criterion) any(s *State, check func(Criterion) error) verdict {
-	var lacks []string
-	hopeless := len(c.Any) > 0
-	for _, part := range c.Any {
-		v := part.judge(s, check)
-		if len(v.Unmet) == 0 {
-			return v
-		}
-		hopeless = hopeless && v.hopeless()
-		lacks = append(lacks, strings.Join(v.Unmet, " and "))
-	}
-	v := unmet("one of these must hold: %s", strings.Join(lacks, "; or "))
-	if hopeless {
-		v.Unchecked = v.Unmet
-	}
-	return v
-}
-
-// wants reports whether no answer in words can fulfil c as things stand: an
-// artifact or a call is missing. Whether a check would pass is not asked.
-func (c Criterion) wants(s *State) bool {
-	lacks := func(p Criterion) bool { return p.wants(s) }
-	switch {
-	case c.Artifact != "":
-		return s.Value(c.Artifact) == nil
-	case c.Tool != "":
-		return s.called(c.Tool) == 0
-	case c.All != nil:
-		return slices.ContainsFunc(c.All, lacks)
-	case c.Any != nil:
-		return !slices.ContainsFunc(c.Any, func(p Criterion) bool { return !p.wants(s) })
-	}
-	return false
 }
 
 func (c Criterion) parts() []Criterion { return slices.Concat(c.All, c.Any) }
@@ -273,5 +108,128 @@ func (c Criterion) Describe() []string {
 		}
 		return []string{"one of: " + strings.Join(out, "; or ")}
 	}
+	return nil
+}
+
+// shellTool is the tool that runs the command lines of checks.
+const shellTool = "shell"
+
+// checkTimeout bounds the command line of a check, in seconds.
+const checkTimeout = 600
+
+// IsCheck reports whether c is a check: one that the executor itself runs.
+func (c Criterion) IsCheck() bool { return c.Check != "" || c.Run != "" }
+
+// Call returns the tool that the check c runs and its arguments: shell for a
+// command line.
+func (c Criterion) Call() (tool string, args json.RawMessage) {
+	switch {
+	case c.Run != "":
+		args, err := json.Marshal(map[string]any{"command": c.Run, "timeout_s": checkTimeout})
+		if err != nil {
+			panic(err) // a string and a number
+		}
+		return shellTool, args
+	case len(c.With) > 0:
+		return c.Check, c.With
+	}
+	return c.Check, json.RawMessage("{}")
+}
+
+// Label names the check for people and models: the tool with its arguments, or
+// the command line.
+func (c Criterion) Label() string {
+	switch {
+	case c.Run != "":
+		return c.Run
+	case len(c.With) > 0:
+		var b bytes.Buffer
+		if json.Compact(&b, c.With) != nil {
+			return c.Check
+		}
+		return c.Check + " " + b.String()
+	}
+	return c.Check
+}
+
+// errCheck is how a check is written.
+var errCheck = errors.New(`write check: TOOL, check: {tool: TOOL, with: {…}} or check: {run: "COMMAND"}`)
+
+// parseCheck reads the one form in which agents, pipelines and validations
+// write a check: the name of a tool, {"tool": …, "with": {…}} or {"run": …}. Of
+// the criterion that it returns only Check, With and Run are set.
+func parseCheck(raw json.RawMessage) (c Criterion, err error) {
+	if json.Unmarshal(raw, &c.Check) == nil {
+		return c, nil
+	}
+	var object struct {
+		Tool string          `json:"tool"`
+		With json.RawMessage `json:"with"`
+		Run  string          `json:"run"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	switch err := dec.Decode(&object); {
+	case err != nil:
+		return c, fmt.Errorf("check: %s; %w", strings.TrimPrefix(err.Error(), "json: "), errCheck)
+	case (object.Tool != "") == (strings.TrimSpace(object.Run) != ""):
+		return c, fmt.Errorf("check has either tool or run; %w", errCheck)
+	case object.Run != "" && object.With != nil:
+		return c, fmt.Errorf("with has the arguments of a tool; write those of a command into run; %w", errCheck)
+	case object.With != nil && !bytes.HasPrefix(bytes.TrimSpace(object.With), []byte("{")):
+		return c, fmt.Errorf("with is not an object of arguments; %w", errCheck)
+	}
+	return Criterion{Check: object.Tool, With: object.With, Run: object.Run}, nil
+}
+
+// criterionJSON is a Criterion as it is written in JSON, which is as agent files
+// have it. Without With and Run it is what it was before these existed.
+type criterionJSON struct {
+	Signal    string          `json:"signal,omitempty"`
+	Artifact  string          `json:"artifact,omitempty"`
+	Where     json.RawMessage `json:"where,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Check     json.RawMessage `json:"check,omitempty"`
+	IfMissing *Criterion      `json:"if_missing,omitempty"`
+	All       []Criterion     `json:"all,omitempty"`
+	Any       []Criterion     `json:"any,omitempty"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (c Criterion) MarshalJSON() ([]byte, error) {
+	var check any
+	switch {
+	case c.Run != "":
+		check = map[string]string{"run": c.Run}
+	case len(c.With) > 0:
+		check = map[string]any{"tool": c.Check, "with": c.With}
+	case c.Check != "":
+		check = c.Check
+	}
+	j := criterionJSON{c.Signal, c.Artifact, c.Where, c.Tool, nil, c.IfMissing, c.All, c.Any}
+	if check != nil {
+		var err error
+		if j.Check, err = json.Marshal(check); err != nil {
+			return nil, fmt.Errorf("check %s: %w", c.Label(), err)
+		}
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *Criterion) UnmarshalJSON(b []byte) error {
+	var j criterionJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	var check Criterion
+	if len(j.Check) > 0 {
+		var err error
+		if check, err = parseCheck(j.Check); err != nil {
+			return err
+		}
+	}
+	*c = Criterion{Signal: j.Signal, Artifact: j.Artifact, Where: j.Where, Tool: j.Tool,
+		Check: check.Check, With: check.With, Run: check.Run, IfMissing: j.IfMissing, All: j.All, Any: j.Any}
 	return nil
 }

@@ -8,13 +8,11 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-// finish is the tool whose successful call is the completion signal.
-const finish = "finish"
 
 // verify judges the task's criterion after the model stopped calling tools or
 // claimed to be done, and either ends the run or states what is missing.
@@ -163,59 +161,23 @@ func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 	return nil
 }
 
-// wrapUpPrefix begins the request to sum up.
-const wrapUpPrefix = "You have to stop now:"
-
-// wrapUp stops the run after one more call without tools, in which the model
-// describes where things stand.
-func (s *State) wrapUp(o *Outcome) {
-	s.WrapUp = o
-	s.addUserMessage(wrapUpPrefix+" %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
-}
-
-// lastWords are what a stopped run has to say: the model's text without claims
-// to be done, or why it was stopped.
-func (t *Task) lastWords(text string, o *Outcome) string {
-	if t.Revision == 0 {
-		return text
+// checkError is what became of a check: nil if it passed.
+func (t *Task) checkError(c Criterion, reply *ToolResult) error {
+	words := reply.Summary
+	if words == "" {
+		words = spelling.FirstLine(reply.Text)
 	}
-	var keep []string
-	signals := t.Done.Signals()
-	for line := range strings.Lines(text) {
-		if !slices.Contains(signals, strings.TrimSpace(line)) {
-			keep = append(keep, line)
-		}
+	switch _, lacked := t.NothingToCheck[c.Label()]; {
+	case reply.WhyInconclusive() == tools.NothingToCheck && lacked:
+		return &inconclusiveError{Missing: true, Reason: words}
+	case reply.WhyInconclusive() == tools.NothingToCheck:
+		// There was something when the job began, or nobody looked: that it is
+		// gone proves nothing, and the model may bring it back.
+		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
+	case reply.WhyInconclusive() != "":
+		return &inconclusiveError{Reason: fmt.Sprintf("check %s: %s", c.Label(), spelling.FirstLine(reply.Text))}
+	case reply.Failed:
+		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	}
-	if words := strings.TrimSpace(strings.Join(keep, "")); words != "" {
-		return words
-	}
-	return "Stopped: " + o.Reason + "."
-}
-
-// stop ends the run: at once where there is nothing to tell about, since the
-// task has no tools and its answer is for a program; else by wrapUp.
-func (t *Task) stop(s *State, o *Outcome) {
-	if (len(t.Tools) == 0 || t.turn.none) && len(t.Output) > 0 {
-		if s.Outcome == nil {
-			s.Outcome = o
-		}
-		return
-	}
-	s.wrapUp(o)
-}
-
-// maxEmpty is how many answers in a row may have nothing in them.
-const maxEmpty = 3
-
-func (s *State) empty() {
-	s.Empty++
-	if s.Empty >= maxEmpty {
-		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call%s", s.Empty, s.feedback.silent)}
-		return
-	}
-	if len(s.feedback.refused) > 0 {
-		s.addUserMessage("You stopped without a word. What you asked was refused:\n- %s\nFind a way without it, or end and say what you could not do.", strings.Join(s.feedback.refused, "\n- "))
-		return
-	}
-	s.addUserMessage("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
+	return nil
 }

@@ -14,14 +14,6 @@ import (
 // Loop detection: what the model does again and again without getting anywhere ends
 // its job, after warnings.
 
-// A fingerprint identifies the tool calls of one turn, so that repetitions can be
-// counted.
-type fingerprint struct {
-	Call string `json:"call"`          // which calls, with which arguments
-	Full string `json:"full"`          // and with which results
-	Err  string `json:"err,omitempty"` // the errors, if every call failed
-}
-
 // maxFingerprints is how many turns are remembered; enough for every rule below.
 const maxFingerprints = 24
 
@@ -115,4 +107,9 @@ func repetitions(turns []fingerprint, period int, same func(fingerprint) string)
 		n++
 	}
 	return n
+}
+
+func (s *State) paused(name string, turn int) bool {
+	f := s.Failing[name]
+	return f.PausedUntil > 0 && f.PausedUntil >= turn
 }

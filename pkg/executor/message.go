@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -45,13 +44,6 @@ type Message struct {
 // compactOnly reports that the message asks the model nothing.
 func (m *Message) compactOnly() bool {
 	return m.Compact && m.Text == "" && m.Model == "" && len(m.Attachments) == 0
-}
-
-// A pickedModel is what a person has picked for the rest of a job.
-type pickedModel struct {
-	Model  string      `json:"model"` // provider/model
-	Window int         `json:"window,omitempty"`
-	Price  price.Price `json:"price,omitzero"`
 }
 
 // readMessages takes the messages that were sent to the run. A run that has ended
@@ -138,10 +130,6 @@ func (s *State) renew(task, given Limits) {
 	s.Earlier = maps.Clone(s.Called)
 }
 
-// called is how often a tool was called with success since the run was last given
-// something to do.
-func (s *State) called(tool string) int { return s.Called[tool] - s.Earlier[tool] }
-
 // switchModel has the run go on with another model.
 func (s *State) switchModel(t *Task, c *pickedModel) {
 	s.Attribute(t.Model)
@@ -163,12 +151,4 @@ func (t *Task) useModel(c *pickedModel) {
 	}
 	prices[t.Model] = t.Price
 	t.Model, t.Options.Window, t.Price, t.Prices, t.Fallbacks = c.Model, c.Window, c.Price, prices, nil
-}
-
-// withoutWrapUp is a list of messages without a request to sum up at its end.
-func withoutWrapUp(list []llm.Message) []llm.Message {
-	if last := len(list) - 1; last >= 0 && strings.HasPrefix(list[last].Text, wrapUpPrefix) {
-		return list[:last]
-	}
-	return list
 }

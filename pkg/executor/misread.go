@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,19 +9,6 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
-
-// turnFeedback is what reading an answer brought to light that the model should know.
-// It lives for one turn: a run that is resumed within the turn recalls the
-// answer and its feedback.
-type turnFeedback struct {
-	lost    bool   // the server passed on nothing of a call
-	doubt   string // why something was not taken for a call
-	mode    toolcall.Mode
-	repairs []string
-	stopped string   // the bound that ended a model at its work
-	refused []string // what it asked there and was not allowed
-	silent  string   // what is known of an answer with nothing in it
-}
 
 func (s *State) readFeedback(a *stepio.ModelResponse) {
 	s.feedback = turnFeedback{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, mode: a.CallMode, repairs: a.Repairs}
@@ -87,3 +75,37 @@ func (s *State) repairNote() string {
 }
 
 const maxRepairs = 8
+
+// maxEmpty is how many answers in a row may have nothing in them.
+const maxEmpty = 3
+
+func (s *State) empty() {
+	s.Empty++
+	if s.Empty >= maxEmpty {
+		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call%s", s.Empty, s.feedback.silent)}
+		return
+	}
+	if len(s.feedback.refused) > 0 {
+		s.addUserMessage("You stopped without a word. What you asked was refused:\n- %s\nFind a way without it, or end and say what you could not do.", strings.Join(s.feedback.refused, "\n- "))
+		return
+	}
+	s.addUserMessage("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
+}
+
+// noteCallMode notes how the way of an answer worked out.
+func (s *State) noteCallMode(t *Task, a *stepio.ModelResponse) {
+	if a.CallMode == "" || a.Malformed == "" {
+		if len(a.Message.Calls) > 0 {
+			s.Malformed = 0
+		}
+		return
+	}
+	s.Malformed++
+	if s.Malformed < toolcall.MaxMalformed || t.CallMode != "" && t.CallMode != toolcall.Auto || a.CallMode == toolcall.Text {
+		return
+	}
+	s.Malformed = 0
+	if !slices.ContainsFunc(s.ModeFailures, func(b toolcall.ModeFailure) bool { return b.Mode == a.CallMode }) {
+		s.ModeFailures = append(s.ModeFailures, toolcall.ModeFailure{Mode: a.CallMode, Why: fmt.Sprintf("%s, %d times in a row", a.Malformed, toolcall.MaxMalformed)})
+	}
+}

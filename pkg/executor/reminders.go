@@ -13,24 +13,10 @@ import (
 // short, comes only when it is of use, and never twice in one turn: see ADR
 // 0028.
 
-// A failingTool is how a tool has failed last.
-type failingTool struct {
-	Why string `json:"why"` // digest of the words
-	Err string `json:"err"` // of the turn's mark
-	N   int    `json:"n"`   // times in a row
-	// Rests is the last turn in which the tool is refused; 0 if it is not.
-	PausedUntil int `json:"rests,omitempty"`
-}
-
 const (
 	sameFailures = 3 // after which a tool rests
 	pauseTurns   = 3 // for so many turns
 )
-
-// reminded reports whether the model gets a message in this turn already.
-func (s *State) reminded() bool {
-	return len(s.New) > 0 && s.New[len(s.New)-1].Role == llm.User
-}
 
 // countCalls notes how the calls of a turn went, for budgets of calls and for tools
 // that only fail. Anything that changed files clears what failed: the same
@@ -66,11 +52,6 @@ func (s *State) countCalls(t *Task, calls []llm.Call, replies []ToolResult) {
 		}
 		s.Failing[c.Name] = f
 	}
-}
-
-func (s *State) paused(name string, turn int) bool {
-	f := s.Failing[name]
-	return f.PausedUntil > 0 && f.PausedUntil >= turn
 }
 
 // callsExhausted states why a tool has no calls left, "" if it has.

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -178,18 +176,6 @@ func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error)
 	return json.Marshal(s)
 }
 
-// A raised is what the part of a workflow keeps whose own limits were raised. Where it was
-// ended by one, it goes on with those that hold from there, so that what it did before
-// is replayed as it was.
-type raised struct {
-	Raised []raise `json:"raised"`
-}
-
-type raise struct {
-	From   string `json:"from"` // a path
-	Limits Limits `json:"limits"`
-}
-
 // raise raises the limits of a workflow that one of them ended between two steps.
 func (o *reopener) raise(state json.RawMessage, at string) (json.RawMessage, error) {
 	end := o.job.Outcome
@@ -202,74 +188,4 @@ func (o *reopener) raise(state json.RawMessage, at string) (json.RawMessage, err
 	}
 	r.Raised = append(r.Raised, raise{at, o.share(o.job, 1)})
 	return json.Marshal(r)
-}
-
-// exceeded names the limit of the task that is reached, unless a person has raised it
-// since.
-func (sc *Scope) exceeded() (limit, words string, err error) {
-	t, s := sc.Task, sc.State
-	if limit, words = t.limits(s).exceeded(s.used()); limit == "" || t.part == "" {
-		return limit, words, nil
-	}
-	var r raised
-	if _, err := sc.Run.Peek(t.part, &r); err != nil {
-		return limit, words, err
-	}
-	for _, more := range r.Raised {
-		now := more.Limits.Or(s.Raised)
-		if l, _ := now.Or(t.Limits).Or(DefaultLimits).exceeded(s.used()); l == "" && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
-			s.Raised = now
-			return "", "", nil
-		}
-	}
-	return limit, words, nil
-}
-
-// left is what is left of limits that were raised, for whoever the run belongs
-// to.
-func (s *State) left() (l Limits) {
-	used := s.used()
-	if s.Raised.Tokens != 0 {
-		l.Tokens = max(-1, s.Raised.Tokens-used.Tokens)
-	}
-	if s.Raised.CostUSD != 0 {
-		l.CostUSD = max(-1, s.Raised.CostUSD-used.CostUSD)
-	}
-	if s.Raised.Time != 0 {
-		l.Time = max(-1, s.Raised.Time-used.Time)
-	}
-	return l
-}
-
-// inherit raises the limits of a run by what is left of those that were raised
-// for a part of it.
-func (s *State) inherit(left Limits) {
-	used := s.used()
-	if left.Tokens > 0 {
-		s.Raised.Tokens = max(s.Raised.Tokens, used.Tokens+left.Tokens)
-	}
-	if left.CostUSD > 0 {
-		s.Raised.CostUSD = max(s.Raised.CostUSD, used.CostUSD+left.CostUSD)
-	}
-	if left.Time > 0 {
-		s.Raised.Time = max(s.Raised.Time, used.Time+left.Time)
-	}
-}
-
-// String lists the limits that are set, as the flags that set them.
-func (l Limits) String() string {
-	var out []string
-	if l.Turns != 0 {
-		out = append(out, fmt.Sprintf("%d turns", l.Turns))
-	}
-	if l.Tokens != 0 {
-		out = append(out, fmt.Sprintf("%d tokens", l.Tokens))
-	}
-	if l.CostUSD != 0 {
-		out = append(out, fmt.Sprintf("%.2f USD", l.CostUSD))
-	}
-	if l.Time != 0 {
-		out = append(out, l.Time.Round(time.Millisecond).String())
-	}
-	return strings.Join(out, ", ")
 }

@@ -13,15 +13,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// modelAt is the model that a run has got to, and its window.
-func (t *Task) modelAt(n int) (model string, window int) {
-	if n == 0 || n > len(t.Fallbacks) {
-		return t.Model, t.Options.Window
-	}
-	f := t.Fallbacks[n-1]
-	return f.Model, f.Window
-}
-
 // useFallback moves the run to the model behind the one that failed, and notes it. It
 // reports false if the failure is for the run to end with. The run stays with
 // the new model: going to and fro would lose the cache of both.

@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -118,48 +119,6 @@ type Artifact struct {
 	Version int             `json:"version"`
 }
 
-// A Claim is the model saying that it is done, in one turn.
-type Claim struct {
-	Word     string `json:"word,omitempty"` // the signal it said, or finish
-	Summary  string `json:"summary,omitempty"`
-	Evidence string `json:"evidence,omitempty"`
-}
-
-// An Outcome is how a run ended and why.
-type Outcome struct {
-	Status string   `json:"status"` // done, limit, stuck, failed
-	Reason string   `json:"reason"`
-	Code   string   `json:"code,omitempty"`  // of a failure
-	Limit  string   `json:"limit,omitempty"` // turns, tokens, cost, time
-	Met    []string `json:"met,omitempty"`
-	Unmet  []string `json:"unmet,omitempty"`
-	// Unchecked has the checks that neither passed nor failed, as in "not tested:
-	// no tests found". A run may be done nevertheless: see Criterion.IfMissing.
-	Unchecked []string `json:"unchecked,omitempty"`
-	Summary   string   `json:"summary,omitempty"`
-	Evidence  string   `json:"evidence,omitempty"`
-}
-
-// Statuses of an Outcome.
-const (
-	Done   = "done"
-	Limit  = "limit"
-	Stuck  = "stuck"
-	Failed = "failed"
-)
-
-// A StopError is the error of a run that ended without being done. The state
-// that comes with it has the partial result.
-type StopError struct{ Outcome Outcome }
-
-func (e *StopError) Error() string { return e.Outcome.Status + ": " + e.Outcome.Reason }
-
-// Status is the outcome's status, for whoever keeps the job.
-func (e *StopError) Status() string { return e.Outcome.Status }
-
-// Reason is the outcome's reason.
-func (e *StopError) Reason() string { return e.Outcome.Reason }
-
 // Value gives the artifact's value, nil if there is none.
 func (s *State) Value(name string) json.RawMessage { return s.Artifacts[name].Value }
 
@@ -177,4 +136,76 @@ func (s *State) bind(tool string, values map[string]json.RawMessage) {
 
 func (s *State) addUserMessage(format string, args ...any) {
 	s.New = append(s.New, llm.Message{Role: llm.User, Text: fmt.Sprintf(format, args...)})
+}
+
+// called is how often a tool was called with success since the run was last given
+// something to do.
+func (s *State) called(tool string) int { return s.Called[tool] - s.Earlier[tool] }
+
+// reminded reports whether the model gets a message in this turn already.
+func (s *State) reminded() bool {
+	return len(s.New) > 0 && s.New[len(s.New)-1].Role == llm.User
+}
+
+// A pickedModel is what a person has picked for the rest of a job.
+type pickedModel struct {
+	Model  string      `json:"model"` // provider/model
+	Window int         `json:"window,omitempty"`
+	Price  price.Price `json:"price,omitzero"`
+}
+
+// turnFeedback is what reading an answer brought to light that the model should know.
+// It lives for one turn: a run that is resumed within the turn recalls the
+// answer and its feedback.
+type turnFeedback struct {
+	lost    bool   // the server passed on nothing of a call
+	doubt   string // why something was not taken for a call
+	mode    toolcall.Mode
+	repairs []string
+	stopped string   // the bound that ended a model at its work
+	refused []string // what it asked there and was not allowed
+	silent  string   // what is known of an answer with nothing in it
+}
+
+// A fingerprint identifies the tool calls of one turn, so that repetitions can be
+// counted.
+type fingerprint struct {
+	Call string `json:"call"`          // which calls, with which arguments
+	Full string `json:"full"`          // and with which results
+	Err  string `json:"err,omitempty"` // the errors, if every call failed
+}
+
+// A failingTool is how a tool has failed last.
+type failingTool struct {
+	Why string `json:"why"` // digest of the words
+	Err string `json:"err"` // of the turn's mark
+	N   int    `json:"n"`   // times in a row
+	// Rests is the last turn in which the tool is refused; 0 if it is not.
+	PausedUntil int `json:"rests,omitempty"`
+}
+
+// A contextUsage is how much of the window a run uses, in tokens, and what was done
+// to fit. The server's own count is the truth; what came since is estimated by
+// weight, at the rate that its counts imply.
+type contextUsage struct {
+	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
+	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
+	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
+	// Opening is the weight of the system prompt and the task.
+	Opening int `json:"opening,omitempty"`
+
+	Rate  int `json:"rate,omitempty"`  // learnt: thousandths of weight a token
+	Extra int `json:"extra,omitempty"` // tokens of the model's template, measured on a short request
+	Limit int `json:"limit,omitempty"` // what a request may have
+	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
+
+	// In and Out are what the last request took, by the server's account; zero
+	// after a compaction.
+	In  int `json:"in,omitempty"`
+	Out int `json:"out,omitempty"`
+
+	Compactions int `json:"compactions,omitempty"`
+	Dropped     int `json:"dropped,omitempty"`    // results
+	Shortened   int `json:"shortened,omitempty"`  // results
+	Summarised  int `json:"summarised,omitempty"` // turns
 }

@@ -2,16 +2,15 @@ package executor
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -108,202 +107,125 @@ func (e *SpawnError) Error() string {
 
 func (e *SpawnError) Unwrap() error { return e.Err }
 
-// Spawn has a sub-agent work and waits for it. If it does not get done, or what
-// it changed is in conflict, the error is a *SpawnError, which a workflow may
-// handle; the report is complete in any case.
-func (sc *Scope) Spawn(o SubAgentRequest) (Report, error) {
-	if _, _, err := sc.exceeded(); err != nil { // what was raised counts for what is left
-		return Report{Agent: o.Agent, Status: Failed}, err
-	}
-	rep, err := sc.spawn(o, sc.Task.remainingLimits(sc.State), 1)
-	sc.State.addReports(rep)
-	sc.State.Elapsed += rep.Took
-	if err == nil && o.Worktree {
-		err = sc.join(&rep)
-	}
-	return rep, err
+// A Report is what became of an order.
+type Report struct {
+	Agent     string                     `json:"agent"`
+	Status    string                     `json:"status"` // of an Outcome
+	Reason    string                     `json:"reason,omitempty"`
+	Limit     string                     `json:"limit,omitempty"`   // that was reached: turns, tokens, cost, time
+	Summary   string                     `json:"summary,omitempty"` // its last words, or those of its finish
+	Output    json.RawMessage            `json:"output,omitempty"`  // of an agent with typed output
+	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
+	Turns     int                        `json:"turns,omitempty"`
+	Took      time.Duration              `json:"took_ns,omitempty"` // its work, waiting for people not counted
+	Usage     SubAgentUsage              `json:"below"`             // what it has taken, its own sub-agents included
+	Joined    *Joined                    `json:"joined,omitempty"`  // of one with a worktree
+	Taint     tools.Taint                `json:"taint,omitempty"`
+
+	raisedRest Limits // of limits that were raised for it: see Reopener
 }
 
-// fanOut is how many sub-agents may work at once.
-func (t *Task) fanOut() int {
-	if t.Spawn != nil && t.Spawn.FanOut > 0 {
-		return t.Spawn.FanOut
-	}
-	return stepio.SpawnFanOut
+// OK reports whether the sub-agent is done and what it changed is here.
+func (r *Report) OK() bool {
+	return r.Status == Done && (r.Joined == nil || len(r.Joined.Conflicts) == 0)
 }
 
-// SpawnAll has sub-agents work at once, no more at a time than the task's
-// fan-out. All finish, whatever becomes of the others; the errors are joined.
-// What those with worktrees changed is brought back in the order of the orders.
-func (sc *Scope) SpawnAll(orders ...SubAgentRequest) ([]Report, error) {
-	width := sc.Task.fanOut()
-	var reps []Report
-	var errs []error
-	for some := range slices.Chunk(orders, width) {
-		if _, _, err := sc.exceeded(); err != nil {
-			return reps, err
-		}
-		room := sc.Task.remainingLimits(sc.State).share(len(some))
-		got := make([]Report, len(some))
-		failed := make([]error, len(some))
-		at := make([]int, len(some))
-		for i := range at {
-			at[i] = i
-		}
-		_, err := flow.Map(sc.Run, at, func(r *flow.Run, i int) (struct{}, error) {
-			s := *sc.State
-			s.SubAgents.Agents += i // those before it are counted at the end
-			got[i], failed[i] = (&Scope{Run: r, Task: sc.Task, State: &s}).spawn(some[i], room, len(some))
-			if errors.As(failed[i], new(*SpawnError)) {
-				return struct{}{}, nil
-			}
-			return struct{}{}, failed[i]
-		})
-		if err != nil {
-			return append(reps, got...), err
-		}
-		longest := time.Duration(0)
-		sc.State.addReports(got...)
-		for i := range got {
-			longest = max(longest, got[i].Took)
-			if failed[i] == nil && some[i].Worktree {
-				failed[i] = sc.join(&got[i])
-			}
-		}
-		sc.State.Elapsed += longest
-		reps, errs = append(reps, got...), append(errs, failed...)
+// As decodes the typed output.
+func (r *Report) As(v any) error {
+	if len(r.Output) == 0 {
+		return fmt.Errorf("agent %s has given no output", r.Agent)
 	}
-	return reps, errors.Join(errs...)
+	if err := json.Unmarshal(r.Output, v); err != nil {
+		return fmt.Errorf("the output of agent %s: %w", r.Agent, err)
+	}
+	return nil
 }
 
-// spawn runs a sub-agent within limits, as one of several that are spawned at
-// once. It changes nothing of the scope but its run.
-func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, error) {
-	rep := Report{Agent: o.Agent, Status: Failed}
-	refused := func(format string, args ...any) (Report, error) {
-		rep.Reason = fmt.Sprintf(format, args...)
-		return rep, &SpawnError{Report: rep}
+// text is the report in words for whoever ordered it.
+func (r *Report) text() string {
+	var b strings.Builder
+	if r.Status != Done {
+		fmt.Fprintf(&b, "%s is not done: %s\n", r.Agent, r.Reason)
 	}
-	sp := sc.Task.Spawn
 	switch {
-	case sp != nil && sp.Depth <= 0:
-		return refused("there are as many levels of agents as spawn.depth allows")
-	case sp == nil || len(sp.Allowed) == 0:
-		return refused("agent %s may spawn nobody; name those it may under spawn: in its file", sc.Task.Agent)
-	case !slices.Contains(sp.Allowed, o.Agent):
-		return refused("agent %s may not spawn %s%s; it may spawn %s", sc.Task.Agent, o.Agent, spelling.DidYouMean(o.Agent, sp.Allowed), strings.Join(sp.Allowed, ", "))
-	case sc.State.SubAgents.Agents >= sp.Total:
-		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.SubAgents.Agents)
+	case len(r.Output) > 0:
+		b.Write(r.Output)
+	case r.Summary != "":
+		b.WriteString(r.Summary)
+	case r.Status == Done:
+		fmt.Fprintf(&b, "%s is done and has said nothing", r.Agent)
 	}
-	if limit, words, err := sc.exceeded(); err != nil {
-		return rep, err
-	} else if limit != "" {
-		rep.Status, rep.Limit = Limit, limit
-		return refused("the task has reached %s", words)
-	}
-	who := sp.Agents[o.Agent]
-	e := subAgentInput{
-		Spec: who.Spec, Prompt: o.Prompt, Inputs: o.Inputs, Model: o.Model, Limits: o.Limits,
-		Approve: sc.Task.Approve, Mode: sc.Task.Mode, Patience: sc.Task.Patience, Dir: sc.Task.Dir, Taint: sc.State.Taint,
-		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.ForceModel, Test: sc.Task.Test, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
-			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawn: sp.share(sc.State.SubAgents.Agents, siblings)},
-	}
-	if sc.Task.Memory == memory.Off {
-		e.Parent.Memory = memory.Off
-	}
-	if len(o.Spec) > 0 {
-		e.Spec, e.Parent.Grant = o.Spec, &who.Needs
-	}
-	if o.Worktree {
-		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-		got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: at, Of: sc.Task.At})
-		if se, ok := errors.AsType[*flow.StepError](err); ok {
-			return refused("a worktree for it: %s", se.Message)
-		}
-		if err != nil {
-			return rep, err
-		}
-		if e.Parent.Home == "" {
-			e.Parent.Home = e.Dir
-		}
-		e.Parent.At, e.Dir = at, got.Dir
-		rep.Joined = &Joined{Name: at, Kept: got.Dir}
-	}
-	out, err := flow.Child(sc.Run, o.Agent, who.Workflow, e, func(out json.RawMessage, err error) (string, any) {
-		r := rep
-		r.read(out, err)
-		return r.line(), r.eventData()
-	})
-	rep.read(out, err)
-	if rep.Status == Done {
-		return rep, nil
-	}
-	return rep, &SpawnError{rep, err}
+	return strings.TrimSpace(b.String())
 }
 
-// share is what one of several sub-agents may spawn in turn: its share of what
-// there may still be.
-func (sp *SpawnLimits) share(had, siblings int) *SpawnLimits {
-	own := *sp
-	own.Allowed, own.Depth = nil, sp.Depth-1
-	if own.Total = (sp.Total - had - 1) / siblings; own.Total <= 0 {
-		own.Depth = 0
+// line tell in a line what became of it.
+func (r *Report) line() string {
+	text := r.Status
+	if r.Status != Done && r.Reason != "" {
+		text += ": " + spelling.FirstLine(r.Reason)
 	}
-	return &own
+	return fmt.Sprintf("%s, %d turns, %d tokens", text, r.Usage.Turns, r.Usage.Usage.In+r.Usage.Usage.Out)
 }
 
-// narrowing are the rules that take rights away: what an agent is allowed is
-// not for its sub-agents.
-func narrowing(rules []permit.Rule) (out []permit.Rule) {
-	for _, r := range rules {
-		if r.Narrows() {
-			out = append(out, r)
+// eventData is the report as an event carries it.
+func (r *Report) eventData() any {
+	return struct {
+		Status  string        `json:"status"`
+		Reason  string        `json:"reason,omitempty"`
+		Summary string        `json:"summary,omitempty"`
+		Took    time.Duration `json:"took_ns,omitempty"`
+		Below   SubAgentUsage `json:"below"`
+	}{r.Status, r.Reason, compaction.Excerpt(r.Summary), r.Took, r.Usage}
+}
+
+// A SubAgentUsage is what sub-agents have taken, all together.
+type SubAgentUsage struct {
+	Agents  int                  `json:"agents,omitempty"`
+	Turns   int                  `json:"turns,omitempty"`
+	Calls   int                  `json:"calls,omitempty"`
+	Usage   llm.Usage            `json:"usage,omitzero"`
+	Cost    float64              `json:"cost_usd,omitempty"`
+	ByModel map[string]llm.Usage `json:"used,omitempty"` // by provider/model
+}
+
+func (b SubAgentUsage) add(o SubAgentUsage) SubAgentUsage {
+	if len(o.ByModel) > 0 {
+		b.ByModel = maps.Clone(b.ByModel)
+		if b.ByModel == nil {
+			b.ByModel = map[string]llm.Usage{}
+		}
+		for _, m := range slices.Sorted(maps.Keys(o.ByModel)) {
+			b.ByModel[m] = b.ByModel[m].Add(o.ByModel[m])
 		}
 	}
-	return out
+	b.Agents, b.Turns, b.Calls = b.Agents+o.Agents, b.Turns+o.Turns, b.Calls+o.Calls
+	b.Usage, b.Cost = b.Usage.Add(o.Usage), b.Cost+o.Cost
+	return b
 }
 
-// remainingLimits is what the task's limits leave.
-func (t *Task) remainingLimits(s *State) Limits {
-	l, used := t.limits(s), s.used()
-	if l.Tokens > 0 {
-		l.Tokens = max(1, l.Tokens-used.Tokens)
-	}
-	if l.CostUSD > 0 {
-		l.CostUSD = max(1e-9, l.CostUSD-used.CostUSD)
-	}
-	if l.Time > 0 {
-		l.Time = max(1, l.Time-used.Time)
-	}
-	return l
+// A Joined states what became of the changes in a worktree.
+type Joined struct {
+	Name  string   `json:"name"`
+	Paths []string `json:"paths,omitempty"` // that have changed here
+	// Conflicts are paths that are as they were here, most of them because
+	// somebody else has changed them too: Why has the reason for each. Kept is where the
+	// other version lies, and Branch has it if there is a repository. Of a
+	// sub-agent that did not get done, Kept is what it left.
+	Conflicts []string        `json:"conflicts,omitempty"`
+	Why       []string        `json:"why,omitempty"`
+	Kept      string          `json:"kept,omitempty"`
+	Branch    string          `json:"branch,omitempty"`
+	Diff      json.RawMessage `json:"diff,omitempty"` // the artifact "diff" after it
 }
 
-// share is the part of one among n that work at once: what is spent is shared,
-// time passes for all.
-func (l Limits) share(n int) Limits {
-	if n < 2 {
-		return l
+// ConflictList names the paths in conflict, each with the reason.
+func (j *Joined) ConflictList() string {
+	var parts []string
+	for i, p := range j.Conflicts {
+		if i < len(j.Why) {
+			p += " (" + j.Why[i] + ")"
+		}
+		parts = append(parts, p)
 	}
-	if l.Tokens > 0 {
-		l.Tokens = max(1, l.Tokens/n)
-	}
-	if l.CostUSD > 0 {
-		l.CostUSD /= float64(n)
-	}
-	return l
-}
-
-// Within gives l, bounded by what a parent has left: tokens, money and time.
-func (l Limits) Within(p Limits) Limits {
-	l = l.Or(DefaultLimits)
-	if p.Tokens > 0 && (l.Tokens <= 0 || p.Tokens < l.Tokens) {
-		l.Tokens = p.Tokens
-	}
-	if p.CostUSD > 0 && (l.CostUSD <= 0 || p.CostUSD < l.CostUSD) {
-		l.CostUSD = p.CostUSD
-	}
-	if p.Time > 0 && (l.Time <= 0 || p.Time < l.Time) {
-		l.Time = p.Time
-	}
-	return l
+	return strings.Join(parts, ", ")
 }

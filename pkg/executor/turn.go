@@ -3,7 +3,6 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"reflect"
 	"slices"
 
@@ -63,13 +62,6 @@ func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
 	return out, nil
 }
 
-// turnTools is what one turn of a workflow takes from the tools of the task
-// without changing the list of those that are offered.
-type turnTools struct {
-	none   bool     // no calls at all
-	refuse []string // names, with wildcards
-}
-
 // limitTools narrows the tools of t, a copy, to those of the turn. offered
 // reports whether the conversation has tools already: they stay in it.
 func (t *Task) limitTools(turn Turn, offered bool) {
@@ -83,18 +75,6 @@ func (t *Task) limitTools(turn Turn, offered bool) {
 		t.Tools = nil
 	}
 	t.Tools = slices.DeleteFunc(t.Tools, func(tool Tool) bool { return matches(without, tool.Name) })
-}
-
-// callable are the tools that may be called in this turn.
-func (t *Task) callable() []Tool {
-	if t.turn.none {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(t.Tools), func(tool Tool) bool { return matches(t.turn.refuse, tool.Name) })
-}
-
-func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }
 
 // turn has one turn, which resumes by replaying at most one request.

@@ -10,21 +10,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A Joined states what became of the changes in a worktree.
-type Joined struct {
-	Name  string   `json:"name"`
-	Paths []string `json:"paths,omitempty"` // that have changed here
-	// Conflicts are paths that are as they were here, most of them because
-	// somebody else has changed them too: Why has the reason for each. Kept is where the
-	// other version lies, and Branch has it if there is a repository. Of a
-	// sub-agent that did not get done, Kept is what it left.
-	Conflicts []string        `json:"conflicts,omitempty"`
-	Why       []string        `json:"why,omitempty"`
-	Kept      string          `json:"kept,omitempty"`
-	Branch    string          `json:"branch,omitempty"`
-	Diff      json.RawMessage `json:"diff,omitempty"` // the artifact "diff" after it
-}
-
 // join brings back what a sub-agent has changed.
 func (sc *Scope) join(rep *Report) error {
 	got, err := flow.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: rep.Joined.Name, Of: sc.Task.At})
@@ -44,18 +29,6 @@ func (sc *Scope) join(rep *Report) error {
 	}
 	rep.Reason = fmt.Sprintf("not brought back: %s; its version is in %s", got.ConflictList(), got.Kept)
 	return &SpawnError{Report: *rep}
-}
-
-// ConflictList names the paths in conflict, each with the reason.
-func (j *Joined) ConflictList() string {
-	var parts []string
-	for i, p := range j.Conflicts {
-		if i < len(j.Why) {
-			p += " (" + j.Why[i] + ")"
-		}
-		parts = append(parts, p)
-	}
-	return strings.Join(parts, ", ")
 }
 
 // InTree makes a copy of the work tree, and returns a scope like sc whose tools and

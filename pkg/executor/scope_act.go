@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,4 +63,21 @@ func (sc *Scope) Finish(err error) (*State, error) {
 	}
 	s.Outcome = &Outcome{Status: Failed, Reason: v.Unmet[0], Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked}
 	return s, &StopError{*s.Outcome}
+}
+
+// Tool has one of the task's tools called, with arguments that are encoded as
+// JSON; nil is none. That the tool failed is in the reply, not an error.
+func (sc *Scope) Tool(name string, args any) (ToolResult, error) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return ToolResult{}, fmt.Errorf("%s: encoding arguments: %w", name, err)
+	}
+	if string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	replies, err := sc.Act(llm.Call{Name: name, Args: raw})
+	if err != nil {
+		return ToolResult{}, err
+	}
+	return replies[0], nil
 }

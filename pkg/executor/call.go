@@ -1,0 +1,181 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// permissionContext is what decides about the next call besides the call itself, nil where
+// there is nothing to say: it is part of every tool step.
+func (t *Task) permissionContext(now callContext) *stepio.PermissionContext {
+	m := stepio.PermissionContext{Rules: append(slices.Clip(t.Rules), now.rules...)}
+	if len(m.Rules) > 0 {
+		m.Agent = t.Agent
+	}
+	if t.Mode != ModeEdits {
+		m.Mode = string(t.Mode)
+	}
+	if t.Approve != ApproveEdits {
+		m.Approve = string(t.Approve)
+	}
+	if now.taint.Has(stepio.ExfiltrationTaint) || now.taint.Has(tools.Unconfirmed) {
+		m.Taint = now.taint
+	}
+	if len(m.Rules) == 0 && m.Mode == "" && m.Approve == "" && m.Taint == 0 {
+		return nil
+	}
+	return &m
+}
+
+// refusal states, in words for the model, why the call may not run; "" if it
+// may.
+func refusal(t *Task, s *State, now callContext, c llm.Call) string {
+	tool := t.tool(c.Name)
+	switch {
+	case tool == nil && t.Mode == ModePlan:
+		// A name that is near is no help where the tool itself is withheld.
+		return fmt.Sprintf("there is no tool %q: this job plans and changes nothing, so say in words what should be done; %s", c.Name, t.offers())
+	case tool == nil:
+		return fmt.Sprintf("there is no tool %q%s; %s", c.Name, spelling.DidYouMean(c.Name, t.names()), t.offers())
+	case c.Malformed != "":
+		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
+	}
+	if c.Name == finish && now.failed != "" {
+		return "finish was not run: " + now.failed + " before it failed"
+	}
+	if matches(t.turn.refuse, c.Name) {
+		return c.Name + " was not run: it may not be called in this step; answer what was asked without it"
+	}
+	if lacks := t.missingInputs(tool, s, now); len(lacks) > 0 {
+		return fmt.Sprintf("%s needs %s first%s", c.Name, strings.Join(lacks, ", "), t.producers(s, lacks))
+	}
+	return t.withheld(s, c.Name, s.Turns)
+}
+
+// call has a call performed, and asks a person first if the host wants that. The
+// answer is bound to what was shown: if the call is another by the time it is
+// to run, because the host or a file is not as it was, it is asked about again.
+func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
+	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls)}
+	if tool := t.tool(c.Name); tool != nil {
+		if tool.Needs&tools.Think != 0 {
+			use.Think = t.thinking(s)
+		}
+		use.PlainText = tool.Needs == tools.Read && t.edits()
+		use.Artifacts = t.toolInputs(s, now, tool)
+	}
+	var rules []permit.Rule
+	for {
+		reply, err := flow.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
+		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != stepio.Gone {
+			return stepFailure(c.Name, se), nil
+		}
+		if err == nil && reply.UserQuestion != nil {
+			answer, err := askUser(r, t, reply.UserQuestion, len(use.Answers))
+			if err != nil {
+				return ToolResult{}, err
+			}
+			use.Answers = append(slices.Clip(use.Answers), answer)
+			continue
+		}
+		if err != nil || reply.Question == nil {
+			reply.rules = rules
+			return reply, err
+		}
+		if reply.Question.Changed && t.Approve != "" && t.Approve != ApproveEdits && t.Approve != ApproveAsk {
+			no := "not run: " + reply.Question.Why + ", and nobody is there to accept it. Go on without it."
+			return refuse("%s", no), r.Note("%s: %s", c.Name, no)
+		}
+		no, rule, err := approve(r, t, reply.Question)
+		if err != nil {
+			return ToolResult{}, err
+		}
+		if no != "" {
+			return refuse("%s", no), nil
+		}
+		if reply.Question.Changed {
+			use.Accepted = reply.Question.Digest
+		} else {
+			use.Approved = reply.Question.Digest
+		}
+		rules = append(rules, rule...)
+	}
+}
+
+// approve asks a person. The signals carry the step's path, so that an answer
+// covers this call and no other. It returns words for the model if the call
+// may not run, and the rule of an answer that is to hold for the job.
+func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule, err error) {
+	yes, deny := "approve@"+r.Next(), "deny@"+r.Next()
+	sig, err := flow.AwaitAny(r, q, t.Patience, yes, deny)
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
+		return "not run: " + se.Message + "; find a way without it", nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if sig.Name == yes {
+		var how struct{ Always bool }
+		if json.Unmarshal(sig.Value, &how) == nil && how.Always && q.Always != nil {
+			rules = []permit.Rule{*q.Always}
+		}
+		return "", rules, nil
+	}
+	var why string
+	if json.Unmarshal(sig.Value, &why) != nil || why == "" {
+		why = "no reason given"
+	}
+	return "not run: denied by a person (" + why + ")", nil, nil
+}
+
+// maxUserQuestions bounds what one call may ask: more is cancelled unasked.
+const maxUserQuestions = 20
+
+// askUser asks the user what a tool asks. The signals carry the step's path, so
+// that an answer is for this call and no other.
+func askUser(r *flow.Run, t *Task, q *UserQuestion, before int) (stepio.UserAnswer, error) {
+	out := stepio.UserAnswer{ID: q.ID, Call: q.Call, Action: "cancel"}
+	switch {
+	case before >= maxUserQuestions:
+		return out, nil
+	case t.Approve == ApproveNone: // nobody is there
+		out.Action = "decline"
+		return out, nil
+	}
+	answer, decline := "answer@"+r.Next(), "decline@"+r.Next()
+	sig, err := flow.AwaitAny(r, q, t.Patience, answer, decline)
+	if _, late := errors.AsType[*flow.StepError](err); late {
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	if sig.Name == decline {
+		out.Action = "decline"
+		return out, nil
+	}
+	out.Action, out.Content = "accept", sig.Value
+	return out, nil
+}
+
+// stepFailure is the result, for the model, of a tool step that failed.
+func stepFailure(tool string, se *flow.StepError) ToolResult {
+	if se.Code == flow.Interrupted {
+		reply := refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", tool)
+		reply.Interrupted = true
+		return reply
+	}
+	reply := refuse("%s could not be run: %s", tool, se.Message)
+	reply.Took = se.Took
+	return reply
+}

@@ -1,0 +1,74 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A ToolResult is the output of a tool step.
+type ToolResult struct {
+	tools.Result
+	Took time.Duration `json:"took_ns,omitempty"`
+	// Sandbox is the level that the tool's commands ran at, if it may run any.
+	Sandbox string `json:"sandbox,omitempty"`
+	// Spent is what the tool has paid models for.
+	ModelCosts []ModelCost `json:"spent,omitempty"`
+	// Repairs are what the arguments were taken for, in words for the model.
+	Repairs []string `json:"repairs,omitempty"`
+	// Ask is set if nothing was done because a person must approve it first.
+	Question *Question `json:"ask,omitempty"`
+	// UserQuestion is set if the call waits for an answer of the user.
+	UserQuestion *UserQuestion `json:"asks_user,omitempty"`
+	// Interrupted is set if the process died during the call: it may or may not
+	// have happened. It follows from the journal and is not part of it.
+	Interrupted bool `json:"-"`
+
+	rules      []permit.Rule // that the person who approved has added
+	report     *Report       // of a sub-agent
+	concurrent bool          // it ran at once with the one before it
+}
+
+// WhyInconclusive returns why the reply to a check is neither a pass nor a fault that
+// a change of the workspace could repair, "" if it is one of them.
+func (r *ToolResult) WhyInconclusive() tools.Inconclusive {
+	if r.Inconclusive == "" && r.Failed && strings.HasPrefix(r.Text, "not run: ") {
+		return tools.CannotCheck // a rule, a person or the mode forbids it
+	}
+	return r.Inconclusive
+}
+
+// A UserQuestion is what a tool asks the user in the middle of a call, as the
+// tools of MCP servers do.
+type UserQuestion struct {
+	ID   string `json:"id"`
+	Call string `json:"call,omitempty"` // that waits for the answer
+	// Server and Tool ask.
+	Server   string          `json:"server"`
+	Tool     string          `json:"asked_by"`
+	Question string          `json:"question"`
+	Schema   json.RawMessage `json:"schema,omitempty"` // of the answer; nil if it is yes or no
+	URL      string          `json:"url,omitempty"`    // that the user is asked to open
+	Fault    string          `json:"fault,omitempty"`  // what is wrong with the answer before
+}
+
+// A callContext is what earlier calls have to do with whether the next may run.
+type callContext struct {
+	taint     tools.Taint
+	rules     []permit.Rule              // added by people in the course of the job
+	artifacts map[string]json.RawMessage // by the calls before, in the same answer
+	calls     int                        // that share the room for results; 0 is one
+	// before is how many sub-agents the calls before, in the same answer, have
+	// been given.
+	subAgents int
+	// failed is the tool of a change that failed before, in the same answer.
+	failed string
+}
+
+func refuse(format string, args ...any) ToolResult {
+	return ToolResult{Result: tools.Result{Failed: true, Text: fmt.Sprintf(format, args...)}}
+}
