@@ -44,14 +44,14 @@ func TestNewcomer(t *testing.T) {
 		t.Skip("not a git checkout")
 	}
 	for name := range tests {
-		if grep("-l", "func "+name+"(", "--", "pkg/executor", "cmd/adroit", "internal/docs") == "" {
+		if grep("-l", "func "+name+"(", "--", "internal/executor", "pkg/executor", "cmd/adroit", "internal/docs") == "" {
 			t.Errorf("%s is named and is not there", name)
 		}
 	}
 	if first, _, _ := strings.Cut(grep("loop detect", "--", "docs", "pkg"), "\n"); !strings.Contains(first, "loopdetect.go") {
 		t.Errorf("the first line of git grep -i 'loop detect' does not lead to the code: %s", first)
 	}
-	if grep("-l", "var loopRules", "--", "pkg/executor/loopdetect.go") == "" {
+	if grep("-l", "var loopRules", "--", "internal/executor/loopdetect/loopdetect.go") == "" {
 		t.Error("loopRules is not there")
 	}
 }

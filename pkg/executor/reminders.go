@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/loopdetect"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -12,11 +13,6 @@ import (
 // Reminders are what the loop adds beside results and what is unmet. It is
 // short, comes only when it is of use, and never twice in one turn: see ADR
 // 0028.
-
-const (
-	sameFailures = 3 // after which a tool rests
-	pauseTurns   = 3 // for so many turns
-)
 
 // countCalls notes how the calls of a turn went, for budgets of calls and for tools
 // that only fail. Anything that changed files clears what failed: the same
@@ -30,7 +26,7 @@ func (s *State) countCalls(t *Task, calls []llm.Call, replies []ToolResult) {
 			s.LimitedCalls[c.Name]++
 		}
 		tool := t.tool(c.Name)
-		if tool == nil || s.paused(c.Name, s.Turns) {
+		if tool == nil || s.Failing.Paused(c.Name, s.Turns) {
 			continue
 		}
 		if !replies[i].Failed {
@@ -40,17 +36,7 @@ func (s *State) countCalls(t *Task, calls []llm.Call, replies []ToolResult) {
 			}
 			continue
 		}
-		why := short(digits.ReplaceAllString(replies[i].Text, "0"))
-		f := s.Failing[c.Name]
-		if f.Why != why {
-			f = failingTool{Why: why}
-		}
-		f.N++
-		f.Err = s.Recent[len(s.Recent)-1].Err
-		if s.Failing == nil {
-			s.Failing = map[string]failingTool{}
-		}
-		s.Failing[c.Name] = f
+		s.Failing = s.Failing.Add(c.Name, replies[i].Text, s.Recent[len(s.Recent)-1].Err)
 	}
 }
 
@@ -65,7 +51,7 @@ func (t *Task) callsExhausted(s *State, name string) string {
 // withheld states why a tool that could be offered is not in a turn, "" if it
 // is.
 func (t *Task) withheld(s *State, name string, turn int) string {
-	if s.paused(name, turn) {
+	if s.Failing.Paused(name, turn) {
 		return fmt.Sprintf("not run: %s failed %d times in the same way and may be called again in turn %d; find another way", name, s.Failing[name].N, s.Failing[name].PausedUntil+1)
 	}
 	return t.callsExhausted(s, name)
@@ -76,13 +62,9 @@ func (t *Task) withheld(s *State, name string, turn int) string {
 func (s *State) pauseFailing(t *Task) string {
 	var names []string
 	for _, tool := range t.Tools {
-		f, ok := s.Failing[tool.Name]
-		if !ok || f.N < sameFailures || f.PausedUntil > 0 || tool.Name == finish || slices.Contains(t.Done.Tools(), tool.Name) {
-			continue
+		if tool.Name != finish && !slices.Contains(t.Done.Tools(), tool.Name) && s.Failing.Pause(tool.Name, s.Turns) {
+			names = append(names, tool.Name)
 		}
-		f.PausedUntil = s.Turns + pauseTurns
-		s.Failing[tool.Name] = f
-		names = append(names, tool.Name)
 	}
 	if names == nil {
 		return ""
@@ -92,15 +74,36 @@ func (s *State) pauseFailing(t *Task) string {
 		state = "is not offered"
 	}
 	return fmt.Sprintf("%s failed %d times in the same way and %s for the next %d turns. Find another way, or say what blocks you.",
-		strings.Join(names, ", "), sameFailures, state, pauseTurns)
+		strings.Join(names, ", "), loopdetect.SameFailures, state, loopdetect.PauseTurns)
 }
 
-// resumePaused gives rested tools another chance.
-func (s *State) resumePaused() {
-	for name, f := range s.Failing {
-		if f.PausedUntil > 0 && f.PausedUntil <= s.Turns {
-			delete(s.Failing, name)
-		}
+// recordCalls remembers a turn's calls for loop detection.
+func (s *State) recordCalls(calls []llm.Call, replies []ToolResult) {
+	if len(calls) == 0 {
+		return
+	}
+	results := make([]tools.Result, len(replies))
+	for i := range replies {
+		results[i] = replies[i].Result
+	}
+	f := loopdetect.Of(calls, results)
+	if f.Err != "" && s.Failing.Paused(calls[0].Name, s.Turns) {
+		f.Err = s.Failing[calls[0].Name].Err // the tool is paused; its error is the same
+	}
+	s.Recent = loopdetect.Add(s.Recent, f)
+}
+
+// detectLoop reminds the model when it repeats itself, and ends the run when
+// that did not help.
+func (s *State) detectLoop() {
+	loop := loopdetect.Find(s.Recent, s.Turns-s.LastReminder)
+	switch {
+	case loop == nil:
+	case loop.Stop:
+		s.wrapUp(&Outcome{Status: Stuck, Reason: fmt.Sprintf("%s, %d times over", loop.Reason, loop.N)})
+	default:
+		s.LastReminder = s.Turns
+		s.addUserMessage("You have made %s %d times now. It will not help to go on like this. Read the results again and try something else, or say what blocks you.", loop.Reason, loop.N)
 	}
 }
 
@@ -110,7 +113,7 @@ const warnPercent = 80
 
 // remind adds a reminder after a turn, if one helps.
 func (s *State) remind(t *Task) {
-	s.resumePaused()
+	s.Failing.Resume(s.Turns)
 	words := s.pauseFailing(t)
 	if s.WrapUp != nil || s.Outcome != nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/loopdetect"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
@@ -81,14 +82,14 @@ type claims struct {
 
 // loopGuards are what loop detection, reminders and limits of calls remember.
 type loopGuards struct {
-	Recent       []fingerprint          `json:"recent,omitempty"`  // of the last turns, for loop detection
-	LastReminder int                    `json:"nudged,omitempty"`  // the turn of it
-	WrapUp       *Outcome               `json:"landing,omitempty"` // why the run is about to stop, while the model sums up
-	OfferedTools string                 `json:"offered,omitempty"` // the tools offered last, to send them only when they change
-	LimitedCalls map[string]int         `json:"tried,omitempty"`   // calls of tools that have a limit of calls
-	Failing      map[string]failingTool `json:"failing,omitempty"` // tools that fail in the same way
-	Warned       []string               `json:"warned,omitempty"`  // limits that the model was warned of
-	ShownDirs    []string               `json:"told,omitempty"`    // directories whose project texts the model has
+	Recent       []loopdetect.Fingerprint `json:"recent,omitempty"`  // of the last turns, for loop detection
+	LastReminder int                      `json:"nudged,omitempty"`  // the turn of it
+	WrapUp       *Outcome                 `json:"landing,omitempty"` // why the run is about to stop, while the model sums up
+	OfferedTools string                   `json:"offered,omitempty"` // the tools offered last, to send them only when they change
+	LimitedCalls map[string]int           `json:"tried,omitempty"`   // calls of tools that have a limit of calls
+	Failing      loopdetect.Failing       `json:"failing,omitempty"` // tools that fail in the same way
+	Warned       []string                 `json:"warned,omitempty"`  // limits that the model was warned of
+	ShownDirs    []string                 `json:"told,omitempty"`    // directories whose project texts the model has
 }
 
 // securityState is what decides about later calls.
@@ -165,23 +166,6 @@ type turnFeedback struct {
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
 	silent  string   // what is known of an answer with nothing in it
-}
-
-// A fingerprint identifies the tool calls of one turn, so that repetitions can be
-// counted.
-type fingerprint struct {
-	Call string `json:"call"`          // which calls, with which arguments
-	Full string `json:"full"`          // and with which results
-	Err  string `json:"err,omitempty"` // the errors, if every call failed
-}
-
-// A failingTool is how a tool has failed last.
-type failingTool struct {
-	Why string `json:"why"` // digest of the words
-	Err string `json:"err"` // of the turn's mark
-	N   int    `json:"n"`   // times in a row
-	// Rests is the last turn in which the tool is refused; 0 if it is not.
-	PausedUntil int `json:"rests,omitempty"`
 }
 
 // A contextUsage is how much of the window a run uses, in tokens, and what was done
