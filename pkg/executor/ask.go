@@ -67,7 +67,7 @@ func newRequest(t *Task, s *State) stepio.ModelRequest {
 // it. head names the conversation that it answers.
 func (s *State) addResponse(t *Task, answer stepio.ModelResponse, head string, wrapUp bool) llm.Message {
 	if t.Budget != nil && answer.Work == nil {
-		s.Context.count(s.Context.Weight+compaction.Weigh(s.New...), s.need(t), answer.Usage.In)
+		s.Context.Count(s.Context.Weight+compaction.Weigh(s.New...), s.need(t), answer.Usage.In)
 		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out
 	}
 	s.Head, s.New = head, nil

@@ -41,7 +41,7 @@ func compactOnRequest(r *flow.Run, t *Task, s *State) error {
 		return nil
 	}
 	need := s.need(t)
-	fixed := s.Context.Extra + s.Context.tokens(s.Context.Tools+compaction.Weigh(s.opening(t, nil)...))
+	fixed := s.Context.Beginning(s.opening(t, nil))
 	err := compact(r, t, s, compactGoal{limit: cmp.Or(t.limit(s), need), target: fixed + max(need-fixed, 0)/4})
 	if _, failed := errors.AsType[*flow.StepError](err); failed {
 		return nil
@@ -59,7 +59,7 @@ type compactGoal struct {
 // compactAfterRefusal makes a request smaller that the provider refused as too long: our
 // tokens are too few, or the window is smaller than was thought.
 func compactAfterRefusal(r *flow.Run, t *Task, s *State, cause error) error {
-	s.Context.learn(s.need(t), t.knownWindow(s))
+	s.Context.Learn(s.need(t), t.knownWindow(s))
 	limit := t.limit(s)
 	s.Context.Limit = limit
 	err := compact(r, t, s, compactGoal{limit: limit, refused: true})
@@ -86,10 +86,10 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 	}
 	g.Compactions++
 	g.In, g.Out = 0, 0
-	fixed := func(n *compaction.Notes) int { return g.Extra + g.tokens(g.Tools+compaction.Weigh(s.opening(t, n)...)) }
+	fixed := func(n *compaction.Notes) int { return g.Beginning(s.opening(t, n)) }
 	// So that the next one is some turns away, however much is kept in any case.
 	target := cmp.Or(goal.target, max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2)))
-	in := stepio.CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(compaction.ReadResult) != nil}
+	in := stepio.CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.PerToken(), Handle: t.tool(compaction.ReadResult) != nil}
 	out, err := flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactResults, in)
 	if err != nil {
 		return err

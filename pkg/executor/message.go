@@ -134,9 +134,7 @@ func (s *State) renew(task, given Limits) {
 func (s *State) switchModel(t *Task, c *pickedModel) {
 	s.Attribute(t.Model)
 	s.Model, s.Fallback, s.ModeFailures = c, 0, nil
-	g := &s.Context // as another tokenizer and window made it
-	g.Rate, g.Extra, g.Cap, g.In, g.Out = 0, 0, 0, 0, 0
-	g.Tokens = g.tokens(g.Weight + g.Tools)
+	s.Context.ChangeModel()
 	t.useModel(c)
 }
 

@@ -100,7 +100,7 @@ type securityState struct {
 
 // contextWindow is how the conversation fits the context window.
 type contextWindow struct {
-	Context contextUsage      `json:"context,omitzero"`
+	Context compaction.Usage  `json:"context,omitzero"`
 	Notes   *compaction.Notes `json:"notes,omitempty"` // in place of turns that were left out
 }
 
@@ -166,30 +166,4 @@ type turnFeedback struct {
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
 	silent  string   // what is known of an answer with nothing in it
-}
-
-// A contextUsage is how much of the window a run uses, in tokens, and what was done
-// to fit. The server's own count is the truth; what came since is estimated by
-// weight, at the rate that its counts imply.
-type contextUsage struct {
-	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
-	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
-	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
-	// Opening is the weight of the system prompt and the task.
-	Opening int `json:"opening,omitempty"`
-
-	Rate  int `json:"rate,omitempty"`  // learnt: thousandths of weight a token
-	Extra int `json:"extra,omitempty"` // tokens of the model's template, measured on a short request
-	Limit int `json:"limit,omitempty"` // what a request may have
-	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
-
-	// In and Out are what the last request took, by the server's account; zero
-	// after a compaction.
-	In  int `json:"in,omitempty"`
-	Out int `json:"out,omitempty"`
-
-	Compactions int `json:"compactions,omitempty"`
-	Dropped     int `json:"dropped,omitempty"`    // results
-	Shortened   int `json:"shortened,omitempty"`  // results
-	Summarised  int `json:"summarised,omitempty"` // turns
 }

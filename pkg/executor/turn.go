@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -102,7 +103,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	before := *s
 	prior, had := s.Artifacts["output"] // the map is the same before and after
 	if turn.Apart {
-		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = "", nil, "", contextUsage{}, nil
+		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = "", nil, "", compaction.Usage{}, nil
 	}
 	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
 	r, err := sc.Run.Part("turn")

@@ -1,13 +1,11 @@
-package executor
+package compaction
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 )
 
-func TestContextUsage(t *testing.T) {
+func TestUsage(t *testing.T) {
 	for _, c := range []struct{ weight, estimate, in, tokens, rate int }{
 		{10_000, 3031, 2500, 2500, 4000}, // the server's count is the truth
 		{10_000, 3031, 0, 3031, 0},       // it counts nothing
@@ -15,16 +13,16 @@ func TestContextUsage(t *testing.T) {
 		{10_000, 3031, 90_000, 3031, 0},  // or something else
 		{300, 91, 800, 800, 0},           // a template is most of a short request
 	} {
-		var g contextUsage
-		g.count(c.weight, c.estimate, c.in)
-		if g.Tokens != c.tokens || g.Rate != c.rate {
-			t.Errorf("%+v: %+v", c, g)
+		var u Usage
+		u.Count(c.weight, c.estimate, c.in)
+		if u.Tokens != c.tokens || u.Rate != c.rate {
+			t.Errorf("%+v: %+v", c, u)
 		}
 	}
-	if a, b := compaction.Weight("plain words of English"), compaction.Weight("純粋な日本語の文章です"); b < a {
+	if a, b := Weight("plain words of English"), Weight("純粋な日本語の文章です"); b < a {
 		t.Errorf("eleven ideographs weigh %d, 22 letters %d", b, a)
 	}
-	if a, b := compaction.Weight(strings.Repeat("word ", 8)), compaction.Weight(strings.Repeat(`{"a":1,`, 8)[:40]); b <= a {
+	if a, b := Weight(strings.Repeat("word ", 8)), Weight(strings.Repeat(`{"a":1,`, 8)[:40]); b <= a {
 		t.Errorf("JSON weighs %d, prose %d", b, a)
 	}
 }
