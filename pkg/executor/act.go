@@ -136,7 +136,11 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 	}
 	for i, c := range calls {
 		reply := replies[i]
-		text := reply.Text + s.projectTexts(t.Project, c, reply) + s.newArtifacts(t, reply)
+		var texts string
+		if !reply.Failed {
+			texts, s.ShownDirs = t.Project.Unseen(c.Args, s.ShownDirs)
+		}
+		text := reply.Text + texts + s.newArtifacts(t, reply)
 		if i == 0 {
 			text += s.repairNote()
 		}

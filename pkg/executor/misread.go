@@ -40,23 +40,12 @@ func (s *State) askAgain(answer llm.Message) bool {
 		// Without text it counts as an empty answer, which is bounded too.
 		s.addUserMessage("The server could not read your last tool call and lost it, so that nothing was run. Call the tool again, with valid JSON arguments.")
 	case h.doubt != "" && s.Misread < maxDoubts:
-		s.addUserMessage("No tool was called: %s. If you meant to call one, call it now, %s. If you did not, answer again.", h.doubt, callForm(h.mode))
+		s.addUserMessage("No tool was called: %s. If you meant to call one, call it now, %s. If you did not, answer again.", h.doubt, h.mode.Form())
 	default:
 		return false
 	}
 	s.Misread++
 	return true
-}
-
-// callForm describes to a model, in a few words, how it calls a tool.
-func callForm(w toolcall.Mode) string {
-	switch w {
-	case toolcall.Text:
-		return `as <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call> on a line of its own, with nothing behind it`
-	case toolcall.Constrained:
-		return `as {"next": {"tool": "tool_name", "arguments": {"key": "value"}}} and nothing else`
-	}
-	return "through the interface for tools and not in the text of your answer"
 }
 
 // repairNote lists, beside the first result of a turn, what had to be repaired in

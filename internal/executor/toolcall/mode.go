@@ -41,6 +41,17 @@ type ModeFailure struct {
 	Why  string `json:"why"`
 }
 
+// Form describes to a model, in a few words, how it calls a tool.
+func (m Mode) Form() string {
+	switch m {
+	case Text:
+		return `as <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call> on a line of its own, with nothing behind it`
+	case Constrained:
+		return `as {"next": {"tool": "tool_name", "arguments": {"key": "value"}}} and nothing else`
+	}
+	return "through the interface for tools and not in the text of your answer"
+}
+
 // MaxMalformed is how many answers in a row may be malformed tool calls before
 // their mode counts as failed.
 const MaxMalformed = 2
