@@ -3,7 +3,6 @@ package handler
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,16 +13,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-// CallModes chooses native, constrained or text tool calling for a model. It is safe for
-// concurrent use.
-type CallModes interface {
-	// Modes lists the modes to try, best first, and why the first one is
-	// not native, "" if it is. No modes are all of them.
-	Modes(ctx context.Context, model string) (list []toolcall.Mode, why string)
-	// Learn records what did not work with a model.
-	Learn(model string, s toolcall.ModeFailure)
-}
 
 // malformed states what is wrong with the calls of an answer, "" if nothing is. One
 // good call among bad ones shows that the way works.
@@ -150,18 +139,6 @@ func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *
 		}
 	}
 	return toolcall.GenerateConstrained(ctx, model, &plain, shape, c.tools, len(a.Output) > 0, show)
-}
-
-// A textTranscript is a transcript as a model reads it that does not know of tools:
-// they, the calls and the results are written out. It grows with the
-// conversation, so that its beginning stays the same for the server.
-type textTranscript struct {
-	way   toolcall.Mode
-	names string
-	form  json.RawMessage // what a constrained answer satisfies
-	from  int             // how much of the conversation is in it
-	msgs  []llm.Message
-	wire  *llm.EncodedHistory
 }
 
 // textTranscript gives the conversation written out, and takes up what is new in it.

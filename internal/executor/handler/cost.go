@@ -2,8 +2,8 @@ package handler
 
 import (
 	"encoding/json"
-	"github.com/adroit-run/adroit/pkg/executor"
 
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )

@@ -20,16 +20,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Confinement is the confinement of a job's commands on its host.
-type Confinement struct {
-	Sandbox string // the level in force; empty or "off" is none
-	Network string // what commands reach; empty or "open" is everything
-}
-
-func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
-
-func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
-
 // defaultVerdict is what becomes of a call where no rule holds, and why.
 func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f Confinement) (permit.Do, string) {
 	switch {

@@ -1,8 +1,6 @@
 package handler
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,10 +11,6 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A ResultStore keeps whole results of which a model is shown a part, each
@@ -109,29 +103,4 @@ func (s *ResultStore) Result(id string) (string, error) {
 	}
 	b, err := os.ReadFile(filepath.Join(s.Dir, id))
 	return string(b), err
-}
-
-// bound cuts the result of a tool to what the model may be shown at once. The
-// whole is redacted first, since a cut through a secret would hide it from
-// those who look for it later.
-func (h Host) bound(ctx context.Context, s flow.Step, room int, res *tools.Result, emit event.Sink) {
-	if room <= 0 || len(res.Text) <= room {
-		return
-	}
-	text, hit := secret.From(ctx).String(res.Text)
-	if hit {
-		res.Taint |= tools.Secret
-	}
-	var handle string
-	if s.Name == compaction.ReadResult {
-		handle = " Ask for fewer lines."
-	} else if id, err := h.Results.Put(text); err == nil {
-		handle = fmt.Sprintf(" "+compaction.HandleFormat, compaction.ReadResult, id)
-	} else {
-		emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
-		handle = " The rest is not kept: call it again and ask for less."
-	}
-	res.Summary = cmp.Or(res.Summary, compaction.OneLine(text, 200))
-	space := max(room-markerBytes, room/2)
-	res.Text = compaction.HeadAndTail(text, space*3/5, space*2/5, handle)
 }

@@ -14,19 +14,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// Worktrees gives sub-agents that write at once a copy of the work tree each.
-// Its methods are idempotent: a step that was interrupted is performed again.
-type Worktrees interface {
-	// Add makes a copy named name of the work tree of, which is the job's own if
-	// empty, as it is now, and states where it is.
-	Add(ctx context.Context, job, name, of string) (stepio.Tree, error)
-	// Join brings what was changed in name to of, as the step at path, so that it
-	// can be undone, and takes the copy away unless there are conflicts.
-	Join(ctx context.Context, job, path, name, of string) (executor.Joined, error)
-	// Drop takes the copy away, whatever is in it.
-	Drop(ctx context.Context, job, name string) error
-}
-
 // trees performs the steps about worktrees.
 func (h Host) trees() flow.Route {
 	return flow.Route{
