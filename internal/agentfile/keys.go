@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -13,6 +14,18 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
+
+// A decoder fills an agent from nodes and goes on after problems.
+type decoder struct {
+	plainyaml.Decoder
+	rep  *report
+	a    *agents.DynamicAgent
+	seen map[string]bool
+}
+
+func (d *decoder) bad(n *node, hint, format string, args ...any) {
+	d.rep.at(n.Place, agents.Error, hint, format, args...)
+}
 
 // memoryScopes are the values of memory: in an agent file.
 var memoryScopes = []string{"project", "user"}

@@ -34,13 +34,6 @@ func Lint(a *agents.DynamicAgent, set *tools.Set) agents.Problems {
 	return l.list.Sort()
 }
 
-type linter struct {
-	report
-	a   *agents.DynamicAgent
-	all *tools.Set
-	own *tools.Set // what could be found of the agent's tools
-}
-
 func (l *linter) header() {
 	a := l.a
 	if !nameRule.MatchString(a.Name) && a.Source.File == "" {
@@ -86,166 +79,6 @@ func (l *linter) header() {
 	}
 }
 
-// tools checks each name apart, so that one unknown does not hide another.
-func (l *linter) tools() {
-	a := l.a
-	var found []string
-	for i, name := range a.Tools {
-		if ofServer(name) {
-			continue
-		}
-		if err := l.all.Unknown(name); err != nil {
-			l.unknown(fmt.Sprintf("tools.%d", i), name)
-			continue
-		}
-		found = append(found, name)
-	}
-	if len(found) > 0 {
-		own, err := l.all.Only(found...)
-		if err != nil {
-			l.key("tools", agents.Error, "", "%v", err)
-			return
-		}
-		l.own = own.Without(a.Deny...)
-	}
-	for i, name := range a.Deny {
-		if !ofServer(name) && l.all.Unknown(name) != nil {
-			l.unknown(fmt.Sprintf("deny.%d", i), name)
-		}
-	}
-	for i, name := range a.Auto {
-		if l.all.Unknown(name) != nil {
-			l.unknown(fmt.Sprintf("auto.%d", i), name)
-		}
-	}
-	if a.Grant == nil {
-		return
-	}
-	for t := range l.own.All() {
-		l.needs(l.at0(t.Name), t)
-	}
-	if a.Grant.Has(tools.Shell) && a.Grant.Has(tools.Net) && a.Grant.Has(tools.Publish) {
-		l.key("grant", agents.Warning, "give the parts to agents of their own", "an agent that may run anything, fetch anything and publish can leak what it reads")
-	}
-}
-
-// at0 is the key of the entry that selects a tool.
-func (l *linter) at0(tool string) string {
-	if i := slices.Index(l.a.Tools, tool); i >= 0 {
-		return fmt.Sprintf("tools.%d", i)
-	}
-	return "tools"
-}
-
-func (l *linter) needs(key string, t tools.Tool) {
-	if l.a.Grant != nil && !l.a.Grant.Has(t.Needs) {
-		over := t.Needs &^ *l.a.Grant
-		l.key(key, agents.Error, "grant it, or take the tool out", "%s needs %s, which the agent does not grant", t.Name, over)
-	}
-}
-
-func (l *linter) unknown(key, name string) {
-	hint := "see adroit tools"
-	if near := l.all.Nearest(name); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	l.key(key, agents.Error, hint, "there is no tool %s", name)
-}
-
-func (l *linter) criterion(c executor.Criterion, key string) {
-	var set []string
-	for _, f := range []struct {
-		name string
-		is   bool
-	}{
-		{"signal", c.Signal != ""}, {"artifact", c.Artifact != ""}, {"tool", c.Tool != ""},
-		{"check", c.IsCheck()}, {"all", c.All != nil}, {"any", c.Any != nil},
-	} {
-		if f.is {
-			set = append(set, f.name)
-		}
-	}
-	switch {
-	case len(set) > 1:
-		l.key(key, agents.Error, "put them into all: [{…}, {…}]", "one condition holds %s", strings.Join(set, " and "))
-	case len(set) == 0 && (key != "done" || l.src.Places["done"] != (place{})):
-		l.key(key, agents.Error, "give it signal, artifact, tool, check, all or any", "the condition is empty and always holds")
-	}
-	if c.Where != nil {
-		if c.Artifact == "" {
-			l.key(key+".where", agents.Error, "name the artifact that it is about", "where stands without artifact")
-		}
-		if _, err := schema.Compile(c.Where); err != nil {
-			l.key(key+".where", agents.Error, "it is a JSON Schema, as in {minLength: 1}", "where: %s", err)
-		}
-	}
-	if c.IsCheck() {
-		l.check(c, key+".check")
-	}
-	if c.IfMissing != nil {
-		if !c.IsCheck() {
-			l.key(key+".if_missing", agents.Error, "put it beside the check that may have nothing to check", "if_missing stands without check")
-		}
-		if isZero(*c.IfMissing) {
-			l.key(key+".if_missing", agents.Error, "write for example if_missing: {artifact: diff}", "if_missing is empty and always holds")
-		} else {
-			l.criterion(*c.IfMissing, key+".if_missing")
-		}
-	}
-	if c.Tool != "" {
-		if _, ok := l.all.Lookup(c.Tool); !ok {
-			l.unknown(key+".tool", c.Tool)
-		} else if _, ok := l.own.Lookup(c.Tool); !ok {
-			l.key(key+".tool", agents.Error, "add it to tools", "the agent does not have %s and can never have called it", c.Tool)
-		}
-	}
-	if (c.All != nil && len(c.All) == 0) || (c.Any != nil && len(c.Any) == 0) {
-		l.key(key, agents.Error, "list conditions", "%s is empty", strings.Join(set, ""))
-	}
-	for i, part := range c.All {
-		l.criterion(part, fmt.Sprintf("%s.all.%d", key, i))
-	}
-	for i, part := range c.Any {
-		l.criterion(part, fmt.Sprintf("%s.any.%d", key, i))
-	}
-}
-
-// check refuses a check that always passes or never does. What a call proves,
-// the tool itself states.
-func (l *linter) check(c executor.Criterion, key string) {
-	name, args := c.Call()
-	t, ok := l.all.Lookup(name)
-	if !ok {
-		if strings.ContainsAny(name, " /") {
-			l.key(key, agents.Error, fmt.Sprintf("a command is written check: {run: %q}", name), "there is no tool %s", name)
-			return
-		}
-		l.unknown(key, name)
-		return
-	}
-	l.needs(key, t)
-	if c.Run != "" {
-		return // its exit code
-	}
-	if t.Proves == "" {
-		l.key(key, agents.Error, "name one of "+strings.Join(l.provers(), ", ")+", or {run: COMMAND}; a tool of your own sets Metadata.Proves", "%s cannot be a check: nothing says what its success proves", name)
-		return
-	}
-	if fault, hint := t.CheckFault(args); fault != "" {
-		l.key(key, agents.Error, hint, "%s", fault)
-	}
-}
-
-// provers are the tools that can be a check.
-func (l *linter) provers() (names []string) {
-	for t := range l.all.All() {
-		if t.Proves != "" {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
 // signal warns of a signal that the model has no fair chance to give.
 func (l *linter) signal() {
 	words := l.a.Done.Signals()
@@ -265,10 +98,6 @@ func (l *linter) signal() {
 			l.key("done", agents.Warning, "add finish to its tools, or say in the prompt when to write "+w, "the signal %s is demanded, but the prompt does not say when to give it", w)
 		}
 	}
-}
-
-func isZero(c executor.Criterion) bool {
-	return c.Signal == "" && c.Artifact == "" && c.Tool == "" && !c.IsCheck() && c.All == nil && c.Any == nil
 }
 
 // size estimates what every turn costs before anything was said.

@@ -97,23 +97,11 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 	return "", "", 0, false
 }
 
-// A decoder fills an agent from nodes and goes on after problems.
-type decoder struct {
-	plainyaml.Decoder
-	rep  *report
-	a    *agents.DynamicAgent
-	seen map[string]bool
-}
-
 func decode(a *agents.DynamicAgent, rep *report) *decoder {
 	d := &decoder{rep: rep, a: a}
 	d.Nearest, d.Odd = spelling.Nearest, d.claudeKey
 	d.Report = func(p place, hint, words string) { rep.at(p, agents.Error, hint, "%s", words) }
 	return d
-}
-
-func (d *decoder) bad(n *node, hint, format string, args ...any) {
-	d.rep.at(n.Place, agents.Error, hint, format, args...)
 }
 
 func (d *decoder) agent(n *node) {
