@@ -1,0 +1,90 @@
+package layers
+
+import (
+	"go/ast"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// ordered are packages whose files have an order: none uses a declaration of a file
+// that uses one of its own, however far around. A package may only be added.
+var ordered = []string{"./pkg/executor", "./internal/executor/...", "./internal/agentfile"}
+
+// TestFileOrder fails where files of a package need each other in a circle: nobody
+// could read one of them before the others.
+func TestFileOrder(t *testing.T) {
+	list, err := packages.Load(&packages.Config{Dir: "../..", Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo}, ordered...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrows := 0
+	for _, p := range list {
+		if len(p.Errors) > 0 {
+			t.Fatal(p.Errors)
+		}
+		uses := fileUses(p)
+		for _, file := range slices.Sorted(maps.Keys(uses)) {
+			arrows += len(uses[file])
+			if around := circle(uses, file); around != nil {
+				t.Errorf("%s: %s: move what a lower file needs down to it", p.PkgPath, strings.Join(around, " uses "))
+				break
+			}
+		}
+	}
+	if len(list) < 7 || arrows < 200 {
+		t.Errorf("found %d packages and %d uses: are these the files?", len(list), arrows)
+	}
+}
+
+// fileUses has the files whose declarations each file of a package uses, and one name
+// of each.
+func fileUses(p *packages.Package) map[string]map[string]string {
+	uses := map[string]map[string]string{}
+	file := func(n interface{ Pos() token.Pos }) string { return filepath.Base(p.Fset.Position(n.Pos()).Filename) }
+	for _, tree := range p.Syntax {
+		from := file(tree)
+		uses[from] = map[string]string{}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			o := p.TypesInfo.Uses[id]
+			if o == nil || o.Pkg() != p.Types || file(o) == from {
+				return true
+			}
+			uses[from][file(o)] = o.Name()
+			return true
+		})
+	}
+	return uses
+}
+
+// circle returns a way from a file through its uses back to it, nil if there is none.
+func circle(uses map[string]map[string]string, file string) []string {
+	seen := map[string]bool{}
+	var follow func(way []string, last string) []string
+	follow = func(way []string, last string) []string {
+		for _, to := range slices.Sorted(maps.Keys(uses[last])) {
+			way := append(slices.Clip(way), uses[last][to]+" of "+to)
+			if to == file {
+				return way
+			}
+			if seen[to] {
+				continue
+			}
+			seen[to] = true
+			if around := follow(way, to); around != nil {
+				return around
+			}
+		}
+		return nil
+	}
+	return follow([]string{file}, file)
+}
