@@ -63,7 +63,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 			Servers: c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off",
 			Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
 		},
-		Storage:      adroit.Storage{Data: data, DataInWorkspace: true, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce},
+		Storage:      adroit.Storage{Data: data, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce},
 		Callbacks:    adroit.Callbacks{Hooks: c.hooksIn(c.getenv("HOME")), Warn: p.Warn},
 		Coordination: c.Coordinator.options(),
 	}

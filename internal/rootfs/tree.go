@@ -33,6 +33,9 @@ func Open(dir string) (*Tree, error) {
 		return nil, fmt.Errorf("opening the workspace: %w", err)
 	}
 	real, err := filepath.EvalSymlinks(given)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = missing{err}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the workspace: %w", err)
 	}
@@ -46,6 +49,16 @@ func Open(dir string) (*Tree, error) {
 		return nil, fmt.Errorf("opening the workspace: %w", err)
 	}
 	return &Tree{Root: root, Self: self, Dir: filepath.ToSlash(real), given: filepath.ToSlash(given)}, nil
+}
+
+// missing is the error of a directory that is not there.
+type missing struct{ error }
+
+func (m missing) Unwrap() error { return m.error }
+
+// Hint is what the user can do.
+func (missing) Hint() string {
+	return "if it was moved, move it back, or put a symbolic link to it in its old place"
 }
 
 // FD is the directory itself, open for as long as the tree is.

@@ -92,9 +92,6 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if err := errors.Join(err, o.Network.Check(), o.Coordination.policy().Check()); err != nil {
 		return nil, err
 	}
-	if err := o.apart(o.Dir); err != nil {
-		return nil, err
-	}
 	if o.Source == nil {
 		if len(o.Models) == 0 {
 			return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
@@ -172,22 +169,23 @@ func (rt *Runtime) open() error {
 // data is the directory that keeps jobs.
 func (rt *Runtime) data() string { return filepath.Dir(rt.home) }
 
-// apart is an error if the data directory lies in a workspace: there the tools
-// of a job could change what undoing it needs.
-func (o *Options) apart(dir string) error {
-	if o.Data == "" || o.DataInWorkspace {
+// apart refuses a workspace that contains the data of jobs: there the tools of a job
+// could change what undoing it needs.
+func (o *Options) apart(workspace string) error {
+	if o.Data == "" {
 		return nil
 	}
-	d, err := rootfs.Real(o.Data)
+	data, err := rootfs.Real(o.Data)
 	if err != nil {
-		return fmt.Errorf("adroit: Options.Data: %w", err)
+		return fmt.Errorf("the data directory: %w", err)
 	}
-	w, err := rootfs.Real(dir)
+	dir, err := rootfs.Real(workspace)
 	if err != nil {
-		return fmt.Errorf("adroit: the workspace: %w", err)
+		return fmt.Errorf("the workspace: %w", err)
 	}
-	if rel, err := filepath.Rel(w, d); err == nil && filepath.IsLocal(rel) {
-		return fmt.Errorf("adroit: Options.Data (%s) lies in the workspace %s; keep jobs outside of it, for example below os.UserCacheDir", o.Data, w)
+	if rel, err := filepath.Rel(dir, data); err == nil && filepath.IsLocal(rel) {
+		return apierr.Invalidf("work in a directory of its own (-C DIR), or keep the data elsewhere (--data-dir DIR)",
+			"%s cannot be a workspace: the data of all jobs lies in it (%s), where tools could change it", dir, rel)
 	}
 	return nil
 }

@@ -81,24 +81,27 @@ func TestDataOutsideOfTheWorkspace(t *testing.T) {
 	if err := os.Symlink(ws, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, data := range []string{ws, filepath.Join(ws, "data"), filepath.Join(ws, "a/b/c"), filepath.Join(link, "data")} {
-		if _, err := Open(t.Context(), Options{Models: models, Workspace: Workspace{Dir: ws}, Storage: Storage{Data: data}}); err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
-			t.Errorf("%s: %v", data, err)
+	refused := func(data, dir string) {
+		t.Helper()
+		rt := runtime(t, "turns: [{text: Done.}]", Options{Storage: Storage{Data: data, Store: sqlite.Store(t.TempDir())}, Workspace: Workspace{Dir: ws}})
+		_, err := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}).Execute(t.Context(), agents.Input{Prompt: "x", Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), "cannot be a workspace") {
+			t.Errorf("data in %s, work in %q: %v", data, dir, err)
 		}
+		if list, err := rt.Jobs(t.Context(), ListOptions{}); err != nil || len(list) != 0 {
+			t.Errorf("jobs %v, %v", list, err)
+		}
+	}
+	for _, data := range []string{ws, filepath.Join(ws, "data"), filepath.Join(ws, "a/b/c"), filepath.Join(link, "data")} {
+		refused(data, "")
 	}
 	data := t.TempDir()
 	if _, err := Open(t.Context(), Options{Models: models, Workspace: Workspace{Dir: ws}, Storage: Storage{Data: t.TempDir()}}); err == nil || !strings.Contains(err.Error(), "write Store: sqlite.Store(dir)") {
 		t.Errorf("data without a store: %v", err)
 	}
-	rt := runtime(t, "turns: [{text: Done.}]", Options{Storage: Storage{Data: data, Store: sqlite.Store(data)}, Workspace: Workspace{Dir: ws}})
-	_, err := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}).Execute(t.Context(), agents.Input{Prompt: "x", Dir: filepath.Dir(data)})
-	if err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
-		t.Errorf("a request for a directory around the data: %v", err)
-	}
+	refused(data, filepath.Dir(data))
 	t.Chdir(ws)
-	if _, err := Open(t.Context(), Options{Models: models, Storage: Storage{Data: "data"}}); err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
-		t.Errorf("data in the current directory: %v", err)
-	}
+	refused("data", "")
 }
 
 // Ended jobs of a runtime in memory are released, with their directories.

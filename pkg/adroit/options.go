@@ -97,8 +97,6 @@ type Storage struct {
 	// Data is the directory of what jobs leave beside the store, such as what
 	// undo needs; it must lie outside of every workspace. Empty is a temporary one.
 	Data string
-	// DataInWorkspace accepts workspaces that contain Data.
-	DataInWorkspace bool
 	// Store opens what keeps the jobs, when a job is first needed: [sqlite.Store]
 	// of Data, or one of the program's own. Close closes it if it is an io.Closer.
 	//

@@ -46,8 +46,10 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if r.Dir, err = filepath.Abs(r.Dir); err != nil {
 		return nil, err
 	}
-	if err := rt.o.apart(r.Dir); err != nil {
-		return nil, err
+	if !r.Worktree { // which is elsewhere
+		if err := rt.o.apart(r.Dir); err != nil {
+			return nil, err
+		}
 	}
 	if r.Record, err = recordingFile(r.Record); err != nil {
 		return nil, err

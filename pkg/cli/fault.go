@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -14,8 +18,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // exitOf finds in a chain of errors what decides about the exit code: an error
@@ -53,6 +55,9 @@ func complain(w io.Writer, hide *secret.Redactor, err error) {
 	hint := apierr.Hint(err)
 	if x := exitOf(err); x != nil && x.Hint != "" {
 		hint = x.Hint
+	}
+	if e := new(os.SyscallError); hint == "" && errors.As(err, &e) && e.Syscall == "getwd" {
+		hint = "the current directory has been removed: cd to another one"
 	}
 	for _, h := range strings.Split(hint, "\n") {
 		if h != "" {

@@ -37,7 +37,7 @@ func TestStoppedEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	p := cli.Program{Stdout: &said, Stderr: &said, Getenv: func(name string) string { return map[string]string{"HOME": dir, "ADROIT_HOME": dir}[name] }}
+	p := cli.Program{Stdout: &said, Stderr: &said, Getenv: func(name string) string { return map[string]string{"HOME": dir, "ADROIT_HOME": t.TempDir()}[name] }}
 	if code := p.Run(ctx, "run", "builder", "x", "-m", "script:"+dir+"/turns.yaml", "-C", dir); code != 130 {
 		t.Errorf("exit %d, want 130", code)
 	}

@@ -72,7 +72,7 @@ func (s *Session) deliver() {
 // delivered prints a message that the job has on disk, and goes on with the job.
 func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 	s.drain()
-	s.input.model = ""
+	s.input.model, s.failed = "", false
 	note := ""
 	switch {
 	case begun != nil:

@@ -67,6 +67,8 @@ func (p *Plain) Run(ctx context.Context, s *Session) error {
 		return exit.Stopped(ctx)
 	case s.State() == Asking:
 		return exit.With(exit.Waiting)
+	case p.finished && !p.prompt && s.failed:
+		return exit.With(exit.Failed)
 	case p.finished && !p.prompt && s.ran:
 		return exit.With(exit.OfJob(ctx, s.status))
 	}

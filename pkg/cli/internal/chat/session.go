@@ -99,6 +99,7 @@ type sending struct {
 	delivering bool            // one is being sent
 	running    bool            // a runner of this process has the job
 	ran        bool            // and has ended a turn
+	failed     bool            // the last thing asked for could not be done
 	sent       []string        // messages that the model has not been given
 	given      map[string]bool // paths of the steps that gave it the others
 }
@@ -188,6 +189,7 @@ func (s *Session) say(style, text string, args ...any) {
 
 // fail prints an error with what helps.
 func (s *Session) fail(err error) {
+	s.failed = true
 	s.say(term.Red, "error: %v", err)
 	if hint := apierr.Hint(err); hint != "" {
 		s.say(term.Dim, "%s", hint)

@@ -218,7 +218,7 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 		f = &jobs.Final{Status: d.Job.Status, Reason: d.Job.Reason}
 	}
 	text := strings.TrimSpace(f.Summary)
-	if text != "" && d.Job.Status.Final() && !strings.HasPrefix(s.view.Last(), text) {
+	if text != "" && d.Job.Status == jobs.Done && !strings.HasPrefix(s.view.Last(), text) {
 		s.ui.Print(format.NewMarkdown(s.Screen, term.Plain, "     ").Text(text))
 	}
 	for _, r := range d.Changes.Incomplete {
