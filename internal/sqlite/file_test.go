@@ -190,6 +190,39 @@ func TestMigrateInOne(t *testing.T) {
 	}
 }
 
+// TestMigrateEvents opens a database whose events lie as schema 4 had them.
+func TestMigrateEvents(t *testing.T) {
+	path := kept(t)
+	db, err := sql.Open("sqlite", dsn(path, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`create table before (job text not null, seq integer not null, data blob not null, primary key (job, seq)) strict, without rowid;
+		insert into before select job, seq, data from events; drop table events; alter table before rename to events; pragma user_version = 4`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, path, Options{})
+	if err := d.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note}); err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for ev, err := range d.Events(t.Context(), "J", 0, false) {
+		if n++; err != nil || ev.Seq != n || len(ev.Text) != 500 && n <= 100 {
+			t.Errorf("event %d: %+v, %v", n, ev, err)
+		}
+	}
+	if n != 101 {
+		t.Errorf("%d events, want 101", n)
+	}
+	if faults, err := d.Verify(t.Context()); err != nil || len(faults) > 0 {
+		t.Errorf("%v, %v", faults, err)
+	}
+	if _, err := d.read.Exec("select 1 from events_before"); err == nil {
+		t.Error("the old table is still there")
+	}
+}
+
 // TestLongReader exports a long log slowly while much is written: the
 // write-ahead log must not grow with it.
 func TestLongReader(t *testing.T) {
