@@ -125,7 +125,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 }
 
 func (d *DB) open(ctx context.Context, o Options) (err error) {
-	d.write, err = sql.Open("sqlite", dsn(d.path, o.vfs, append([]string{"journal_mode(wal)", "journal_size_limit(16777216)", "cache_size(-8192)"}, o.pragmas...)...))
+	d.write, err = sql.Open("sqlite", dsn(d.path, o.vfs, append([]string{"journal_mode(wal)", "journal_size_limit(16777216)", "wal_autocheckpoint(4000)", "cache_size(-32768)"}, o.pragmas...)...))
 	if err != nil {
 		return err
 	}
