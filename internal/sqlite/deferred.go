@@ -47,8 +47,12 @@ func (b *batch) empty() bool {
 	return len(b.steps) == 0 && len(b.inputs) == 0 && len(b.saves) == 0 && len(b.events) == 0
 }
 
+// begin keeps what of the intent of a repeatable step somebody reads: when a sleep is
+// over, and the inputs that later steps refer to.
 func (b *batch) begin(s flow.Step, deadline, now time.Time) {
-	b.steps = append(b.steps, &stepWrite{step: s, begun: now, deadline: deadline})
+	if !deadline.IsZero() {
+		b.steps = append(b.steps, &stepWrite{step: s, begun: now, deadline: deadline})
+	}
 	if s.Keep {
 		b.inputs = append(b.inputs, input{s.Digest(), s.Input})
 	}
