@@ -58,15 +58,16 @@ func (w *Worktree) snap(ctx context.Context, names *rootfs.DenyList, commit, mes
 			return "", err
 		}
 	}
-	// All with the filters switched off: even write-tree looks into files, where
-	// the index is as young as they are.
-	word := func(args ...string) (string, error) {
-		out, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(message), Env: whoCommits})
-		return strings.TrimSpace(string(out)), err
-	}
-	tree, err := word("write-tree")
+	// With the filters switched off: even write-tree looks into files, where the
+	// index is as young as they are. What follows it reads and writes objects alone.
+	out, err := g.Run(ctx, process.Cmd{Args: []string{"write-tree"}})
 	if err != nil {
 		return "", err
+	}
+	tree := strings.TrimSpace(string(out))
+	word := func(args ...string) (string, error) {
+		out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: args, Stdin: []byte(message), Env: whoCommits})
+		return strings.TrimSpace(string(out)), err
 	}
 	old, err := word("rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{tree}")
 	if err != nil || old == tree {

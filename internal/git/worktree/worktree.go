@@ -348,7 +348,7 @@ func (w *Worktree) forget(ctx context.Context, branch bool) error {
 		return nil // there is no such branch any more
 	}
 	if err == nil {
-		_, err = g.Run(ctx, process.Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch, tip}})
+		_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch, tip}})
 	}
 	return err
 }
@@ -380,6 +380,6 @@ func mergeCommits(ctx context.Context, g *git.Repo, ours, theirs, message string
 		return "", err
 	}
 	tree, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\x00")
-	out, err = g.Run(ctx, process.Cmd{Args: []string{"commit-tree", "--no-gpg-sign", "-p", ours, "-p", theirs, "-F", "-", tree}, Stdin: []byte(message)})
+	out, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"commit-tree", "--no-gpg-sign", "-p", ours, "-p", theirs, "-F", "-", tree}, Stdin: []byte(message)})
 	return strings.TrimSpace(string(out)), err
 }
