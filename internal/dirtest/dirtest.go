@@ -99,10 +99,11 @@ func Lines(t testing.TB, dir string) map[string][]string {
 // Twenty is a text of twenty lines.
 const Twenty = "l1\nl2\nl3\nl4\nl5\nl6\nl7\nl8\nl9\nl10\nl11\nl12\nl13\nl14\nl15\nl16\nl17\nl18\nl19\nl20\n"
 
-// Git runs git as an author of its own and returns what it prints.
+// Git runs git as an author of its own and returns what it prints. After a commit
+// git starts no other gits that look whether there is something to tidy up.
 func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", args...)
+	cmd := exec.Command("git", slices.Concat([]string{"-c", "maintenance.auto=false"}, args)...)
 	cmd.Dir = dir
 	cmd.Env = append(rootfs.Environ(os.Environ(), nil), "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org",
 		"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org", "GIT_CONFIG_GLOBAL=/dev/null")
@@ -111,6 +112,24 @@ func Git(t testing.TB, dir string, args ...string) string {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return string(out)
+}
+
+// Config sets keys of a git configuration as git config --file does, without a git for each.
+func Config(t testing.TB, file string, kv ...string) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	Must(t, err)
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace
+	for i := 0; i < len(kv); i += 2 {
+		first, last := strings.Index(kv[i], "."), strings.LastIndex(kv[i], ".")
+		section := kv[i][:first]
+		if first < last {
+			section += fmt.Sprintf(` "%s"`, quote(kv[i][first+1:last]))
+		}
+		_, err := fmt.Fprintf(f, "[%s]\n\t%s = \"%s\"\n", section, kv[i][last+1:], quote(kv[i+1]))
+		Must(t, err)
+	}
+	Must(t, f.Close())
 }
 
 // Diff lists what only one of two listings has.

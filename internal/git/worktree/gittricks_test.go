@@ -25,9 +25,7 @@ type trap struct {
 
 func (tr *trap) Config(file string, kv ...string) {
 	tr.Helper()
-	for i := 0; i < len(kv); i += 2 {
-		dirtest.Git(tr.T, tr.dir, "config", "--file", file, kv[i], kv[i+1])
-	}
+	dirtest.Config(tr.T, filepath.Join(tr.dir, file), kv...)
 }
 
 func (tr *trap) attributes(lines string) {
@@ -201,7 +199,7 @@ func submodule(tr *trap, ignore string) {
 	dirtest.Write(tr.T, filepath.Join(sub, "s.txt"), "changed\n")
 	dirtest.Write(tr.T, filepath.Join(sub, ".git/info/attributes"), "* filter=x diff=x\n")
 	for _, k := range []string{"filter.x.clean", "filter.x.process", "diff.x.command", "diff.x.textconv", "diff.external", "core.fsmonitor"} {
-		dirtest.Git(tr.T, sub, "config", k, tr.run)
+		dirtest.Config(tr.T, filepath.Join(sub, ".git/config"), k, tr.run)
 	}
 }
 

@@ -67,13 +67,12 @@ func TestCopyTricks(t *testing.T) {
 						trick.set(own)
 					}
 					for _, kv := range [][2]string{{"core.fsmonitor", tr.run}, {"filter.x.clean", tr.run}, {"filter.x.process", tr.run}, {"diff.x.textconv", tr.run}, {"core.hooksPath", filepath.Join(c.Tree.Admin, "hooks")}} {
-						dirtest.Git(t, dir, "config", "--file", filepath.Join(c.Tree.Admin, "config.worktree"), kv[0], kv[1])
-						dirtest.Git(t, dir, "config", "--file", filepath.Join(c.Tree.Admin, "config"), kv[0], kv[1])
+						dirtest.Config(t, filepath.Join(c.Tree.Admin, "config.worktree"), kv[0], kv[1])
+						dirtest.Config(t, filepath.Join(c.Tree.Admin, "config"), kv[0], kv[1])
 					}
 					plant(own, filepath.Join(c.Tree.Admin, "hooks"))
 					dirtest.Write(t, filepath.Join(c.Tree.Admin, "commondir"), there+"/.git\n")
-					dirtest.Git(t, dir, "config", "core.repositoryformatversion", "1")
-					dirtest.Git(t, dir, "config", "extensions.worktreeConfig", "true")
+					dirtest.Config(t, filepath.Join(dir, ".git/config"), "core.repositoryformatversion", "1", "extensions.worktreeConfig", "true")
 				}
 				_ = os.Remove(tr.mark)
 				dirtest.Write(t, filepath.Join(dir, "d0/f0.txt"), "here\n") // a conflict, so that the copy is committed and kept
