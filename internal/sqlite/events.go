@@ -28,11 +28,15 @@ func (t *tx) log(job string, evs []event.Event) error {
 	if len(kept) == 0 {
 		return nil
 	}
-	var last int64 // not by "returning", for which SQLite opens a temporary table
-	if err := t.one("select seq from jobs where id = ?", []any{job}, &last); err != nil {
-		return missing(job, err)
+	if t.job != job { // not by "returning", for which SQLite opens a temporary table
+		if err := t.one("select seq from jobs where id = ?", []any{job}, &t.seq); err != nil {
+			return missing(job, err)
+		}
+		t.job = job
 	}
-	if _, err := t.exec("update jobs set seq = ? where id = ?", last+int64(len(kept)), job); err != nil {
+	last := t.seq
+	t.seq += int64(len(kept))
+	if _, err := t.exec("update jobs set seq = ? where id = ?", t.seq, job); err != nil {
 		return err
 	}
 	for some := range slices.Chunk(kept, 16) {

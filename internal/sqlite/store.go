@@ -289,9 +289,8 @@ func (d *DB) claim(ctx context.Context, id, owner string, ttl time.Duration, sta
 
 // fence refuses whoever does not hold the job by token.
 func (t *tx) fence(id string, token int64) error {
-	var n int
-	err := t.one("select 1 from jobs where id = ? and token = ? and owner <> ''", []any{id, token}, &n)
-	return lost(id, err)
+	t.job = id
+	return lost(id, t.one("select seq from jobs where id = ? and token = ? and owner <> ''", []any{id, token}, &t.seq))
 }
 
 func lost(id string, err error) error {

@@ -37,8 +37,10 @@ const (
 
 // A tx is what an op sees of its transaction.
 type tx struct {
-	d *DB
-	o *op
+	d   *DB
+	o   *op
+	job string // fenced last, or logged for
+	seq int64  // of its last event
 }
 
 func (t *tx) stmt(query string) (*sql.Stmt, error) {
@@ -228,7 +230,7 @@ func (d *DB) commit(ops []*op, savepoints bool) (errs []error, spoiled bool, err
 		return errs, true, err
 	}
 	for i, o := range ops {
-		t := &tx{d, o}
+		t := &tx{d: d, o: o}
 		o.changed = o.changed[:0]
 		if !savepoints {
 			if errs[i] = o.do(t); errs[i] != nil {
