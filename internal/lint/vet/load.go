@@ -54,15 +54,18 @@ func (c *checks) load(env []string) ([]*packages.Package, error) {
 	}, "./...")
 }
 
-// parse reads a file once. Outside the module it leaves out bodies of functions:
-// nothing but their types is needed.
+// parse reads a file once. Outside the module it leaves out bodies of functions and
+// what is in tables: nothing but their types is needed.
 func (c *checks) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	read := sync.OnceValues(func() (*ast.File, error) {
 		f, err := parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
 		if f != nil && !c.within(name) {
 			for _, d := range f.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok {
-					fn.Body = nil
+				switch d := d.(type) {
+				case *ast.FuncDecl:
+					d.Body = nil
+				case *ast.GenDecl:
+					empty(d)
 				}
 			}
 			f.Comments = nil
@@ -71,6 +74,31 @@ func (c *checks) parse(fset *token.FileSet, name string, src []byte) (*ast.File,
 	})
 	kept, _ := c.files.LoadOrStore(name, read)
 	return kept.(func() (*ast.File, error))()
+}
+
+// empty leaves out the elements of literals whose type does not depend on them.
+func empty(d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		v, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		for _, x := range v.Values {
+			if ref, ok := x.(*ast.UnaryExpr); ok {
+				x = ref.X
+			}
+			lit, ok := x.(*ast.CompositeLit)
+			if !ok {
+				continue
+			}
+			if array, ok := lit.Type.(*ast.ArrayType); ok && array.Len != nil {
+				if _, counted := array.Len.(*ast.Ellipsis); counted {
+					continue
+				}
+			}
+			lit.Elts = nil
+		}
+	}
 }
 
 func (c *checks) within(name string) bool {

@@ -34,6 +34,19 @@ func TestFound(t *testing.T) {
 	}
 }
 
+// The types of tables of other modules stay what they are without their elements.
+func TestTables(t *testing.T) {
+	c, out := module(t, map[string]string{
+		"go.mod":       "module m\n\ngo 1.24\n\nrequire other.org/o v1.0.0\n\nreplace other.org/o => ./other\n",
+		"other/go.mod": "module other.org/o\n\ngo 1.24\n",
+		"other/o.go":   "package o\n\ntype S struct{ A int }\n\nvar (\n\tCounted = [...]S{{1}, {2}}\n\tFixed = [3]int{1}\n\tList = []S{{1}}\n\tRef = &S{1}\n)\n",
+		"m.go":         "package m\n\nimport \"other.org/o\"\n\nvar (\n\t_ [2]o.S = o.Counted\n\t_ [3]int = o.Fixed\n\t_ []o.S = o.List\n\t_ *o.S = o.Ref\n)\n",
+	})
+	if ok, err := c.check(here); !ok || err != nil || out.Len() > 0 {
+		t.Errorf("%v, %v\n%s", ok, err, out)
+	}
+}
+
 // A module without faults is compiled once for another platform, and again when a
 // package of another module is among its packages.
 func TestLink(t *testing.T) {
