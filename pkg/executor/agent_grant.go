@@ -116,8 +116,8 @@ func (s *State) agentStopped(t *Task) *Outcome {
 	case "same":
 		return &Outcome{Status: Stuck, Reason: "the model made the same calls over and over and was ended"}
 	default:
-		if limit, words := t.limits(s).exceeded(s.used()); limit != "" {
-			return &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}
+		if end := t.limits(s).exceeded(s.used()); end != nil {
+			return end
 		}
 		return &Outcome{Status: Limit, Limit: stopped, Reason: "the model was ended at its work: it passed the bound of " + stopped}
 	}

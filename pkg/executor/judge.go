@@ -103,7 +103,7 @@ func checkOutput(t *Task, s *State, answer llm.Message) verdict {
 // producersOf names the tools that produce what the task still lacks.
 func (t *Task) producersOf(s *State) string {
 	var lines []string
-	for _, a := range t.Done.collect(func(c Criterion) string { return c.Artifact }) {
+	for _, a := range t.Done.Artifacts() {
 		if a == "diff" && s.plain && !changed(s.Value(a)) {
 			lines = append(lines, t.editors()+"Text in an answer changes nothing.")
 		}

@@ -42,20 +42,26 @@ func (l Limits) Or(d Limits) Limits {
 // DefaultLimits bound a run that names no limits.
 var DefaultLimits = Limits{Turns: 50, Tokens: 2_000_000, CostUSD: -1, Time: time.Hour, Rejects: 5}
 
-// exceeded names the first limit that a run has reached, with the figure.
-func (l Limits) exceeded(used Limits) (limit, words string) {
+// exceeded is how a run ends at the first limit that it has reached, nil if it has
+// reached none.
+func (l Limits) exceeded(used Limits) *Outcome {
 	l = l.Or(DefaultLimits)
 	switch {
 	case l.Turns > 0 && used.Turns >= l.Turns:
-		return "turns", fmt.Sprintf("the limit of %d turns", l.Turns)
+		return atLimit("turns", "the limit of %d turns", l.Turns)
 	case l.Tokens > 0 && used.Tokens >= l.Tokens:
-		return "tokens", fmt.Sprintf("the limit of %d tokens", l.Tokens)
+		return atLimit("tokens", "the limit of %d tokens", l.Tokens)
 	case l.CostUSD > 0 && used.CostUSD >= l.CostUSD:
-		return "cost", fmt.Sprintf("the limit of %.2f USD", l.CostUSD)
+		return atLimit("cost", "the limit of %.2f USD", l.CostUSD)
 	case l.Time > 0 && used.Time >= l.Time:
-		return "time", fmt.Sprintf("the time limit of %s", l.Time)
+		return atLimit("time", "the time limit of %s", l.Time)
 	}
-	return "", ""
+	return nil
+}
+
+// atLimit is the outcome of a run that has reached a limit.
+func atLimit(limit, format string, args ...any) *Outcome {
+	return &Outcome{Status: Limit, Limit: limit, Reason: "reached " + fmt.Sprintf(format, args...)}
 }
 
 // share is the part of one among n that work at once: what is spent is shared,

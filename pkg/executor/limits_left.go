@@ -1,7 +1,7 @@
 package executor
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
@@ -39,12 +39,12 @@ func (t *Task) estimable(s *State) bool {
 	return t.Budget != nil && !extagent.IsAgent(model)
 }
 
-// capReached reports which cap n more requests would pass, with its figure; "" is
+// capReached is how a run ends whose next n requests would pass a cap, nil if they pass
 // none.
-func (t *Task) capReached(s *State, n int) (limit, words string) {
+func (t *Task) capReached(s *State, n int) *Outcome {
 	l := t.limits(s)
 	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.estimable(s) {
-		return "", ""
+		return nil
 	}
 	model, _ := t.modelAt(s.Fallback)
 	u, used := s.upcoming(t), s.used()
@@ -53,18 +53,18 @@ func (t *Task) capReached(s *State, n int) (limit, words string) {
 	}
 	switch more := n * (u.In + u.Out); {
 	case l.Tokens > 0 && used.Tokens+more > l.Tokens:
-		return "tokens", fmt.Sprintf("the limit of %d tokens: %d are used, and the next request would take about %d", l.Tokens, used.Tokens, u.In+u.Out)
+		return atLimit("tokens", "the limit of %d tokens: %d are used, and the next request would take about %d", l.Tokens, used.Tokens, u.In+u.Out)
 	case l.CostUSD > 0 && used.CostUSD+float64(n)*t.price(model).Cost(u) > l.CostUSD:
-		return "cost", fmt.Sprintf("the limit of %.2f USD: %.4f are used, and the next request would cost about %.4f", l.CostUSD, used.CostUSD, t.price(model).Cost(u))
+		return atLimit("cost", "the limit of %.2f USD: %.4f are used, and the next request would cost about %.4f", l.CostUSD, used.CostUSD, t.price(model).Cost(u))
 	}
-	return "", ""
+	return nil
 }
 
-// reached names the limit that ends the run after a turn. It leaves room for
+// reached is how a limit ends the run after a turn, nil if none does. It leaves room for
 // the closing request, if that fits at all.
-func (t *Task) reached(s *State) (limit, words string) {
-	if limit, words = t.limits(s).exceeded(s.used()); limit != "" {
-		return limit, words
+func (t *Task) reached(s *State) *Outcome {
+	if end := t.limits(s).exceeded(s.used()); end != nil {
+		return end
 	}
 	return t.capReached(s, 2)
 }
@@ -72,16 +72,12 @@ func (t *Task) reached(s *State) (limit, words string) {
 // unaffordable ends the run if the next request does not fit its caps. What
 // the model would have said last is left out then.
 func (t *Task) unaffordable(s *State) bool {
-	limit, words := t.capReached(s, 1)
-	switch {
-	case limit == "":
+	end := t.capReached(s, 1)
+	if end == nil {
 		return false
-	case s.WrapUp != nil:
-		s.Outcome = s.WrapUp
-		s.Outcome.Summary = s.Last
-	default:
-		s.Outcome = &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words, Summary: s.Last}
 	}
+	s.Outcome = cmp.Or(s.WrapUp, end)
+	s.Outcome.Summary = s.Last
 	return true
 }
 

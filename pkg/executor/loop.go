@@ -87,8 +87,8 @@ func run(r *flow.Run, t *Task, s *State) error {
 // failed ends the run if err is the failure of a model step. Anything else
 // that went wrong is the engine's: the run stops without an outcome.
 func failed(s *State, err error) bool {
-	var se *flow.StepError
-	if !errors.As(err, &se) {
+	se, ok := errors.AsType[*flow.StepError](err)
+	if !ok {
 		return false
 	}
 	s.Elapsed += se.Took
@@ -119,8 +119,8 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 			return err
 		}
 	}
-	if limit, words := t.reached(s); limit != "" {
-		t.stop(s, &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words})
+	if end := t.reached(s); end != nil {
+		t.stop(s, end)
 		return nil
 	}
 	s.detectLoop()

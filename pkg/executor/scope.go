@@ -114,23 +114,33 @@ type raise struct {
 	Limits Limits `json:"limits"`
 }
 
-// exceeded names the limit of the task that is reached, unless a person has raised it
-// since.
-func (sc *Scope) exceeded() (limit, words string, err error) {
+// withinLimits is a *StopError if a limit of the task is reached.
+func (sc *Scope) withinLimits() error {
+	end, err := sc.exceeded()
+	if err == nil && end != nil {
+		return &StopError{*end}
+	}
+	return err
+}
+
+// exceeded is how the run ends at a limit of the task, nil if none is reached or a person
+// has raised it since.
+func (sc *Scope) exceeded() (*Outcome, error) {
 	t, s := sc.Task, sc.State
-	if limit, words = t.limits(s).exceeded(s.used()); limit == "" || t.part == "" {
-		return limit, words, nil
+	end := t.limits(s).exceeded(s.used())
+	if end == nil || t.part == "" {
+		return end, nil
 	}
 	var r raised
 	if _, err := sc.Run.Peek(t.part, &r); err != nil {
-		return limit, words, err
+		return end, err
 	}
 	for _, more := range r.Raised {
 		now := more.Limits.Or(s.Raised)
-		if l, _ := now.Or(t.Limits).Or(DefaultLimits).exceeded(s.used()); l == "" && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
+		if now.Or(t.Limits).exceeded(s.used()) == nil && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
 			s.Raised = now
-			return "", "", nil
+			return nil, nil
 		}
 	}
-	return limit, words, nil
+	return end, nil
 }

@@ -18,10 +18,8 @@ import (
 // calls were made.
 func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
 	t, s := sc.Task, sc.State
-	if limit, words, err := sc.exceeded(); err != nil {
+	if err := sc.withinLimits(); err != nil {
 		return nil, err
-	} else if limit != "" {
-		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
 	}
 	for i := range calls {
 		s.Calls++

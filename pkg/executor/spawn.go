@@ -22,7 +22,7 @@ import (
 // it changed is in conflict, the error is a *SpawnError, which a workflow may
 // handle; the report is complete in any case.
 func (sc *Scope) Spawn(o SubAgentRequest) (Report, error) {
-	if _, _, err := sc.exceeded(); err != nil { // what was raised counts for what is left
+	if _, err := sc.exceeded(); err != nil { // what was raised counts for what is left
 		return Report{Agent: o.Agent, Status: Failed}, err
 	}
 	rep, err := sc.spawn(o, sc.Task.remainingLimits(sc.State), 1)
@@ -42,7 +42,7 @@ func (sc *Scope) SpawnAll(orders ...SubAgentRequest) ([]Report, error) {
 	var reps []Report
 	var errs []error
 	for some := range slices.Chunk(orders, width) {
-		if _, _, err := sc.exceeded(); err != nil {
+		if _, err := sc.exceeded(); err != nil {
 			return reps, err
 		}
 		room := sc.Task.remainingLimits(sc.State).share(len(some))
@@ -97,11 +97,11 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 	case sc.State.SubAgents.Agents >= sp.Total:
 		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.SubAgents.Agents)
 	}
-	if limit, words, err := sc.exceeded(); err != nil {
+	if end, err := sc.exceeded(); err != nil {
 		return rep, err
-	} else if limit != "" {
-		rep.Status, rep.Limit = Limit, limit
-		return refused("the task has reached %s", words)
+	} else if end != nil {
+		rep.Status, rep.Limit = Limit, end.Limit
+		return refused("the task has %s", end.Reason)
 	}
 	who := sp.Agents[o.Agent]
 	e := subAgentInput{
@@ -117,8 +117,7 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 		e.Spec, e.Parent.Grant = o.Spec, &who.Needs
 	}
 	if o.Worktree {
-		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-		got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: at, Of: sc.Task.At})
+		got, err := sc.addTree()
 		if se, ok := errors.AsType[*flow.StepError](err); ok {
 			return refused("a worktree for it: %s", se.Message)
 		}
@@ -128,8 +127,8 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 		if e.Parent.Home == "" {
 			e.Parent.Home = e.Dir
 		}
-		e.Parent.At, e.Dir = at, got.Dir
-		rep.Joined = &Joined{Name: at, Kept: got.Dir}
+		e.Parent.At, e.Dir = got.Name, got.Dir
+		rep.Joined = &Joined{Name: got.Name, Kept: got.Dir}
 	}
 	out, err := flow.Child(sc.Run, o.Agent, who.Workflow, e, func(out json.RawMessage, err error) (string, any) {
 		r := rep

@@ -81,10 +81,8 @@ func (t *Task) limitTools(turn Turn, offered bool) {
 // turn has one turn, which resumes by replaying at most one request.
 func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error) {
 	s, t := sc.State, *sc.Task
-	if limit, words, err := sc.exceeded(); err != nil {
+	if err := sc.withinLimits(); err != nil {
 		return nil, err
-	} else if limit != "" {
-		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
 	}
 	t.Done, t.Output = Criterion{}, output
 	t.Limits.Rejects = turn.Rejects

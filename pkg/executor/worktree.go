@@ -12,7 +12,7 @@ import (
 
 // join brings back what a sub-agent has changed.
 func (sc *Scope) join(rep *Report) error {
-	got, err := flow.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: rep.Joined.Name, Of: sc.Task.At})
+	got, err := sc.JoinTree(rep.Joined.Name)
 	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		rep.Status, rep.Reason = Failed, "what it changed could not be brought back: "+se.Message
 		return &SpawnError{*rep, err}
@@ -31,12 +31,19 @@ func (sc *Scope) join(rep *Report) error {
 	return &SpawnError{Report: *rep}
 }
 
+// addTree makes a copy of the work tree, with a name that follows from the place in the run.
+func (sc *Scope) addTree() (stepio.Tree, error) {
+	name := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
+	got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	got.Name = name
+	return got, err
+}
+
 // InTree makes a copy of the work tree, and returns a scope like sc whose tools and
 // sub-agents work there. It belongs to the same branch. A step error says why there
 // is none.
 func (sc *Scope) InTree() (*Scope, error) {
-	name := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-	got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	got, err := sc.addTree()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +51,7 @@ func (sc *Scope) InTree() (*Scope, error) {
 	if t.Home == "" {
 		t.Home = t.Dir
 	}
-	t.At, t.Dir = name, got.Dir
+	t.At, t.Dir = got.Name, got.Dir
 	return &Scope{Run: sc.Run, Task: &t, State: sc.State}, nil
 }
 
