@@ -17,29 +17,6 @@ import (
 // the artifact "result" is a [Supervised].
 var Supervisor = agents.Define("supervisor", supervise)
 
-// A Supervised is what has come of a supervised task.
-type Supervised struct {
-	Summary  string    `json:"summary"`
-	Subtasks []Part    `json:"subtasks"`
-	Findings []Finding `json:"findings"` // of the review, before anything was fixed
-	Reviewed bool      `json:"reviewed"`
-	Fixed    bool      `json:"fixed"` // the grave findings were
-	Tests    Tested    `json:"tests"`
-	Open     []string  `json:"open"` // why it is not done; empty if it is
-}
-
-// A Part is what became of a subtask.
-type Part struct {
-	Title     string   `json:"title"`
-	Status    string   `json:"status"` // of the worker, or of the fixer that did it anew
-	Reason    string   `json:"reason,omitempty"`
-	Summary   string   `json:"summary,omitempty"`
-	Paths     []string `json:"paths,omitempty"`     // that it changed
-	Conflicts []string `json:"conflicts,omitempty"` // what others had changed too; it was not overwritten
-	Kept      string   `json:"kept,omitempty"`      // where its version of those lies
-	Redone    bool     `json:"redone,omitempty"`    // on the tree as it was after the others
-}
-
 func supervise(sc *executor.Scope) error {
 	around, git, err := orient(sc)
 	if err != nil {

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -60,18 +59,6 @@ func (res *Supervised) check(sc *executor.Scope) error {
 	return nil
 }
 
-// changed names what the workers changed: in the tree there may be more.
-func (res *Supervised) changed() string {
-	var paths []string
-	for _, p := range res.Subtasks {
-		paths = append(paths, p.Paths...)
-	}
-	if len(paths) == 0 {
-		return ""
-	}
-	return "\n\nChanged: " + clip(strings.Join(paths, ", "), 2000)
-}
-
 // fix has what a review found made right, once.
 func (res *Supervised) fix(sc *executor.Scope, grave []Finding) error {
 	var b strings.Builder
@@ -122,29 +109,4 @@ func (s Subtask) prompt(task string, of int) string {
 		text += "\n\n" + partNote + " Others do the other parts at the same time; do only yours. The whole task, for your information:\n" + clip(task, 4000)
 	}
 	return text
-}
-
-// mostPlaces bounds the findings that the closing words can name.
-const mostPlaces = 20
-
-// text describes to the model what happened; places adds where the findings
-// are, which jobs of revision 0 did not have.
-func (res *Supervised) text(places bool) string {
-	var b strings.Builder
-	for _, p := range res.Subtasks {
-		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(cmp.Or(p.Summary, p.Reason), 600))
-		if len(p.Conflicts) > 0 {
-			fmt.Fprintf(&b, "  In conflict with others: %s. Done anew on the common tree: %t\n", strings.Join(p.Conflicts, ", "), p.Redone)
-		}
-	}
-	fmt.Fprintf(&b, "Review: %s\n", tally(res.Findings, res.Reviewed))
-	for i := 0; places && i < len(res.Findings) && i < mostPlaces; i++ {
-		f := res.Findings[i]
-		fmt.Fprintf(&b, "  %s:%d: %s: %s\n", f.File, f.Line, f.Severity, f.Title)
-	}
-	fmt.Fprintf(&b, "Tests: %s\n", clip(res.Tests.Text, 1000))
-	if len(res.Open) > 0 {
-		fmt.Fprintf(&b, "Not done:\n- %s\n", strings.Join(res.Open, "\n- "))
-	}
-	return b.String()
 }

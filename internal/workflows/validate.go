@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -32,60 +31,6 @@ var ValidateStages = agents.Define("validate", func(sc *executor.Scope) error {
 
 // CancelStages is the signal that ends a validation after the stage that runs.
 const CancelStages = "cancel_stages"
-
-// What became of a stage.
-const (
-	StagePassed    = "passed"
-	StageFixed     = "fixed"     // it failed, was repaired, and passes
-	StageFailed    = "failed"    // see StageResult.Error
-	StageSkipped   = "skipped"   // one before it has failed
-	StageCancelled = "cancelled" // somebody asked to stop
-)
-
-// A Validation is what became of stages: the artifact "validation". It has all
-// stages, whatever happened.
-type Validation struct {
-	OK     bool          `json:"ok"` // every stage passes
-	Stages []StageResult `json:"stages"`
-}
-
-// A StageResult is what became of one stage.
-type StageResult struct {
-	Name    string        `json:"name"`
-	Status  string        `json:"status"`
-	Command string        `json:"command"`          // what was run
-	Error   string        `json:"error,omitempty"`  // why it failed
-	Output  string        `json:"output,omitempty"` // of its last failure: head and tail
-	Repair  string        `json:"repair,omitempty"` // what was run to mend it, before any agent
-	Fixes   []Repair      `json:"fixes,omitempty"`  // attempts of agents, in order
-	Took    time.Duration `json:"took_ns"`          // commands and fixers together
-	Usage   StageUsage    `json:"usage,omitzero"`   // of the fixers
-
-	Decisions   []coordinator.Attempt `json:"decisions,omitempty"` // of its coordinator
-	Coordinated []coordinator.Ended   `json:"coordinated,omitempty"`
-}
-
-// A Repair is one attempt to fix a stage.
-type Repair struct {
-	Agent   string     `json:"agent"`
-	Status  string     `json:"status"` // of the agent: done, limit, stuck, failed
-	Reason  string     `json:"reason,omitempty"`
-	Summary string     `json:"summary,omitempty"`
-	Changed bool       `json:"changed"` // files
-	Usage   StageUsage `json:"usage,omitzero"`
-}
-
-// A StageUsage is what models took.
-type StageUsage struct {
-	Turns int     `json:"turns,omitempty"`
-	In    int     `json:"in,omitempty"`
-	Out   int     `json:"out,omitempty"`
-	Cost  float64 `json:"cost_usd,omitempty"`
-}
-
-func (u *StageUsage) add(o StageUsage) {
-	u.Turns, u.In, u.Out, u.Cost = u.Turns+o.Turns, u.In+o.In, u.Out+o.Out, u.Cost+o.Cost
-}
 
 // Validate runs the stages in order and has the fixers mend what fails, each
 // stage apart: whatever goes wrong in one is kept in its result. The task needs

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -55,3 +56,6 @@ func announce(t *executor.Task) []string {
 	slices.Sort(lines)
 	return slices.Compact(lines)
 }
+
+// Runs is the name of the workflow that runs the agent.
+func (a *DynamicAgent) Runs() string { return cmp.Or(a.Workflow, Workflow.Name) }
