@@ -347,7 +347,7 @@ func TestACPHostile(t *testing.T) {
 // TestACPPeer has the client library of the protocol's authors drive adroit, which
 // .ci/run installs.
 func TestACPPeer(t *testing.T) {
-	peer := testenv.NeedsVariable(t, "ACP_CLIENT", "acp/build.sh")
+	peer := testenv.NeedsVariable(t, "ACP_CLIENT", "install.sh acp")
 	t.Parallel()
 	p := editorPlace(t)
 	program, err := exec.LookPath("notes-mcp")

@@ -16,7 +16,7 @@ import (
 // TestMCP runs jobs beside real MCP servers, which .ci/run installs.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	servers := testenv.NeedsVariable(t, "MCP_SERVERS", "mcp/build.sh")
+	servers := testenv.NeedsVariable(t, "MCP_SERVERS", "install.sh mcp")
 	guarded := authserver.New(t, "")
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "mcp"), RequireExplicitExec: true, RequireUniqueNames: true,

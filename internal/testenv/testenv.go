@@ -24,8 +24,8 @@ func NeedsProgram(t testing.TB, programs ...string) {
 	}
 }
 
-// NeedsBuilt puts a program on PATH that a build.sh of internal/e2e has made: variable
-// is where .ci/run says what the script printed, the program's file or its directory.
+// NeedsBuilt puts a program on PATH that a script of internal/e2e has made: variable is
+// where .ci/run says where it is, the program's file or its directory.
 // A program that is on PATH already does too.
 func NeedsBuilt(t testing.TB, program, variable string) {
 	t.Helper()
@@ -36,11 +36,11 @@ func NeedsBuilt(t testing.TB, program, variable string) {
 		t.Setenv("PATH", at+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	if _, err := exec.LookPath(program); err != nil {
-		missing(t, program+" is not installed; set "+variable+" to what its build.sh in internal/e2e prints, as .ci/run does")
+		missing(t, program+" is not installed; set "+variable+" as .ci/run does")
 	}
 }
 
-// NeedsVariable is what a build.sh of internal/e2e printed, which .ci/run puts into the
+// NeedsVariable is what a script of internal/e2e printed, which .ci/run puts into the
 // environment: script is its path below internal/e2e, with arguments.
 func NeedsVariable(t testing.TB, variable, script string) string {
 	t.Helper()

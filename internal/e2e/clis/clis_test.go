@@ -23,7 +23,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-var binary, programs string
+var binary string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -35,15 +35,14 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "adroit")
-	programs = os.Getenv("CLIS")
-	why := ""
+	programs, why := os.Getenv("CLIS"), ""
 	switch {
 	case programs != "":
 	case runtime.GOOS != "linux" || runtime.GOARCH != "amd64":
 		why = "the pinned programs are for Linux on x64"
 	default:
 		// Only with everything at hand: it takes a gigabyte to install.
-		why = "CLIS is not set: CLIS=$(internal/e2e/clis/build.sh)"
+		why = "CLIS is not set: CLIS=$(internal/e2e/install.sh clis)"
 	}
 	if why != "" {
 		if os.Getenv("CI") != "" && programs == "" && runtime.GOARCH == "amd64" {
@@ -52,6 +51,15 @@ func run(m *testing.M) int {
 		}
 		fmt.Fprintln(os.Stderr, "skipped:", why)
 		return 0
+	}
+	// What npm links for two of them is made by the script that was not run.
+	path := ""
+	for _, at := range []string{"opencode-linux-x64/bin", "@anthropic-ai/claude-code-linux-x64", ".bin"} {
+		path += filepath.Join(programs, "node_modules", at) + ":"
+	}
+	if err := os.Setenv("PATH", path+os.Getenv("PATH")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", binary, "../../../cmd/adroit")
 	build.Stderr = os.Stderr
@@ -92,7 +100,7 @@ func newWorld(t *testing.T, cli, done string, turns ...clis.Turn) *world {
 	t.Cleanup(w.server.Close)
 	w.put(filepath.Join(w.dir, "a.txt"), "alpha\n")
 	w.put(filepath.Join(w.home, ".config/adroit/agents/helper.md"), fmt.Sprintf(helper, done))
-	w.env = append(os.Environ(), "HOME="+w.home, "PATH="+programs+":"+os.Getenv("PATH"), "ADROIT_HOME="+filepath.Join(w.home, "data"), "LOOP_KEY=loopback-key-1",
+	w.env = append(os.Environ(), "HOME="+w.home, "ADROIT_HOME="+filepath.Join(w.home, "data"), "LOOP_KEY=loopback-key-1",
 		"XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME=", "XDG_CACHE_HOME=")
 	conf := "cli: {oc: {format: acp, command: [opencode, acp], env: [BUN_JSC_useFTLJIT]}, opencode: {env: [BUN_JSC_useFTLJIT]}"
 	for _, name := range strings.Split(cli, ",") {
@@ -388,7 +396,7 @@ func TestLostSession(t *testing.T) {
 				key, value, _ := strings.Cut(kv, "=")
 				vars[key] = value
 			}
-			a, err := cliagent.New(cliagent.Config{Name: cli, Command: []string{filepath.Join(programs, cli)}, Env: []string{"HOME", "LOOP_KEY"}, Getenv: func(key string) string { return vars[key] }})
+			a, err := cliagent.New(cliagent.Config{Name: cli, Env: []string{"HOME", "LOOP_KEY"}, Getenv: func(key string) string { return vars[key] }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package clis_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ func TestGoProgram(t *testing.T) {
 		key, value, _ := strings.Cut(kv, "=")
 		vars[key] = value
 	}
-	programs, err := cliagent.Open(cliagent.Config{Name: "codex", Command: []string{filepath.Join(programs, "codex")}, Env: []string{"HOME", "LOOP_KEY"}, Getenv: func(key string) string { return vars[key] }})
+	programs, err := cliagent.Open(cliagent.Config{Name: "codex", Env: []string{"HOME", "LOOP_KEY"}, Getenv: func(key string) string { return vars[key] }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func (w *world) callThrough(cli, tool string, server any) string {
 	}
 	ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, cli), args...)
+	cmd := exec.CommandContext(ctx, cli, args...)
 	cmd.Env, cmd.Dir = append(w.env, "PWD="+w.dir), w.dir
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -1,5 +1,5 @@
 // Package clis has what the end-to-end tests of command-line agents need: the
-// real programs, installed by build.sh, and a server on the loopback that
+// real programs, installed by ../install.sh, and a server on the loopback that
 // plays a script in the protocols of their models.
 package clis
 

@@ -1,5 +1,5 @@
 // Package conformance runs the conformance suite of MCP, which
-// internal/e2e/mcp/build.sh installs, on a client or a server of ours.
+// internal/e2e/install.sh installs, on a client or a server of ours.
 //
 //	conformance.Run(t, "client", "--command", program, "--requirements", "2026-07-28")
 //	conformance.Run(t, "server", "--url", address, "--requirements", "2025-11-25")
@@ -24,7 +24,7 @@ import (
 // elsewhere the test is skipped without it.
 func Run(t testing.TB, args ...string) {
 	t.Helper()
-	dir := testenv.NeedsVariable(t, "MCP_CONFORMANCE", "mcp/build.sh conformance")
+	dir := testenv.NeedsVariable(t, "MCP_CONFORMANCE", "install.sh mcp/conformance")
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	arch = cmp.Or(arch, runtime.GOARCH)
 	node := filepath.Join(dir, "node_modules", "node-linux-"+arch, "bin", "node")

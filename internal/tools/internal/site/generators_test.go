@@ -173,7 +173,7 @@ func TestAddressesOfJekyll(t *testing.T) {
 }
 
 // TestAddressesOfEleventy and TestAddressesOfAstro do the same with what
-// internal/e2e/sites/build.sh installs.
+// internal/e2e/install.sh installs.
 func TestAddressesOfEleventy(t *testing.T) {
 	compareBuilt(t, generator{
 		style: Eleventy, at: "posts", root: "https://x.example", body: "%s {{ page.url }}§\n",
@@ -252,7 +252,7 @@ const { Content } = await render(Astro.props.entry);
 // npmProgram is a command of what SITE_GENERATORS names.
 func npmProgram(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	dir := testenv.NeedsVariable(t, "SITE_GENERATORS", "sites/build.sh")
+	dir := testenv.NeedsVariable(t, "SITE_GENERATORS", "install.sh sites")
 	node, err := filepath.Glob(filepath.Join(dir, "node_modules/node-linux-*/bin/node"))
 	if err != nil || len(node) == 0 {
 		node = []string{"node"}

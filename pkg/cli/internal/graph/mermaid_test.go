@@ -16,7 +16,7 @@ import (
 // Mermaid itself reads what is drawn as nodes, boxes and edges, as many
 // whatever things are called, and finds nothing that does something.
 func TestMermaidReadsGraphs(t *testing.T) {
-	testenv.NeedsVariable(t, "MERMAID", "mermaid/build.sh")
+	testenv.NeedsVariable(t, "MERMAID", "install.sh mermaid")
 	draw := func(words string) string {
 		l := &logbook{}
 		l.step("1.0", "model", "m", words, map[string]any{"calls": []string{words}})
