@@ -55,28 +55,28 @@ func TestSubtitles(t *testing.T) {
 // that PODCAST_FRAMES names, to be looked at.
 func TestClipShapes(t *testing.T) {
 	s := newStudio(t)
-	s.write("ep.vtt", strings.NewReplacer("06.500", "04.500").Replace(lines)) // frames take long to encode
+	s.write("ep.vtt", strings.NewReplacer("06.500", "03.600").Replace(lines)) // frames take long to encode
 	s.ok(processTranscriptTool, `{"path":"ep.vtt"}`)
 	s.program("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=1500x1400:d=0.04", "-frames:v", "1", "cover.png")
 	for shape, want := range map[string]string{"16:9": "1280,720", "9:16": "1080,1920", "1:1": "1080,1080"} {
 		name := "clip-" + strings.ReplaceAll(shape, ":", "x") + ".mp4"
-		text := s.ok(cutClipTool, `{"start":3.5,"end":4,"out":"`+name+`","shape":"`+shape+`","title":"Why rye sticks, and what bakers have done about it for a thousand years","cover":"cover.png","loudness":true}`)
+		text := s.ok(cutClipTool, `{"start":3.2,"end":3.4,"out":"`+name+`","shape":"`+shape+`","title":"Why rye sticks, and what bakers have done about it for a thousand years","cover":"cover.png","loudness":true}`)
 		if !strings.Contains(text, "captions burnt in") {
 			t.Errorf("%s: %s", shape, text)
 		}
 		if got := s.program("ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "stream=width,height", "-of", "csv=p=0", name); strings.TrimSpace(got) != want {
 			t.Errorf("%s: ffprobe reads %s", shape, got)
 		}
-		s.frame(name, "1")
+		s.frame(name, "0.5")
 	}
 	// Without a cover, of a video, and in a script without spaces.
-	s.ok(cutClipTool, `{"start":3.5,"end":4,"out":"plain.mp4","shape":"1:1"}`)
-	s.frame("plain.mp4", "1")
-	s.program("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=640x360:r=10:d=6", "-i", "ep.mp3", "-shortest", "-c:v", "libx264", "-preset", "ultrafast", "video.mp4")
+	s.ok(cutClipTool, `{"start":3.2,"end":3.4,"out":"plain.mp4","shape":"1:1"}`)
+	s.frame("plain.mp4", "0.5")
+	s.program("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=640x360:r=10:d=4", "-i", "ep.mp3", "-shortest", "-c:v", "libx264", "-preset", "ultrafast", "video.mp4")
 	s.arts[audioSource] = []byte(`"video.mp4"`)
-	s.ok(cutClipTool, `{"start":3.5,"end":4,"out":"tall.mp4","shape":"9:16","title":"Of a video"}`)
-	s.frame("tall.mp4", "1")
-	s.fails(cutClipTool, `{"start":3.5,"end":4,"out":"x.mp4","cover":"cover.png"}`, "set audiogram")
+	s.ok(cutClipTool, `{"start":3.2,"end":3.4,"out":"tall.mp4","shape":"9:16","title":"Of a video"}`)
+	s.frame("tall.mp4", "0.5")
+	s.fails(cutClipTool, `{"start":3.2,"end":3.4,"out":"x.mp4","cover":"cover.png"}`, "set audiogram")
 	s.tidy()
 }
 

@@ -246,7 +246,7 @@ func TestRepeated(t *testing.T) {
 		{cutClipTool, `{"start":3,"end":6.5,"out":"c.mp3"}`, "c.mp3"},
 		{cutClipTool, `{"start":3,"end":6.5,"out":"c.m4a"}`, "c.m4a"},
 		{masterTool, `{"out":"e.mp3","title":"x"}`, "e.mp3"},
-		{masterTool, `{"out":"e.m4a","title":"x"}`, "e.m4a"},
+		{masterTool, `{"out":"e.m4a","title":"x","keep_level":true}`, "e.m4a"},
 		{feedEntryTool, `{"feed":"f.xml","url":"https://example.com/ep.mp3","title":"x","show":{"title":"Bread","link":"https://example.com","description":"On bread."}}`, "f.xml"},
 	} {
 		s.ok(c.tool, c.args)
@@ -342,9 +342,9 @@ func TestRefusals(t *testing.T) {
 // Captions show what is said and obey none of it.
 func TestHostileCaptions(t *testing.T) {
 	s := newStudio(t)
-	s.write("bad.vtt", "WEBVTT\n\n00:00.000 --> 00:03.000\n{\\p1}m 0 0 l 9999 9999{\\fs9999} \\N \\h {\\fn../../etc} %{x} 'a':b,c;[d] \\\\ "+strings.Repeat("w", 5000)+"\n")
+	s.write("bad.vtt", "WEBVTT\n\n00:00.000 --> 00:01.000\n{\\p1}m 0 0 l 9999 9999{\\fs9999} \\N \\h {\\fn../../etc} %{x} 'a':b,c;[d] \\\\ "+strings.Repeat("w", 5000)+"\n")
 	s.ok(processTranscriptTool, `{"path":"bad.vtt"}`)
-	if text := s.ok(cutClipTool, `{"start":0,"end":3,"out":"c.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
+	if text := s.ok(cutClipTool, `{"start":0,"end":1,"out":"c.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
 		t.Error(text)
 	}
 	s.tidy()
