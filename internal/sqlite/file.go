@@ -144,8 +144,10 @@ func place(from, path string) error {
 	return nil
 }
 
+// fill makes a database of an empty file that nobody else knows yet. It needs no
+// journal: if this is cut short, the file goes as a whole.
 func fill(ctx context.Context, path string, o Options) (err error) {
-	db, err := sql.Open("sqlite", dsn(path, o.vfs, "journal_mode(delete)"))
+	db, err := sql.Open("sqlite", dsn(path, o.vfs, "journal_mode(off)"))
 	if err != nil {
 		return err
 	}
@@ -156,7 +158,11 @@ func fill(ctx context.Context, path string, o Options) (err error) {
 		return err
 	}
 	defer conn.Close()
-	return migrate(ctx, conn, path, o.Version)
+	if err := migrate(ctx, conn, path, o.Version); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "pragma journal_mode = wal") // here, where it takes one write
+	return err
 }
 
 func syncDir(dir string) error {

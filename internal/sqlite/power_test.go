@@ -125,6 +125,33 @@ func TestPowerCutSeesLoss(t *testing.T) {
 	}
 }
 
+// A new database is on the disk before it has its name, and takes few syncs: whoever
+// starts with an empty data directory waits for them.
+func TestCreateSyncs(t *testing.T) {
+	d := newDisk(t)
+	var ops []string // on what becomes the database
+	d.mu.Lock()
+	d.fault = func(op, path string) int32 {
+		if strings.Contains(path, ".new") && !strings.HasSuffix(path, "-wal") && !strings.HasSuffix(path, "-shm") {
+			ops = append(ops, op)
+		}
+		return 0
+	}
+	d.mu.Unlock()
+	open(t, filepath.Join(t.TempDir(), "a.db"), Options{vfs: d.name})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	syncs := 0
+	for _, op := range ops {
+		if op == "sync" {
+			syncs++
+		}
+	}
+	if len(ops) == 0 || ops[len(ops)-1] != "sync" || syncs > 3 {
+		t.Errorf("%d syncs of %d operations: %q; want at most 3, and the last operation a sync", syncs, len(ops), ops)
+	}
+}
+
 // TestSyncFails has one sync fail: what waited for it is not acknowledged, and
 // nothing is until the database is opened again.
 func TestSyncFails(t *testing.T) {
