@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // A Book is what users add to a coordinator: types of problems, detectors, and what
@@ -120,55 +120,6 @@ func repairCommands(sc *executor.Scope) (out []string, err error) {
 	return out, nil
 }
 
-// detect gives p its type, and the action where a detector of the users has one. It
-// comes before what is built in: they know their project.
-func (c *Coordinator) detect(p *Problem) (act *Action, by string, known bool, err error) {
-	text := problem.Plain(p.Output)
-	for i := range c.book.Detectors {
-		d := &c.book.Detectors[i]
-		if len(d.Codes) > 0 && !slices.Contains(d.Codes, p.Code) || !d.re.MatchString(text) {
-			continue
-		}
-		act, by = d.about(p, matching(d.re, text))
-		return act, by, true, nil
-	}
-	if len(c.book.Coded) > 0 && c.codedFor != p {
-		// Code of the program may be anything: it runs in a step, once for a failure.
-		q := Problem{Command: p.Command, Output: p.Output, Code: p.Code}
-		name, err := flow.Do[string](c.sc.Run, detectStep, "", q)
-		if err != nil {
-			return nil, "", false, err
-		}
-		c.coded, c.codedFor = name, p
-	}
-	if i := slices.IndexFunc(c.book.Coded, func(d Detector) bool { return d.Name == c.coded }); i >= 0 && c.codedFor == p {
-		act, by = c.book.Coded[i].about(p, "")
-		return act, by, true, nil
-	}
-	act, by, known = Classify(p)
-	return act, by, known, nil
-}
-
-// about is what a detector that has recognised p says.
-func (d *Detector) about(p *Problem, line string) (*Action, string) {
-	if p.Files == nil {
-		p.Files = named(problem.Plain(p.Output))
-	}
-	p.Type = d.Type
-	by := "rule " + d.Name
-	if d.Decision == "" {
-		return nil, by
-	}
-	a := &Action{Decision: d.Decision, By: by, Hint: d.Hint, Wait: d.Wait, Reasoning: strings.TrimSuffix(d.Reason+": "+clip(line, 300), ": ")}
-	if strings.TrimSpace(d.Reason) == "" {
-		a.Reasoning = strings.TrimSuffix(d.Name+": "+clip(line, 300), ": ")
-	}
-	if d.Decision == Retry && p.Attempt > max(d.Times, 1) {
-		a.Decision, a.Wait = Escalate, 0
-	}
-	return a, by
-}
-
 // matching is the line of a text that a pattern matches first, "" if it matches nothing
 // that can be shown.
 func matching(re *regexp.Regexp, text string) string {
@@ -184,18 +135,8 @@ func matching(re *regexp.Regexp, text string) string {
 	return strings.TrimSpace(line)
 }
 
-// typed is a problem's type as detectors of users and built-in ones see it, without a
-// step.
-func (c *Coordinator) typed(p *Problem) (typ string, known bool) {
-	for i := range c.book.Detectors {
-		d := &c.book.Detectors[i]
-		if (len(d.Codes) == 0 || slices.Contains(d.Codes, p.Code)) && d.re.MatchString(problem.Plain(p.Output)) {
-			return d.Type, true
-		}
-	}
-	_, _, known = Classify(p)
-	return p.Type, known
+// A namedAgent is one that a strategy names, and where.
+type namedAgent struct {
+	name, file string
+	plainyaml.Place
 }
-
-// Kind of the steps in which detectors that are code look at a failure.
-const detectStep = "detect"

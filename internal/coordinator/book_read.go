@@ -11,7 +11,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/definitions"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -76,8 +75,6 @@ func (b *Book) add(o *Book) {
 		}
 	}
 }
-
-var typeRule = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // Read reads the text of one file.
 func Read(file string, src []byte) (*Book, agents.Problems) {
@@ -296,12 +293,6 @@ func (r *reader) fits(n *node, seen map[string]bool) {
 			r.Report(n.Keys[i].Place, "it belongs to "+strings.Join(strings.Fields(of), ", "), fmt.Sprintf("%s means nothing for %s", key, kinds[0]))
 		}
 	}
-}
-
-// A namedAgent is one that a strategy names, and where.
-type namedAgent struct {
-	name, file string
-	plainyaml.Place
 }
 
 // Lint reports strategies that name agents which are not there or repair nothing.

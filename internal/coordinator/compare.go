@@ -23,9 +23,6 @@ type Policy struct {
 	Compare map[string][]string // the sides of each comparison, by what is compared
 }
 
-// DefaultStrategy is what is done about a type of problem where no strategy is named.
-const DefaultStrategy = "default"
-
 // comparable is what can be compared, and what a side of it may be.
 var comparable = map[string]struct {
 	sides string

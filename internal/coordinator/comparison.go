@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
 
 // enough is how many jobs each side of a comparison has before it says anything.
@@ -126,4 +127,40 @@ func difference(a, b Share) (d, low, high float64) {
 	p, q := float64(a.Well)/float64(a.All), float64(b.Well)/float64(b.All)
 	d = p - q
 	return d, d - math.Hypot(p-a.Low, b.High-q), d + math.Hypot(a.High-p, q-b.Low)
+}
+
+// A Share is how many of some went well. Low and High bound the true share with
+// a probability of 95 %: where they are far apart, the figure says little.
+type Share struct {
+	Name string  `json:"name,omitempty"`
+	All  int     `json:"all"`
+	Well int     `json:"well"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+func (s *Share) count(well bool) {
+	if s.All++; well {
+		s.Well++
+	}
+}
+
+// bound computes the interval of Wilson.
+func (s *Share) bound() {
+	if s.All == 0 {
+		return
+	}
+	const z = 1.96
+	n := float64(s.All)
+	p := float64(s.Well) / n
+	mid, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	s.Low, s.High = max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
+}
+
+// A Handled is a coordinated job that has ended.
+type Handled struct {
+	Result Result
+	Took   time.Duration
+	Tokens int
+	Cost   float64
 }

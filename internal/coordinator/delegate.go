@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -69,17 +67,6 @@ func Repaired(agent string, rep executor.Report) *Repair {
 		r.Changed = []string{"files"} // which it only deleted, or does not name
 	}
 	return r
-}
-
-// changedBy are the files that a diff leaves behind.
-func changedBy(diff string) (out []string) {
-	for line := range strings.Lines(diff) {
-		name, ok := strings.CutPrefix(line, "+++ b/")
-		if name = strings.TrimSpace(name); ok && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // command has a command repair, which the strategy names: whether it did, the next

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/failures"
@@ -30,18 +32,6 @@ type Setup struct {
 	Strategy   string            `json:"strategy,omitempty"`   // the name of those that are used
 	Strategies []string          `json:"strategies,omitempty"` // that are compared
 	Arms       map[string]string `json:"arms,omitempty"`       // of the comparisons that the job is part of
-}
-
-// Values of Choice.Memory.
-const (
-	On  = "on"
-	Off = "off"
-)
-
-// A Choice is what whoever began the job asked for; it is part of no comparison then.
-type Choice struct {
-	Memory   string `json:"memory,omitempty"` // On, Off
-	Strategy string `json:"strategy,omitempty"`
 }
 
 // A Memory is what the steps about earlier failures are performed with.
@@ -188,4 +178,15 @@ func ignore(err error) error {
 		return nil
 	}
 	return err
+}
+
+// changedBy are the files that a diff leaves behind.
+func changedBy(diff string) (out []string) {
+	for line := range strings.Lines(diff) {
+		name, ok := strings.CutPrefix(line, "+++ b/")
+		if name = strings.TrimSpace(name); ok && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }

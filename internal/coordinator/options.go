@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -161,3 +162,31 @@ type Repair struct {
 	// finds there what it changed.
 	Step string `json:"-"`
 }
+
+var typeRule = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
+
+// MostParallel is how many agents may repair at once.
+const MostParallel = 8
+
+// A Choice is what whoever began the job asked for; it is part of no comparison then.
+type Choice struct {
+	Memory   string `json:"memory,omitempty"` // On, Off
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// Values of Choice.Memory.
+const (
+	On  = "on"
+	Off = "off"
+)
+
+// A Review is what a supervisor has made of a decision. Of is what was decided, if it was
+// not approved.
+type Review struct {
+	Verdict   string  `json:"verdict"`
+	Reasoning string  `json:"reasoning"`
+	Of        *Action `json:"of,omitempty"`
+}
+
+// byMemory is who decides by what is known from other jobs: code, so a rule.
+const byMemory = "rule memory"

@@ -12,9 +12,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// MostParallel is how many agents may repair at once.
-const MostParallel = 8
-
 // together is the decision that several agents repair at once, each in a copy of the
 // work tree. ok is false where there are not several.
 func (c *Coordinator) together(p *Problem, sig, by string, offered []string) (act Action, ok bool) {

@@ -18,16 +18,6 @@ import (
 // as one that was pinned before there was a memory, does not.
 const ReplayTool = "replay_fix"
 
-// byMemory is who decides by what is known from other jobs: code, so a rule.
-const byMemory = "rule memory"
-
-// An experience is what a coordinator knows from other jobs.
-type experience struct {
-	begun bool
-	Setup
-	known map[string]*Known // by signature
-}
-
 // begin fixes, once for a coordinator, whether it remembers and what it is part of. One
 // that only retries, or that asks somebody of its own what to do, has no memory.
 func (c *Coordinator) begin() error {

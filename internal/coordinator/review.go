@@ -18,14 +18,6 @@ const (
 	escalates = "escalate" // a person decides
 )
 
-// A Review is what a supervisor has made of a decision. Of is what was decided, if it was
-// not approved.
-type Review struct {
-	Verdict   string  `json:"verdict"`
-	Reasoning string  `json:"reasoning"`
-	Of        *Action `json:"of,omitempty"`
-}
-
 // reviewed has the supervisor look at a decision, if there is to be one: at each to have
 // an agent repair, and at what a model has decided. What code decides otherwise changes
 // nothing. A replacement is checked like any decision, and not reviewed again.

@@ -3,19 +3,10 @@ package coordinator
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
 )
-
-// A Handled is a coordinated job that has ended.
-type Handled struct {
-	Result Result
-	Took   time.Duration
-	Tokens int
-	Cost   float64
-}
 
 // Stats are what coordinated jobs came to.
 type Stats struct {
@@ -31,16 +22,6 @@ type Stats struct {
 	Cost      float64        `json:"cost_usd"`
 	Escalated Share          `json:"escalated"` // jobs that came to need a person
 	Compared  []Comparison   `json:"compared"`
-}
-
-// A Share is how many of some went well. Low and High bound the true share with
-// a probability of 95 %: where they are far apart, the figure says little.
-type Share struct {
-	Name string  `json:"name,omitempty"`
-	All  int     `json:"all"`
-	Well int     `json:"well"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
 }
 
 // Summarise counts.
@@ -94,24 +75,6 @@ func share(in map[string]*Share, name string) *Share {
 		in[name] = &Share{Name: name}
 	}
 	return in[name]
-}
-
-func (s *Share) count(well bool) {
-	if s.All++; well {
-		s.Well++
-	}
-}
-
-// bound computes the interval of Wilson.
-func (s *Share) bound() {
-	if s.All == 0 {
-		return
-	}
-	const z = 1.96
-	n := float64(s.All)
-	p := float64(s.Well) / n
-	mid, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	s.Low, s.High = max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
 }
 
 // ranked lists shares, the most frequent first.

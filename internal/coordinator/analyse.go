@@ -1,0 +1,113 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// analyse asks the analyst: on its own model, which may be a cheap one, and where
+// that gives no decision or gives up, on the job's.
+func (c *Coordinator) analyse(p *Problem, sig string, offered []string) (Action, error) {
+	sp := c.sc.Task.Spawn
+	switch {
+	case c.sc.Task.Model == NoModel:
+		return c.giveUp(p, "code cannot tell what to do, and no model is configured"), nil
+	case sp == nil || !slices.Contains(sp.Allowed, Analyst):
+		return c.giveUp(p, "nobody is there to analyse it"), nil
+	}
+	all := offered // an analyst may see a problem of another type in it
+	for _, a := range c.all {
+		if a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name) && !slices.Contains(all, a.Name) {
+			all = append(all, a.Name)
+		}
+	}
+	act, rep, err := c.consult(p, all, nil)
+	if err != nil {
+		return act, err
+	}
+	weak := act.Decision == "" || act.Decision == Escalate || act.Decision == Fail
+	if _, same := rep.Usage.ByModel[c.sc.Task.Model]; weak && !same && len(rep.Usage.ByModel) > 0 {
+		strong, err := c.strong()
+		if err != nil {
+			return act, err
+		}
+		if act, _, err = c.consult(p, all, strong); err != nil {
+			return act, err
+		}
+	}
+	switch {
+	case act.Decision == "":
+		return c.giveUp(p, "no model gave a decision that can be carried out"), nil
+	case act.Decision == Retry && !c.first(sig, "retry"):
+		return c.giveUp(p, "it was run again without a change before, and fails in the same way"), nil
+	case act.Decision == Delegate:
+		c.first(sig, act.Agent)
+	}
+	return act, nil
+}
+
+// consult has the analyst decide. An action without a decision is one that cannot
+// be carried out. The error is the engine's, or that of a model that could not be
+// asked.
+func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage) (Action, executor.Report, error) {
+	in, err := c.material(p, offered)
+	if err == nil {
+		err = c.showPast(p, in)
+	}
+	if err != nil {
+		return Action{}, executor.Report{}, err
+	}
+	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: Analyst, Spec: spec, Inputs: in, Prompt: fmt.Sprintf("A command failed. Decide what happens next; this is attempt %d.%s", p.Attempt, c.advice())})
+	if err := Hard(err); err != nil {
+		return Action{}, rep, err
+	}
+	var act Action
+	if rep.As(&act) != nil {
+		return Action{}, rep, c.sc.Note("the analyst gave no decision: %s: %s", rep.Status, rep.Reason)
+	}
+	if err := act.check(offered); err != nil {
+		return Action{}, rep, c.sc.Note("the analyst's decision is not carried out: %v", err)
+	}
+	act.By = "agent " + Analyst
+	if by := slices.Sorted(maps.Keys(rep.Usage.ByModel)); len(by) == 1 {
+		act.By = "model " + by[0]
+	}
+	return act, rep, nil
+}
+
+// analyses reports whether there is an analyst, and a model for it.
+func (c *Coordinator) analyses() bool {
+	sp := c.sc.Task.Spawn
+	return !c.o.Only && c.sc.Task.Model != NoModel && sp != nil && slices.Contains(sp.Allowed, Analyst)
+}
+
+// strong is the analyst on the job's own model.
+func (c *Coordinator) strong() (json.RawMessage, error) {
+	var a agents.DynamicAgent
+	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[Analyst].Spec, &a); err != nil {
+		return nil, fmt.Errorf("agent %s as it was pinned: %w", Analyst, err)
+	}
+	a.Model = ""
+	return json.Marshal(a)
+}
+
+// giveUp hands a problem to a person.
+func (c *Coordinator) giveUp(p *Problem, why string) Action {
+	return Action{Decision: Escalate, By: "rule undecided", Reasoning: fmt.Sprintf("%s: %s", p.Message, why), Hint: "Look at the output; repair it."}
+}
+
+// offered are the agents that may be tried for p, the best first: never one twice
+// for the same failure.
+func (c *Coordinator) offered(p *Problem, sig string) (out []string) {
+	for _, a := range candidates(c.all, p.Type, capabilities(p), c.book.Types) {
+		if a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name) {
+			out = append(out, a.Name)
+		}
+	}
+	return out
+}
