@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
@@ -23,6 +24,13 @@ const (
 // left out.
 func EnvSecrets(ctx context.Context, dir string) []secret.Known {
 	known := secret.DotenvIn(dir)
+	real, err := rootfs.Real(dir)
+	if err != nil {
+		return known
+	}
+	if _, ok := rootfs.Repository(real); !ok {
+		return known
+	}
 	g := OnHost(dir)
 	if _, _, err := g.Locate(ctx); err != nil {
 		return known

@@ -101,13 +101,22 @@ func (w *walk) visit(fd int, dir string) error {
 // Repository finds the repository that the tree is in: its top, and where in it
 // the tree is.
 func (t *Tree) Repository() (top, sub string, ok bool) {
-	for d := t.Dir; ; d = path.Dir(d) {
+	if top, ok = Repository(t.Dir); !ok {
+		return "", "", false
+	}
+	rel, err := filepath.Rel(top, t.Dir)
+	return top, filepath.ToSlash(rel), err == nil
+}
+
+// Repository finds the top of the repository that a directory is in, without git.
+// dir is absolute and has no links.
+func Repository(dir string) (top string, ok bool) {
+	for d := dir; ; d = path.Dir(d) {
 		if _, err := os.Lstat(path.Join(d, ".git")); err == nil {
-			rel, err := filepath.Rel(d, t.Dir)
-			return d, filepath.ToSlash(rel), err == nil
+			return d, true
 		}
 		if d == path.Dir(d) {
-			return "", "", false
+			return "", false
 		}
 	}
 }
