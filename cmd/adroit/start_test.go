@@ -66,6 +66,23 @@ func TestInit(t *testing.T) {
 	t.Logf("before main: %d bytes in %d objects, %d in %d by this module", total.bytes, total.allocs, ours.bytes, ours.allocs)
 }
 
+// A command that ends soon collects no garbage.
+func TestCollectLater(t *testing.T) {
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for gogc, want := range map[string]bool{"": false, "100": true} {
+		cmd := exec.Command(bin)
+		cmd.Args = []string{"adroit", "agents", "lint"}
+		cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC="+gogc, "ADROIT_HOME="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		if got := strings.Contains(string(out), "gc 1 @"); err != nil || got != want {
+			t.Errorf("GOGC=%s: garbage was collected: %v, %v\n%s", gogc, got, err, out)
+		}
+	}
+}
+
 // An initCost is what the initialization of a package allocates.
 type initCost struct {
 	name          string

@@ -48,6 +48,7 @@ var variables = []word{
 	{"ANTHROPIC_BASE_URL", "Where `anthropic/…` models are, if not at Anthropic"},
 	{"COLUMNS", "The width to write for, if stderr is a terminal"},
 	{"GEMINI_API_KEY", "Key for `gemini/…` models"},
+	{"GOGC", "As Go programs read it; unset, nothing is collected below 16 MB"},
 	{"HOME", "Holds `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
 	{"NO_COLOR", "No colour, whatever its value"},
 	{"OLLAMA_API_KEY", "Key for an Ollama server that asks for one"},

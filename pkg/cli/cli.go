@@ -64,6 +64,7 @@ func Main(ts ...tools.Tool) { Program{Tools: ts}.Main() }
 // Main runs the program with the arguments and streams of the process, and ends
 // the process.
 func (p Program) Main() {
+	collectLater()
 	ctx, caught := catch(context.Background())
 	p.Stdin, p.Stdout, p.Stderr = os.Stdin, os.Stdout, os.Stderr
 	code := p.Run(ctx, os.Args[1:]...)
