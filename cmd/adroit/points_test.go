@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -99,6 +100,11 @@ var (
 type tidy struct{ *testing.M }
 
 func (m tidy) Run() int {
+	// These tests wait for processes that wait for disks. Two at once for each processor
+	// keep it busy; -parallel has the last word.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err) // the flag takes every number
+	}
 	flag.Parse()
 	if run := flag.Lookup("test.run"); raced != "" && run.Value.String() == "" {
 		if err := run.Value.Set(raced); err != nil {
