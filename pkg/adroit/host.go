@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
@@ -51,7 +52,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	}
 	h := handler.Host{
 		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
-		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: rt.fence(ctx, j, c, models), Blobs: blobs,
+		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: sync.OnceValue(func() handler.Confinement { return rt.fence(c) }), Blobs: blobs,
 		Results:   &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
 		Images:    func(digest string) ([]byte, error) { return jobdir.ReadImage(rt.data(), j.ID, digest) },
 		KeepImage: func(i *llm.Image) error { return jobdir.KeepImage(rt.data(), j.ID, i) },
@@ -171,13 +172,9 @@ func (rt *Runtime) person(hide *secret.Redactor) func(context.Context, executor.
 
 // fence is what stands around the commands of a job here. Where they are
 // refused there is none: then nobody reads that one would be confined. Finding
-// out runs this program anew in a sandbox, so a job whose tools run nothing does
-// not ask.
-func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) handler.Confinement {
+// out runs this program anew in a sandbox.
+func (rt *Runtime) fence(c JobConfig) handler.Confinement {
 	f := handler.Confinement{Sandbox: string(sandbox.Off), Network: "open"}
-	if !rt.runsCommands(ctx, j, c, m) {
-		return f
-	}
 	r := sandbox.Choose(cmp.Or(c.Sandbox, rt.o.Sandbox.Level, sandbox.Auto))
 	if r.Err() != nil || r.Level == sandbox.Off {
 		return f
@@ -187,24 +184,4 @@ func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelS
 		f.Network = "private"
 	}
 	return f
-}
-
-// runsCommands reports whether a job may come to run a command.
-func (rt *Runtime) runsCommands(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) bool {
-	const runs = tools.Exec | tools.Shell
-	any := false
-	set, _ := rt.tools() // nil is empty; whatever runs a tool reports what is wrong
-	for t := range set.All() {
-		any = any || t.Needs&runs != 0
-	}
-	if !any || j.Workflow != agents.Workflow.Name {
-		return any
-	}
-	var in agents.Input
-	if json.Unmarshal(j.Input, &in) != nil {
-		return true
-	}
-	task, _, err := rt.resolve(ctx, in, c, m)
-	return err != nil || task.Spawn != nil ||
-		slices.ContainsFunc(slices.Concat(task.Tools, task.Checks), func(t executor.Tool) bool { return t.Needs&runs != 0 })
 }

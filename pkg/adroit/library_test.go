@@ -2,7 +2,6 @@ package adroit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -128,28 +127,5 @@ func TestEndedJobsAreReleased(t *testing.T) {
 	}
 	if dirs, err := os.ReadDir(rt.home); err != nil || len(dirs) > keepEnded {
 		t.Errorf("%d directories are kept: %v", len(dirs), err)
-	}
-}
-
-// Only a job that may run a command has the sandbox looked for, which runs this
-// program anew.
-func TestOnlyCommandsNeedASandbox(t *testing.T) {
-	tool := func(name string, needs tools.Caps) tools.Tool {
-		return tools.New(tools.Metadata{Name: name, Description: "d", Needs: needs}, func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil })
-	}
-	pure, runs := tool("pure", 0), tool("runs", tools.Exec)
-	for _, c := range []struct {
-		all  []tools.Tool
-		own  []string
-		want bool
-	}{{[]tools.Tool{pure}, []string{"pure"}, false}, {[]tools.Tool{pure, runs}, []string{"pure"}, false}, {[]tools.Tool{pure, runs}, []string{"runs"}, true}} {
-		rt := runtime(t, "turns: [{text: Done.}]", Options{Tools: c.all})
-		in, err := json.Marshal(agents.Input{Prompt: "x", Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: c.own}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := rt.runsCommands(t.Context(), &jobs.Job{Workflow: agents.Workflow.Name, Input: in}, JobConfig{}, rt.models); got != c.want {
-			t.Errorf("%v of %d tools: %v", c.own, len(c.all), got)
-		}
 	}
 }

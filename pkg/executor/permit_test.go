@@ -27,6 +27,7 @@ type gate struct {
 	t     *testing.T
 	turns []llm.Message
 	fence handler.Confinement
+	asked int // how often fence was
 	files *workspace.Files
 	ran   []string
 	notes []string
@@ -85,7 +86,8 @@ func (g *gate) run(edit func(*executor.Task)) *executor.Question {
 		return &llm.Response{Message: m}, nil
 	})
 	set := g.set()
-	mux := handler.Serve(handler.Host{Tools: set, Blobs: &g.mem, Confinement: g.fence,
+	mux := handler.Serve(handler.Host{Tools: set, Blobs: &g.mem,
+		Confinement: func() handler.Confinement { g.asked++; return g.fence },
 		Env: func(context.Context, string, string) (*tools.Env, error) {
 			return &tools.Env{Files: g.files, Exec: process.New(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
 		},
@@ -305,6 +307,18 @@ func TestRunningCode(t *testing.T) {
 		}
 		if words := g.last[len(g.last)-1].Text; !c.asks && !strings.Contains(words, c.words) {
 			t.Errorf("%s: the model reads %q", name, words)
+		}
+	}
+}
+
+// Only a decision about a command has the sandbox looked for, which runs this
+// program anew.
+func TestOnlyCommandsNeedASandbox(t *testing.T) {
+	for tool, want := range map[string]bool{"note": false, "fetch": false, "leak": false, "shell": true, "test": true} {
+		g := newGate(t, calls(call(tool, `{"text":"touch x"}`)), say("ok"))
+		g.run(nil)
+		if got := g.asked > 0; got != want {
+			t.Errorf("%s: the sandbox was looked for: %v", tool, got)
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (m *models) approver(ctx context.Context, st stepio.AgentGrant, env *tools.
 				return path + " is outside of the workspace"
 			}
 		}
-		v, _ := verdict(may, perf, Confinement{}) // nothing of ours stands around what it runs
+		v, _ := verdict(may, perf, unconfined)
 		switch {
 		case v.Do == permit.Allow, v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll:
 			return ""

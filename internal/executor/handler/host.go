@@ -46,8 +46,10 @@ type Host struct {
 	Revert func(job, at, path string) (bool, error)
 	// Worktrees makes copies of the work tree for sub-agents. May be nil.
 	Worktrees Worktrees
-	// Confinement is the sandbox around commands here; approval prompts show it.
-	Confinement Confinement
+	// Confinement returns the sandbox around commands here, for decisions about calls
+	// that run one; approval prompts show it. It may be called from several goroutines.
+	// Nil: there is none.
+	Confinement func() Confinement
 	// CallModes knows how models call tools. May be nil: then all modes are tried.
 	CallModes CallModes
 	// Record keeps what models have answered to what, nil for what was too long
@@ -146,6 +148,16 @@ type Confinement struct {
 func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
 
 func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
+
+// unconfined is the confinement where nothing of ours stands around a command.
+func unconfined() Confinement { return Confinement{} }
+
+func (h Host) confinement() Confinement {
+	if h.Confinement == nil {
+		return unconfined()
+	}
+	return h.Confinement()
+}
 
 // CallModes chooses native, constrained or text tool calling for a model. It is safe for
 // concurrent use.

@@ -21,7 +21,7 @@ import (
 )
 
 // defaultVerdict is what becomes of a call where no rule holds, and why.
-func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f Confinement) (permit.Do, string) {
+func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f func() Confinement) (permit.Do, string) {
 	switch {
 	case !executor.Mode(m.Mode).Allows(t):
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
@@ -29,11 +29,11 @@ func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f Confinement)
 		return permit.Ask, "others will see it"
 	case t.Asks != "":
 		return permit.Ask, t.Asks
-	case t.Needs&tools.Shell != 0 && executor.Mode(m.Mode) == executor.ModeAuto && f.closed() && executor.Approve(m.Approve) != executor.ApproveAsk:
+	case t.Needs&tools.Shell != 0 && executor.Mode(m.Mode) == executor.ModeAuto && executor.Approve(m.Approve) != executor.ApproveAsk && f().closed():
 		return permit.Allow, ""
 	case t.Needs&tools.Shell != 0:
 		return permit.Ask, ""
-	case t.RunsCode && !f.closed():
+	case t.RunsCode && !f().closed():
 		// The workspace's code is as good as any command.
 		return permit.Ask, fmt.Sprintf("it runs the project's code, and no sandbox confines it; --sandbox auto confines it, and --approve all or a rule {tool: %s, do: allow} lets it run as it is", t.Name)
 	case executor.Approve(m.Approve) == executor.ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !stepio.Repeatable(t)):
@@ -65,7 +65,7 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 		may = *use.Permission
 	}
 	return func(ctx context.Context, p Invocation) (tools.Result, error) {
-		v, leaks := verdict(may, p, h.Confinement)
+		v, leaks := verdict(may, p, h.confinement)
 		if v.Do != permit.Allow {
 			args, _ := p.Tool.Input.Repair(p.Args)
 			if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
@@ -120,7 +120,7 @@ func denied(why string) tools.Result {
 
 // verdict decides, and reports whether the call could send what it should not,
 // or send it twice. It runs nothing.
-func verdict(m stepio.PermissionContext, p Invocation, f Confinement) (v permission.Verdict, leaks bool) {
+func verdict(m stepio.PermissionContext, p Invocation, f func() Confinement) (v permission.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := defaultVerdict(m, t.Metadata, f)
 	if do == permit.Deny {
@@ -139,7 +139,7 @@ func verdict(m stepio.PermissionContext, p Invocation, f Confinement) (v permiss
 	if v.Why == "" {
 		v.Why = why
 	}
-	leaks = m.Taint.Has(stepio.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f.open())
+	leaks = m.Taint.Has(stepio.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f().open())
 	if leaks && v.Do != permit.Deny {
 		v.Do = permit.Ask
 		v.Why = leakReason
@@ -211,11 +211,12 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 		q.Dir = p.Env.Files.Dir()
 	}
 	if t.Needs&(tools.Shell|tools.Exec) != 0 {
-		q.Sandbox, q.Network = h.Confinement.Sandbox, h.Confinement.Network
-		if !h.Confinement.closed() {
+		f := h.confinement()
+		q.Sandbox, q.Network = f.Sandbox, f.Network
+		if !f.closed() {
 			q.Sandbox = "off"
 		}
-		if h.Confinement.open() {
+		if f.open() {
 			q.Network = "open"
 		}
 	}
@@ -295,7 +296,7 @@ func (h Host) idle(s flow.Step, t tools.Tool) bool {
 	if use.Permission != nil {
 		may = *use.Permission
 	}
-	// The most that any host allows.
-	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, Confinement{Sandbox: "full", Network: "off"})
+	most := func() Confinement { return Confinement{Sandbox: "full", Network: "off"} } // that any host allows
+	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, most)
 	return v.Do == permit.Deny || v.Do == permit.Ask && executor.Approve(may.Approve) != executor.ApproveAll
 }
