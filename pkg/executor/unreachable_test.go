@@ -90,8 +90,8 @@ func TestNameIsNotFound(t *testing.T) {
 				t.Fatalf("e.Retryable() is false: %v, hint %q", err, e.Hint)
 			case !strings.Contains(e.Error(), "the address of models.example.invalid cannot be found"):
 				t.Fatalf(`e.Error() lacks "the address of models.example.invalid cannot be found": %v, hint %q`, err, e.Hint)
-			case !strings.Contains(e.Hint, "base_url"):
-				t.Fatalf(`e.Hint lacks "base_url": %v, hint %q`, err, e.Hint)
+			case !strings.Contains(e.Hint, "the base URL"):
+				t.Fatalf(`e.Hint lacks "the base URL": %v, hint %q`, err, e.Hint)
 			}
 			before, retried := asked.Load(), 0
 			w, j := newWorld(t), new(flow.Memory)
@@ -109,8 +109,8 @@ func TestNameIsNotFound(t *testing.T) {
 				t.Errorf("stop.Outcome.Status is %v, want %v: %v", stop.Outcome.Status, executor.Failed, err)
 			case stop.Outcome.Code != "model.unreachable":
 				t.Errorf(`stop.Outcome.Code is %v, want "model.unreachable": %v`, stop.Outcome.Code, err)
-			case !strings.Contains(stop.Outcome.Reason, "check the name in base_url"):
-				t.Errorf(`stop.Outcome.Reason lacks "check the name in base_url": %v`, err)
+			case !strings.Contains(stop.Outcome.Reason, "check the name in the base URL"):
+				t.Errorf(`stop.Outcome.Reason lacks "check the name in the base URL": %v`, err)
 			}
 			if n := asked.Load() - before; retried != 2 || n < 3 {
 				t.Errorf("%d retries, the name was asked for %d times", retried, n)

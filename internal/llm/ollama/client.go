@@ -167,7 +167,7 @@ func (c *Client) failed(err error) error {
 		return sent
 	}
 	e := c.end.Error(llm.Garbled, "the answer is not what the protocol says: "+err.Error())
-	e.Hint = "check that base_url leads to an Ollama server"
+	e.Hint = "check that the base URL leads to an Ollama server"
 	return e
 }
 

@@ -253,5 +253,5 @@ func ExampleNew() {
 	_, err = m.Generate(context.Background(), &llm.Request{Model: "qwen3", Messages: []llm.Message{{Role: llm.User, Text: "Hello?"}}}, nil)
 	var e *llm.Error
 	fmt.Println(errors.As(err, &e), e.Kind, e.Hint)
-	// Output: true unreachable check that a server runs at http://127.0.0.1:1, which base_url names
+	// Output: true unreachable check that a server runs at http://127.0.0.1:1, which the base URL names
 }

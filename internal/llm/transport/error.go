@@ -86,7 +86,7 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	case resp.StatusCode/100 == 3:
 		err.Message = "the server answers with a redirect, which is not followed"
 		if to, uerr := url.Parse(resp.Header.Get("Location")); uerr == nil && to.Host != "" {
-			err.Hint = e.plain("set base_url to the place it points to, on " + to.Scheme + "://" + to.Host)
+			err.Hint = e.plain("set the base URL to the place it points to, on " + to.Scheme + "://" + to.Host)
 		}
 	case looksHTML(body):
 		err.Message = "the server answers with a web page"
@@ -95,7 +95,7 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		err.Message = cmp.Or(err.Message, "the request was refused without a reason")
 	}
 	if kind == llm.BadRequest && (resp.StatusCode == 404 || resp.StatusCode == 405) {
-		err.Hint = "check base_url: the server has no such path"
+		err.Hint = "check the base URL: the server has no such path"
 	}
 	err.Status = resp.StatusCode
 	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {
@@ -107,14 +107,14 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 // page is the error for a web page with status 200.
 func (e *Endpoint) page() *llm.Error {
 	err := e.Error(llm.Garbled, "the answer is a web page (text/html), not a model's")
-	err.Hint = "check base_url; a login page or a proxy may have answered"
+	err.Hint = "check the base URL; a login page or a proxy may have answered"
 	return err
 }
 
 // WrongType is the error for an answer of a media type that is not expected.
 func (e *Endpoint) WrongType(media, want string) *llm.Error {
 	err := e.Error(llm.Garbled, fmt.Sprintf("the answer has content type %q instead of %s", media, want))
-	err.Hint = "check base_url"
+	err.Hint = "check the base URL"
 	return err
 }
 
@@ -145,7 +145,7 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 	case errors.As(err, &name):
 		// Also if it took too long: nobody was asked anything.
 		out = e.Error(llm.Unreachable, "the address of "+name.Name+" cannot be found: "+name.Err)
-		out.Hint = "check the name in base_url, and the network"
+		out.Hint = "check the name in the base URL, and the network"
 	case errors.Is(err, ErrLine), errors.Is(err, errHuge):
 		out = e.Error(llm.Garbled, err.Error())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -179,9 +179,9 @@ func (e *Endpoint) hint(kind llm.ErrorKind) string {
 		return "shorten the conversation or use a larger window"
 	case llm.Unreachable:
 		if e.Name == "ollama" {
-			return "start it with: ollama serve; or correct base_url, which is " + e.host()
+			return "start it with: ollama serve; or correct the base URL, which is " + e.host()
 		}
-		return "check that a server runs at " + e.host() + ", which base_url names"
+		return "check that a server runs at " + e.host() + ", which the base URL names"
 	}
 	return ""
 }
