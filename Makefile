@@ -42,7 +42,7 @@ docs: ## write the reference in docs/ from the code
 	$(GO) test ./internal/docs -update
 
 test: ## all tests, with the race detector where there are goroutines; layers, goldens and generated files are tests too
-	GO='$(GO)' RACE='$(RACE)' internal/race/test
+	GO='$(GO)' RACE='$(RACE)' internal/race/memory internal/race/test
 
 short: ## tests without the long ones
 	$(GO) test -short ./...
