@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,10 +26,23 @@ const outputWait = 30 * time.Second
 type Host struct {
 	Dir  string
 	Wait time.Duration // instead of outputWait
+
+	held []*os.File // see [Repo.Holding]
 }
 
 // OnHost is git in a directory, with env on top of its environment.
 func OnHost(dir string, env ...string) *Repo { return &Repo{exec: &Host{Dir: dir}, env: env} }
+
+// Holding returns a git that has a file open for as long as it runs, also when this
+// process is killed: if it is locked with flock(2), whoever waits for the lock waits for that git
+// too. It changes nothing with nil, and of a git that is not on the host.
+func (g *Repo) Holding(f *os.File) *Repo {
+	h, ok := g.exec.(*Host)
+	if !ok || f == nil {
+		return g
+	}
+	return &Repo{exec: &Host{Dir: h.Dir, Wait: h.Wait, held: append(slices.Clip(h.held), f)}, env: g.env, files: g.files}
+}
 
 func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) {
 	if err := ctx.Err(); err != nil {
@@ -36,6 +50,7 @@ func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) 
 	}
 	var text process.HeadTail
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.ExtraFiles = h.held
 	cmd.Dir, cmd.Env = h.Dir, rootfs.Environ(os.Environ(), c.Env)
 	cmd.Stdout, cmd.Stderr = &text, &text
 	if c.Stdout != nil {

@@ -96,6 +96,14 @@ func (c *Copy) Check() error {
 // AddCopy makes a copy. It is idempotent by Home: a copy that is there is given
 // back, what is left of an attempt that was cut short is taken away first.
 func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
+	if err := os.MkdirAll(o.Home, 0o700); err != nil {
+		return nil, err
+	}
+	lock, unlock, err := lockDir(ctx, o.Home)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	c, err := OpenCopy(o.Home)
 	if err != nil {
 		return nil, err
@@ -104,6 +112,7 @@ func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 		return c, c.Check()
 	}
 	if c != nil {
+		c.Tree.held = lock
 		if err := c.clear(ctx); err != nil {
 			return nil, fmt.Errorf("taking away what is left of an earlier attempt: %w", err)
 		}
@@ -116,7 +125,7 @@ func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	if err != nil {
 		return nil, err
 	}
-	c = &Copy{Tree: Worktree{Top: top, Sub: src.sub}, From: src.dir, Plain: src.git == nil, home: o.Home, testPoint: o.testPoint}
+	c = &Copy{Tree: Worktree{Top: top, Sub: src.sub, held: lock}, From: src.dir, Plain: src.git == nil, home: o.Home, testPoint: o.testPoint}
 	if !c.Plain {
 		if err := git.CheckRef("branch", o.Branch); err != nil {
 			return nil, err
@@ -126,7 +135,7 @@ func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	if _, err := os.Lstat(top); err == nil {
 		return nil, fmt.Errorf("%s is there already", top)
 	}
-	if err := errors.Join(os.MkdirAll(o.Home, 0o700), os.MkdirAll(filepath.Dir(top), 0o700)); err != nil {
+	if err := os.MkdirAll(filepath.Dir(top), 0o700); err != nil {
 		return nil, err
 	}
 	if err := c.save(); err != nil {
@@ -138,7 +147,19 @@ func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	if err := c.make(ctx, src, o.Names); err != nil {
 		return nil, errors.Join(err, c.clear(context.WithoutCancel(ctx)), os.Remove(c.file("tree.json")))
 	}
+	c.Tree.held = nil
 	return c, nil
+}
+
+// lock excludes others from the copy until unlock is called, and waits for the gits
+// that a killed process has left at work on it.
+func (c *Copy) lock(ctx context.Context) (unlock func(), err error) {
+	lock, free, err := lockDir(ctx, c.home)
+	if err != nil {
+		return nil, err
+	}
+	c.Tree.held = lock
+	return func() { c.Tree.held = nil; free() }, nil
 }
 
 // make does what AddCopy has noted that it will do.
@@ -210,6 +231,15 @@ func (c *Copy) at(point string) {
 // Remove takes the copy away with its branch, whatever is in it. Removing what
 // is gone does nothing.
 func (c *Copy) Remove(ctx context.Context) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.remove(ctx)
+}
+
+func (c *Copy) remove(ctx context.Context) error {
 	if c.Removed {
 		return nil
 	}

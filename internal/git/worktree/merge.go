@@ -38,6 +38,11 @@ func (c *Copy) Merge(ctx context.Context, f *workspace.Files, olds ...*ledger.Le
 	if f.Ledger == nil {
 		return nil, errors.New("what a worktree brings back needs a ledger")
 	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if c.Result == nil {
 		if err := c.Check(); err != nil {
 			return nil, err
@@ -62,7 +67,7 @@ func (c *Copy) Merge(ctx context.Context, f *workspace.Files, olds ...*ledger.Le
 		return c.Result, nil
 	}
 	// What is left over of the copy makes nothing undone: Remove tries again.
-	_ = c.Remove(context.WithoutCancel(ctx))
+	_ = c.remove(context.WithoutCancel(ctx))
 	return c.Result, nil
 }
 

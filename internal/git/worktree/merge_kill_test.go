@@ -69,12 +69,7 @@ func TestKillJob(t *testing.T) {
 // run starts the child process and reports whether it killed itself.
 func (e killJob) run(t *testing.T, kill int) bool {
 	t.Helper()
-	e.Kill = kill
-	b, err := json.Marshal(e)
-	dirtest.Must(t, err)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKillJob$")
-	cmd.Env = append(os.Environ(), "ADROIT_TEST_KILL_JOB="+string(b))
-	out, err := cmd.CombinedOutput()
+	out, err := e.command(t, kill).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true
@@ -83,6 +78,16 @@ func (e killJob) run(t *testing.T, kill int) bool {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return false
+}
+
+func (e killJob) command(t *testing.T, kill int) *exec.Cmd {
+	t.Helper()
+	e.Kill = kill
+	b, err := json.Marshal(e)
+	dirtest.Must(t, err)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKillJob$")
+	cmd.Env = append(os.Environ(), "ADROIT_TEST_KILL_JOB="+string(b))
+	return cmd
 }
 
 // A copy that was cut short is made anew, and nothing of the first attempt stays.

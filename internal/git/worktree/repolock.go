@@ -15,52 +15,57 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
-// repoLockWait bounds how long a caller waits for its turn. Hundreds of callers
-// may queue on a loaded machine, and a holder that dies gives the lock up at once.
-const repoLockWait = 15 * time.Minute
+// lockWait bounds how long a caller waits for its turn. Hundreds of callers may queue
+// on a loaded machine, and a holder that dies gives the lock up with its last git.
+const lockWait = 15 * time.Minute
 
-// lockRepo excludes all other lockRepo callers of one repository, also those of
-// other processes, until unlock is called. Git's worktree and ref commands read
-// the records of every worktree and fail on one that another git has half
-// written or half removed, so they run one at a time.
+// lockDir excludes all other lockDir callers of one directory, also those of
+// other processes, until unlock is called.
 //
-// The lock is an flock(2) of the common directory itself. It leaves no file
-// behind, and ends with the process that holds it.
-func lockRepo(ctx context.Context, common string) (unlock func(), err error) {
-	f, err := os.OpenFile(common, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+// The lock is an flock(2) of the directory itself. It leaves no file behind, and
+// ends with the process that holds it and with the gits that hold lock
+// ([git.Repo.Holding]): what a killed process has started still changes things.
+func lockDir(ctx context.Context, dir string) (lock *os.File, unlock func(), err error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, fmt.Errorf("locking the repository: %w", err)
+		return nil, nil, fmt.Errorf("locking a directory: %w", err)
 	}
 	unlock = func() { _ = filelock.Close(f) }
-	limit := time.Now().Add(repoLockWait)
+	limit := time.Now().Add(lockWait)
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		err := filelock.Try(f)
 		switch {
 		case err == nil:
-			return unlock, nil
+			return f, unlock, nil
 		case !errors.Is(err, filelock.ErrHeld):
 			unlock()
-			return nil, fmt.Errorf("locking the repository %s: %w", common, err)
+			return nil, nil, fmt.Errorf("locking %s: %w", dir, err)
 		case time.Now().After(limit):
 			unlock()
-			return nil, fmt.Errorf("another process has kept %s locked for %v; end it (lsof %s lists the candidates) and try again", common, repoLockWait, common)
+			return nil, nil, fmt.Errorf("another process has kept %s locked for %v; end it (lsof %s lists the candidates) and try again", dir, lockWait, dir)
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			unlock()
-			return nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
 		}
 	}
 }
 
-// lockGit takes the lock of the repository that g works in.
-func lockGit(ctx context.Context, g *git.Repo) (unlock func(), err error) {
+// lockRepo takes the lock of the repository that g works in, which locked holds.
+// Git's worktree and ref commands read the records of every worktree and fail on one
+// that another git has half written or half removed, so they run one at a time.
+func lockRepo(ctx context.Context, g *git.Repo) (locked *git.Repo, unlock func(), err error) {
 	common, err := commonDir(ctx, g)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return lockRepo(ctx, common)
+	lock, unlock, err := lockDir(ctx, common)
+	if err != nil {
+		return nil, nil, err
+	}
+	return g.Holding(lock), unlock, nil
 }
 
 // commonDir is the absolute path of the directory that all worktrees of a

@@ -110,20 +110,20 @@ var errCut = errors.New("cut short")
 // Waiting for the lock ends with the context and with the holder.
 func TestRepoLock(t *testing.T) {
 	dir := t.TempDir()
-	unlock, err := lockRepo(t.Context(), dir)
+	_, unlock, err := lockDir(t.Context(), dir)
 	dirtest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := lockRepo(ctx, dir); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := lockDir(ctx, dir); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a second holder: %v", err)
 	}
 	unlock()
-	again, err := lockRepo(t.Context(), dir)
+	_, again, err := lockDir(t.Context(), dir)
 	dirtest.Must(t, err)
 	again()
 	link := filepath.Join(t.TempDir(), "link")
 	dirtest.Must(t, os.Symlink(dir, link))
-	if _, err := lockRepo(t.Context(), link); err == nil {
+	if _, _, err := lockDir(t.Context(), link); err == nil {
 		t.Error("a link was followed")
 	}
 }

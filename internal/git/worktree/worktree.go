@@ -33,6 +33,8 @@ type Worktree struct {
 	// Left is how many paths of the first work tree were not as in Base when
 	// this one was made: they are not in it.
 	Left int `json:"left,omitempty"`
+
+	held *os.File // by its gits, see [git.Repo.Holding]; may be nil
 }
 
 // Dir is where the job works.
@@ -104,7 +106,7 @@ func Add(ctx context.Context, dir, top, branch string) (*Worktree, error) {
 
 // add has the repository of g make the work tree and its branch.
 func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) error {
-	unlock, err := lockGit(ctx, g)
+	g, unlock, err := lockRepo(ctx, g.Holding(w.held))
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (w *Worktree) env() []string {
 
 // Inside is git in the work tree, whatever its .git file says by now.
 func (w *Worktree) Inside() *git.Repo {
-	return git.OnHost(w.Top, w.env()...)
+	return git.OnHost(w.Top, w.env()...).Holding(w.held)
 }
 
 // A Merged says what Merge did.
@@ -208,15 +210,20 @@ func (w *Worktree) Commit(ctx context.Context, message string) (bool, error) {
 // changed file in the way, is a *WorktreeError with the paths, and leaves that
 // work tree, its index and its branch as they were.
 func (w *Worktree) Merge(ctx context.Context, message string) (*Merged, error) {
-	if _, err := w.Commit(ctx, message); err != nil {
+	if err := w.Check(); err != nil {
 		return nil, err
 	}
-	g := git.OnHost(w.Repo)
-	unlock, err := lockRepo(ctx, w.Common)
+	lock, unlock, err := lockDir(ctx, w.Common)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	locked := *w
+	locked.held = lock
+	if _, err := locked.Commit(ctx, message); err != nil {
+		return nil, err
+	}
+	g := git.OnHost(w.Repo).Holding(lock)
 	s, err := g.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -331,8 +338,7 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 // forget makes the repository forget the work tree, and its branch if asked.
 // What is forgotten already is no error.
 func (w *Worktree) forget(ctx context.Context, branch bool) error {
-	g := git.OnHost(w.Repo)
-	unlock, err := lockGit(ctx, g)
+	g, unlock, err := lockRepo(ctx, git.OnHost(w.Repo).Holding(w.held))
 	if err != nil {
 		return err
 	}
