@@ -274,12 +274,15 @@ func (m *Source) Open(ref string) (llm.Model, string, error) {
 	return model, name, nil
 }
 
+// scriptHint is for all that can be wrong with a script.
+const scriptHint = "script: takes the path of a YAML or JSON file with the turns of a model; docs/script.md has the format"
+
 func (m *Source) make(provider, name string) (llm.Model, error) {
 	switch provider {
 	case Script:
 		s, err := script.Load(name)
 		if err != nil {
-			return nil, apierr.WithHint(err, "")
+			return nil, apierr.WithHint(err, scriptHint)
 		}
 		return s, nil
 	case CLI:

@@ -57,7 +57,7 @@ func (m *Source) Recording(ref string) (*script.Recording, error) {
 	}
 	s, err := script.Load(name)
 	if err != nil {
-		return nil, apierr.Refuse(err, "")
+		return nil, apierr.Refuse(err, scriptHint)
 	}
 	return s.Recording(), nil
 }
