@@ -68,8 +68,24 @@ type ExitError struct {
 
 func (e *ExitError) Error() string {
 	s := strings.TrimSpace(e.Stderr)
+	if e.NoIdentity() {
+		s, _, _ = strings.Cut(s, "\n")
+	}
 	s = cmp.Or(s, "no message")
 	return fmt.Sprintf("git %s: exit code %d: %s", strings.Join(e.Args, " "), e.Code, s)
+}
+
+// NoIdentity reports that git knows no name or address to commit by.
+func (e *ExitError) NoIdentity() bool {
+	return strings.Contains(e.Stderr, "Please tell me who you are") || strings.Contains(e.Stderr, "empty ident")
+}
+
+// Hint is what helps, "" where git has said it.
+func (e *ExitError) Hint() string {
+	if e.NoIdentity() {
+		return `git config --global user.name "Your Name" and git config --global user.email you@example.com say who commits`
+	}
+	return ""
 }
 
 // An ArgError refuses a value that git could take for something else.

@@ -255,3 +255,18 @@ func FuzzParseStatus(f *testing.F) {
 		}
 	})
 }
+
+// A commit without an identity is one line and what helps, not git's page.
+func TestNoIdentity(t *testing.T) {
+	g, dir := gitRepo(t)
+	dirtest.Write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[user]\n\tuseConfigOnly = true\n")
+	dirtest.Write(t, filepath.Join(dir, "new"), "x")
+	_, err := g.Commit(t.Context(), "New", []string{"new"})
+	var exit *ExitError
+	if !errors.As(err, &exit) || !exit.NoIdentity() || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("Commit: %q", err)
+	}
+	if !strings.Contains(exit.Hint(), "user.email") {
+		t.Errorf("the hint is %q", exit.Hint())
+	}
+}

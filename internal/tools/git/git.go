@@ -38,7 +38,7 @@ func explain(err error) error {
 	switch s := err.Error(); {
 	case strings.Contains(s, "not a git repository"):
 		return fmt.Errorf("the workspace is not a git repository: work without git (%w)", err)
-	case strings.Contains(s, "unable to auto-detect email address"), strings.Contains(s, "Please tell me who you are"), strings.Contains(s, "empty ident"):
+	case exit.NoIdentity():
 		return fmt.Errorf("git does not know who commits: the person who runs you has to set user.name and user.email (%w)", err)
 	case strings.Contains(s, "rev-parse --verify"):
 		return fmt.Errorf("there is no such commit: git_log lists commits, git_branch branches (%w)", err)
