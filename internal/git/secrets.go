@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// historyTimeout bounds the search of a history; the last commit is searched
-	// in any case.
+	// historyTimeout bounds the search of a history; then the last commit alone is
+	// searched.
 	historyTimeout = 5 * time.Second
 	// maxEnvVersions bounds how many versions of environment files are read.
 	maxEnvVersions = 500
@@ -32,9 +32,6 @@ func EnvSecrets(ctx context.Context, dir string) []secret.Known {
 		return known
 	}
 	g := OnHost(dir)
-	if _, _, err := g.Locate(ctx); err != nil {
-		return known
-	}
 	for _, object := range g.envObjects(ctx) {
 		// An object that is large is no environment file.
 		if b, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"cat-file", "blob", object}}); err == nil && len(b) <= 256<<10 {
@@ -55,8 +52,8 @@ func (g *Repo) envObjects(ctx context.Context) []string {
 		seen[object] = true
 		out = append(out, object)
 	}
-	// ":mode mode object object status NUL path NUL", of all branches.
-	b, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"log", "--all", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--no-ext-diff", "-z",
+	// ":mode mode object object status NUL path NUL", of all branches and the last commit.
+	b, err := g.RunPlumbing(ctx, [][2]string{{"log.showRoot", "true"}, {"diff.relative", "false"}}, process.Cmd{Args: []string{"log", "--all", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--no-ext-diff", "-z",
 		"--", ":(top,glob)**/.env*"}, Timeout: historyTimeout})
 	if err == nil {
 		fields := strings.Split(string(b), "\x00")
@@ -67,8 +64,9 @@ func (g *Repo) envObjects(ctx context.Context) []string {
 				i++
 			}
 		}
+		return out
 	}
-	// "mode blob object TAB path", of the last commit.
+	// It took too long or is too much: "mode blob object TAB path", of the last commit.
 	b, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"ls-tree", "-r", "-z", "--full-tree", "HEAD"}})
 	if err != nil {
 		return out
