@@ -46,7 +46,12 @@ func DidYouMean(name string, names []string) string {
 
 // Fold removes what people vary in names without meaning anything by it.
 func Fold(name string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(name))
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_- .", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
 }
 
 // distance is the number of slips that turn a into b: a byte inserted,
