@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
@@ -58,6 +59,9 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	m, err := rt.models.At(r.BaseURL, "")
 	if err != nil {
 		return nil, err
+	}
+	if len(attachment.Mentions(in.Mentions)) == 0 {
+		in.Mentions = "" // nothing to read, and no reason to bind again
 	}
 	agent, err := rt.catalog.Target(r.Target, d, m, &in)
 	if err != nil {
