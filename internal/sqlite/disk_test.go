@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,6 +91,7 @@ func newDisk(t *testing.T) *disk {
 		tls := libc.NewTLS()
 		defer tls.Close()
 		lib.Xsqlite3_vfs_unregister(tls, ours)
+		runtime.KeepAlive(d) // SQLite has called functions that only d keeps
 	})
 	return d
 }
