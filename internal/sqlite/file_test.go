@@ -190,9 +190,17 @@ func TestMigrateInOne(t *testing.T) {
 	}
 }
 
-// TestMigrateEvents opens a database whose events lie as schema 4 had them.
+// TestMigrateEvents opens a database whose events lie as schema 4 had them: then it
+// has them as a new one does.
 func TestMigrateEvents(t *testing.T) {
 	path := kept(t)
+	made := func(d *DB) (ddl string) {
+		if err := d.read.QueryRow("select replace(sql, '\"', '') from sqlite_master where name = 'events'").Scan(&ddl); err != nil {
+			t.Fatal(err)
+		}
+		return ddl
+	}
+	want := made(fresh(t))
 	db, err := sql.Open("sqlite", dsn(path, ""))
 	if err != nil {
 		t.Fatal(err)
@@ -214,6 +222,9 @@ func TestMigrateEvents(t *testing.T) {
 	}
 	if n != 101 {
 		t.Errorf("%d events, want 101", n)
+	}
+	if got := made(d); got != want {
+		t.Errorf("the table is made by\n%s\nand in a new database by\n%s", got, want)
 	}
 	if faults, err := d.Verify(t.Context()); err != nil || len(faults) > 0 {
 		t.Errorf("%v, %v", faults, err)

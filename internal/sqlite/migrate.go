@@ -6,10 +6,16 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"strings"
 )
 
 //go:embed schema/*.sql
 var schema embed.FS
+
+// movedSuffix is that of the files which move rows to a table like the one that the
+// first file makes: a new database has no rows, and to parse such a file takes it as
+// long as all others.
+const movedSuffix = "_moved.sql"
 
 // migrate applies the numbered files of schema that the database has not seen, in
 // one transaction, so that a kill leaves the old or the new.
@@ -53,6 +59,9 @@ func pending(ctx context.Context, c *sql.Conn, path string, files []string) ([]s
 
 func apply(ctx context.Context, c *sql.Conn, files []string, schemas int, version string) error {
 	for i, name := range files {
+		if len(files) == schemas && strings.HasSuffix(name, movedSuffix) {
+			continue
+		}
 		text, err := schema.ReadFile(name)
 		if err != nil {
 			return err

@@ -84,4 +84,4 @@ create table events (
 	seq  integer not null,
 	data blob not null,
 	primary key (job, seq)
-) strict, without rowid;
+) strict;
