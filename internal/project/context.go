@@ -22,17 +22,36 @@ type Context struct {
 	Problems agents.Problems
 }
 
-// Context reads that of the workspace. user has the user's skills; bytes bounds what
+// Open opens the workspace for [Decision.Context] and [Describe], which share one list
+// of its files. One that is ignored need not be there: then both are nil.
+func (d Decision) Open() (*workspace.Files, error) {
+	files, err := workspace.Open(d.dir, nil)
+	switch {
+	case err == nil:
+		files.Tree.ListOnce()
+	case d.ignores:
+		return nil, nil
+	default:
+		err = lookingFor(err)
+	}
+	return files, err
+}
+
+func lookingFor(err error) error {
+	return fmt.Errorf("looking for %s: %w", strings.Join(agentfile.ProjectFiles(), " and "), err)
+}
+
+// Context reads that of the workspace, whose files [Decision.Open] opened. user has the user's skills; bytes bounds what
 // AGENTS.md may take, see agentfile.ReadProject.
-func (d Decision) Context(ctx context.Context, user []agents.Layer, bytes int) (c Context, err error) {
+func (d Decision) Context(ctx context.Context, files *workspace.Files, user []agents.Layer, bytes int) (c Context, err error) {
 	if d.ignores {
 		c.Skills, c.Problems = agentfile.LoadSkills(user...)
 		return c, nil
 	}
 	c.Skills, c.Problems = d.Skills(user)
-	names, err := projectFiles(ctx, d.dir)
+	names, err := projectFiles(ctx, files, d.dir)
 	if err != nil {
-		return c, fmt.Errorf("looking for %s: %w", strings.Join(agentfile.ProjectFiles(), " and "), err)
+		return c, lookingFor(err)
 	}
 	in := func(name string) bool { return d.Trusted(filepath.Join(d.dir, filepath.FromSlash(name))) }
 	var more agents.Problems
@@ -43,12 +62,7 @@ func (d Decision) Context(ctx context.Context, user []agents.Layer, bytes int) (
 
 // projectFiles lists the files in which the workspace instructs agents, as far
 // as git does not ignore them; the one at the top in any case.
-func projectFiles(ctx context.Context, dir string) ([]string, error) {
-	files, err := workspace.Open(dir, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer files.Close()
+func projectFiles(ctx context.Context, files *workspace.Files, dir string) ([]string, error) {
 	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: "{" + strings.Join(agentfile.ProjectFiles(), ",") + "}", Hidden: true})
 	if err != nil {
 		return nil, err

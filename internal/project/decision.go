@@ -3,7 +3,8 @@
 // tests, tool servers.
 //
 //	d, err := project.Decide(store, data, dir, false)
-//	c, err := d.Context(ctx, userSkills, 0) // skills and AGENTS.md, for a prompt
+//	files, err := d.Open()
+//	c, err := d.Context(ctx, files, userSkills, 0) // skills and AGENTS.md, for a prompt
 package project
 
 import (

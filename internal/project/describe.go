@@ -19,17 +19,15 @@ const (
 	mostListed  = 5000
 )
 
-// Describe describes the workspace dir to an agent that is to change it: its
+// Describe describes the workspace of files to an agent that is to change it: its
 // files, or its directories if they are many, and how the tests are run, by
 // command if one is configured. denied are names that are left out, nil for the usual
 // ones. It reads names and runs nothing; "" if there is
 // nothing to say.
-func Describe(ctx context.Context, dir, command string, denied *workspace.DenyList) string {
-	files, err := workspace.Open(dir, nil)
-	if err != nil {
+func Describe(ctx context.Context, files *workspace.Files, command string, denied *workspace.DenyList) string {
+	if files == nil {
 		return "" // the job itself says what is wrong with it
 	}
-	defer files.Close()
 	if denied != nil {
 		files = files.WithDenyList(denied)
 	}

@@ -17,9 +17,30 @@ import (
 // MaxNames bounds the names that are looked at for a list.
 const MaxNames = 1_000_000
 
+// ListOnce has ListFiles return for the whole tree what it finds first, for those who
+// look at it several times at one moment. It is not for concurrent use.
+func (t *Tree) ListOnce() {
+	var names []string
+	var more, done bool
+	t.names = func(ctx context.Context) (_ []string, _ bool, err error) {
+		if !done {
+			names, more, err = t.listFiles(ctx, ".")
+			done = err == nil
+		}
+		return names, more, err
+	}
+}
+
 // ListFiles lists the files below dir that are not ignored, as git has it if the
 // tree is in a repository.
 func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more bool, err error) {
+	if t.names != nil && dir == "." {
+		return t.names(ctx)
+	}
+	return t.listFiles(ctx, dir)
+}
+
+func (t *Tree) listFiles(ctx context.Context, dir string) (names []string, more bool, err error) {
 	if out, err := t.gitNames(ctx, dir); err == nil && len(out) > 0 {
 		for name := range bytes.SplitSeq(out, []byte{0}) {
 			if len(name) == 0 {

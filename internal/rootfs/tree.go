@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,7 +26,11 @@ type Tree struct {
 	Self  *os.File // the directory itself, for the lock
 	Dir   string   // absolute, links followed
 	given string   // absolute, as the caller wrote it
+	names lister   // nil unless ListOnce was called
 }
+
+// A lister lists the files of a tree, and says whether there are more.
+type lister func(context.Context) (names []string, more bool, err error)
 
 func Open(dir string) (*Tree, error) {
 	given, err := filepath.Abs(dir)

@@ -38,7 +38,14 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if err != nil {
 		return t, p, err
 	}
-	if p.Context, err = d.Context(ctx, rt.o.Skills, rt.o.ProjectBytes); err != nil {
+	files, err := d.Open()
+	if err != nil {
+		return t, p, err
+	}
+	if files != nil {
+		defer files.Close()
+	}
+	if p.Context, err = d.Context(ctx, files, rt.o.Skills, rt.o.ProjectBytes); err != nil {
 		return t, p, err
 	}
 	env, err := rt.env(ctx, in, m)
@@ -57,7 +64,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if !d.Ignores() {
 		env.Project = p.Project
 	}
-	env.Around = func(test string) string { return project.Describe(ctx, dir, test, rt.o.Names) }
+	env.Around = func(test string) string { return project.Describe(ctx, files, test, rt.o.Names) }
 	env.Confined = func() bool {
 		r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
 		return r.Err() == nil && r.Level != sandbox.Off
