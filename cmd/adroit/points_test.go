@@ -88,7 +88,9 @@ var (
 		}
 		builtIn = dir
 		bin := filepath.Join(dir, "adroit")
-		if out, err := exec.Command("go", "build", "-tags", "failpoints", "-ldflags", "-s -w", "-o", bin, ".").CombinedOutput(); err != nil {
+		build := exec.Command("go", "build", "-tags", "failpoints", "-ldflags", "-s -w", "-o", bin, ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases; for the detector's pass, too
+		if out, err := build.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("building: %w\n%s", err, out)
 		}
 		return bin, nil

@@ -89,7 +89,9 @@ func TestJobs(t *testing.T) {
 		t.Skip("builds the program and runs the tests of five projects; run it without -short")
 	}
 	bin := filepath.Join(t.TempDir(), "adroit")
-	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "../../cmd/adroit").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "../../cmd/adroit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
 	for _, j := range jobs {
