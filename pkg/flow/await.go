@@ -54,7 +54,8 @@ func (l *Local) pause(s Step, deadline time.Time) error {
 }
 
 // pollSignals is how often an awaiting run looks for signals that another
-// process sent.
+// process sent. A wait that is no longer is never parked: nobody answers as fast, and
+// whether it is over then would depend on how fast the run gets to it.
 const pollSignals = 50 * time.Millisecond
 
 // await returns the record of the signal that came, or nil if none came in
@@ -105,7 +106,7 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 				defer branches.change(1, -1)
 			}
 		}
-		if l.Park && branches.stuck(&q) {
+		if l.Park && (w.Timeout == 0 || w.Timeout > pollSignals) && branches.stuck(&q) {
 			return nil, &ParkedError{Path: s.Path, Signals: w.Signals, About: w.About}
 		}
 		select {

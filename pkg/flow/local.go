@@ -22,7 +22,7 @@ type Local struct {
 	Emit    event.Sink
 
 	// Park makes an await without a signal end the run with a *ParkedError
-	// instead of waiting here.
+	// instead of waiting here, unless that is over at once (in 50 ms).
 	Park bool
 	// Width bounds how many branches of one fork run at once; zero means 16.
 	Width int

@@ -51,8 +51,8 @@ type Manager struct {
 
 // RunOptions say how to run a job once. The zero value is good.
 type RunOptions struct {
-	// Park ends the run with status waiting when a person must answer,
-	// instead of waiting in this process.
+	// Park ends the run with status waiting when a person must answer, instead of
+	// waiting in this process, unless the wait is for 50 ms at most.
 	Park bool
 	// AtOnce bounds how many jobs of the store run at once, in all processes: until
 	// there is a place the job is queued, behind those that were submitted before

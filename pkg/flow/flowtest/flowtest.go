@@ -81,6 +81,7 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"signal while waiting", meanwhile, nil},
 		{"await times out", timeouts, nil},
 		{"parking", parking, []Ability{Park, Resume}},
+		{"brief waits are not parked", brief, []Ability{Park}},
 		{"parked is not refused", refusal, []Ability{Park, Resume}},
 		{"interrupted", interrupted, []Ability{Kill, Resume}},
 		{"kill at every point", killAnywhere, []Ability{Kill, Resume}},

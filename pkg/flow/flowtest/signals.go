@@ -158,6 +158,16 @@ func parking(t *testing.T, h Harness) {
 	equal(t, "effects of three runs", fmt.Sprint(log.take()), "[0 before]")
 }
 
+// brief waits no longer than a run that must not wait takes to end: it times out,
+// however fast the run is.
+func brief(t *testing.T, h Harness) {
+	wf := flow.Define("brief", func(r *flow.Run, _ any) (string, error) {
+		_, err := flow.AwaitAny(r, nil, 20*time.Millisecond, "yes", "no")
+		return said(err), nil
+	})
+	equal(t, "result", h.must(t, Request{Workflow: wf, Park: true}), `"0|await|yes|no|timed_out|nobody answered in time|false"`)
+}
+
 // refusal is a workflow that takes every error of a question for a no. Parked,
 // it must not act on an answer that nobody gave.
 func refusal(t *testing.T, h Harness) {
