@@ -145,7 +145,7 @@ func (s *server) run(ctx context.Context, ses *session, sent string) (sdk.StopRe
 // follow runs the job once and shows what it does. The end of ctx interrupts it.
 func (s *server) follow(ctx context.Context, ses *session, t *translator) (*adroit.JobDetail, error) {
 	all := context.WithoutCancel(ctx) // what happens to the job is read to its end
-	if _, err := s.c.Start(all, ses.job, adroit.StartOptions{}); errors.Is(err, jobs.ErrFinal) {
+	if _, err := s.c.Start(all, ses.job, adroit.StartOptions{Live: true}); errors.Is(err, jobs.ErrFinal) {
 		return s.c.Job(all, ses.job) // it has read the message already
 	} else if err != nil {
 		return nil, err

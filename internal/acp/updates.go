@@ -29,7 +29,6 @@ type translator struct {
 	sent   []string // messages of this editor, which it shows itself
 
 	answers map[string]*strings.Builder // of the model, by step, as far as they were sent
-	early   map[string][]event.Event    // pieces of answers that came before the event that their step has begun
 	text    strings.Builder             // all of them
 	talking bool                        // the last update was a piece of text
 	open    []string                    // calls that have not ended
@@ -59,7 +58,7 @@ func (s *server) translator(ses *session) *translator {
 			}
 			return splitDiff(d.Diff)
 		},
-		kinds: s.kinds, dir: ses.dir, answers: map[string]*strings.Builder{}, early: map[string][]event.Event{},
+		kinds: s.kinds, dir: ses.dir, answers: map[string]*strings.Builder{},
 	}
 }
 
@@ -100,16 +99,8 @@ func (t *translator) event(ev event.Event) {
 	case ev.Kind == event.AgentFinished:
 		t.agentFinished(ev)
 	case t.inner(ev.Path):
-	case ev.Kind == event.Delta && ev.Step == stepio.ModelStep && t.answers[ev.Path] == nil:
-		t.early[ev.Path] = append(t.early[ev.Path], ev) // the events before it are still to come
 	case ev.Kind == event.Delta:
 		t.delta(ev)
-	case ev.Kind == event.StepStarted && ev.Step == stepio.ModelStep:
-		t.answers[ev.Path] = new(strings.Builder)
-		for _, piece := range t.early[ev.Path] {
-			t.delta(piece)
-		}
-		delete(t.early, ev.Path)
 	case ev.Step == stepio.ToolStep && t.plan(ev):
 	case ev.Kind == event.StepStarted && ev.Step == stepio.ToolStep:
 		t.begin(ev)
@@ -147,6 +138,10 @@ func (t *translator) delta(ev event.Event) {
 		t.send(sdk.UpdateAgentThoughtText(ev.Text))
 	default:
 		b := t.answers[ev.Path]
+		if b == nil {
+			b = new(strings.Builder)
+			t.answers[ev.Path] = b
+		}
 		t.write(ev.Text, b.Len() == 0)
 		b.WriteString(ev.Text)
 	}

@@ -216,8 +216,8 @@ func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.
 		defer stop()
 		kept := m.Store.Events(ctx, j.ID, o.After, o.Follow)
 		if o.Follow && o.Live {
-			pieces, leave := rt.live.Join(j.ID)
-			defer leave()
+			pieces := rt.live.Join(j.ID)
+			defer pieces.Leave()
 			kept = live.Merge(kept, stop, pieces)
 		}
 		for ev, err := range kept {

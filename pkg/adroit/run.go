@@ -98,7 +98,7 @@ func asJob(j *job, err error) (agents.Job, error) {
 func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, s StartOptions) (*job, error) {
 	more, atOnce := s.Limits, cmp.Or(s.AtOnce, rt.o.AtOnce)
 	if j.Status == jobs.Queued {
-		return rt.start(ctx, j.ID, m.Run, jobs.RunOptions{AtOnce: atOnce})
+		return rt.start(ctx, j.ID, m.Run, jobs.RunOptions{AtOnce: atOnce}, s.Live)
 	}
 	set, err := rt.tools()
 	if err != nil {
@@ -111,10 +111,10 @@ func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, s St
 	case j.Status == jobs.Stuck || j.Status == jobs.Failed:
 		o.Reopened = fmt.Sprintf("resumed after it %s: %s", map[jobs.Status]string{jobs.Stuck: "was stuck", jobs.Failed: "failed"}[j.Status], j.Reason)
 	}
-	return rt.start(ctx, j.ID, m.Resume, o)
+	return rt.start(ctx, j.ID, m.Resume, o, s.Live)
 }
 
-func (rt *Runtime) start(ctx context.Context, id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error), o jobs.RunOptions) (*job, error) {
+func (rt *Runtime) start(ctx context.Context, id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error), o jobs.RunOptions, live bool) (*job, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	if rt.shut {
@@ -124,12 +124,15 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 	j := &job{rt: rt, id: id, stop: stop, claimed: make(chan struct{}), done: make(chan struct{})}
 	if now := rt.here[id]; now == nil || now.ended() { // else the store refuses this run
 		rt.here[id] = j
+		if live {
+			rt.live.Expect(id)
+		}
 	}
 	claimed := sync.OnceFunc(func() { close(j.claimed) })
 	o.Park, o.Hook = true, rt.o.Hook
 	o.Emit = func(ev event.Event) {
 		claimed() // a run reports nothing before that
-		if ev.Kind == event.Delta {
+		if ev.Kind == event.Delta || ev.Kind == event.StepStarted {
 			rt.live.Send(ev)
 		}
 		if rt.o.Emit != nil {

@@ -115,8 +115,10 @@ type EventOptions struct {
 	After  int64 `json:"after,omitempty"`  // only those with a higher number
 	Follow bool  `json:"follow,omitempty"` // until the job no longer runs
 	// Live adds, while a job is followed that the runtime runs, what is not kept:
-	// pieces of answers, which have no number. A slow reader loses some of them,
-	// never a numbered event.
+	// pieces of answers, which have no number, those of a step between its start and
+	// its end. They are those from the start of the run for the first who follows it
+	// if StartOptions.Live was set, and else those from now on. A reader who is
+	// thousands behind loses some, never a numbered event.
 	Live bool `json:"live,omitempty"`
 }
 
@@ -127,6 +129,9 @@ type StartOptions struct {
 	Limits executor.Limits `json:"limits,omitzero"`
 	// AtOnce queues the job until fewer than this many run; 0 is the runtime's bound.
 	AtOnce int `json:"at_once,omitempty"`
+	// Live keeps what EventOptions.Live adds until somebody follows the run, after the
+	// event that was the last before it, however soon it ends.
+	Live bool `json:"live,omitempty"`
 	// DryRun only checks whether the job can be started with these options.
 	DryRun bool `json:"dry_run,omitempty"`
 }

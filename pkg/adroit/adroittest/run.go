@@ -182,6 +182,37 @@ func testLive(t *testing.T, f *fixture) {
 	}
 }
 
+// Who starts a job to follow it live gets all pieces however soon the run has ended,
+// those of a step between its start and its end. There is one such follower; who
+// comes later gets what is kept.
+func testLiveFromStart(t *testing.T, f *fixture) {
+	s, err := f.Submit(t.Context(), f.request(executor.ApproveAll))
+	must(t, err)
+	_, err = f.Start(t.Context(), s.Job.ID, adroit.StartOptions{Live: true})
+	must(t, err)
+	_, err = f.Wait(t.Context(), s.Job.ID)
+	must(t, err)
+	for _, want := range []string{"Written.", ""} {
+		text, open := "", map[string]bool{}
+		for ev, err := range f.Events(t.Context(), s.Job.ID, adroit.EventOptions{Follow: true, Live: true}) {
+			must(t, err)
+			switch ev.Kind {
+			case event.StepStarted:
+				open[ev.Path] = true
+			case event.StepFinished:
+				delete(open, ev.Path)
+			case event.Delta:
+				if text += ev.Text; !open[ev.Path] {
+					t.Errorf("the piece %q of step %s is not between its start and its end", ev.Text, ev.Path)
+				}
+			}
+		}
+		if text != want {
+			t.Errorf("the pieces are %q, not %q", text, want)
+		}
+	}
+}
+
 // A limit that stopped a job has to be raised, and no other.
 func testLimits(t *testing.T, f *fixture) {
 	r := f.request(executor.ApproveAll)

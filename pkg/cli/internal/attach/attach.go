@@ -118,6 +118,11 @@ func (s *session) attended() bool {
 	return !s.o.JSON && !s.o.Silent && !s.o.Unattended && s.e.Interactive()
 }
 
+// live reports whether pieces of answers are shown.
+func (s *session) live() bool {
+	return !s.o.Silent && (!s.o.JSON || s.o.Deltas)
+}
+
 // run runs the job once, as far as it gets without an answer.
 func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 	all := context.WithoutCancel(ctx) // what happens to the job is read to its end
@@ -127,6 +132,7 @@ func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 	}
 	show, pause, end := s.view(past)
 	defer end() // once more does nothing
+	s.o.Live = s.live()
 	started, err := s.c.Start(all, s.id, s.o.StartOptions)
 	if err != nil {
 		return nil, StartError(err)
@@ -185,7 +191,7 @@ func (s *session) follow(ctx context.Context, after int64, show func(event.Event
 		_, _ = s.c.Stop(all, s.id, stopReason(ctx)) // Wait returns how it went
 	})
 	var broken error
-	for ev, err := range s.c.Events(all, s.id, adroit.EventOptions{After: after, Follow: true, Live: !s.o.JSON || s.o.Deltas}) {
+	for ev, err := range s.c.Events(all, s.id, adroit.EventOptions{After: after, Follow: true, Live: s.o.Live}) {
 		if broken = err; err != nil {
 			break
 		}

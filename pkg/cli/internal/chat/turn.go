@@ -119,7 +119,7 @@ func (s *Session) run() {
 	s.running = true
 	s.do(func(ctx context.Context) func() {
 		defer s.attend()()
-		_, err := s.c.Start(ctx, id, adroit.StartOptions{})
+		_, err := s.c.Start(ctx, id, adroit.StartOptions{Live: s.Screen.Live})
 		var d *adroit.JobDetail
 		switch {
 		case err == nil:

@@ -24,7 +24,6 @@ type responses struct {
 
 // An openResponse is a response on its way.
 type openResponse struct {
-	started bool // the event that says so was shown
 	text    strings.Builder
 	shown   int // bytes of text that were printed
 	thought strings.Builder
@@ -50,15 +49,11 @@ func (t *responses) at(path string) *openResponse {
 	return w
 }
 
-// begun shows what has come of a response already: pieces may come before the event
-// that their step has started, and belong behind what was before it.
+// begun notes that a response is on its way.
 func (v *Viewer) begun(ev event.Event) {
-	if ev.Step != stepio.ModelStep || !v.Live || v.log {
-		return
+	if ev.Step == stepio.ModelStep && v.Live && !v.log {
+		v.responses.at(ev.Path)
 	}
-	w := v.responses.at(ev.Path)
-	w.started = true
-	v.stream(ev, w)
 }
 
 // delta takes a piece of a response, of its text or of the thinking before it.
@@ -80,9 +75,7 @@ func (v *Viewer) delta(ev event.Event) {
 	} else {
 		w.text.WriteString(ev.Text)
 	}
-	if w.started {
-		v.stream(ev, w)
-	}
+	v.stream(ev, w)
 }
 
 // streams reports whether a response is printed line by line: not beside others,
@@ -173,7 +166,7 @@ func (v *Viewer) broken(path string) {
 	if w.shown > 0 {
 		v.aside(term.Dim, "the answer broke off here")
 	}
-	v.responses.open[path] = &openResponse{started: true, began: time.Now()}
+	v.responses.open[path] = &openResponse{began: time.Now()}
 }
 
 // response shows the rest of a response that is complete.

@@ -165,10 +165,6 @@ func TestDeltas(t *testing.T) {
 	if got := plainText(watch(80, lost)); !strings.Contains(got, "Another line.\n") || strings.Count(got, "One line.\n") != 1 {
 		t.Errorf("%q", got)
 	}
-	early := append([]event.Event{evs[2], {Kind: event.StepFinished, Step: stepio.ToolStep, Name: "before", Path: "0"}}, evs...)
-	if got := plainText(watch(80, early)); strings.Index(got, "  1  before") > strings.Index(got, "One One line.\n") {
-		t.Errorf("a piece is shown before what was before its step: %q", got)
-	}
 	if got := watch(80, says(t, "1", `{"plan": ["a", "b"]}`, "", "shell")); strings.Contains(got, "plan") {
 		t.Errorf("what programs read is shown: %q", got)
 	}
