@@ -14,7 +14,10 @@ import (
 
 // ordered are packages whose files have an order: none uses a declaration of a file
 // that uses one of its own, however far around. A package may only be added.
-var ordered = []string{"./pkg/executor", "./internal/executor/...", "./internal/agentfile", "./internal/coordinator", "./internal/workflows", "./pkg/agents"}
+var ordered = []string{
+	"./pkg/executor", "./internal/executor/...", "./internal/agentfile", "./internal/coordinator",
+	"./internal/workflows", "./pkg/agents", "./pkg/flow",
+}
 
 // TestFileOrder fails where files of a package need each other in a circle: nobody
 // could read one of them before the others.

@@ -120,3 +120,9 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 		}
 	}
 }
+
+// polls reports whether s is an await that does not wait.
+func (s Step) polls() bool {
+	d, err := s.patience()
+	return s.Kind == stepkind.Await && err == nil && d < 0
+}

@@ -168,18 +168,6 @@ func (r *Run) Part(name string) (*Run, error) {
 	return &Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, nil
 }
 
-// Note emits a note for people who watch, once.
-func (r *Run) Note(format string, args ...any) error {
-	_, err := Do[struct{}](r, stepkind.Note, fmt.Sprintf(format, args...), nil)
-	return err
-}
-
-// Report is Note with data for programs that watch.
-func (r *Run) Report(data any, format string, args ...any) error {
-	_, err := Do[struct{}](r, stepkind.Note, fmt.Sprintf(format, args...), data)
-	return err
-}
-
 // Sleep pauses the run for d, across restarts.
 func Sleep(r *Run, d time.Duration) error {
 	_, err := Do[struct{}](r, stepkind.Sleep, d.String(), d)

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -39,3 +40,6 @@ type Blobs interface {
 	// Blob returns ErrNoBlob if it does not have digest.
 	Blob(ctx context.Context, digest string) (json.RawMessage, error)
 }
+
+// ErrNoBlob reports that the blob store does not have a digest.
+var ErrNoBlob = errors.New("no such blob")

@@ -142,13 +142,3 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-func asFailure(err error) *Failure {
-	if err == nil {
-		return nil
-	}
-	if f, ok := errors.AsType[*Failure](err); ok {
-		return f
-	}
-	return &Failure{Code: Failed, Message: err.Error()}
-}

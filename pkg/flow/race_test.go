@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"

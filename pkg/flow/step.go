@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/flow/stepid"
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // A Step is one effect: a value saying what to do, not the doing of it.
@@ -64,6 +64,24 @@ func (s Step) Digest() string {
 	return stepid.Digest(s.Input)
 }
 
+// engineOwn reports whether engines perform s without any effect.
+func (s Step) engineOwn() bool {
+	switch s.Kind {
+	case stepkind.Call, stepkind.Note, stepkind.Spawn, stepkind.Return, stepkind.Sleep:
+		return true
+	}
+	return false
+}
+
+func (s Step) record(deadline time.Time) *Record {
+	return &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline, NoEffect: s.engineOwn()}
+}
+
+// late is the failure of a step for which there was no time left.
+func (s Step) late() *Failure {
+	return &Failure{Code: TimedOut, Message: "timed out: it may take " + s.Within.String()}
+}
+
 // A Record is what a journal keeps of a step. Deadline is when a sleep or an
 // await is over; it is fixed when the step first begins.
 type Record struct {
@@ -82,58 +100,19 @@ type Record struct {
 	NoEffect bool `json:"-"`
 }
 
+func (r *Record) result() (json.RawMessage, error) {
+	if r.Failure != nil {
+		return nil, &StepError{r.Path, r.Kind, r.Name, *r.Failure}
+	}
+	return r.Output, nil
+}
+
 // A State is a workflow's state at a point where everything before may be
 // forgotten. Next is the position at which the workflow goes on.
 type State struct {
 	Next  int             `json:"next"`
 	Value json.RawMessage `json:"value"`
 }
-
-// A Failure is a failed step as data: the same live and replayed. As an error
-// a handler returns, it says whether the engine may try again.
-type Failure struct {
-	Code      string `json:"code"`
-	Message   string `json:"message"`
-	Retryable bool   `json:"retryable,omitempty"`
-	// After is how long to wait at least before the next attempt.
-	After time.Duration `json:"-"`
-	// Busy means that the other side serves nobody now and may do so in minutes:
-	// [Route.Patience] bounds how long it is asked again, not Attempts.
-	Busy bool `json:"-"`
-	// Took is how long the step was tried, all attempts together, in whole
-	// seconds: what has failed has taken its time, too.
-	Took time.Duration `json:"took_ns,omitempty"`
-}
-
-func (f *Failure) Error() string { return f.Message }
-
-// Codes of failures that engines produce themselves.
-const (
-	Interrupted = "interrupted" // the runner died while performing; it may or may not have happened
-	TimedOut    = "timed_out"
-	Panicked    = "panicked"
-	Failed      = "failed" // a handler's plain error
-)
-
-// A StepError is how a failed step looks to a workflow, live or replayed.
-type StepError struct {
-	Path, Kind, Name string
-	Failure
-}
-
-func (e *StepError) Error() string {
-	return fmt.Sprintf("step %s (%s %s): %s", e.Path, e.Kind, e.Name, e.Message)
-}
-
-// An InfrastructureError reports that what steps are performed with failed, and
-// not the step: a store, a ledger, a disk. A handler returns it to end the run
-// without an outcome. The step stays open, and the job can be resumed once
-// the cause is put right; no workflow, and no model, sees the failure.
-type InfrastructureError struct{ Err error }
-
-func (e *InfrastructureError) Error() string { return e.Err.Error() }
-
-func (e *InfrastructureError) Unwrap() error { return e.Err }
 
 // A DivergedError reports that a workflow no longer asks for what it asked
 // for before. The job is blocked for a person, never failed.
@@ -162,6 +141,3 @@ type ParkedError struct {
 func (e *ParkedError) Error() string {
 	return fmt.Sprintf("step %s waits for a signal: %v", e.Path, e.Signals)
 }
-
-// ErrNoBlob reports that the blob store does not have a digest.
-var ErrNoBlob = errors.New("no such blob")
