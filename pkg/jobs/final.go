@@ -35,6 +35,9 @@ type Final struct {
 	Waiting   *Question            `json:"waiting,omitempty"`   // of job.waiting
 }
 
+// maxParts is how many parts a [Final] lists.
+const maxParts = 100
+
 // own is what a job's own model was used for, by name.
 func own(used map[string]llm.Usage, all llm.Usage, model string) map[string]llm.Usage {
 	if used == nil && all != (llm.Usage{}) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -163,48 +162,6 @@ func (j *Job) describe() {
 	}
 }
 
-// Resume goes on with a job that stopped: an interrupted, waiting or blocked
-// one continues after its last step. One that failed tries again what it failed
-// with, and keeps what succeeded; one that was stopped by a limit or was stuck
-// goes on if o.Reopen finds what with. A done or cancelled one is ErrFinal; a new job
-// repeats it.
-func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, error) {
-	j, err := find(ctx, m.Store, Query{ID: id})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := resumable(j); err != nil {
-		return nil, err
-	}
-	o.resumes = true
-	return m.Run(ctx, id, o)
-}
-
-// reopen reopens a job that has ended, so that it goes on, with its files locked:
-// it stays as it ended where they cannot be had, and another runner may have gone
-// on with it until then.
-func (m *Manager) reopen(ctx context.Context, id string, o *RunOptions) error {
-	j, err := find(ctx, m.Store, Query{ID: id})
-	if err != nil {
-		return err
-	}
-	if o.reopened, err = resumable(j); err != nil || !o.reopened {
-		return err
-	}
-	return m.Store.Reopen(ctx, id, o.Reopen)
-}
-
-// resumable reports whether a job has to be reopened to go on, or why it cannot.
-func resumable(j *Job) (reopen bool, err error) {
-	switch {
-	case j.Status == Done || j.Status == Cancelled:
-		return false, fmt.Errorf("%s: %w (%s); retry it to run it from the start", j.ID, ErrFinal, j.Status)
-	case j.held():
-		return false, fmt.Errorf("%s: %w", j.ID, ErrHeld)
-	}
-	return j.Status.Final() || j.Status == Blocked, nil
-}
-
 // Cancel asks for a job to end and waits until its runner has confirmed. It
 // gives up after ten seconds; the request stays.
 func (m *Manager) Cancel(ctx context.Context, id string) (*Job, error) {
@@ -239,72 +196,4 @@ func (m *Manager) Wait(ctx context.Context, id string) (*Job, error) {
 			return j, context.Cause(ctx)
 		}
 	}
-}
-
-// Run claims a job and runs it until it ends, parks or is stopped. The job it
-// returns says how it went; the error is nil whenever that was recorded. The
-// end of ctx interrupts the job, which can be resumed; Cancel ends it. If another runner took the job meanwhile, Run stops before the
-// next step, writes nothing more and returns ErrLeaseLost.
-func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error) {
-	if m.Mux == nil {
-		return nil, errors.New("run: the manager has no Mux to perform steps")
-	}
-	unlock, err := m.lock(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if o.resumes {
-		if err := m.reopen(ctx, id, &o); err != nil {
-			return nil, err
-		}
-	}
-	claim := m.Store.Claim
-	if o.AtOnce > 0 {
-		claim = m.Store.Enqueue
-	}
-	j, journal, err := claim(ctx, id, m.owner(), m.ttl())
-	if err != nil {
-		return nil, err
-	}
-	m.running.Add(1)
-	defer m.running.Add(-1)
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	r := &run{m: m, o: o, job: j, journal: journal}
-	endHeartbeat := r.startHeartbeat(ctx, stop)
-	r.record(ctx, stop)
-	if err := r.queue(ctx); err != nil {
-		stop(err) // it is the cause, unless there is one
-		return r.end(ctx, endHeartbeat, nil, err)
-	}
-	r.started()
-	out, err := r.perform(ctx, stop)
-	return r.end(ctx, endHeartbeat, out, err)
-}
-
-// lock takes the job's files. A job that its runner could not finish although
-// it ended in an orderly way is reopened, so that it counts as no crash.
-func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error) {
-	if m.Lock == nil {
-		return func() {}, nil
-	}
-	j, err := find(ctx, m.Store, Query{ID: id})
-	if err != nil {
-		return nil, err
-	}
-	if j.held() {
-		return nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, j.Lease.Owner)
-	}
-	unlock, clean, err := m.Lock(j)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", id, err)
-	}
-	if clean && j.Status == Interrupted && !j.Cancel {
-		if err := m.Store.Reopen(ctx, id, flow.Reopener{}); err != nil {
-			unlock()
-			return nil, err
-		}
-	}
-	return unlock, nil
 }

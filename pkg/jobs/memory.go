@@ -11,12 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
-
-// crashLimit is how often a job may lose its runner before it is blocked.
-const crashLimit = 3
 
 // Memory is a Store that lasts as long as the process: for Go programs that
 // want no durability, and for tests. The zero value is ready; it is safe for
@@ -56,6 +54,25 @@ func (h *memoryJob) job() *Job {
 		j.Lease = Lease{}
 	}
 	return &j
+}
+
+// pending are the questions that no queued signal will answer.
+func (h *memoryJob) pending() []Question {
+	queued := slices.Clone(h.queued)
+	var out []Question
+	for _, rec := range h.journal.Records(h.ID) {
+		q, ok := h.questions[rec.Path]
+		if !ok || rec.Done || rec.Kind != stepkind.Await {
+			continue
+		}
+		i := slices.IndexFunc(queued, func(s flow.Signal) bool { return slices.Contains(q.Signals, s.Name) })
+		if i >= 0 {
+			queued = slices.Delete(queued, i, i+1)
+			continue
+		}
+		out = append(out, q)
+	}
+	return out
 }
 
 // find must be called with m.mu held.
@@ -155,54 +172,6 @@ func (m *Memory) Remove(ctx context.Context, id string) error {
 	delete(m.jobs, id)
 	h.ring()
 	return nil
-}
-
-// Claim implements Store.
-func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error) {
-	return m.claim(ctx, id, owner, ttl, Running)
-}
-
-// Enqueue implements Store.
-func (m *Memory) Enqueue(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error) {
-	return m.claim(ctx, id, owner, ttl, Queued)
-}
-
-func (m *Memory) claim(ctx context.Context, id, owner string, ttl time.Duration, status Status) (*Job, Journal, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h, err := m.find(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case owner == "":
-		return nil, nil, fmt.Errorf("%s: claim: an owner is needed", id)
-	case h.Status.Final():
-		return nil, nil, fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
-	case h.Status == Blocked:
-		return nil, nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
-	case !h.dead():
-		return nil, nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, h.Lease.Owner)
-	}
-	defer h.ring()
-	now := time.Now()
-	h.Updated = now
-	h.Lease.Token++
-	if h.Status == Running {
-		h.Crashes++
-	}
-	if h.Crashes >= crashLimit {
-		h.Status, h.Lease.Owner = Blocked, ""
-		h.Reason = fmt.Sprintf("its runner died %d times; look at its last events, then resume it", h.Crashes)
-		return nil, nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
-	}
-	h.Status, h.Reason = status, ""
-	if h.Started.IsZero() && status == Running {
-		h.Started = now
-	}
-	h.Lease.Owner, h.Lease.Expires = owner, now.Add(ttl)
-	j := h.Job
-	return &j, &memoryJournal{m, id, j.Lease.Token}, nil
 }
 
 func (h *memoryJob) finish(status Status, reason string, output json.RawMessage, last *event.Event) {
@@ -318,4 +287,31 @@ func (m *Memory) Events(ctx context.Context, job string, after int64, follow boo
 			}
 		}
 	}
+}
+
+// Send implements Store.
+func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, job)
+	if err != nil {
+		return err
+	}
+	if h.Status.Final() {
+		return fmt.Errorf("%s: %w (%s)", job, ErrFinal, h.Status)
+	}
+	h.queued = append(h.queued, sig)
+	h.ring()
+	return h.journal.Send(ctx, job, sig)
+}
+
+// Inputs implements Store.
+func (m *Memory) Inputs(ctx context.Context, job string) ([]json.RawMessage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	return h.journal.Inputs(), nil
 }

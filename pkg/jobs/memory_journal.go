@@ -13,52 +13,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// Send implements Store.
-func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h, err := m.find(ctx, job)
-	if err != nil {
-		return err
-	}
-	if h.Status.Final() {
-		return fmt.Errorf("%s: %w (%s)", job, ErrFinal, h.Status)
-	}
-	h.queued = append(h.queued, sig)
-	h.ring()
-	return h.journal.Send(ctx, job, sig)
-}
-
-// Inputs implements Store.
-func (m *Memory) Inputs(ctx context.Context, job string) ([]json.RawMessage, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h, err := m.find(ctx, job)
-	if err != nil {
-		return nil, err
-	}
-	return h.journal.Inputs(), nil
-}
-
-// pending are the questions that no queued signal will answer.
-func (h *memoryJob) pending() []Question {
-	queued := slices.Clone(h.queued)
-	var out []Question
-	for _, rec := range h.journal.Records(h.ID) {
-		q, ok := h.questions[rec.Path]
-		if !ok || rec.Done || rec.Kind != stepkind.Await {
-			continue
-		}
-		i := slices.IndexFunc(queued, func(s flow.Signal) bool { return slices.Contains(q.Signals, s.Name) })
-		if i >= 0 {
-			queued = slices.Delete(queued, i, i+1)
-			continue
-		}
-		out = append(out, q)
-	}
-	return out
-}
-
 // A memoryJournal is the journal of one job as the holder of one lease sees
 // it.
 type memoryJournal struct {

@@ -2,10 +2,8 @@ package jobs
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -89,42 +87,3 @@ func (n *node) part(status Status) Part {
 	}
 	return p
 }
-
-// maxParts is how many parts a [Final] lists.
-const maxParts = 100
-
-// Parts lists the parts so far, each after the one it is in, siblings by path.
-// If there are more than limit, the deepest are left out, and more is how many
-// those are; no limit is 0. status is that of parts which have not ended.
-func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
-	all := slices.Clone(a.nodes)
-	if limit > 0 && len(all) > limit {
-		slices.SortStableFunc(all, func(m, n *node) int {
-			return cmp.Or(cmp.Compare(m.depth(), n.depth()), stepid.Compare(m.Path, n.Path))
-		})
-		all, more = all[:limit], len(all)-limit
-	}
-	kept := map[*node]bool{}
-	for _, n := range all {
-		kept[n] = true
-	}
-	var walk func(n *node)
-	walk = func(n *node) {
-		kids := slices.Clone(n.kids)
-		slices.SortFunc(kids, func(m, n *node) int { return stepid.Compare(m.Path, n.Path) })
-		for _, k := range kids {
-			if kept[k] {
-				parts = append(parts, k.part(status))
-				walk(k)
-			}
-		}
-	}
-	walk(&a.root)
-	return parts, more
-}
-
-// Own is what was taken outside of all parts.
-func (a *UsageReport) Own() Figures { return a.root.own }
-
-// All is what the job has taken so far, its parts included.
-func (a *UsageReport) All() Figures { return a.root.all() }

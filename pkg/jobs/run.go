@@ -24,21 +24,6 @@ type run struct {
 	rec     *recorder
 }
 
-// A storeError is a store that failed the run: the job is not at fault and
-// can be resumed.
-type storeError struct{ err error }
-
-func (e *storeError) Error() string { return "the store failed: " + e.err.Error() }
-func (e *storeError) Unwrap() error { return e.err }
-
-// A panicError is a workflow that panicked.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked: %v", e.value) }
-
 // record begins to log the run's events. stop ends the run if they cannot be kept.
 func (r *run) record(ctx context.Context, stop context.CancelCauseFunc) {
 	r.rec = &recorder{journal: r.journal, live: r.o.Emit, clean: r.m.Clean, fail: stop}
@@ -100,25 +85,6 @@ func (r *run) queued(position int) {
 	ev := event.Event{Kind: event.JobQueued, Text: fmt.Sprintf("queued, number %d: at most %d %s at once", position, r.o.AtOnce, verb)}
 	ev.Data, _ = json.Marshal(queuedData{position, r.o.AtOnce}) // two numbers
 	r.emit(ev)
-}
-
-// end closes the log after a run that returned out and err, ends the heartbeat
-// and records how the run ended.
-func (r *run) end(ctx context.Context, endHeartbeat func(), out json.RawMessage, err error) (*Job, error) {
-	if p := new(panicError); errors.As(err, &p) {
-		r.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s\n%s", p, p.stack)})
-	}
-	cause := context.Cause(ctx)
-	unkept := r.rec.close()
-	// The heartbeat goes on until here: a sync may take as long as a disk wants.
-	endHeartbeat()
-	if errors.Is(err, ErrLeaseLost) || errors.Is(unkept, ErrLeaseLost) || errors.Is(cause, ErrLeaseLost) {
-		return nil, fmt.Errorf("%s: %w", r.job.ID, ErrLeaseLost)
-	}
-	if unkept != nil && cause == nil {
-		cause = &storeError{unkept}
-	}
-	return r.finish(context.WithoutCancel(ctx), out, err, cause)
 }
 
 // logged returns the paths of the steps whose end the log has. A step that it

@@ -2,12 +2,10 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -35,6 +33,21 @@ func (e *setupError) Status() string {
 	}
 	return string(Failed)
 }
+
+// A storeError is a store that failed the run: the job is not at fault and
+// can be resumed.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return "the store failed: " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// A panicError is a workflow that panicked.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked: %v", e.value) }
 
 // verdict returns how a run ended, as a status and a sentence. cause is why its
 // context ended, nil if it did not.
@@ -84,54 +97,4 @@ func awaited(signals []string) string {
 		return "waits for the signal " + names[0]
 	}
 	return "waits for one of the signals " + strings.Join(names, ", ")
-}
-
-// finish records how the run ended. ctx must not be the one that ended it.
-func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error) (*Job, error) {
-	j := *r.job
-	j.Status, j.Reason = verdict(err, cause)
-	if len(out) > 0 && string(out) != "null" {
-		j.Output = out
-	}
-	parked := new(flow.ParkedError)
-	if j.Status != Waiting || !errors.As(err, &parked) {
-		parked = nil
-	}
-	fin := final(&j, parked)
-	if j.Status == Done {
-		var out struct{ Outcome struct{ Reason string } }
-		if json.Unmarshal(j.Output, &out) == nil {
-			j.Reason, fin.Reason = out.Outcome.Reason, out.Outcome.Reason
-		}
-	}
-	if r.rec.parts.Load() || fin.Agents > 0 || fin.bare() {
-		a := new(UsageReport)
-		for ev, err := range r.m.Store.Events(ctx, j.ID, 0, false) {
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: reading its events: %w", j.ID, err), cause)
-			}
-			a.Add(ev)
-		}
-		fin.addUsage(a)
-	}
-	data, merr := json.Marshal(fin)
-	if merr != nil {
-		return nil, fmt.Errorf("%s: encoding its outcome: %w", j.ID, merr)
-	}
-	last := event.Event{Job: j.ID, Time: r.m.now(), Kind: event.JobFinished, Text: j.Reason, Data: data}
-	if j.Status == Waiting {
-		last.Kind = event.JobWaiting
-	}
-	if r.m.Clean != nil {
-		last = r.m.Clean(last)
-		j.Reason = last.Text
-	}
-	if err := r.journal.FinishJob(ctx, &j, &last); err != nil {
-		// Left as it is, the job shows as interrupted once the lease is over.
-		return nil, errors.Join(fmt.Errorf("%s: recording how it ended: %w", j.ID, err), cause)
-	}
-	if r.o.Emit != nil {
-		r.o.Emit(last)
-	}
-	return find(ctx, r.m.Store, Query{ID: j.ID})
 }
