@@ -124,3 +124,20 @@ func (t Tool) checkPresentation(bad func(string, ...any)) {
 		bad("has the optionality %q: use required, optional or conditional", t.Optionality)
 	}
 }
+
+// checkJudged sees to it that what rules judge are arguments there are: a rule
+// about a misspelt one would never hold.
+func (t Tool) checkJudged(bad func(string, ...any)) {
+	if t.Input == nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, p := range t.Input.Params() {
+		known[p.Name] = true
+	}
+	for _, name := range append([]string{t.Command}, t.Paths...) {
+		if name != "" && !known[name] {
+			bad("says that its argument %q is to be judged: it takes no such argument", name)
+		}
+	}
+}

@@ -65,29 +65,3 @@ next:
 	*t = got
 	return nil
 }
-
-// Taints is what every result of the tool carries, by what it may read: files,
-// the output of programs and the network are written by others.
-func (m Metadata) Taints() Taint {
-	if m.Needs&(Read|Exec|Shell|Net) != 0 {
-		return Untrusted
-	}
-	return 0
-}
-
-// checkJudged sees to it that what rules judge are arguments there are: a rule
-// about a misspelt one would never hold.
-func (t Tool) checkJudged(bad func(string, ...any)) {
-	if t.Input == nil {
-		return
-	}
-	known := map[string]bool{}
-	for _, p := range t.Input.Params() {
-		known[p.Name] = true
-	}
-	for _, name := range append([]string{t.Command}, t.Paths...) {
-		if name != "" && !known[name] {
-			bad("says that its argument %q is to be judged: it takes no such argument", name)
-		}
-	}
-}

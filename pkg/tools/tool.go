@@ -105,6 +105,15 @@ type Metadata struct {
 	ProvesWith []string `json:"proves_with,omitempty"`
 }
 
+// Taints is what every result of the tool carries, by what it may read: files,
+// the output of programs and the network are written by others.
+func (m Metadata) Taints() Taint {
+	if m.Needs&(Read|Exec|Shell|Net) != 0 {
+		return Untrusted
+	}
+	return 0
+}
+
 // An ArtifactReader reads what the run has produced so far. Value returns nil
 // if there is no such artifact.
 type ArtifactReader interface {
