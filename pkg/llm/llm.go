@@ -11,63 +11,6 @@ import (
 	"encoding/json"
 )
 
-// A Role is the author of a message.
-type Role string
-
-const (
-	System    Role = "system"
-	User      Role = "user"
-	Assistant Role = "assistant"
-	Tool      Role = "tool"
-)
-
-// A Call is a model's request to run a tool. Args is what the model wrote, with
-// its blanks; it is valid JSON unless Malformed says otherwise.
-type Call struct {
-	ID   string          `json:"id"`
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args,omitempty"`
-	// Malformed explains why the arguments could not be read. Such a call is
-	// never run: its explanation is its result. Args is then "{}", so that
-	// the history stays valid for every provider; Raw keeps what was written.
-	Malformed string `json:"malformed,omitempty"`
-	Raw       string `json:"raw,omitempty"`
-}
-
-// A Message is one entry of a conversation. Once it is part of a transcript
-// it is never changed: adapters keep its encoded form (see [Request.History]).
-type Message struct {
-	Role     Role    `json:"role"`
-	Text     string  `json:"text,omitempty"`
-	Thinking string  `json:"thinking,omitempty"`
-	Images   []Image `json:"images,omitempty"` // Role User or Tool
-	Calls    []Call  `json:"calls,omitempty"`
-	CallID   string  `json:"call_id,omitempty"` // Role Tool: the call this answers
-	Name     string  `json:"name,omitempty"`    // Role Tool: the tool's name
-	Failed   bool    `json:"failed,omitempty"`  // Role Tool: the tool reported failure
-	// State is data that the provider wants back with this message. Other
-	// providers ignore it.
-	State *ProviderState `json:"echo,omitempty"`
-}
-
-// A ProviderState is an extra field of a message in one dialect of a protocol.
-// Other dialects leave it out.
-type ProviderState struct {
-	Dialect string          `json:"dialect"`
-	Field   string          `json:"field"`
-	Value   json.RawMessage `json:"value"`
-}
-
-// A ToolSpec describes a tool to a model.
-type ToolSpec struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Input       json.RawMessage `json:"input"` // JSON Schema 2020-12, free of $ref
-	// Brief says that the description and the schema are shorter than the
-	// tool's own. It is for whoever writes prompts; adapters do not send it.
-	Brief bool `json:"brief,omitempty"`
-}
-
 // Options are a request's knobs. The zero value leaves all to the provider.
 type Options struct {
 	Temperature *float64 `json:"temperature,omitempty"`
@@ -108,19 +51,6 @@ type Request struct {
 	// nil. The owner of the conversation passes the same History as long as
 	// Messages only grows.
 	History *EncodedHistory `json:"-"`
-}
-
-// Usage counts tokens. Cached is the part of In that the provider served from
-// its cache. Adapters never report negative counts.
-type Usage struct {
-	In     int `json:"in"`
-	Out    int `json:"out"`
-	Cached int `json:"cached,omitempty"`
-}
-
-// Add returns the sum of u and v.
-func (u Usage) Add(v Usage) Usage {
-	return Usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached}
 }
 
 // A Stop is why a model stopped, derived from the answer itself: the reasons
