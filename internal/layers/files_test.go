@@ -16,7 +16,7 @@ import (
 // that uses one of its own, however far around. A package may only be added.
 var ordered = []string{
 	"./pkg/executor", "./internal/executor/...", "./internal/agentfile", "./internal/coordinator",
-	"./internal/workflows", "./pkg/agents", "./pkg/flow", "./pkg/jobs", "./pkg/tools", "./pkg/llm",
+	"./internal/workflows", "./pkg/agents", "./pkg/flow", "./pkg/jobs", "./pkg/tools", "./pkg/llm", "./pkg/workspace",
 }
 
 // TestFileOrder fails where files of a package need each other in a circle: nobody

@@ -48,3 +48,22 @@ func (f *Files) CheckPath(name, p string, write bool) error {
 	}
 	return nil
 }
+
+// find cleans, resolves and judges a file's name.
+func (f *Files) find(name string, follow, write bool) (string, error) {
+	p, err := f.Tree.CleanFile(name)
+	if err != nil {
+		return "", err
+	}
+	if err := f.CheckPath(name, p, write); err != nil {
+		return "", err
+	}
+	real, err := f.Tree.Resolve(name, p, follow)
+	if err != nil {
+		return "", err
+	}
+	if real == "." {
+		return "", &rootfs.PathError{Name: name, Reason: "is the workspace itself; name a file inside it"}
+	}
+	return real, f.CheckPath(name, real, write)
+}

@@ -12,7 +12,7 @@ import (
 
 // A barrier holds for every way to a file, also through a link with a harmless
 // name, and only for the files that were put under it.
-func TestUnder(t *testing.T) {
+func TestGuard(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"plans/q3.txt": "x", "open.txt": "y"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
