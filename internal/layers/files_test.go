@@ -17,6 +17,7 @@ import (
 var ordered = []string{
 	"./pkg/executor", "./internal/executor/...", "./internal/agentfile", "./internal/coordinator",
 	"./internal/workflows", "./pkg/agents", "./pkg/flow", "./pkg/jobs", "./pkg/tools", "./pkg/llm", "./pkg/workspace",
+	"./internal/pipeline",
 }
 
 // TestFileOrder fails where files of a package need each other in a circle: nobody

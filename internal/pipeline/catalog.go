@@ -96,17 +96,3 @@ func (c *Catalog) Lookup(name string) (*Pipeline, error) {
 	}
 	return p, nil
 }
-
-// Lint gives all that is wrong with all pipelines, by file and place.
-func (c *Catalog) Lint(k Known) agents.Problems {
-	k.Pipelines = c
-	var all agents.Problems
-	for _, name := range c.Names() {
-		p, problems := c.pipelines[name].Value()
-		all = append(all, problems...)
-		if p != nil {
-			all = append(all, Lint(p, k)...)
-		}
-	}
-	return all.Sort()
-}

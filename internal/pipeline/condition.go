@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -81,52 +80,4 @@ func (c *Condition) each(key string, f func(key string, c *Condition)) {
 	for i := range c.Any {
 		c.Any[i].each(fmt.Sprintf("%s.any.%d", key, i), f)
 	}
-}
-
-// same compares values, not their spelling. Text that models wrote has space
-// around it which nobody means.
-func same(a, b json.RawMessage) bool {
-	x, y := canonical(a), canonical(b)
-	if bytes.Equal(x, y) {
-		return true
-	}
-	// A number or a truth value may have come as text.
-	return text(a) == text(b) && scalar(a) && scalar(b)
-}
-
-func scalar(v json.RawMessage) bool { return len(v) > 0 && v[0] != '{' && v[0] != '[' }
-
-func canonical(v json.RawMessage) []byte {
-	var x any
-	d := json.NewDecoder(bytes.NewReader(v))
-	d.UseNumber()
-	if d.Decode(&x) != nil {
-		return v
-	}
-	b, err := json.Marshal(x)
-	if err != nil {
-		return v
-	}
-	return b
-}
-
-// structured is v, or what the text v holds if that is an object or a list: an
-// agent without output: answers with text that may be JSON.
-func structured(v json.RawMessage) json.RawMessage {
-	var s string
-	if json.Unmarshal(v, &s) != nil {
-		return v
-	}
-	if t := bytes.TrimSpace([]byte(s)); len(t) > 0 && (t[0] == '{' || t[0] == '[') && json.Valid(t) {
-		return t
-	}
-	return v
-}
-
-func brief(v json.RawMessage) string {
-	s := string(v)
-	if len(s) > 60 {
-		s = s[:60] + "…"
-	}
-	return s
 }

@@ -19,59 +19,6 @@ type repaired struct {
 	diagnosis string
 }
 
-// coded reports whether code decides about what fails, as it does in pipelines that
-// were pinned since it can.
-func (x *run) coded() bool { return coordinator.Coded(x.sc.Task) }
-
-// coordinated tries a step, then again as a coordinator decides: after the retries of
-// the step by its policy.
-func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
-	t := &repaired{x: x, s: s, row: row}
-	row.Attempts = 0
-	p, err := t.try()
-	if err != nil || p == nil {
-		return t.o, err
-	}
-	c, err := coordinator.New(x.sc, t.options())
-	if err != nil {
-		return t.o, err
-	}
-	res, err := c.Coordinate(p, func(act coordinator.Action) (*coordinator.Problem, error) { return t.try() })
-	if t.x.coordinates(s) {
-		row.Decisions = append(row.Decisions, res.Attempts...)
-		if res.Status != "" {
-			row.Coordinated = append(row.Coordinated, res.Ended)
-		}
-	}
-	if err != nil || res.Solved {
-		return t.o, err
-	}
-	last := res.Attempts[len(res.Attempts)-1]
-	if t.o.diagnosis = t.diagnosis; last.Action.Skip {
-		t.o.status = Skipped
-	}
-	return t.o, nil
-}
-
-// try makes one attempt. It returns no problem if that is the end of it.
-func (t *repaired) try() (*coordinator.Problem, error) {
-	t.row.Attempts++
-	o, err := t.x.once(t.s, t.changes)
-	t.o = o
-	t.o.diagnosis = t.diagnosis
-	if err != nil || o.status == Done || o.spent != nil {
-		return nil, err
-	}
-	p := o.problem
-	if p == nil {
-		p = &coordinator.Problem{Output: text(o.output)}
-	}
-	if p.Step, p.Message = t.s.ID, o.err; p.Command == "" {
-		p.Command = t.s.Tool
-	}
-	return p, nil
-}
-
 // options are how the step is coordinated: its retries, then its policy.
 func (t *repaired) options() coordinator.Options {
 	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: true}
@@ -132,4 +79,16 @@ func (t *repaired) show(_ *coordinator.Problem, at *coordinator.Attempt) error {
 	d := decisionOf(act)
 	t.changes, t.diagnosis = act.Changes, d.Diagnosis
 	return x.sc.Run.Emit(event.StageRecovery, fmt.Sprintf("%s: %s: %s", t.s.ID, d.Decision, spelling.FirstLine(d.Diagnosis)), d)
+}
+
+// recovers reports whether the recovery agent is asked about s. The steps of a
+// group have been asked about each when the group fails.
+func (x *run) recovers(s *Step) bool {
+	if x.p.Recovery == nil || x.p.jumps(s) {
+		return false
+	}
+	if s.Parallel != nil && s.OnFailure == "" {
+		return false
+	}
+	return x.p.policy(s) == Recover
 }

@@ -7,6 +7,42 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 )
 
+// An edge leads from one step of the pipeline to another; to is len(steps) for
+// the end. It is taken when the step ended as in why: success, failure,
+// skipped. bound reports that the step's variable has a value then.
+type edge struct {
+	to    int
+	why   string
+	bound bool
+}
+
+// edges gives for each step what may come next.
+func (p *Pipeline) edges() [][]edge {
+	at := map[string]int{End: len(p.Steps)}
+	for i := range p.Steps {
+		at[p.Steps[i].ID] = i
+	}
+	g := make([][]edge, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		good := i + 1
+		if to, ok := at[s.OnSuccess]; ok && s.OnSuccess != "" {
+			good = to
+		}
+		g[i] = append(g[i], edge{good, "success", true})
+		policy := p.policy(s)
+		if to, ok := at[s.OnFailure]; ok && s.OnFailure != "" && s.OnFailure != End {
+			g[i] = append(g[i], edge{to, "failure", false})
+		} else if policy == Continue {
+			g[i] = append(g[i], edge{i + 1, "failure", true})
+		}
+		if s.When != nil || len(s.Needs) > 0 {
+			g[i] = append(g[i], edge{i + 1, "skipped", false})
+		}
+	}
+	return g
+}
+
 // Mermaid draws the pipeline as a flowchart in Mermaid's language. Names are
 // quoted, so that what a file has in them cannot change the drawing.
 func (p *Pipeline) Mermaid() string {
@@ -203,11 +239,4 @@ func describe(c *Condition) string {
 		return about + " is not " + spelling.ClipRunes(text(c.Not), 32)
 	}
 	return about + " fits a schema"
-}
-
-func several(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

@@ -12,58 +12,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
-// An edge leads from one step of the pipeline to another; to is len(steps) for
-// the end. It is taken when the step ended as in why: success, failure,
-// skipped. bound reports that the step's variable has a value then.
-type edge struct {
-	to    int
-	why   string
-	bound bool
-}
-
-// edges gives for each step what may come next.
-func (p *Pipeline) edges() [][]edge {
-	at := map[string]int{End: len(p.Steps)}
-	for i := range p.Steps {
-		at[p.Steps[i].ID] = i
-	}
-	g := make([][]edge, len(p.Steps))
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		good := i + 1
-		if to, ok := at[s.OnSuccess]; ok && s.OnSuccess != "" {
-			good = to
-		}
-		g[i] = append(g[i], edge{good, "success", true})
-		policy := p.policy(s)
-		if to, ok := at[s.OnFailure]; ok && s.OnFailure != "" && s.OnFailure != End {
-			g[i] = append(g[i], edge{to, "failure", false})
-		} else if policy == Continue {
-			g[i] = append(g[i], edge{i + 1, "failure", true})
-		}
-		if s.When != nil || len(s.Needs) > 0 {
-			g[i] = append(g[i], edge{i + 1, "skipped", false})
-		}
-	}
-	return g
-}
-
-// jumps reports whether a failure of s leads to another step.
-func (p *Pipeline) jumps(s *Step) bool {
-	return slices.ContainsFunc(p.Steps, func(t Step) bool { return t.ID == s.OnFailure })
-}
-
-// policy is what holds after a failure of s, if it does not jump.
-func (p *Pipeline) policy(s *Step) Policy {
-	if v := Policy(s.OnFailure); slices.Contains(Policies, v) {
-		return v
-	}
-	if p.OnFailure == "" {
-		return Stop
-	}
-	return p.OnFailure
-}
-
 // from gives the steps that can be reached from one, itself only by a cycle,
 // without passing through steps that avoid has.
 func from(g [][]edge, start []int, avoid func(int) bool, take func(int, edge) bool) []bool {

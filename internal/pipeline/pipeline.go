@@ -31,6 +31,7 @@ package pipeline
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
@@ -88,6 +89,29 @@ const (
 // Policies lists the valid values of Policy.
 var Policies = []Policy{Stop, Continue, Recover, Repair}
 
+// policy is what holds after a failure of s, if it does not jump.
+func (p *Pipeline) policy(s *Step) Policy {
+	if v := Policy(s.OnFailure); slices.Contains(Policies, v) {
+		return v
+	}
+	if p.OnFailure == "" {
+		return Stop
+	}
+	return p.OnFailure
+}
+
+// jumps reports whether a failure of s leads to another step.
+func (p *Pipeline) jumps(s *Step) bool {
+	return slices.ContainsFunc(p.Steps, func(t Step) bool { return t.ID == s.OnFailure })
+}
+
+func policyNames() (out []string) {
+	for _, p := range Policies {
+		out = append(out, string(p))
+	}
+	return out
+}
+
 // End, as the target of onSuccess, ends the pipeline well.
 const End = "end"
 
@@ -96,6 +120,13 @@ type Recovery struct {
 	Agent    Agent  `json:"agent"`
 	Model    string `json:"model,omitempty"`    // instead of the agent's
 	Attempts int    `json:"attempts,omitempty"` // retries of one step that it may order; zero is 1
+}
+
+func (r *Recovery) most() int {
+	if r.Attempts == 0 {
+		return 1
+	}
+	return r.Attempts
 }
 
 // A Coordinate bounds a coordinator that repairs a step.
@@ -248,6 +279,13 @@ func (s *Step) kinds() []string {
 	}
 	return out
 }
+
+// commands reports whether the step runs a command or checks something: what fails
+// there is for a coordinator.
+func (s *Step) commands() bool { return s.Run != "" || s.Tool != "" }
+
+// shell is the tool that runs commands.
+const shell = "shell"
 
 // Title is what people call the step.
 func (s *Step) Title() string {

@@ -29,6 +29,10 @@ type Decision struct {
 	Changes   coordinator.Adjustments `json:"changes,omitzero"`
 }
 
+// coded reports whether code decides about what fails, as it does in pipelines that
+// were pinned since it can.
+func (x *run) coded() bool { return coordinator.Coded(x.sc.Task) }
+
 // action is what a coordinator makes of the decision.
 func (d Decision) action() coordinator.Action {
 	act := coordinator.Action{Decision: coordinator.Fail, Reasoning: d.Diagnosis, By: "agent recovery", Changes: d.Changes}
@@ -63,13 +67,6 @@ var decisionSchema json.RawMessage
 var recoveryTemplate string
 
 var recoveryPrompt = template.Must(template.New("recovery").Parse(recoveryTemplate))
-
-func (r *Recovery) most() int {
-	if r.Attempts == 0 {
-		return 1
-	}
-	return r.Attempts
-}
 
 // Bounds of what a recovery agent is shown, in bytes.
 const (

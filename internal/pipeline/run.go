@@ -1,80 +1,18 @@
 package pipeline
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
-
-// Workflow runs a pipeline. Its input is an agents.Input, its output an
-// executor.State, whose artifact "pipeline" is the [Result].
-var Workflow = flow.Define("pipeline", func(r *flow.Run, in agents.Input) (*executor.State, error) {
-	pin, err := flow.Do[Pinned](r, pinning, in.Pipeline, in)
-	if err != nil {
-		return nil, err
-	}
-	return flow.Call(r, in.Pipeline, runPipeline, job{pin, in})
-})
-
-type job struct {
-	Pinned
-	in agents.Input
-}
-
-func runPipeline(r *flow.Run, j job) (*executor.State, error) {
-	sc := executor.NewScope(r, j.Task)
-	x := &run{p: j.Pipeline, sc: sc, models: j.Models, input: quote(j.in.Prompt), vars: map[string]json.RawMessage{}}
-	for _, f := range j.Pipeline.Inputs {
-		v, ok := j.in.Inputs[f.Name]
-		if !ok {
-			v = f.Default
-		}
-		if v == nil {
-			v = quote("")
-		}
-		x.vars[f.Name] = v
-	}
-	res, output, err := x.all()
-	if berr := sc.Bind("pipeline", res); berr != nil {
-		return sc.State, berr
-	}
-	sc.State.Last = text(output)
-	s, err := sc.Finish(err)
-	if s.Outcome != nil && s.Outcome.Status == executor.Done {
-		s.Outcome.Reason = res.Reason
-	}
-	if s.Outcome != nil && s.Outcome.Summary == "" {
-		s.Outcome.Summary = s.Last
-	}
-	s.Attribute(j.Task.Model)
-	return s, err
-}
-
-// A run is one of a pipeline: what it knows so far. Branches of a group have
-// one of their own.
-type run struct {
-	p      *Pipeline
-	sc     *executor.Scope
-	models []string
-	input  json.RawMessage
-	vars   map[string]json.RawMessage
-	steps  map[string]record
-	counts map[string]int
-	total  int
-	inner  bool // within another pipeline
-	spent  bool // the job's own limits are used up
-}
 
 // all runs the steps from the first to the end. The output is that of the step
 // that was done last. The error is a *executor.StopError if the pipeline is not
@@ -165,51 +103,6 @@ func (x *run) follow(res *Result) (output json.RawMessage, last *executor.StopEr
 	return output, last, nil
 }
 
-// bind gives the step's variable its value.
-func (x *run) bind(s *Step, o outcome) {
-	if s.Output != "" {
-		x.vars[s.Output] = o.output
-	}
-}
-
-// capped reports that a step must not be run once more.
-func (x *run) capped(s *Step) error {
-	most := x.p.MaxSteps
-	most = cmp.Or(most, DefaultMaxSteps)
-	switch {
-	case s.Max > 0 && x.counts[s.ID] >= s.Max:
-		return stopped("max", "step %s was run %d times, as often as its max allows", s.ID, s.Max)
-	case x.total >= most:
-		return stopped("max_steps", "%d steps were run, as many as max_steps allows; %s would be next", most, s.ID)
-	}
-	return nil
-}
-
-func stopped(limit, format string, args ...any) error {
-	return &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Limit: limit, Reason: fmt.Sprintf(format, args...)}}
-}
-
-// An outcome is what one attempt at a step came to, or all of them.
-type outcome struct {
-	record
-	ended     string // of a failure: the status of an executor.Outcome
-	code      string
-	limit     string // that an agent has reached
-	skipped   bool   // by its condition, not by a recovery
-	diagnosis string
-	spent     *executor.StopError // the job's own limits are used up
-	rows      []Row
-	problem   *coordinator.Problem // of a failed call: what there is to decide by
-}
-
-func done(output json.RawMessage) outcome {
-	return outcome{record: record{status: Done, output: output}}
-}
-
-func failed(format string, args ...any) outcome {
-	return outcome{record: record{status: Failed, output: quote(""), err: fmt.Sprintf(format, args...)}, ended: executor.Failed}
-}
-
 // step runs a step until its rounds and attempts are over. The error ends the
 // pipeline.
 func (x *run) step(s *Step) (Row, outcome, error) {
@@ -281,94 +174,209 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 	}
 }
 
-// withheld states why a step is skipped, "" if it is not.
-func (x *run) withheld(s *Step) (string, error) {
-	for _, id := range s.Needs {
-		switch r, ok := x.steps[id]; {
-		case !ok:
-			return "it needs " + id + ", which has not run", nil
-		case r.status != Done:
-			return "it needs " + id + ", which is " + r.status, nil
+// attempts tries a step, then again as its retries and the recovery agent say.
+func (x *run) attempts(s *Step, row *Row) (outcome, error) {
+	begun := map[string]any{"name": s.Title(), "kind": s.Kind()}
+	if row.Agent != "" {
+		begun["agent"] = row.Agent
+	}
+	if row.Round > 0 {
+		begun["round"] = row.Round
+	}
+	if err := x.sc.Run.Emit(event.StageStarted, s.ID, begun); err != nil {
+		return outcome{}, err
+	}
+	return x.coordinated(s, row)
+}
+
+// coordinated tries a step, then again as a coordinator decides: after the retries of
+// the step by its policy.
+func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
+	t := &repaired{x: x, s: s, row: row}
+	row.Attempts = 0
+	p, err := t.try()
+	if err != nil || p == nil {
+		return t.o, err
+	}
+	c, err := coordinator.New(x.sc, t.options())
+	if err != nil {
+		return t.o, err
+	}
+	res, err := c.Coordinate(p, func(act coordinator.Action) (*coordinator.Problem, error) { return t.try() })
+	if t.x.coordinates(s) {
+		row.Decisions = append(row.Decisions, res.Attempts...)
+		if res.Status != "" {
+			row.Coordinated = append(row.Coordinated, res.Ended)
 		}
 	}
-	if s.When == nil {
-		return "", nil
+	if err != nil || res.Solved {
+		return t.o, err
 	}
-	return s.When.holds(x.look)
+	last := res.Attempts[len(res.Attempts)-1]
+	if t.o.diagnosis = t.diagnosis; last.Action.Skip {
+		t.o.status = Skipped
+	}
+	return t.o, nil
 }
 
-// look finds the value that a path names.
-func (x *run) look(path string) (json.RawMessage, error) {
-	parts := strings.Split(path, ".")
-	switch parts[0] {
-	case "input":
-		return into(x.input, parts[1:], path)
-	case "steps":
-		if len(parts) < 3 {
-			return nil, fmt.Errorf("{{%s}} is not a value", path)
+// try makes one attempt. It returns no problem if that is the end of it.
+func (t *repaired) try() (*coordinator.Problem, error) {
+	t.row.Attempts++
+	o, err := t.x.once(t.s, t.changes)
+	t.o = o
+	t.o.diagnosis = t.diagnosis
+	if err != nil || o.status == Done || o.spent != nil {
+		return nil, err
+	}
+	p := o.problem
+	if p == nil {
+		p = &coordinator.Problem{Output: text(o.output)}
+	}
+	if p.Step, p.Message = t.s.ID, o.err; p.Command == "" {
+		p.Command = t.s.Tool
+	}
+	return p, nil
+}
+
+// once makes one attempt. The error is the engine's.
+func (x *run) once(s *Step, ch coordinator.Adjustments) (outcome, error) {
+	limit := s.Timeout
+	switch {
+	case s.Await != nil:
+		return x.await(s)
+	case s.Run != "" && limit > 0:
+		limit += grace // the tool ends the command in time, and reports it
+	}
+	return flow.Within(x.sc.Run, limit, func(*flow.Run) (outcome, error) {
+		switch s.Kind() {
+		case "agent":
+			return x.agent(s, ch)
+		case "run":
+			return x.command(s)
+		case "tool":
+			args := s.Args
+			if args == nil {
+				args = json.RawMessage("{}")
+			}
+			args, err := x.filler().value(args)
+			if err != nil {
+				return failed("%v", err), nil
+			}
+			return x.call(s.Tool, args)
+		case "pipeline":
+			return x.within(s)
+		case "parallel":
+			return x.group(s)
 		}
-		r, ok := x.steps[parts[1]]
-		if !ok && parts[2] != "status" {
-			return nil, fmt.Errorf("{{%s}} has no value: step %s has not run", path, parts[1])
-		}
-		v, err := r.field(parts[2])
-		if err != nil {
-			return nil, fmt.Errorf("{{%s}}: %w", path, err)
-		}
-		return into(v, parts[3:], path)
-	}
-	v, ok := x.vars[parts[0]]
-	if !ok {
-		return nil, fmt.Errorf("{{%s}} has no value: no step that ran has written it", path)
-	}
-	return into(v, parts[1:], path)
+		return failed("the step does nothing"), nil
+	})
 }
 
-// filler puts values into the texts of one step.
-func (x *run) filler() *filler {
-	f := &filler{look: x.look, each: x.p.Defaults.Context.Each, all: x.p.Defaults.Context.All}
-	f.each = cmp.Or(f.each, defaultEach)
-	if f.all == 0 {
-		f.all = max(defaultAll, f.each)
+// within runs another pipeline as one step, with values of its own.
+func (x *run) within(s *Step) (outcome, error) {
+	f := x.filler()
+	input, err := f.fill(s.Input)
+	if err != nil {
+		return failed("%v", err), nil
 	}
-	return f
-}
-
-// branch is a run of x for one step of a group.
-func (x *run) branch(sc *executor.Scope) *run {
-	y := *x
-	y.sc, y.vars, y.steps, y.counts = sc, maps.Clone(x.vars), maps.Clone(x.steps), map[string]int{}
-	return &y
-}
-
-// why is the row's error, with what the recovery agent makes of it.
-func (r *Row) why() string {
-	if r.Diagnosis != "" {
-		return r.Error + "; " + r.Diagnosis
-	}
-	return r.Error
-}
-
-// summary describes in a line how a pipeline went that is done.
-func summary(rows []Row) string {
-	var ok int
-	var bad, left []string
-	for i := range rows {
-		switch rows[i].Status {
-		case Done:
-			ok++
-		case Failed:
-			bad = append(bad, rows[i].ID)
+	y := &run{p: s.Pipeline.Spec, sc: x.sc, models: x.models, inner: true, input: quote(input), vars: map[string]json.RawMessage{}}
+	for _, in := range y.p.Inputs {
+		v, ok := s.Inputs[in.Name]
+		switch {
+		case ok:
+			if v, err = f.value(v); err != nil {
+				return failed("%v", err), nil
+			}
+		case in.Default != nil:
+			v = in.Default
 		default:
-			left = append(left, rows[i].ID)
+			v = quote("")
+		}
+		y.vars[in.Name] = v
+	}
+	res, output, err := y.all()
+	var stop *executor.StopError
+	if err == nil {
+		o := done(output)
+		o.rows = res.Rows
+		return o, nil
+	}
+	if !errors.As(err, &stop) {
+		return outcome{}, err
+	}
+	o := failed("%s", stop.Outcome.Reason)
+	o.output, o.ended, o.code, o.limit, o.rows = output, stop.Outcome.Status, stop.Outcome.Code, stop.Outcome.Limit, res.Rows
+	if y.spent {
+		o.spent = stop
+	}
+	return o, nil
+}
+
+// group runs the steps of a group at once, no more at a time than agents may
+// work. All finish, whatever becomes of the others.
+func (x *run) group(s *Step) (outcome, error) {
+	type branch struct {
+		row  Row
+		out  outcome
+		vars map[string]json.RawMessage
+	}
+	o := done(nil)
+	x.total += len(s.Parallel)
+	outputs := map[string]json.RawMessage{}
+	var bad []string
+	for some := range slices.Chunk(s.Parallel, stepio.SpawnFanOut) {
+		got, err := executor.Parallel(x.sc, some, func(sc *executor.Scope, kid Step) (branch, error) {
+			y := x.branch(sc)
+			row, out, err := y.step(&kid)
+			if err != nil && out.spent == nil {
+				return branch{}, err
+			}
+			if out.status == Done || !out.skipped && x.p.policy(&kid) == Continue || out.status == Skipped && !out.skipped {
+				y.bind(&kid, out)
+			}
+			return branch{row, out, y.vars}, nil
+		})
+		if err != nil {
+			return outcome{}, err
+		}
+		for i, b := range got {
+			kid := &some[i]
+			o.rows = append(o.rows, b.row)
+			x.steps[kid.ID] = b.out.record
+			if v, ok := b.vars[kid.Output]; ok && kid.Output != "" {
+				x.vars[kid.Output] = v
+			}
+			outputs[kid.ID] = b.out.output
+			if b.out.spent != nil {
+				o.spent = b.out.spent
+			}
+			if b.out.status == Failed && x.p.policy(kid) != Continue {
+				bad = append(bad, fmt.Sprintf("%s: %s", kid.ID, b.row.why()))
+				o.ended, o.limit = b.out.ended, b.out.limit
+			}
 		}
 	}
-	out := fmt.Sprintf("%d of %d steps done", ok, len(rows))
-	if bad != nil {
-		out += ", failed: " + strings.Join(bad, ", ")
+	all, err := json.Marshal(outputs)
+	if err != nil {
+		return outcome{}, err
 	}
-	if left != nil {
-		out += ", skipped: " + strings.Join(left, ", ")
+	o.output = all
+	switch {
+	case o.spent != nil:
+		o.status, o.err, o.ended = Failed, o.spent.Outcome.Reason, o.spent.Outcome.Status
+	case len(bad) > 0:
+		o.status, o.err = Failed, join(bad)
+		if len(bad) > 1 {
+			o.ended = executor.Failed
+		}
+	}
+	return o, nil
+}
+
+func join(list []string) string {
+	out := list[0]
+	for _, s := range list[1:] {
+		out += "; " + s
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
@@ -50,6 +51,38 @@ type Row struct {
 	Coordinated []coordinator.Ended   `json:"coordinated,omitempty"`
 }
 
+// why is the row's error, with what the recovery agent makes of it.
+func (r *Row) why() string {
+	if r.Diagnosis != "" {
+		return r.Error + "; " + r.Diagnosis
+	}
+	return r.Error
+}
+
+// summary describes in a line how a pipeline went that is done.
+func summary(rows []Row) string {
+	var ok int
+	var bad, left []string
+	for i := range rows {
+		switch rows[i].Status {
+		case Done:
+			ok++
+		case Failed:
+			bad = append(bad, rows[i].ID)
+		default:
+			left = append(left, rows[i].ID)
+		}
+	}
+	out := fmt.Sprintf("%d of %d steps done", ok, len(rows))
+	if bad != nil {
+		out += ", failed: " + strings.Join(bad, ", ")
+	}
+	if left != nil {
+		out += ", skipped: " + strings.Join(left, ", ")
+	}
+	return out
+}
+
 // mostOutput is how much of an output a row has, in bytes.
 const mostOutput = 1 << 10
 
@@ -94,12 +127,4 @@ func (r record) field(name string) (json.RawMessage, error) {
 		return json.Marshal(r.artifacts)
 	}
 	return nil, fmt.Errorf("a step has no %s", name)
-}
-
-func quote(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	return b
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // A piece of a template is text, or the path of a value.
@@ -219,75 +218,4 @@ func paths(raw json.RawMessage) ([]piece, *templateError) {
 	walk(v)
 	slices.SortStableFunc(out, func(a, b piece) int { return slices.Compare(a.path, b.path) })
 	return out, terr
-}
-
-// text is a value as a prompt has it: text as it is, the rest as JSON.
-func text(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	if string(v) == "null" {
-		return ""
-	}
-	return string(v)
-}
-
-// headAndTail is s if it has at most n bytes, else its head and its tail with a note
-// between them.
-func headAndTail(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	head := clean(s[:n*2/3], false)
-	tail := clean(s[len(s)-n/3:], true)
-	return fmt.Sprintf("%s\n[… %d of %d bytes are left out here …]\n%s", head, len(s)-len(head)-len(tail), len(s), tail)
-}
-
-// clean takes the broken character off the end of a head, or off the beginning
-// of a tail.
-func clean(s string, tail bool) string {
-	for range utf8.UTFMax {
-		if tail && s != "" && !utf8.RuneStart(s[0]) {
-			s = s[1:]
-		}
-	}
-	if !tail {
-		for i := 1; i <= min(utf8.UTFMax, len(s)); i++ {
-			if c := s[len(s)-i]; utf8.RuneStart(c) {
-				if !utf8.FullRuneInString(s[len(s)-i:]) {
-					s = s[:len(s)-i]
-				}
-				break
-			}
-		}
-	}
-	return s
-}
-
-// into follows fields of JSON; path is for words.
-func into(v json.RawMessage, fields []string, path string) (json.RawMessage, error) {
-	for _, f := range fields {
-		v = structured(v)
-		if i, err := strconv.Atoi(f); err == nil {
-			var list []json.RawMessage
-			if json.Unmarshal(v, &list) == nil && list != nil {
-				if i < 0 || i >= len(list) {
-					return nil, fmt.Errorf("{{%s}}: there is no entry %s; it has %d", path, f, len(list))
-				}
-				v = list[i]
-				continue
-			}
-		}
-		var m map[string]json.RawMessage
-		if json.Unmarshal(v, &m) != nil || m == nil {
-			return nil, fmt.Errorf("{{%s}}: there is no field %s: the value is not a JSON object", path, f)
-		}
-		kid, ok := m[f]
-		if !ok {
-			return nil, fmt.Errorf("{{%s}}: there is no field %s%s", path, f, suggestion(f, m))
-		}
-		v = kid
-	}
-	return v, nil
 }
