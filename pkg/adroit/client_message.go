@@ -3,7 +3,6 @@ package adroit
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
-	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -199,45 +197,4 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 		return "", nothing
 	}
 	return s.String(), func() error { return jobdir.WriteFile(home, namedFile, []byte(s.Digest)) }
-}
-
-// agentDigest identifies the definition of an agent.
-func agentDigest(a *agents.DynamicAgent) string {
-	b, err := json.Marshal(a)
-	if err != nil {
-		return "" // then its changes are left out
-	}
-	return stepid.Digest(b)
-}
-
-// agentNow is the digest of the agent that a request names, as it is now; "" if it
-// cannot be used.
-func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
-	d, err := rt.trusts(in.Dir, trust)
-	if err != nil || in.Agent == "" {
-		return ""
-	}
-	cat := rt.catalog.Agents(d) // what is wrong with others does not matter
-	a, err := cat.Lookup(in.Agent)
-	if err != nil {
-		return ""
-	}
-	return agentDigest(a)
-}
-
-// warnAgentChanged warns that the agent of a job is another now: the job goes on with
-// the one that it began with.
-func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
-	c, err := jobdir.LoadConfig(rt.data(), j.ID)
-	var in agents.Input
-	if err != nil || c.AgentDigest == "" || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil || in.Agent == "" {
-		return
-	}
-	switch now := rt.agentNow(in, c.Trust); now {
-	case c.AgentDigest:
-	case "":
-		rt.warn("the agent %s cannot be used any more; %s goes on with it as it was", in.Agent, j.ID)
-	default:
-		rt.warn("the agent %s has changed since %s began, which goes on with it as it was; adroit jobs retry %s takes it as it is now", in.Agent, j.ID, j.ID)
-	}
 }

@@ -10,27 +10,62 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/coordinator/repairs"
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/toolserver/offer"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
+
+// Manager creates, runs, resumes and cancels the jobs.
+func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.jobs != nil {
+		return rt.jobs, nil
+	}
+	if rt.shut {
+		return nil, errors.New("adroit: the runtime is closed")
+	}
+	store, err := rt.o.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.catalog.Workflows(), Mux: rt.mux,
+		Lock:  func(j *jobs.Job) (func(), bool, error) { return jobdir.Lock(filepath.Join(rt.home, j.ID)) },
+		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
+	return rt.jobs, nil
+}
+
+// store keeps the jobs.
+func (rt *Runtime) store(ctx context.Context) (jobs.Store, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.Store, nil
+}
 
 // mux opens the workspace of a job and serves its steps. It is the only place
 // that constructs a handler.Host.
@@ -184,4 +219,59 @@ func (rt *Runtime) fence(c JobConfig) handler.Confinement {
 		f.Network = "private"
 	}
 	return f
+}
+
+// recorder keeps the turns of a job in a file, nil if nobody asked for it.
+func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (func(*llm.Request, *llm.Response) error, error) {
+	if path == "" {
+		return nil, nil
+	}
+	of := script.Recording{Job: j.ID, Model: j.Model}
+	var in agents.Input
+	if err := json.Unmarshal(j.Input, &in); err == nil {
+		of.Window = in.Options.Window
+	}
+	if r, err := m.Recording(j.Model); err == nil && r != nil {
+		of.Model = r.Model // a recording of a recording
+	}
+	r, err := script.Record(path, of, hide)
+	if err != nil {
+		return nil, apierr.WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
+	}
+	return r.Keep, nil
+}
+
+// failureStore is what coordinators remember: in the store of the jobs if that is a
+// database, else as long as this runtime.
+func (rt *Runtime) failureStore(ctx context.Context) (failures.Store, error) {
+	store, err := rt.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if db, ok := store.(failures.Database); ok {
+		return failures.In(db), nil
+	}
+	return &rt.failed, nil
+}
+
+// failureMemory is what the steps of a job about earlier failures are performed with.
+func (rt *Runtime) failureMemory(j *jobs.Job, fixes repairs.Repairs, hide *secret.Redactor) coordinator.Memory {
+	return coordinator.Memory{
+		Store: rt.failureStore, Project: rt.projectOf(j), Fixes: fixes, Now: time.Now,
+		Setup: rt.o.Coordination.policy().Setup,
+		Hide:  hide.String,
+	}
+}
+
+// projectOf is the directory that a job's failures belong to: that of a worktree is
+// the one that it was made from.
+func (rt *Runtime) projectOf(j *jobs.Job) string {
+	dir := j.Dir
+	if w, err := jobdir.OpenWorktree(rt.data(), j.ID); err == nil && w != nil {
+		dir = filepath.Join(w.Repo, filepath.FromSlash(w.Sub))
+	}
+	if p, err := rootfs.Real(dir); err == nil {
+		return p
+	}
+	return dir
 }

@@ -3,9 +3,13 @@ package adroit
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -165,4 +169,25 @@ func (o *Options) detectors() (out []coordinator.Detector) {
 
 func (c Coordination) policy() coordinator.Policy {
 	return coordinator.Policy{Memory: c.Memory, Compare: c.Compare}
+}
+
+// apart refuses a workspace that contains the data of jobs: there the tools of a job
+// could change what undoing it needs.
+func (o *Options) apart(workspace string) error {
+	if o.Data == "" {
+		return nil
+	}
+	data, err := rootfs.Real(o.Data)
+	if err != nil {
+		return fmt.Errorf("the data directory: %w", err)
+	}
+	dir, err := rootfs.Real(workspace)
+	if err != nil {
+		return fmt.Errorf("the workspace: %w", err)
+	}
+	if rel, err := filepath.Rel(dir, data); err == nil && filepath.IsLocal(rel) {
+		return apierr.Invalidf("work in a directory of its own (-C DIR), or keep the data elsewhere (--data-dir DIR)",
+			"%s cannot be a workspace: the data of all jobs lies in it (%s), where tools could change it", dir, rel)
+	}
+	return nil
 }

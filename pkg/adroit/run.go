@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/project"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -199,44 +201,30 @@ func (rt *Runtime) forgetRun(j *job) {
 	}
 }
 
-// A job is a run that this process has begun.
-type job struct {
-	rt      *Runtime
-	id      string
-	stop    context.CancelCauseFunc
-	claimed chan struct{} // closed when its lease is taken
-	done    chan struct{}
-	job     *jobs.Job // after done
-	err     error     // after done: not how the job went, but that it could not be run
-}
+// keepEnded is how many ended jobs a Runtime without Data remembers.
+const keepEnded = 100
 
-func (j *job) ended() bool { return closed(j.done) }
-
-func closed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
+// release forgets the oldest ended jobs of a Runtime that keeps them in memory.
+func (rt *Runtime) release() {
+	if !rt.forgets {
+		return
 	}
-}
-
-// wait waits for a channel to be closed, or for the end of the run, whose error
-// it returns then.
-func (j *job) wait(ctx context.Context, until <-chan struct{}) error {
-	select {
-	case <-until:
-	case <-j.done:
-		if !closed(until) {
-			return j.err
+	ctx := context.WithoutCancel(rt.ctx)
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return
+	}
+	ended, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}})
+	if err != nil || len(ended) <= keepEnded {
+		return
+	}
+	for _, j := range ended[keepEnded:] {
+		// One that somebody resumes at this moment stays until later.
+		if m.Store.Remove(ctx, j.ID) == nil {
+			_ = rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
 		}
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
-	return nil
 }
-
-func (j *job) ID() string { return j.id }
 
 // Wait returns the state as far as the job got. The end of ctx ends the waiting;
 // the job goes on, unless ctx is also the one that it was started with. Its error is nil if the job is

@@ -1,0 +1,113 @@
+package adroit
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/adroit-run/adroit/internal/catalog"
+	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/internal/live"
+	"github.com/adroit-run/adroit/internal/memory/book"
+	"github.com/adroit-run/adroit/internal/project"
+	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Runtime runs jobs in this process. It is safe for concurrent use. Close
+// it: that interrupts what still runs, and waits.
+type Runtime struct {
+	o      Options
+	models ModelSource
+	trust  *trust.Store // nil: nothing was decided about any workspace
+	// tools are checked when they are needed: that takes longer than listing jobs.
+	tools   func() (*tools.Set, error)
+	catalog *catalog.Catalog
+	home    string // has a directory for each job
+	clean   func() error
+	bare    bool            // jobs have no workspace: see Ask
+	forgets bool            // the store is the memory of this Runtime
+	failed  failures.Memory // what coordinators remember without a database
+
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	mu   sync.Mutex
+	jobs *jobs.Manager // see Manager
+	shut bool
+	runs sync.WaitGroup
+	here map[string]*job // that run here, or ended here without a record of it, by id
+	live live.Broadcast
+	// memory has what jobs and people noted for later jobs.
+	memory *book.Keeper
+}
+
+// A job is a run that this process has begun.
+type job struct {
+	rt      *Runtime
+	id      string
+	stop    context.CancelCauseFunc
+	claimed chan struct{} // closed when its lease is taken
+	done    chan struct{}
+	job     *jobs.Job // after done
+	err     error     // after done: not how the job went, but that it could not be run
+}
+
+func (j *job) ended() bool { return closed(j.done) }
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for a channel to be closed, or for the end of the run, whose error
+// it returns then.
+func (j *job) wait(ctx context.Context, until <-chan struct{}) error {
+	select {
+	case <-until:
+	case <-j.done:
+		if !closed(until) {
+			return j.err
+		}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (j *job) ID() string { return j.id }
+
+// data is the directory that keeps jobs.
+func (rt *Runtime) data() string { return filepath.Dir(rt.home) }
+
+// warn reports something to the operator that is no reason to stop.
+func (rt *Runtime) warn(format string, args ...any) {
+	if rt.o.Warn != nil {
+		rt.o.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// trusts decides about a workspace.
+func (rt *Runtime) trusts(dir string, all bool) (project.Decision, error) {
+	return project.Decide(rt.trust, rt.data(), dir, all)
+}
+
+// confine is how the commands of jobs run.
+func (rt *Runtime) confine() process.SandboxOptions {
+	c := rt.o.Sandbox
+	c.Hide = append(slices.Clone(c.Hide), rt.home)
+	if rt.o.Data != "" {
+		c.Hide = append(c.Hide, rt.o.Data)
+		if c.Cache == "" {
+			c.Cache = filepath.Join(rt.o.Data, "cache")
+		}
+	}
+	return c
+}
