@@ -92,7 +92,7 @@ func (p *Pool) changed(ctx context.Context, l *slot, c *session, t toolserver.To
 	if digest == t.Digest {
 		return "", nil
 	}
-	r, err := loadRecord(p.o.Dir, l.name, l.s)
+	r, err := p.record(l.name, l.s)
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +117,7 @@ func (p *Pool) noteUse(l *slot) {
 		return
 	}
 	l.used = true
-	r, err := loadRecord(p.o.Dir, l.name, l.s)
+	r, err := p.record(l.name, l.s)
 	if err == nil {
 		r.Used = time.Now().UTC().Truncate(time.Second)
 		err = r.save(p.o.Dir, l.s)

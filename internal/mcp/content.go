@@ -123,7 +123,7 @@ func (p *Pool) Prompt(ctx context.Context, in toolserver.Scope, server, name str
 	if err != nil {
 		return "", err
 	}
-	r, err := loadRecord(p.o.Dir, server, s)
+	r, err := p.record(server, s)
 	if err != nil {
 		return "", err
 	}

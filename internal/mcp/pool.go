@@ -48,7 +48,8 @@ type Pool struct {
 	closed bool
 	warned map[string]bool
 
-	waiting map[string]*openCall // for the user, by id
+	waiting map[string]*openCall  // for the user, by id
+	records map[string]keptRecord // by file
 
 	// Set by a login: how to authorize requests, and how long that may take.
 	login    func(name string, s Server, client *http.Client) (auth.OAuthHandler, error)
@@ -75,7 +76,7 @@ func New(o Options) *Pool {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	return &Pool{o: o, slots: map[string]*slot{}, warned: map[string]bool{}, waiting: map[string]*openCall{}}
+	return &Pool{o: o, slots: map[string]*slot{}, warned: map[string]bool{}, waiting: map[string]*openCall{}, records: map[string]keptRecord{}}
 }
 
 // warn reports something once.
@@ -178,7 +179,7 @@ func (p *Pool) session(ctx context.Context, l *slot) (*session, error) {
 		l.live.end()
 		l.live = nil
 	}
-	r, err := loadRecord(p.o.Dir, l.name, l.s)
+	r, err := p.record(l.name, l.s)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func (p *Pool) relist(ctx context.Context, l *slot, accept bool) (*record, error
 	for _, d := range now.tools {
 		l.tools[d.Name] = d.Digest
 	}
-	r, err := loadRecord(p.o.Dir, l.name, l.s)
+	r, err := p.record(l.name, l.s)
 	if err != nil {
 		return nil, err
 	}
@@ -259,14 +260,14 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 
 // known is the record of a server, which is started if there is none.
 func (p *Pool) known(ctx context.Context, in toolserver.Scope, name string, s Server) (*record, error) {
-	r, err := loadRecord(p.o.Dir, name, s)
+	r, err := p.record(name, s)
 	if err != nil || !r.Seen.IsZero() {
 		return r, err
 	}
 	if _, err := p.session(ctx, p.slot(in, name, s)); err != nil {
 		return nil, err
 	}
-	return loadRecord(p.o.Dir, name, s)
+	return p.record(name, s)
 }
 
 // For implements [toolserver.Servers].

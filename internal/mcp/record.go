@@ -120,18 +120,50 @@ func recordFile(dir, name string, s Server) string {
 	return filepath.Join(dir, name+"-"+s.digest()[:16]+".json")
 }
 
-// loadRecord reads the record of an entry; one that cannot be read is as good as
-// none.
-func loadRecord(dir, name string, s Server) (*record, error) {
-	r := &record{Server: name}
-	b, err := os.ReadFile(recordFile(dir, name, s))
+const maxRecords = 32 // that a process keeps
+
+// A keptRecord is a record as it was read from a file that looked like info.
+type keptRecord struct {
+	info fs.FileInfo
+	record
+}
+
+// record reads the record of an entry. One of thousands of tools takes long to parse, so that
+// it is kept until there is another file: save never writes to one that is there.
+func (p *Pool) record(name string, s Server) (*record, error) {
+	file := recordFile(p.o.Dir, name, s)
+	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
+		return &record{Server: name}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r, json.Unmarshal(b, r)
+	p.mu.Lock()
+	kept, ok := p.records[file]
+	p.mu.Unlock()
+	if !ok || !os.SameFile(kept.info, info) || kept.info.Size() != info.Size() || !kept.info.ModTime().Equal(info.ModTime()) {
+		b, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) { // forgotten since
+			return &record{Server: name}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept = keptRecord{info, record{Server: name}}
+		if err := json.Unmarshal(b, &kept.record); err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		if len(p.records) >= maxRecords { // each job of a client may bring others
+			clear(p.records)
+		}
+		p.records[file] = kept
+		p.mu.Unlock()
+	}
+	r := kept.record // which the caller may change
+	r.Tools, r.Pending = slices.Clone(r.Tools), slices.Clone(r.Pending)
+	return &r, nil
 }
 
 // save writes a record so that a reader sees the old or the new one.

@@ -17,7 +17,7 @@ func (p *Pool) List(in toolserver.Scope) ([]toolserver.Info, error) {
 	out := []toolserver.Info{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
-		r, err := loadRecord(p.o.Dir, name, s)
+		r, err := p.record(name, s)
 		if err != nil {
 			return nil, err
 		}
