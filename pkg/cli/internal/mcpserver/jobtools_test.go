@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -197,6 +198,11 @@ func TestTwoServers(t *testing.T) {
 	<-w.slow
 	done := make(chan view)
 	go func() { _, v := b.call("job_resume", map[string]any{"job": v.Job}); done <- v }()
+	for deadline := time.Now().Add(time.Minute); len(b.notices()) == 0; time.Sleep(time.Millisecond) { // it follows the job
+		if time.Now().After(deadline) {
+			t.Fatal("the other server reports no progress")
+		}
+	}
 	close(w.end)
 	if got := <-done; got.Status != jobs.Done || got.Job != v.Job {
 		t.Errorf("the other server has %+v", got)
