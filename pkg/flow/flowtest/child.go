@@ -69,7 +69,7 @@ func children(t *testing.T, h Harness) {
 
 func killChildren(t *testing.T, h Harness) {
 	var log effects
-	if n := crash(t, h, Request{Workflow: whole, Known: []flow.Workflow{part}, Mux: log.mux()}, &log); n < 60 {
+	if n := crash(t, h, Request{Workflow: whole, Known: []flow.Workflow{part}, Mux: log.mux()}, &log, 3); n < 60 {
 		t.Errorf("only %d points", n)
 	}
 }
