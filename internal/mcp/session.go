@@ -157,6 +157,10 @@ func clipHead(s string, most int) string {
 	return "…" + strings.ToValidUTF8(s[len(s)-most:], "")
 }
 
+// endWait is how long a server may take to read what was sent to it last, a cancel for
+// one, and to end by itself. It is what the reference implementation waits.
+const endWait = 2 * time.Second
+
 // end closes the connection and what belongs to it, and returns when that is gone.
 func (c *session) end() {
 	if c.cs != nil {
@@ -167,7 +171,7 @@ func (c *session) end() {
 		}()
 		select {
 		case <-done:
-		case <-time.After(time.Second): // it does not react: the process is ended
+		case <-time.After(endWait): // it does not react: the process is ended
 		}
 	}
 	c.close()
