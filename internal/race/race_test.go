@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,18 @@ func TestPackages(t *testing.T) {
 	for _, dir := range strings.Fields(longest) {
 		if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
 			t.Errorf("internal/race/packages has a package come first that is not there: %v", err)
+		}
+	}
+	if script, err = os.ReadFile("tempdir"); err != nil {
+		t.Fatal(err)
+	}
+	onDisk := regexp.MustCompile(`\*(/internal/[a-z/]+[a-z])`).FindAllStringSubmatch(string(script), -1)
+	if len(onDisk) < 4 {
+		t.Errorf("internal/race/tempdir keeps %d directories on the disk", len(onDisk))
+	}
+	for _, match := range onDisk {
+		if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+			t.Errorf("internal/race/tempdir keeps a package on the disk that is not there: %v", err)
 		}
 	}
 	if slices.Contains(norace, "./pkg/flow") {
