@@ -84,7 +84,7 @@ func TestWorktreeLeavesTheRepositoryAlone(t *testing.T) {
 	if err := w.Remove(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	if out := dirtest.Git(t, repo, "branch", "--list", "adroit/*") + dirtest.Git(t, repo, "worktree", "list", "--porcelain"); strings.Contains(out, "J1") || strings.Count(out, "worktree ") != 1 {
+	if out := dirtest.Git(t, repo, "branch", "--list", "adroit/*") + dirtest.Git(t, repo, "worktree", "list", "--porcelain"); strings.Contains(out, "adroit/J1") || strings.Count(out, "worktree ") != 1 {
 		t.Errorf("left over: %s", out)
 	}
 	if err := w.Remove(t.Context(), true); err != nil {
