@@ -69,6 +69,7 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 	if err != nil {
 		return nil, err
 	}
+	g = g.Operation()
 	_, prefix, err := g.Locate(ctx)
 	if err != nil {
 		return nil, err

@@ -32,6 +32,14 @@ type Repo struct {
 	}
 	env   []string         // for each git
 	files *workspace.Files // whose barrier holds here too; nil: there is none
+	found *found           // of the operation under way; nil: each git looks for itself
+}
+
+// A found is what the gits of one operation need to know, and what one of them has found out.
+type found struct {
+	drivers      [][2]string // switched off
+	root, prefix string
+	settings     bool // drivers is known
 }
 
 // New returns a Git that runs through exec.
@@ -40,7 +48,17 @@ func New(exec process.Exec) *Repo { return &Repo{exec: exec} }
 // WithGuard returns a Git that shows nothing of the files that f may not read,
 // neither as they are nor as they were.
 func (g *Repo) WithGuard(f *workspace.Files) *Repo {
-	return &Repo{exec: g.exec, env: g.env, files: f}
+	return &Repo{exec: g.exec, env: g.env, files: f, found: g.found}
+}
+
+// Operation returns a Git for the steps of one operation, which reads the settings
+// of the repository and looks for the work tree once. Use it from one goroutine, for as
+// long as nothing changes either; checking out another branch may.
+func (g *Repo) Operation() *Repo {
+	if g.found != nil {
+		return g
+	}
+	return &Repo{exec: g.exec, env: g.env, files: g.files, found: new(found)}
 }
 
 // judge returns an error if name, a clean one, must not be shown.
@@ -151,13 +169,25 @@ func (g *Repo) Capture(ctx context.Context, more [][2]string, c process.Cmd, lim
 	return out.Buffer.Bytes(), nil
 }
 
-// drivers are the settings whose names a repository chooses and whose values
+// driver matches the settings whose names a repository chooses and whose values
 // are programs.
-var drivers = lazyregexp.New(`(?s)^(filter|diff|merge)\.(.+)\.(clean|smudge|process|required|command|textconv|driver)$`)
+var driver = lazyregexp.New(`(?s)^(filter|diff|merge)\.(.+)\.(clean|smudge|process|required|command|textconv|driver)$`)
 
 // Run runs git after switching off the programs the repository's own
 // configuration names. Those of the user's configuration stay.
 func (g *Repo) Run(ctx context.Context, c process.Cmd) ([]byte, error) {
+	off, err := g.drivers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return g.RunPlumbing(ctx, off, c)
+}
+
+// drivers are settings that switch the programs of the repository's configuration off.
+func (g *Repo) drivers(ctx context.Context) ([][2]string, error) {
+	if g.found != nil && g.found.settings {
+		return g.found.drivers, nil
+	}
 	list, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"config", "--list", "--show-scope", "--includes", "-z"}})
 	if err != nil {
 		return nil, err
@@ -169,7 +199,7 @@ func (g *Repo) Run(ctx context.Context, c process.Cmd) ([]byte, error) {
 		if fields[i] != "local" && fields[i] != "worktree" {
 			continue
 		}
-		if m := drivers.FindStringSubmatch(key); m != nil {
+		if m := driver.FindStringSubmatch(key); m != nil {
 			value := ""
 			switch {
 			case m[3] == "required":
@@ -180,7 +210,10 @@ func (g *Repo) Run(ctx context.Context, c process.Cmd) ([]byte, error) {
 			off = append(off, [2]string{key, value})
 		}
 	}
-	return g.RunPlumbing(ctx, off, c)
+	if g.found != nil {
+		g.found.drivers, g.found.settings = off, true
+	}
+	return off, nil
 }
 
 var ErrNoWorkTree = errors.New("the workspace is not in a git work tree")
@@ -195,6 +228,9 @@ func (g *Repo) Root(ctx context.Context) (string, error) {
 // Locate returns the work tree and the workspace's path in it, with a slash at
 // its end unless it is empty.
 func (g *Repo) Locate(ctx context.Context) (root, prefix string, err error) {
+	if g.found != nil && g.found.root != "" {
+		return g.found.root, g.found.prefix, nil
+	}
 	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--is-inside-work-tree", "--show-toplevel", "--show-prefix"}})
 	if err != nil {
 		return "", "", err
@@ -206,6 +242,9 @@ func (g *Repo) Locate(ctx context.Context) (root, prefix string, err error) {
 	root, prefix = lines[1], lines[2]
 	if lines[0] != "true" || filepath.Dir(root) == root {
 		return "", "", ErrNoWorkTree
+	}
+	if g.found != nil {
+		g.found.root, g.found.prefix = root, prefix
 	}
 	return root, prefix, nil
 }
@@ -278,6 +317,7 @@ func (g *Repo) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	g = g.Operation()
 	if _, _, err := g.Locate(ctx); err != nil {
 		return "", err
 	}

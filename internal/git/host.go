@@ -41,7 +41,7 @@ func (g *Repo) Holding(f *os.File) *Repo {
 	if !ok || f == nil {
 		return g
 	}
-	return &Repo{exec: &Host{Dir: h.Dir, Wait: h.Wait, held: append(slices.Clip(h.held), f)}, env: g.env, files: g.files}
+	return &Repo{exec: &Host{Dir: h.Dir, Wait: h.Wait, held: append(slices.Clip(h.held), f)}, env: g.env, files: g.files, found: g.found}
 }
 
 func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) {

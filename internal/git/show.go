@@ -19,6 +19,7 @@ func (g *Repo) Show(ctx context.Context, ref string, paths []string) (*Commit, s
 	if err := CheckRef("commit", ref); err != nil {
 		return nil, "", err
 	}
+	g = g.Operation()
 	hash, err := g.ResolveCommit(ctx, ref)
 	if err != nil {
 		return nil, "", err

@@ -29,7 +29,7 @@ var Commit = tools.New(tools.Metadata{
 }.Prose(commitProse), commit)
 
 func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, error) {
-	g := git.New(env.Exec).WithGuard(env.Files)
+	g := git.New(env.Exec).WithGuard(env.Files).Operation()
 	s, err := g.Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)

@@ -30,7 +30,7 @@ var Diff = tools.New(tools.Metadata{
 }.Prose(diffProse), diff)
 
 func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, error) {
-	g := git.New(env.Exec).WithGuard(env.Files)
+	g := git.New(env.Exec).WithGuard(env.Files).Operation()
 	o := git.DiffOptions{Staged: in.Staged, From: in.Since, Paths: in.Paths}
 	var untracked []git.StatusEntry
 	if in.Since == "" && !in.Staged {

@@ -29,7 +29,7 @@ var Log = tools.New(tools.Metadata{
 
 func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error) {
 	in.Max = cmp.Or(in.Max, 10)
-	g := git.New(env.Exec).WithGuard(env.Files)
+	g := git.New(env.Exec).WithGuard(env.Files).Operation()
 	s, err := g.Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)
