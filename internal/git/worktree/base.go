@@ -23,11 +23,11 @@ var whoCommits = []string{
 // begin makes what was copied the commit that the copy's branch begins at.
 func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList) error {
 	w := &c.Tree
-	g := w.Inside()
+	g := w.Inside().Operation()
 	if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "read-tree", w.Base)}); err != nil {
 		return fmt.Errorf("reading the last commit: %w", err)
 	}
-	commit, err := w.snap(ctx, names, w.Base, "The work tree as it was, what was not committed included")
+	commit, err := w.snap(ctx, g, names, w.Base, "The work tree as it was, what was not committed included")
 	if err != nil {
 		return fmt.Errorf("noting what the worktree begins with: %w", err)
 	}
@@ -38,17 +38,17 @@ func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList) error {
 // snap commits the work tree as it is on the branch, on top of commit, and
 // gives what the branch is at now. Files with names of secrets stay as they are
 // in the index.
-func (w *Worktree) snap(ctx context.Context, names *rootfs.DenyList, commit, message string) (string, error) {
-	g := w.Inside()
+func (w *Worktree) snap(ctx context.Context, g *git.Repo, names *rootfs.DenyList, commit, message string) (string, error) {
 	if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "add", "-A", "--", ":/")}); err != nil {
 		return "", err
 	}
-	changed, err := g.Run(ctx, process.Cmd{Args: []string{"diff-index", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit}})
+	changed, err := g.Run(ctx, process.Cmd{Args: []string{"diff-index", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "-z", commit}})
 	if err != nil {
 		return "", err
 	}
+	all := git.SplitNul(changed)
 	var back []string
-	for _, name := range git.SplitNul(changed) {
+	for _, name := range all {
 		if names.Check(name, name, false) != nil {
 			back = append(back, ":(top,literal)"+name)
 		}
@@ -57,6 +57,9 @@ func (w *Worktree) snap(ctx context.Context, names *rootfs.DenyList, commit, mes
 		if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "reset", "--quiet", commit, "--", back)}); err != nil {
 			return "", err
 		}
+	}
+	if len(back) == len(all) {
+		return commit, nil
 	}
 	// With the filters switched off: even write-tree looks into files, where the
 	// index is as young as they are. What follows it reads and writes objects alone.
@@ -68,10 +71,6 @@ func (w *Worktree) snap(ctx context.Context, names *rootfs.DenyList, commit, mes
 	word := func(args ...string) (string, error) {
 		out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: args, Stdin: []byte(message), Env: whoCommits})
 		return strings.TrimSpace(string(out)), err
-	}
-	old, err := word("rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{tree}")
-	if err != nil || old == tree {
-		return commit, err
 	}
 	next, err := word("commit-tree", "--no-gpg-sign", "-p", commit, "-F", "-", tree)
 	if err != nil {

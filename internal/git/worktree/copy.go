@@ -178,7 +178,7 @@ func (c *Copy) make(ctx context.Context, src *source, names *rootfs.DenyList) er
 			return err
 		}
 		c.at("made")
-		if err := c.Tree.locate(ctx); err != nil {
+		if err := c.Tree.locate(); err != nil {
 			return err
 		}
 		if err := c.save(); err != nil {
@@ -296,12 +296,8 @@ func (w *Worktree) checkedOut() (branch string, ok bool) {
 
 // unlist makes the repository forget the work tree, and no other: git worktree
 // prune would forget those on a disk that is not plugged in.
-func (w *Worktree) unlist(ctx context.Context) error {
+func (w *Worktree) unlist(common string) error {
 	if w.Admin == "" { // made, but not noted
-		common, err := commonDir(ctx, git.OnHost(w.Repo))
-		if err != nil {
-			return err
-		}
 		all, _ := filepath.Glob(filepath.Join(common, "worktrees", "*", "gitdir"))
 		for _, f := range all {
 			if b, err := os.ReadFile(f); err == nil && strings.TrimSpace(string(b)) == filepath.Join(w.Top, ".git") {

@@ -254,14 +254,12 @@ func (s *source) names(ctx context.Context, t *rootfs.Tree) (all []string, loose
 		}
 		return all, loose, err
 	}
-	if all, err = s.git.ListNames(ctx, "ls-files", "-c", "--deduplicate", "-z"); err != nil {
-		return nil, nil, err
+	tagged, err := s.git.ListNames(ctx, "ls-files", "-co", "--exclude-standard", "-t", "-z")
+	for _, line := range tagged {
+		tag, p, _ := strings.Cut(line, " ")
+		loose[p] = tag == "?"
+		all = append(all, p)
 	}
-	others, err := s.git.ListNames(ctx, "ls-files", "-o", "--exclude-standard", "-z")
-	for _, p := range others {
-		loose[p] = true
-	}
-	all = append(all, others...)
 	slices.Sort(all)
 	return slices.Compact(all), loose, err
 }

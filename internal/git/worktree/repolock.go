@@ -56,21 +56,16 @@ func lockDir(ctx context.Context, dir string) (lock *os.File, unlock func(), err
 // lockRepo takes the lock of the repository that g works in, which locked holds.
 // Git's worktree and ref commands read the records of every worktree and fail on one
 // that another git has half written or half removed, so they run one at a time.
-func lockRepo(ctx context.Context, g *git.Repo) (locked *git.Repo, unlock func(), err error) {
-	common, err := commonDir(ctx, g)
+// common is the absolute path of the directory that all worktrees of the repository share.
+func lockRepo(ctx context.Context, g *git.Repo) (common string, locked *git.Repo, unlock func(), err error) {
+	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}})
 	if err != nil {
-		return nil, nil, err
+		return "", nil, nil, err
 	}
+	common = strings.TrimSuffix(string(out), "\n")
 	lock, unlock, err := lockDir(ctx, common)
 	if err != nil {
-		return nil, nil, err
+		return "", nil, nil, err
 	}
-	return g.Holding(lock), unlock, nil
-}
-
-// commonDir is the absolute path of the directory that all worktrees of a
-// repository share.
-func commonDir(ctx context.Context, g *git.Repo) (string, error) {
-	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}})
-	return strings.TrimSuffix(string(out), "\n"), err
+	return common, g.Holding(lock), unlock, nil
 }

@@ -74,13 +74,13 @@ func Add(ctx context.Context, dir, top, branch string) (*Worktree, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := git.OnHost(dir)
-	repo, prefix, err := g.Locate(ctx)
+	repo, prefix, err := git.OnHost(dir).Locate(ctx)
 	if err != nil {
 		return nil, &Error{Reason: dir + " is in no git repository", Remedy: "git init and a first commit make one; or run without a worktree", Err: brief(err)}
 	}
 	w := &Worktree{Repo: repo, Top: top, Branch: branch, Sub: strings.TrimSuffix(prefix, "/")}
-	s, err := git.OnHost(repo).Status(ctx)
+	g := git.OnHost(repo).Operation()
+	s, err := g.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func Add(ctx context.Context, dir, top, branch string) (*Worktree, error) {
 	if err := w.add(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := w.locate(ctx); err != nil {
+	if err := w.locate(); err != nil {
 		return nil, errors.Join(err, w.Remove(ctx, true))
 	}
 	if info, err := os.Stat(w.Dir()); err != nil || !info.IsDir() {
@@ -106,11 +106,12 @@ func Add(ctx context.Context, dir, top, branch string) (*Worktree, error) {
 
 // add has the repository of g make the work tree and its branch.
 func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) error {
-	g, unlock, err := lockRepo(ctx, g.Holding(w.held))
+	common, g, unlock, err := lockRepo(ctx, g.Holding(w.held))
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	w.Common = common
 	_, err = g.Run(ctx, process.Cmd{Args: git.Args("worktree", "add", "--quiet", "--no-track", options, "-b", w.Branch, "--", w.Top, w.Base)})
 	if err != nil {
 		return fmt.Errorf("making the worktree: %w", brief(err))
@@ -118,19 +119,22 @@ func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) erro
 	return nil
 }
 
-// locate notes where the repository is, while nobody else has been at the new
-// work tree.
-func (w *Worktree) locate(ctx context.Context) error {
-	out, err := git.OnHost(w.Top).RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"}})
+// locate notes what the repository keeps about the new work tree, while nobody
+// else has been at it.
+func (w *Worktree) locate() error {
+	b, err := os.ReadFile(filepath.Join(w.Top, ".git"))
 	if err != nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != 2 {
-		return fmt.Errorf("git did not say where the repository is")
+	admin, ok := strings.CutPrefix(strings.TrimSuffix(string(b), "\n"), "gitdir: ")
+	if !ok {
+		return fmt.Errorf("git did not note where the repository is")
 	}
-	w.Admin, w.Common = lines[0], lines[1]
-	return nil
+	if !filepath.IsAbs(admin) {
+		admin = filepath.Join(w.Top, admin)
+	}
+	w.Admin, err = filepath.EvalSymlinks(admin)
+	return err
 }
 
 // Writes are the directories of the repository that a job must be able to
@@ -185,7 +189,7 @@ func (w *Worktree) Commit(ctx context.Context, message string) (bool, error) {
 	if err := w.Check(); err != nil {
 		return false, err
 	}
-	g := w.Inside()
+	g := w.Inside().Operation()
 	s, err := g.Status(ctx)
 	if err != nil {
 		return false, err
@@ -223,7 +227,7 @@ func (w *Worktree) Merge(ctx context.Context, message string) (*Merged, error) {
 	if _, err := locked.Commit(ctx, message); err != nil {
 		return nil, err
 	}
-	g := git.OnHost(w.Repo).Holding(lock)
+	g := git.OnHost(w.Repo).Holding(lock).Operation()
 	s, err := g.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -291,8 +295,16 @@ func (w *Worktree) Merged(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	s, err := w.Inside().Status(ctx)
-	if err != nil || len(s.Entries) > 0 || s.Branch != w.Branch {
+	if err != nil {
 		return false, err
+	}
+	return w.merged(ctx, s)
+}
+
+// merged is Merged of a work tree whose state is s.
+func (w *Worktree) merged(ctx context.Context, s *git.Status) (bool, error) {
+	if len(s.Entries) > 0 || s.Branch != w.Branch {
+		return false, nil
 	}
 	head, err := git.OnHost(w.Repo).ResolveCommit(ctx, "HEAD")
 	if err != nil {
@@ -312,7 +324,7 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 	there := err == nil
 	merged := false
 	if there && !force {
-		if merged, err = w.Merged(ctx); err != nil {
+		if err := w.Check(); err != nil {
 			return err
 		}
 		s, err := w.Inside().Status(ctx)
@@ -326,6 +338,9 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 			}
 			return &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
 		}
+		if merged, err = w.merged(ctx, s); err != nil {
+			return err
+		}
 	}
 	// What git ignores is in the tree too, and a forced removal by git would
 	// ask the .git file where to work.
@@ -338,24 +353,16 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 // forget makes the repository forget the work tree, and its branch if asked.
 // What is forgotten already is no error.
 func (w *Worktree) forget(ctx context.Context, branch bool) error {
-	g, unlock, err := lockRepo(ctx, git.OnHost(w.Repo).Holding(w.held))
+	common, g, unlock, err := lockRepo(ctx, git.OnHost(w.Repo).Holding(w.held))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := w.unlist(ctx); err != nil {
+	if err := w.unlist(common); err != nil || !branch {
 		return err
 	}
-	if !branch {
-		return nil
-	}
-	tip, err := g.ResolveCommit(ctx, "refs/heads/"+w.Branch)
-	if refused(err) {
-		return nil // there is no such branch any more
-	}
-	if err == nil {
-		_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch, tip}})
-	}
+	// It is no error if there is no such branch any more.
+	_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch}})
 	return err
 }
 
