@@ -105,6 +105,19 @@ func TestRemoveKeepsAStrayedBranch(t *testing.T) {
 	}
 }
 
+// A branch that a job made a name of another one goes, and the other stays.
+func TestRemoveFollowsNoBranch(t *testing.T) {
+	dir, base := odd(t), t.TempDir()
+	c, err := AddCopy(t.Context(), CopyOptions{Dir: dir, Top: filepath.Join(base, "wt"), Branch: "adroit/J1/w1", Home: filepath.Join(base, "home")})
+	dirtest.Must(t, err)
+	dirtest.Git(t, dir, "branch", "kept")
+	dirtest.Git(t, dir, "symbolic-ref", "refs/heads/adroit/J1/w1", "refs/heads/kept")
+	dirtest.Must(t, c.Remove(t.Context()))
+	if out := dirtest.Git(t, dir, "for-each-ref", "--format=%(refname)", "refs/heads/kept", "refs/heads/adroit"); out != "refs/heads/kept\n" {
+		t.Errorf("there are the branches %q", out)
+	}
+}
+
 var errCut = errors.New("cut short")
 
 // Waiting for the lock ends with the context and with the holder.

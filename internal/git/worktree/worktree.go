@@ -361,8 +361,9 @@ func (w *Worktree) forget(ctx context.Context, branch bool) error {
 	if err := w.unlist(common); err != nil || !branch {
 		return err
 	}
-	// It is no error if there is no such branch any more.
-	_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch}})
+	// The job may have made its branch stand for another, which stays. It is no error
+	// if there is no such branch any more.
+	_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "--no-deref", "-d", "refs/heads/" + w.Branch}})
 	return err
 }
 
