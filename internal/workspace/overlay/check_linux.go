@@ -71,10 +71,11 @@ func tryOverlay(root, dir string) string {
 }
 
 // probeOverlay runs a command that writes, removes and renames a directory of
-// the lower layer, and looks at what was collected.
+// the lower layer, and looks at what was collected. The workspace may be of another
+// file system, and nothing can be put there for that: the command writes in it too.
 func probeOverlay(root, dir string) error {
 	lower := filepath.Join(dir, "lower")
-	for _, d := range []string{"lower", "lower/.adroit-gone", "lower/.adroit-old", "upper", "work", "private"} {
+	for _, d := range []string{"lower", "lower/.adroit-gone", "lower/.adroit-old", "upper", "work", "probe", "probe/upper", "probe/work", "private"} {
 		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func probeOverlay(root, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600); err != nil {
 		return err
 	}
-	if err := sandbox.ProbeCollect(context.Background(), &sandbox.Policy{Dir: lower, Write: []string{lower}, Private: filepath.Join(dir, "private"), Collect: dir}); err != nil {
+	if err := sandbox.ProbeCollect(context.Background(), &sandbox.Policy{Dir: lower, Write: []string{lower}, Private: filepath.Join(dir, "private"), Collect: dir, Probe: root}); err != nil {
 		return err
 	}
 	upper := filepath.Join(dir, "upper")
@@ -93,13 +94,7 @@ func probeOverlay(root, dir string) error {
 	if err := unix.Lstat(filepath.Join(upper, ".adroit-gone"), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != 0 {
 		return errors.New("what the command removed was not collected")
 	}
-	// The workspace itself may be of another file system.
-	for _, d := range []string{"upper", "work"} {
-		if err := errors.Join(rootfs.RemoveAll(filepath.Join(dir, d)), os.Mkdir(filepath.Join(dir, d), 0o700)); err != nil {
-			return err
-		}
-	}
-	return sandbox.ProbeCollect(context.Background(), &sandbox.Policy{Dir: root, Write: []string{root}, Private: filepath.Join(dir, "private"), Collect: dir})
+	return nil
 }
 
 // Fits says why the workspace must not be seen through an overlay now, "" if it

@@ -140,14 +140,15 @@ func help(l Level) string {
 	return "in a container, allow user namespaces and an unmasked /proc (docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
 }
 
-// ProbeCollect runs a command that makes, removes and renames something in the
-// first of the policy's Write, at Full with the policy's Collect, and fails if it
-// could not. Where .adroit-gone is, Collect has new/made afterwards and the
-// removal of that.
+// ProbeCollect runs a command, at Full with the policy's Collect and Probe, and
+// fails if it could not do what it does: remove .adroit-gone in the first of the
+// policy's Write, rename .adroit-old there, make new/made, and make something in
+// Probe.
 func ProbeCollect(ctx context.Context, p *Policy) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `mkdir "$1" && echo x >"$1/made" && if [ -d .adroit-gone ]; then rm -r .adroit-gone && mv -T .adroit-old older && mv -T "$1" new; fi`, "sh", ".adroit-probe-"+strings.ToLower(filepath.Base(p.Collect)))
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `mkdir made "$1" && echo x >"$1/made" && echo x >made/made && rm -r .adroit-gone && mv -T .adroit-old older && mv -T made new`,
+		"sh", filepath.Join(p.Probe, ".adroit-probe-"+strings.ToLower(filepath.Base(p.Collect))))
 	cmd.Dir, cmd.Env = p.Dir, probeEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var said bytes.Buffer

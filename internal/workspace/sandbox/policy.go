@@ -40,7 +40,10 @@ type Policy struct {
 	// file lock. At Full, what the command changes in the first of Write goes to
 	// upper, as the upper layer of an overlay, and nothing there changes. Other
 	// levels refuse it.
-	Collect string    `json:"collect,omitempty"`
+	Collect string `json:"collect,omitempty"`
+	// Probe is another directory to see through an overlay, whose upper and work are
+	// in the directory probe of Collect; see ProbeCollect.
+	Probe   string    `json:"probe,omitempty"`
 	Caches  []Overlay `json:"caches,omitempty"`
 	NetOpen bool      `json:"net_open,omitempty"` // the host's network instead of a private loopback
 	Limits  Limits    `json:"limits"`
@@ -188,6 +191,9 @@ func (p *Policy) view() []mount {
 		}
 		out = append(out, mount{kind: "bind", from: d, at: d})
 	}
+	if p.Probe != "" {
+		out = append(out, mount{kind: "collect", from: filepath.Join(p.Collect, "probe"), at: p.Probe})
+	}
 	for _, d := range p.Pin {
 		out = append(out, mount{kind: "bind", from: d, at: d, pin: true})
 	}
@@ -212,6 +218,9 @@ func (p *Policy) view() []mount {
 // writable are the trees that Landlock leaves writable.
 func (p *Policy) writable(level Level) []string {
 	out := slices.Clone(p.Write)
+	if p.Probe != "" {
+		out = append(out, p.Probe)
+	}
 	if level == Full || level == Bubblewrap {
 		out = append(out, "/tmp", "/var/tmp", "/dev/shm")
 		if p.Home != "" {
