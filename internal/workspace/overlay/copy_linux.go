@@ -103,6 +103,9 @@ func (j *joiner) copyHere(op *operation, from int, src string, below int) error 
 	out := os.NewFile(uintptr(fd), j.o.Temp)
 	defer out.Close()
 	if err := copySparse(out, in); err != nil {
+		// The room is for the next file, also while a process that another goroutine
+		// is starting has this one open.
+		_ = out.Truncate(0)
 		return err
 	}
 	if err := unix.Fchmod(fd, op.up.Mode&0o7777); err != nil {
