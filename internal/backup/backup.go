@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +94,10 @@ func writeBackup(ctx context.Context, data string, to io.Writer, compress bool, 
 		return nil, err
 	}
 	defer root.Close()
+	lengths, err := journalLengths(root)
+	if err != nil {
+		return nil, err
+	}
 	names, err := backupNames(ctx, root)
 	if err != nil {
 		return nil, err
@@ -114,14 +118,18 @@ func writeBackup(ctx context.Context, data string, to io.Writer, compress bool, 
 		return nil, err
 	}
 	defer copied.Close()
-	if err := addFile(w, copied, databaseFile); err != nil {
+	if err := addFile(w, copied, databaseFile, math.MaxInt64); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := addFile(w, root, name); err != nil {
+		most := int64(math.MaxInt64)
+		if isJournal(name) {
+			most = lengths[name]
+		}
+		if err := addFile(w, root, name, most); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -158,8 +166,33 @@ func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, err
 	return m, nil
 }
 
-// backupNames lists what belongs to a backup besides the database. The journals
-// of ledgers come first: the content that they refer to was there before them.
+// journalLengths are the lengths of the ledgers' journals. The content that a journal
+// refers to was there before it, so that what is listed afterwards has all that these lengths need.
+func journalLengths(root *os.Root) (map[string]int64, error) {
+	names, err := fs.Glob(root.FS(), journals)
+	if err != nil {
+		return nil, err
+	}
+	lengths := map[string]int64{}
+	for _, name := range names {
+		switch info, err := root.Lstat(name); {
+		case err == nil:
+			lengths[name] = info.Size()
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return lengths, nil
+}
+
+const journals = "jobs/*/ledger/journal"
+
+func isJournal(name string) bool {
+	ok, _ := path.Match(journals, name)
+	return ok
+}
+
+// backupNames lists what belongs to a backup besides the database.
 func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
@@ -183,20 +216,11 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 		names = append(names, p)
 		return nil
 	})
-	journal := func(p string) bool { return path.Base(p) == "journal" }
-	slices.SortStableFunc(names, func(a, b string) int {
-		if journal(a) == journal(b) {
-			return 0
-		} else if journal(a) {
-			return -1
-		}
-		return 1
-	})
 	return names, err
 }
 
-// addFile adds a file as long as it is now: journals only grow.
-func addFile(w *tar.Writer, root *os.Root, name string) error {
+// addFile adds a file as long as it is now, at most the first bytes of it.
+func addFile(w *tar.Writer, root *os.Root, name string, most int64) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -233,7 +257,7 @@ func addFile(w *tar.Writer, root *os.Root, name string) error {
 	if info, err = f.Stat(); err != nil {
 		return err
 	}
-	h.Size = info.Size()
+	h.Size = min(info.Size(), most)
 	if err := w.WriteHeader(h); err != nil {
 		return err
 	}
