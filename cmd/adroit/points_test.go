@@ -2,14 +2,14 @@ package main
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
 
 // points has a job killed at its points, counted from 1, until kill reports
@@ -67,9 +67,8 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// program is what tests run that cannot run the test binary. It is built once,
-// without -race, since what is under test is what reaches the disk, and with the tag
-// failpoints, which changes nothing unless ADROIT_KILL_AT is set.
+// program is what tests run that cannot run the test binary: what is under test is what
+// reaches the disk.
 func program(t *testing.T) string {
 	t.Helper()
 	bin, err := built()
@@ -87,13 +86,7 @@ var (
 			return "", err
 		}
 		builtIn = dir
-		bin := filepath.Join(dir, "adroit")
-		build := exec.Command("go", "build", "-tags", "failpoints", "-ldflags", "-s -w", "-o", bin, ".")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases; for the detector's pass, too
-		if out, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("building: %w\n%s", err, out)
-		}
-		return bin, nil
+		return testenv.Adroit(dir)
 	})
 )
 

@@ -88,11 +88,9 @@ func TestJobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and runs the tests of five projects; run it without -short")
 	}
-	bin := filepath.Join(t.TempDir(), "adroit")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "../../cmd/adroit")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
+	bin, err := testenv.Adroit(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, j := range jobs {
 		t.Run(j.p.name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package testenv says what a test needs of the machine: it skips where that is
-// missing, and fails in CI, where nothing skips.
+// missing, and fails in CI, where nothing skips. It builds adroit for tests that start it.
 package testenv
 
 import (
@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/filelock"
 )
 
 // NeedsProgram ends the test where one of the programs is not on PATH.
@@ -49,6 +51,31 @@ func NeedsVariable(t testing.TB, variable, script string) string {
 		missing(t, fmt.Sprintf("%[1]s is not set; %[1]s=$(internal/e2e/%[2]s) installs what it names, which can take minutes the first time", variable, script))
 	}
 	return value
+}
+
+// Adroit is the program that tests start. It is built in dir, or in ADROIT_BUILT, which
+// internal/race/test makes for the packages of one run: whoever needs it first builds it for
+// all. It has no cgo, as in releases, and the tag failpoints, which changes nothing unless
+// ADROIT_KILL_AT is set.
+func Adroit(dir string) (string, error) {
+	if built := os.Getenv("ADROIT_BUILT"); built != "" {
+		dir = built
+	}
+	unlock, err := filelock.Open(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	bin := filepath.Join(dir, "adroit")
+	if _, err := os.Stat(bin); err == nil {
+		return bin, nil
+	}
+	build := exec.Command("go", "build", "-tags", "failpoints", "-ldflags", "-s -w", "-o", bin, "github.com/adroit-run/adroit/cmd/adroit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building adroit: %w\n%s", err, out)
+	}
+	return bin, nil
 }
 
 func missing(t testing.TB, why string) {

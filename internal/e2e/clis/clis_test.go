@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/e2e/clis"
 	"github.com/adroit-run/adroit/internal/llm/cliagent"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -34,7 +35,6 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "adroit")
 	programs, why := os.Getenv("CLIS"), ""
 	switch {
 	case programs != "":
@@ -61,10 +61,8 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", binary, "../../../cmd/adroit")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building adroit:", err)
+	if binary, err = testenv.Adroit(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
