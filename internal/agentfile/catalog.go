@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/adroit-run/adroit/internal/definitions"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -21,7 +22,7 @@ import (
 // never changes and is safe for concurrent use. A nil Catalog is empty.
 type Catalog struct {
 	agents   definitions.Set[agents.DynamicAgent]
-	aliases  map[string]string // to names
+	aliases  func() map[string]string // to names
 	problems func() agents.Problems
 }
 
@@ -44,23 +45,27 @@ var definition = definitions.Kind[agents.DynamicAgent]{
 // keep the others from loading, and does not uncover the agent it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
 func Load(layers ...agents.Layer) *Catalog {
-	c := &Catalog{aliases: map[string]string{}}
+	c := &Catalog{}
 	c.agents, c.problems = definition.Load(layers...)
-	for _, name := range c.Names() {
-		e := c.agents[name]
-		if e.Alike {
-			continue
-		}
-		a, _ := e.Value()
-		if a == nil {
-			continue
-		}
-		for _, alias := range a.Aliases {
-			if _, taken := c.agents[alias]; !taken { // an agent's own name is stronger than a former one
-				c.aliases[alias] = name
+	c.aliases = sync.OnceValue(func() map[string]string {
+		aliases := map[string]string{}
+		for _, name := range c.Names() {
+			e := c.agents[name]
+			if !e.Former {
+				continue
+			}
+			a, _ := e.Value()
+			if a == nil {
+				continue
+			}
+			for _, alias := range a.Aliases {
+				if _, taken := c.agents[alias]; !taken { // an agent's own name is stronger than a former one
+					aliases[alias] = name
+				}
 			}
 		}
-	}
+		return aliases
+	})
 	return c
 }
 
@@ -75,17 +80,25 @@ func (c *Catalog) Problems() agents.Problems {
 // With returns a catalog that also has the given agents, over those of the
 // same name.
 func (c *Catalog) With(more ...agents.DynamicAgent) *Catalog {
-	out := &Catalog{agents: definitions.Set[agents.DynamicAgent]{}, aliases: map[string]string{}}
+	out := &Catalog{agents: definitions.Set[agents.DynamicAgent]{}}
 	if c != nil {
 		out.agents = c.agents.Clone()
-		maps.Copy(out.aliases, c.aliases)
 	}
+	added := map[string]string{}
 	for _, a := range more {
 		out.agents[a.Name] = definitions.Of(&a)
 		for _, alias := range a.Aliases {
-			out.aliases[alias] = a.Name
+			added[alias] = a.Name
 		}
 	}
+	out.aliases = sync.OnceValue(func() map[string]string {
+		aliases := map[string]string{}
+		if c != nil {
+			maps.Copy(aliases, c.aliases())
+		}
+		maps.Copy(aliases, added)
+		return aliases
+	})
 	return out
 }
 
@@ -111,7 +124,7 @@ func (c *Catalog) Renamed(name string) (now string, ok bool) {
 	if c == nil || c.agents[name] != nil {
 		return "", false
 	}
-	now, ok = c.aliases[name]
+	now, ok = c.aliases()[name]
 	return now, ok
 }
 

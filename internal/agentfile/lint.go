@@ -196,5 +196,5 @@ func (c *Catalog) Lint(set *tools.Set) agents.Problems {
 
 // missingTools lists the former names of a that lead to another agent.
 func (c *Catalog) missingTools(a *agents.DynamicAgent) []string {
-	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases[alias] == a.Name })
+	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases()[alias] == a.Name })
 }

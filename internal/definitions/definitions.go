@@ -23,9 +23,9 @@ import (
 
 // An Entry is a definition and what is wrong with its file.
 type Entry[T any] struct {
-	// Alike is of an entry that has the name of its file and no former ones.
-	Alike bool
-	parse func() (*T, agents.Problems)
+	// Former is of an entry that may have former names too.
+	Former bool
+	parse  func() (*T, agents.Problems)
 }
 
 // Of returns the entry of a definition with which nothing is wrong.
@@ -118,8 +118,9 @@ func (k Kind[T]) entry(l agents.Layer, f File) (name string, e *Entry[T]) {
 	if k.Front != nil {
 		fields = k.Front(fields)
 	}
-	e = &Entry[T]{Alike: namedAlike(fields, name), parse: sync.OnceValues(func() (*T, agents.Problems) { return k.Read(l, f.Path, f.Text) })}
-	if e.Alike {
+	alike, former := named(fields, name)
+	e = &Entry[T]{Former: former, parse: sync.OnceValues(func() (*T, agents.Problems) { return k.Read(l, f.Path, f.Text) })}
+	if alike {
 		return name, e
 	}
 	if value, _ := e.Value(); value != nil {
@@ -128,22 +129,22 @@ func (k Kind[T]) entry(l agents.Layer, f File) (name string, e *Entry[T]) {
 	return name, e
 }
 
-// namedAlike reports whether the fields of a YAML text cannot give its definition
-// another name than that of its file, and no former ones, so that it need not be
-// parsed for that. False may be wrong.
-func namedAlike(text, name string) bool {
+// named reports whether the fields of a YAML text cannot give its definition another
+// name than that of its file, so that it need not be parsed for that, and whether they
+// may give it former ones. No and yes may be wrong.
+func named(text, file string) (alike, former bool) {
+	alike = text != "" && 'a' <= text[0] && text[0] <= 'z' // or the fields may be further in
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" || strings.ContainsRune(" \t#", rune(line[0])) {
 			continue // a field goes on, or there is none
 		}
 		key, value, ok := strings.Cut(line, ":")
-		plain := ok && key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz_") == "" && (value == "" || value[0] == ' ')
-		if !plain || key == "aliases" || key == "name" && value != " "+name {
-			return false
-		}
+		plain := ok && key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" && (value == "" || value[0] == ' ')
+		alike = alike && plain && (key != "name" || value == " "+file)
+		former = former || key == "aliases"
 	}
-	return text != "" && 'a' <= text[0] && text[0] <= 'z' // the fields are not further in
+	return alike, former || !alike
 }
 
 // A File is one file of definitions.

@@ -2,30 +2,36 @@ package definitions
 
 import "testing"
 
-func TestNamedAlike(t *testing.T) {
-	for text, want := range map[string]bool{
-		"description: x\ntools: [a]":               true,
-		"name: it\ndescription: x":                 true,
-		"description: >\n  name: other\n\n# x\nb:": true,
-		"":                                     false,
-		"name: other\ndescription: x":          false,
-		"name:  it":                            false,
-		"name: it # x":                         false,
-		"description: x\naliases: [a]":         false,
-		"aliases:\n- a":                        false,
-		"description: x\n\"name\": other":      false,
-		"description: x\nname : other":         false,
-		"description: x\n? name\n: other":      false,
-		"{description: x, name: other}":        false,
-		"  description: x\n  name: other":      false,
-		"# a\n  description: x\n  name: other": false,
-		"description: \"x\nname: other\"":      false,
-		"<<: {name: other}":                    false,
-		"--- {name: other}":                    false,
-		"description: x\r\nname: other\r":      false,
+func TestNamed(t *testing.T) {
+	const alike, former, neither = "alike", "alike, former", "former"
+	for text, want := range map[string]string{
+		"description: x\ntools: [a]":               alike,
+		"name: it\ndescription: x":                 alike,
+		"description: >\n  name: other\n\n# x\nb:": alike,
+		"description: x\nonFailure: other":         alike,
+		"description: x\naliases: [a]":             former,
+		"aliases:\n- a":                            neither,
+		"aliases:\n  - a\nname: it":                former,
+		"aliases: [a]\nname: other":                neither,
+		"":                                         neither,
+		"name: other\ndescription: x":              neither,
+		"name:  it":                                neither,
+		"name: it # x":                             neither,
+		"description: x\n\"name\": other":          neither,
+		"description: x\nname : other":             neither,
+		"description: x\n? name\n: other":          neither,
+		"{description: x, name: other}":            neither,
+		"  description: x\n  name: other":          neither,
+		"# a\n  description: x\n  name: other":     neither,
+		"description: \"x\nname: other\"":          neither,
+		"<<: {name: other}":                        neither,
+		"--- {name: other}":                        neither,
+		"description: x\r\nname: other\r":          neither,
 	} {
-		if got := namedAlike(text, "it"); got != want {
-			t.Errorf("of %q: %v, want %v", text, got, want)
+		isAlike, hasFormer := named(text, "it")
+		got := map[[2]bool]string{{true, false}: alike, {true, true}: former, {false, true}: neither}[[2]bool{isAlike, hasFormer}]
+		if got != want {
+			t.Errorf("of %q: %v, %v; want %s", text, isAlike, hasFormer, want)
 		}
 	}
 }
