@@ -17,12 +17,12 @@ type file struct {
 }
 
 // archive packs files below a directory, in one order, with one time and nobody's
-// name.
-func archive(dir string, files []file, at time.Time) ([]byte, error) {
+// name. The level is one of compress/gzip.
+func archive(dir string, files []file, at time.Time, level int) ([]byte, error) {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(&b, level)
 	if err != nil {
 		return nil, err
 	}

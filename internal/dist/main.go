@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"flag"
 	"fmt"
@@ -30,12 +31,13 @@ type dist struct {
 	version string
 	time    time.Time // of every file
 	env     []string  // of builds
+	level   int       // of compression
 }
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("dist: ")
-	d := dist{tree: ".", env: []string{"CGO_ENABLED=0"}} // static
+	d := dist{tree: ".", env: []string{"CGO_ENABLED=0"}, level: gzip.BestCompression} // static
 	flag.StringVar(&d.out, "out", "dist", "the directory to write to; what is in it of an earlier run is replaced")
 	flag.StringVar(&d.version, "version", "", "as in v1.2.3; git describe if left out")
 	seconds := flag.Int64("time", 0, "of all files, in seconds since 1970; that of the commit if left out")
@@ -92,7 +94,7 @@ func (d *dist) run(platforms []string) error {
 		if err != nil {
 			return err
 		}
-		b, err := archive(name, append(files, pages...), d.time)
+		b, err := archive(name, append(files, pages...), d.time, d.level)
 		if err != nil {
 			return err
 		}
