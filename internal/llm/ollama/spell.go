@@ -18,6 +18,9 @@ import (
 // one bar more, so that nothing is lost on the way.
 const bar = "¦"
 
+// firsts are the characters that tokens begin with.
+const firsts = "<[]"
+
 // roleTokens begin and end messages, in all families: a model's family is not
 // always known, and a token of another one does no harm in this spelling. None
 // of the patterns takes more than it must, since what it took could begin another.
@@ -77,7 +80,7 @@ func alternatives(pattern string) []string {
 
 // data is s with no token in it that the server would read as one.
 func (p speller) data(s string) string {
-	if !strings.ContainsAny(s, "<[]") {
+	if !strings.ContainsAny(s, firsts) {
 		return s
 	}
 	return p.plain.ReplaceAllStringFunc(s, func(t string) string { return t[:1] + bar + t[1:] })
@@ -138,7 +141,9 @@ func escapeTokens(m *llm.Message) *llm.Message {
 	c.Text, c.Thinking = inRoles.data(c.Text), inRoles.data(c.Thinking)
 	c.Calls = append([]llm.Call(nil), c.Calls...)
 	for i, call := range c.Calls {
-		c.Calls[i].Args = within(call.Args, inData.data)
+		if bytes.ContainsAny(call.Args, firsts) || bytes.Contains(call.Args, []byte(`\u00`)) {
+			c.Calls[i].Args = within(call.Args, inData.data)
+		}
 	}
 	return &c
 }
