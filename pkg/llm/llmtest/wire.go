@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -61,7 +62,7 @@ func strict(t *testing.T, body []byte) {
 	t.Helper()
 	check := func(i int, name string, raw json.RawMessage) {
 		var s string
-		if json.Unmarshal(raw, &s) == nil {
+		if bytes.HasPrefix(raw, []byte(`"`)) && json.Unmarshal(raw, &s) == nil {
 			raw = []byte(s)
 		}
 		var args map[string]any
