@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -38,13 +39,13 @@ func completions(e *env.Env, cmd *cobra.Command) {
 			return complete(cmd.Context(), e, sources[i], args, word)
 		}
 	}
-	for name, from := range flagSources {
-		if cmd.LocalFlags().Lookup(name) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	forOwnFlags(cmd, func(f *pflag.Flag) {
+		if from := flagSources[f.Name]; from != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 				return complete(cmd.Context(), e, from, args, word)
 			}) // fails for a flag that has one
 		}
-	}
+	})
 }
 
 // complete asks a source. What goes wrong is not worth a word in a command line

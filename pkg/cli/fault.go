@@ -137,7 +137,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 func tidy(cmd *cobra.Command) {
 	// A second value for a flag that takes one is refused: where two could
 	// stand, the later one may have been smuggled in.
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+	forOwnFlags(cmd, func(f *pflag.Flag) {
 		if _, many := f.Value.(pflag.SliceValue); many {
 			return
 		}
@@ -148,6 +148,13 @@ func tidy(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		tidy(c)
 	}
+}
+
+// forOwnFlags calls do for the flags that cmd declares. LocalFlags has cobra merge
+// those of all commands above it first, for each command of the tree.
+func forOwnFlags(cmd *cobra.Command, do func(*pflag.Flag)) {
+	cmd.Flags().VisitAll(do)
+	cmd.PersistentFlags().VisitAll(do)
 }
 
 // single is a flag that may be given once.
