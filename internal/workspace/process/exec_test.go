@@ -322,7 +322,10 @@ func TestMain(m *testing.M) {
 	}
 	// Built with -race, a program sleeps for a second before it exits.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	os.Exit(m.Run())
+	remove := buildHelper()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 // child starts this test binary as the above.

@@ -186,7 +186,7 @@ func flipsAsUser(t *testing.T) {
 	dirtest.Must(t, os.Chmod(filepath.Join(dir, "self"), 0o755))
 	cmd := exec.Command(filepath.Join(dir, "self"), "-test.run=^TestFlips$", "-test.v", "-test.timeout=120m")
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "ADROIT_FLIPS_USER=1", "ADROIT_FLIPS=" + strconv.Itoa(flips()), "CI=" + os.Getenv("CI"), "GORACE=" + os.Getenv("GORACE")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "ADROIT_FLIPS_USER=1", "ADROIT_FLIPS=" + strconv.Itoa(flips()), "CI=" + os.Getenv("CI"), "GORACE=" + os.Getenv("GORACE"), "ADROIT_TEST_HELPER=" + os.Getenv("ADROIT_TEST_HELPER")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

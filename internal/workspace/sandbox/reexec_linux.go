@@ -29,6 +29,11 @@ const (
 	selfFD   = 5 // this program, for bwrap: its path may be hidden inside
 )
 
+// Helper is the program that is started as the helper: this one. Tests that were
+// built with the race detector, which takes longer to start than the helper works,
+// have a program built without, that links this package.
+var Helper = "/proc/self/exe"
+
 // ready comes before the end of the status of a set-up that worked. Anything
 // else, silence too, means that the command did not run.
 const ready = "\x06"
@@ -176,7 +181,7 @@ func Wrap(cmd *exec.Cmd, level Level, p *Policy) (*Stage, error) {
 	}
 	st.files, st.status = []*os.File{policy, w}, r
 	if level == Bubblewrap {
-		self, err := os.Open("/proc/self/exe")
+		self, err := os.Open(Helper)
 		if err != nil {
 			st.close()
 			return nil, fmt.Errorf("preparing the sandbox: %w", err)
@@ -190,7 +195,7 @@ func Wrap(cmd *exec.Cmd, level Level, p *Policy) (*Stage, error) {
 		namespaces(cmd.SysProcAttr, q.NetOpen)
 	}
 	cmd.Err = nil // the program is looked for inside
-	cmd.Path = "/proc/self/exe"
+	cmd.Path = Helper
 	cmd.Args = append([]string{stageName}, cmd.Args...)
 	cmd.ExtraFiles = st.files
 	return st, nil

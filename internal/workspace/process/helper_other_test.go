@@ -1,0 +1,5 @@
+//go:build !race || !linux
+
+package process
+
+func buildHelper() (remove func()) { return func() {} }
