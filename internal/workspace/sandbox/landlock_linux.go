@@ -198,7 +198,7 @@ func hostSecrets() []string {
 		return nil
 	}
 	var out []string
-	for _, pattern := range []string{"/etc/shadow*", "/etc/gshadow*", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private", "/etc/sudoers"} {
+	for _, pattern := range []string{"/etc/*shadow*", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private", "/etc/sudoers"} {
 		found, _ := filepath.Glob(pattern) // the patterns are well formed
 		out = append(out, found...)
 	}
