@@ -80,7 +80,7 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 	}
 	var notes []string
 	if c.video {
-		why, err := c.caption(ctx, env)
+		why, err := c.caption(env)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -88,23 +88,15 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 			notes = append(notes, "without captions: "+why)
 		}
 	}
-	if c.subtitles != "" {
-		defer func() { _ = env.Files.Remove(c.subtitles) }()
+	if name := c.subtitles; name != "" {
+		defer func() { _ = env.Files.Remove(name) }()
 	}
-	args, format := c.args(env)
-	log, err := encode(ctx, env, in.Out, in.Replace, process.Cmd{Args: args}, format, func(temp string) error {
-		got, err := probe(ctx, env, temp)
-		if err != nil {
-			return err
-		}
-		if c.video && c.in.Shape != "" && (got.Width != c.layout.w || got.Height != c.layout.h) {
-			return fmt.Errorf("the clip came out with %dx%d pixels instead of %dx%d", got.Width, got.Height, c.layout.w, c.layout.h)
-		}
-		if math.Abs(got.Duration-c.long) > 0.5 {
-			return fmt.Errorf("the clip came out %s seconds long instead of %s; the recording may be broken there", transcript.Seconds(got.Duration), transcript.Seconds(c.long))
-		}
-		return nil
-	})
+	log, err := c.encode(ctx, env)
+	if err != nil && c.subtitles != "" && strings.Contains(log, "No such filter: 'subtitles'") {
+		notes = append(notes, "without title and captions: this ffmpeg is built without the filter subtitles")
+		c.subtitles, c.captions = "", false
+		log, err = c.encode(ctx, env)
+	}
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -140,6 +132,24 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 	return bind(clipsName, list, text, sum)
 }
 
+// encode writes the clip.
+func (c *cutting) encode(ctx context.Context, env *tools.Env) (log string, err error) {
+	args, format := c.args(env)
+	return encode(ctx, env, c.in.Out, c.in.Replace, process.Cmd{Args: args}, format, func(temp string) error {
+		got, err := probe(ctx, env, temp)
+		if err != nil {
+			return err
+		}
+		if c.video && c.in.Shape != "" && (got.Width != c.layout.w || got.Height != c.layout.h) {
+			return fmt.Errorf("the clip came out with %dx%d pixels instead of %dx%d", got.Width, got.Height, c.layout.w, c.layout.h)
+		}
+		if math.Abs(got.Duration-c.long) > 0.5 {
+			return fmt.Errorf("the clip came out %s seconds long instead of %s; the recording may be broken there", transcript.Seconds(got.Duration), transcript.Seconds(c.long))
+		}
+		return nil
+	})
+}
+
 // kinds are what clips are written as, by extension.
 var kinds = map[string]struct {
 	format string
@@ -165,6 +175,14 @@ func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 	if path.Clean(in.Out) == path.Clean(audio) {
 		return nil, errors.New("out is the recording itself; choose another name")
 	}
+	switch { // before the recording is opened
+	case !transcript.Sane(in.Start) || !transcript.Sane(in.End) || in.End <= in.Start:
+		return nil, fmt.Errorf("a clip from %s to %s has no length; end has to be after start", transcript.Seconds(in.Start), transcript.Seconds(in.End))
+	case in.Fade < 0 || in.Fade > 10:
+		return nil, fmt.Errorf("fade is %s; 0 to 10 seconds can be used", transcript.Seconds(in.Fade))
+	case !kind.video && (in.Audiogram || in.Shape != "" || in.Cover != "" || in.Title != ""):
+		return nil, errors.New("audiogram, shape, title and cover are for pictures: let out end in .mp4")
+	}
 	m, err := probe(ctx, env, audio)
 	if err != nil {
 		return nil, err
@@ -172,14 +190,8 @@ func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 	c := &cutting{in: in, media: m, video: kind.video}
 	c.said, _ = load[transcript.Transcript](env, transcriptName)
 	switch {
-	case !transcript.Sane(in.Start) || !transcript.Sane(in.End) || in.End <= in.Start:
-		return nil, fmt.Errorf("a clip from %s to %s has no length; end has to be after start", transcript.Seconds(in.Start), transcript.Seconds(in.End))
 	case in.Start >= m.Duration || in.End > m.Duration+1:
 		return nil, fmt.Errorf("%s to %s does not lie within the recording, which is %s seconds long", transcript.Seconds(in.Start), transcript.Seconds(in.End), transcript.Seconds(m.Duration))
-	case in.Fade < 0 || in.Fade > 10:
-		return nil, fmt.Errorf("fade is %s; 0 to 10 seconds can be used", transcript.Seconds(in.Fade))
-	case !kind.video && (in.Audiogram || in.Shape != "" || in.Cover != "" || in.Title != ""):
-		return nil, errors.New("audiogram, shape, title and cover are for pictures: let out end in .mp4")
 	case m.Video && (m.Width > 8192 || m.Height > 8192):
 		return nil, fmt.Errorf("the pictures of %s are too large (%dx%d)", m.Path, m.Width, m.Height)
 	}

@@ -1,6 +1,9 @@
 package podcast
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -99,4 +102,27 @@ func TestBrief(t *testing.T) {
 	if want := "a/: n.md, t.vtt .srt, e.mp3 (-16.0 LUFS); b/: c.mp4; feed.xml"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+// TestClipWithoutSubtitles has an ffmpeg without the filter: the clip is made all the same.
+func TestClipWithoutSubtitles(t *testing.T) {
+	s := newStudio(t)
+	s.ok(processTranscriptTool, `{"path":"ep.vtt"}`)
+	program, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	script := "#!/bin/bash\nset -o pipefail\n" + program + ` "${@//,subtitles=/,absent=}" 2>&1 | sed "s/'absent'/'subtitles'/" >&2` + "\n"
+	if err := os.WriteFile(filepath.Join(bin, "ffmpeg"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	if text := s.ok(cutClipTool, `{"start":6.5,"end":7,"out":"c.mp4"}`); !strings.Contains(text, "built without the filter subtitles") || strings.Contains(text, "burnt in") {
+		t.Error(text)
+	}
+	if clips, _ := load[[]audioClip](s.env, clipsName); len(clips) != 1 || clips[0].Captions {
+		t.Errorf("clips: %+v", clips)
+	}
+	s.tidy()
 }

@@ -236,7 +236,7 @@ func (j *mastering) verify(ctx context.Context, env *tools.Env, temp string) (ma
 	if (j.in.Cover != "") != got.Cover {
 		return masterFile{}, errors.New("the cover cannot be read back")
 	}
-	level, err := loudness(ctx, env, temp, "")
+	level, err := loudness(ctx, env, temp)
 	if err != nil {
 		return masterFile{}, err
 	}
