@@ -87,9 +87,9 @@ func TestClipShapes(t *testing.T) {
 // installed fonts may lack.
 func TestClipOfJapanese(t *testing.T) {
 	s := newStudio(t)
-	s.write("ja.vtt", "WEBVTT\n\n00:00.000 --> 00:01.000\n<v 田中>"+strings.Repeat("今日はパンの話です。", 8)+"\n")
+	s.write("ja.vtt", "WEBVTT\n\n00:00.000 --> 00:00.600\n<v 田中>"+strings.Repeat("今日はパンの話です。", 8)+"\n")
 	s.ok(processTranscriptTool, `{"path":"ja.vtt"}`)
-	text := s.ok(cutClipTool, `{"start":0,"end":1,"out":"ja.mp4","shape":"9:16"}`)
+	text := s.ok(cutClipTool, `{"start":0,"end":0.6,"out":"ja.mp4","shape":"9:16"}`)
 	fonts := strings.TrimSpace(s.program("fc-list", ":lang=ja", "family"))
 	if boxes := strings.Contains(text, "show as boxes"); boxes != (fonts == "") {
 		t.Errorf("fonts %q, but %s", fonts, text)

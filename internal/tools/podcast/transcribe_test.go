@@ -3,6 +3,7 @@ package podcast
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,6 +100,8 @@ func TestTranscribe(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
+	s.write("ep.wav", string(tone(1)))
+	s.arts[audioSource] = json.RawMessage(`"ep.wav"`)
 	// Errors say who has to do what, and repeat no key.
 	for _, c := range []struct {
 		set    Transcription
@@ -139,15 +142,33 @@ func TestTranscribe(t *testing.T) {
 	}
 }
 
+// tone is a recording of so many seconds of sound, silence, sound and so on.
+func tone(seconds ...int) []byte {
+	const rate = 8000
+	var sound []byte
+	for i, n := range seconds {
+		period := []byte{128}
+		if i%2 == 0 {
+			period = append(bytes.Repeat([]byte{96}, 10), bytes.Repeat([]byte{160}, 10)...)
+		}
+		sound = append(sound, bytes.Repeat(period, n*rate/len(period))...)
+	}
+	b := []byte("RIFF")
+	b = binary.LittleEndian.AppendUint32(b, uint32(36+len(sound)))
+	b = append(b, "WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"...) // PCM of one channel
+	b = binary.LittleEndian.AppendUint32(b, rate)
+	b = binary.LittleEndian.AppendUint32(b, rate)
+	b = append(b, "\x01\x00\x08\x00data"...) // eight bits
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(sound))), sound...)
+}
+
 // A long recording is sent in parts that end in silences, and times go on.
 func TestTranscribeParts(t *testing.T) {
 	s := newStudio(t)
 	s.env.HTTP = http.DefaultClient
-	// Eleven minutes: speech, ten seconds of silence from 9:00 on, speech.
-	s.program("ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=540:sample_rate=8000", "-f", "lavfi", "-i", "anullsrc=r=8000:cl=mono:d=10",
-		"-f", "lavfi", "-i", "sine=frequency=300:duration=110:sample_rate=8000", "-filter_complex", "[0][1][2]concat=n=3:v=0:a=1", "-b:a", "16k", "long.mp3")
+	s.write("long.wav", string(tone(540, 10, 110)))
 	f := newSpeech(t, "")
-	s.ok(transcribeTool(Config{Transcription: Transcription{URL: f.URL + "/v1"}, Getenv: os.Getenv}), `{"path":"long.mp3"}`)
+	s.ok(transcribeTool(Config{Transcription: Transcription{URL: f.URL + "/v1"}, Getenv: os.Getenv}), `{"path":"long.wav"}`)
 	if len(f.sizes) != 2 || f.sizes[0] < 3*f.sizes[1] || f.sizes[0] > maxUpload {
 		t.Errorf("parts of %d bytes", f.sizes)
 	}
@@ -167,7 +188,7 @@ func TestTranscribeParts(t *testing.T) {
 func TestTranscribeKeepsParts(t *testing.T) {
 	s := newStudio(t)
 	s.env.HTTP, s.env.Job = http.DefaultClient, "J1"
-	s.program("ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=610:sample_rate=8000", "-b:a", "16k", "long.mp3")
+	s.write("long.wav", string(tone(100, 1, 501)))
 	f := newSpeech(t, "")
 	jobs := t.TempDir()
 	if err := os.Mkdir(filepath.Join(jobs, "J1"), 0o700); err != nil {
@@ -180,11 +201,11 @@ func TestTranscribeKeepsParts(t *testing.T) {
 		}
 		return n == 3
 	}
-	s.fails(tool, `{"path":"long.mp3"}`, "10:00 to 10:10 of long.mp3 was not transcribed")
+	s.fails(tool, `{"path":"long.wav"}`, "10:00 to 10:02 of long.wav was not transcribed")
 	for _, c := range []struct {
 		job, args string
 		want      int // requests
-	}{{"J1", `{"path":"long.mp3"}`, 1}, {"J1", `{"path":"long.mp3","language":"de"}`, 3}, {"../J1", `{"path":"long.mp3"}`, 3}} {
+	}{{"J1", `{"path":"long.wav"}`, 1}, {"J1", `{"path":"long.wav","language":"de"}`, 3}, {"../J1", `{"path":"long.wav"}`, 3}} {
 		s.env.Job, f.asked, f.answer = c.job, nil, nil
 		text := s.ok(tool, c.args)
 		if len(f.asked) != c.want || !strings.Contains(text, fmt.Sprintf("%d parts sent", c.want)) {
@@ -201,7 +222,7 @@ func TestTranscribeKeepsParts(t *testing.T) {
 		}
 	}
 	s.env.Job, f.asked = "J1", nil
-	if s.ok(tool, `{"path":"long.mp3"}`); len(f.asked) != 3 {
+	if s.ok(tool, `{"path":"long.wav"}`); len(f.asked) != 3 {
 		t.Errorf("%d requests", len(f.asked))
 	}
 }
