@@ -68,6 +68,21 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// quick has opencode compile and collect less: it runs for seconds only, in which neither
+// its better compilers nor its collector save what they cost.
+var quick = []string{"BUN_JSC_useFTLJIT=0", "BUN_JSC_thresholdForJITAfterWarmUp=5000", "BUN_JSC_thresholdForOptimizeAfterWarmUp=20000",
+	"BUN_JSC_largeHeapSize=1000000000", "BUN_JSC_numberOfGCMarkers=1", "BUN_JSC_useConcurrentGC=0", "BUN_GC_TIMER_DISABLE=1"}
+
+// quickNames are the names of quick.
+func quickNames() []string {
+	var names []string
+	for _, kv := range quick {
+		name, _, _ := strings.Cut(kv, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
 // A world is a home, a workspace and a server for one program.
 type world struct {
 	*testing.T
@@ -100,7 +115,8 @@ func newWorld(t *testing.T, cli, done string, turns ...clis.Turn) *world {
 	w.put(filepath.Join(w.home, ".config/adroit/agents/helper.md"), fmt.Sprintf(helper, done))
 	w.env = append(os.Environ(), "HOME="+w.home, "ADROIT_HOME="+filepath.Join(w.home, "data"), "LOOP_KEY=loopback-key-1",
 		"XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME=", "XDG_CACHE_HOME=")
-	conf := "cli: {oc: {format: acp, command: [opencode, acp], env: [BUN_JSC_useFTLJIT]}, opencode: {env: [BUN_JSC_useFTLJIT]}, gemini: {env: [GEMINI_CLI_NO_RELAUNCH]}"
+	passed := strings.Join(quickNames(), ", ")
+	conf := fmt.Sprintf("cli: {oc: {format: acp, command: [opencode, acp], env: [%s]}, opencode: {env: [%s]}, gemini: {env: [GEMINI_CLI_NO_RELAUNCH]}", passed, passed)
 	for _, name := range strings.Split(cli, ",") {
 		if name == "codex" {
 			conf += ", codex: {env: [LOOP_KEY]}"
@@ -129,8 +145,7 @@ stream_max_retries = 0
 	case "opencode":
 		w.put(filepath.Join(w.home, ".config/opencode/opencode.json"), `{"model":"loop/m","small_model":"loop/m","provider":{"loop":{"npm":"@ai-sdk/openai-compatible","name":"loop",
 "options":{"baseURL":"`+w.server.URL+`/v1","apiKey":"x"},"models":{"m":{"name":"m","limit":{"context":32000,"output":4000}}}}}}`)
-		// It runs for seconds only: what its last compiler makes faster costs more than it saves.
-		w.env = append(w.env, "OPENCODE_DISABLE_MODELS_FETCH=1", "BUN_JSC_useFTLJIT=0")
+		w.env = append(w.env, slices.Concat(quick, []string{"OPENCODE_DISABLE_MODELS_FETCH=1"})...)
 		// Else it installs its library for plugins from the registry of npm, in each home.
 		w.put(filepath.Join(w.home, ".config/opencode/package-lock.json"), `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`)
 		w.put(filepath.Join(w.home, ".config/opencode/node_modules/README"), "No plugins.\n")
@@ -378,7 +393,7 @@ func TestLostSession(t *testing.T) {
 				key, value, _ := strings.Cut(kv, "=")
 				vars[key] = value
 			}
-			a, err := cliagent.New(cliagent.Config{Name: cli, Env: []string{"HOME", "LOOP_KEY"}, Getenv: func(key string) string { return vars[key] }})
+			a, err := cliagent.New(cliagent.Config{Name: cli, Env: append(quickNames(), "HOME", "LOOP_KEY"), Getenv: func(key string) string { return vars[key] }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -408,7 +423,7 @@ func TestLostSession(t *testing.T) {
 // A pipeline has one program look and another do it.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "codex,opencode", "{signal: DONE}", clis.Turn{Run: "cat a.txt b.txt; echo beta >> b.txt"}, clis.Turn{Say: "b.txt has one more.\nDONE"})
+	w := newWorld(t, "codex,claude", "{signal: DONE}", clis.Turn{Run: "cat a.txt b.txt; echo beta >> b.txt"}, clis.Turn{Say: "b.txt has one more.\nDONE"})
 	w.put(filepath.Join(w.home, ".config/adroit/pipelines/two.yaml"), `name: two
 description: One program after the other.
 steps:
@@ -419,11 +434,11 @@ steps:
     output: begun
   - id: second
     agent: helper
-    model: cli/opencode
+    model: cli/claude
     input: |
       Go on with b.txt. What was done before: {{begun}}
 `)
-	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), "model: cli/codex\ncli: {codex: {env: [LOOP_KEY]}, opencode: {env: [BUN_JSC_useFTLJIT]}}\n")
+	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), "model: cli/codex\ncli: {codex: {env: [LOOP_KEY]}}\n")
 	r := w.run("run", "two", "Both write a line.", "--approve", "all")
 	if r.code != 0 || r.final.Status != jobs.Done {
 		t.Fatalf("exit code %d, %+v", r.code, r.final)
