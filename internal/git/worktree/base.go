@@ -76,6 +76,6 @@ func (w *Worktree) snap(ctx context.Context, g *git.Repo, names *rootfs.DenyList
 	if err != nil {
 		return "", err
 	}
-	_, err = word("update-ref", "-m", "adroit", "refs/heads/"+w.Branch, next, commit)
+	_, err = word("update-ref", "--no-deref", "-m", "adroit", "refs/heads/"+w.Branch, next, commit) // what a job made it refer to stays
 	return next, err
 }

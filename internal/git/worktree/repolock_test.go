@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspacetest"
 )
 
 // Copies of one repository that are made and removed at once, by this process
@@ -115,6 +116,27 @@ func TestRemoveFollowsNoBranch(t *testing.T) {
 	dirtest.Must(t, c.Remove(t.Context()))
 	if out := dirtest.Git(t, dir, "for-each-ref", "--format=%(refname)", "refs/heads/kept", "refs/heads/adroit"); out != "refs/heads/kept\n" {
 		t.Errorf("there are the branches %q", out)
+	}
+}
+
+// Of such a copy, changes that were not all brought back are committed on its own branch.
+func TestMergeFollowsNoBranch(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	f, _, dir := workspacetest.Repository(t)
+	c := twinned(t, dir, "adroit/J1/w1")
+	before := dirtest.Git(t, dir, "rev-parse", "main")
+	dirtest.Git(t, dir, "symbolic-ref", "refs/heads/adroit/J1/w1", "refs/heads/main")
+	dirtest.Write(t, filepath.Join(c.Dir(), "d0/f0.txt"), "there\n")
+	dirtest.Write(t, filepath.Join(dir, "d0/f0.txt"), "here\n")
+	r, err := c.Merge(t.Context(), f.At("1"))
+	if err != nil || len(r.Conflicts) == 0 || r.Branch != "adroit/J1/w1" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if after := dirtest.Git(t, dir, "rev-parse", "main"); after != before {
+		t.Errorf("main is at %s and was at %s", after, before)
+	}
+	if got := dirtest.Git(t, dir, "show", "adroit/J1/w1:d0/f0.txt"); got != "there\n" {
+		t.Errorf("the branch has %q", got)
 	}
 }
 
