@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -98,4 +99,33 @@ func TestMCPCancel(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("the server does not know of it")
+}
+
+// TestMCPCancelAndEnd: so it is if the connection ends at once. With one processor, what
+// is done beside comes last.
+func TestMCPCancelAndEnd(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for range 5 {
+		f := serve(t, "waits", twoTools)
+		tool := f.tool(t, "drop")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := f.Call(ctx, f.scope, tool, new(tools.Env).Only(0), json.RawMessage("{}"))
+			ended <- errors.Join(err, f.Close())
+		}()
+		for {
+			if _, err := os.Stat(f.file + ".called"); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if _, err := os.Stat(f.file + ".cancelled"); err != nil {
+			t.Error("the server does not know of it")
+		}
+	}
 }

@@ -104,10 +104,25 @@ func (o *openCall) follow(ctx context.Context) (*sdk.CallToolResult, error) {
 
 // end cancels a call at its server and waits until that has been said.
 func (o *openCall) end() {
-	o.cancel()
+	late := time.After(endWait)
 	select {
 	case <-o.done:
-	case <-time.After(time.Second):
+		return // it has ended
+	default:
+		o.cancel()
+	}
+	select {
+	case <-o.done:
+	case <-late:
+		return
+	}
+	if !errors.Is(o.err, context.Canceled) {
+		return // it had ended in this moment
+	}
+	select {
+	case <-o.c.cancels:
+	case <-o.c.dead:
+	case <-late:
 	}
 }
 

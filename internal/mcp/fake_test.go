@@ -60,8 +60,8 @@ func fake(how string) {
 			}
 			reply(strings.ReplaceAll(string(b), "\n", ""))
 		case r.Method == "tools/call":
-			if how == "asks" {
-				reply(ask(in))
+			if how == "asks" || how == "waits" {
+				reply(ask(how, in))
 				continue
 			}
 			misbehave(how, r.Params.Name, reply)
@@ -69,9 +69,14 @@ func fake(how string) {
 	}
 }
 
-// ask asks the user in the middle of a call, and returns what was answered.
-func ask(in *bufio.Scanner) string {
-	fmt.Println(`{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"form","message":"Which one?","requestedSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}}}`)
+// ask asks the user in the middle of a call, and returns what was answered. One that
+// only waits asks nothing.
+func ask(how string, in *bufio.Scanner) string {
+	if how == "waits" {
+		_ = os.WriteFile(os.Getenv("MCP_TOOLS")+".called", nil, 0o600)
+	} else {
+		fmt.Println(`{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"form","message":"Which one?","requestedSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}}}`)
+	}
 	for in.Scan() {
 		var r struct {
 			ID     string

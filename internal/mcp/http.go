@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,15 +19,15 @@ const maxStream = 64 << 20
 // overHTTP is the transport to an address, through the network guard. The operator
 // has named the address, so that it may be one that is not public; where it leads
 // to may not.
-func (p *Pool) overHTTP(name string, s Server) (sdk.Transport, func(), error) {
+func (p *Pool) overHTTP(c *session, s Server) (sdk.Transport, func(), error) {
 	g := p.reach(s)
 	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
 	client := g.Client()
 	u, err := url.Parse(s.URL)
 	if err == nil {
-		client.Transport = &withHeaders{client.Transport, hostPort(u), s.Headers}
+		client.Transport = &toServer{client.Transport, hostPort(u), s.Headers, c.wrote}
 	}
-	by, err := p.authorization(name, s, client)
+	by, err := p.authorization(c.name, s, client)
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1, OAuthHandler: by}, client.CloseIdleConnections, err
 }
 
@@ -49,16 +50,20 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// withHeaders adds an entry's headers to the requests for its host, and to no
-// other's: a redirect does not get them.
-type withHeaders struct {
+// maxNotice bounds a body that may be a notice.
+const maxNotice = 4 << 10
+
+// toServer adds an entry's headers to the requests for its host, and to no
+// other's: a redirect does not get them. It shows the small ones that were answered.
+type toServer struct {
 	next    http.RoundTripper
 	host    string
 	headers map[string]string
+	wrote   func([]byte)
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (t *withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if hostPort(r.URL) != t.host {
 		return t.next.RoundTrip(r)
 	}
@@ -66,11 +71,17 @@ func (t *withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	for k, v := range t.headers {
 		r.Header.Set(k, v)
 	}
+	if r.GetBody != nil && r.ContentLength <= maxNotice {
+		if again, err := r.GetBody(); err == nil {
+			b, _ := io.ReadAll(again) // of the memory
+			defer t.wrote(b)
+		}
+	}
 	return t.next.RoundTrip(r)
 }
 
 // CloseIdleConnections is what http.Client looks for.
-func (t *withHeaders) CloseIdleConnections() {
+func (t *toServer) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -43,6 +44,11 @@ type session struct {
 	err    error         // why; set before dead is closed
 	stale  atomic.Bool   // the server says that its tools have changed
 	calls  *calls
+	// cancels has one for each cancel that was written to the server. The library returns
+	// from a call that is cancelled before it writes that, and writes nothing any more once
+	// the connection is being closed.
+	cancels   chan struct{}
+	cancelled atomic.Bool // there has been one
 }
 
 // dial starts or reaches a server, probing for the newest revision unless it is
@@ -74,11 +80,11 @@ func (e *startError) Unwrap() error { return e.err }
 
 // open makes one connection within a time limit.
 func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision string, limit time.Duration) (*session, error) {
-	c := &session{name: name, dead: make(chan struct{}), calls: newCalls(name)}
+	c := &session{name: name, dead: make(chan struct{}), calls: newCalls(name), cancels: make(chan struct{}, 64)}
 	var t sdk.Transport
 	var err error
 	if s.URL != "" {
-		if t, c.close, err = p.overHTTP(name, s); err != nil {
+		if t, c.close, err = p.overHTTP(c, s); err != nil {
 			return nil, err
 		}
 	} else if t, err = p.program(ctx, c, s, dir); err != nil {
@@ -168,6 +174,9 @@ func (c *session) end() {
 		go func() {
 			defer close(done)
 			_ = c.cs.Close() // it is asked; what it answers does not matter
+			if c.proc != nil && c.cancelled.Load() {
+				<-c.proc.Done() // it reads that a call is cancelled, then that there is no more
+			}
 		}()
 		select {
 		case <-done:
@@ -175,6 +184,17 @@ func (c *session) end() {
 		}
 	}
 	c.close()
+}
+
+// wrote looks at what was written to the server.
+func (c *session) wrote(message []byte) {
+	if bytes.Contains(message, []byte("notifications/cancelled")) {
+		c.cancelled.Store(true)
+		select {
+		case c.cancels <- struct{}{}:
+		default: // nobody waits for so many
+		}
+	}
 }
 
 // alive reports whether the connection is there.
@@ -304,7 +324,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 			p.warn("ending the MCP server %s: %v", c.name, err)
 		}
 	}
-	return &sdk.IOTransport{Reader: c.out, Writer: c.proc.Stdin(), MaxLineLength: maxMessage}, nil
+	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wrote}, MaxLineLength: maxMessage}, nil
 }
 
 // sandbox is the confinement of a server's program.
