@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -192,19 +194,34 @@ func TestManyCalls(t *testing.T) {
 
 // Two servers on one store see each other's jobs, and one of them runs a job.
 func TestTwoServers(t *testing.T) {
-	w := newWorld(t, nil)
+	follows := make(chan struct{}, 8)
+	w := newWorld(t, func(c adroit.Client) adroit.Client { return following{c, follows} })
 	a, b := w.connect(w.server(mcpserver.Options{}), legacy, nil), w.connect(w.server(mcpserver.Options{}), current, nil)
 	_, v := a.call("job_start", map[string]any{"agent": "waiter", "prompt": "Wait."})
 	<-w.slow
 	done := make(chan view)
 	go func() { _, v := b.call("job_resume", map[string]any{"job": v.Job}); done <- v }()
-	for deadline := time.Now().Add(time.Minute); len(b.notices()) == 0; time.Sleep(time.Millisecond) { // it follows the job
-		if time.Now().After(deadline) {
-			t.Fatal("the other server reports no progress")
-		}
-	}
+	<-follows
 	close(w.end)
 	if got := <-done; got.Status != jobs.Done || got.Job != v.Job {
 		t.Errorf("the other server has %+v", got)
 	}
+	for deadline := time.Now().Add(time.Minute); len(b.notices()) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the other server reports no progress")
+		}
+	}
+}
+
+// A following client says when somebody follows a job.
+type following struct {
+	adroit.Client
+	follows chan<- struct{}
+}
+
+func (f following) Events(ctx context.Context, id string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+	if o.Follow {
+		f.follows <- struct{}{}
+	}
+	return f.Client.Events(ctx, id, o)
 }
