@@ -139,7 +139,7 @@ func (w *Worktree) locate() error {
 
 // Writes are the directories of the repository that a job must be able to
 // change in order to commit here, and no more: not the settings, the hooks nor
-// other branches.
+// branches of people. Those of jobs, which have one directory, it can change.
 func (w *Worktree) Writes() ([]string, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
