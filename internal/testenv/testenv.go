@@ -12,13 +12,17 @@ import (
 	"github.com/adroit-run/adroit/internal/filelock"
 )
 
-// NeedsProgram ends the test where one of the programs is not on PATH.
+// NeedsProgram ends the test where one of the programs is not on PATH, or is but a name
+// for what is not installed.
 func NeedsProgram(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		_, err := exec.LookPath(program)
 		if err != nil && program == "pytest" {
 			_, err = exec.LookPath("pytest-3") // Debian's name of it; it runs as python3 -m pytest
+		}
+		if err == nil && program == "cargo" {
+			err = exec.Command(program, "--version").Run() // rustup puts it on PATH without a toolchain too
 		}
 		if err != nil {
 			missing(t, program+" is not installed; .ci/run installs it")
