@@ -24,19 +24,6 @@ type watchedReader struct {
 	ended   bool // rubbish is complete
 }
 
-// A watchedWriter shows what it has written, message by message.
-type watchedWriter struct {
-	io.WriteCloser
-	wrote func([]byte)
-}
-
-// Write implements [io.Writer].
-func (w *watchedWriter) Write(p []byte) (int, error) {
-	n, err := w.WriteCloser.Write(p)
-	w.wrote(p)
-	return n, err
-}
-
 // Read implements [io.Reader].
 func (w *watchedReader) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
@@ -79,4 +66,18 @@ func (w *watchedReader) Rubbish() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return string(w.rubbish)
+}
+
+// A watchedWriter passes on the standard input of a server and shows what was written,
+// message by message.
+type watchedWriter struct {
+	io.WriteCloser
+	wrote func([]byte)
+}
+
+// Write implements [io.Writer].
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	n, err := w.WriteCloser.Write(p)
+	w.wrote(p)
+	return n, err
 }
