@@ -138,5 +138,8 @@ func trimRight(s string) string { return strings.TrimRight(s, " \t\r") }
 func trim(s string) string      { return strings.Trim(s, " \t\r") }
 
 // squeeze makes every run of blanks one blank. Space that is absent stays
-// absent: "ab" and "a b" are different code.
-func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+// absent: "ab" and "a b" are different code. A form feed is no blank: it would
+// be lost unseen.
+func squeeze(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' }), " ")
+}

@@ -48,6 +48,8 @@ func TestReplace(t *testing.T) {
 		{"delete", "a\nb\nc\n", "b\n", "", false, "a\nc\n", ruleExact},
 		{"old without indentation, new with the file's", "if a {\n\tb()\n\tc()\n}\n", "b()\nc()\n", "\tb()\n\td()\n", false, "if a {\n\tb()\n\td()\n}\n", ruleIndent},
 		{"exact is literal", "a\nb\nc\n", "a\nb", "a\nB\n", false, "a\nB\n\nc\n", ruleExact},
+		{"a call is chained", "x\n  .filter(a);\n", ".filter(a)", ".filter(a)\n  .map(b)", false, "x\n  .filter(a)\n  .map(b);\n", ruleExact},
+		{"a line is parted", "f(a); g(b)\n", "f(a); ", "f(a)\n", false, "f(a)\ng(b)\n", ruleExact},
 		{"blank line with blanks", "a:\n    b\n  \n    c\n", "a:\n    b\n\n    c\n", "a:\n    d\n", false, "a:\n    d\n", ruleTrailing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,6 +129,9 @@ func TestRefused(t *testing.T) {
 		{"html", "a\nb\n", "a", "<!-- remaining items ... -->", []string{"leaves code out"}},
 		{"old without indentation, new with the file's", "class A {\n  function oldFunc() {}\n}\n", "\nfunction oldFunc() {}", "\n  function newFunc() {}", []string{"0 matches"}},
 		{"lines into the midst of a line", "x\ncobra.test // more\n", "x\ncobra.test", "x\ncobra.test\n\nnew\n*.o", []string{"part of this line"}},
+		{"a line's end would move below new lines", "a\nThe limit is 30. // more\nb\n", "The limit is 30.", "The limit is 30.\n\nadded line", []string{"part of this line", "parts it from its line"}},
+		{"a form feed is no blank", "a     = \f\n", "a =", "a     =", []string{"0 matches"}},
+		{"other blanks at the line's end, made already", "bare-limit   = \nb\n", "bare-limit =", "bare-limit   =", []string{"nothing would change"}},
 		{"the same in a line", "class A {\n  function oldFunc() {}\n}\n", "function oldFunc() {}", "  function newFunc() {}", []string{"part of this line"}},
 		{"rest of, in brackets", "a\nb\n", "a", "a2\n(rest of methods ...)\n", []string{"leaves code out"}},
 		{"unchanged, in brackets", "a\nb\n", "a", "a2\n  [unchanged code\u2026]\n", []string{"leaves code out"}},

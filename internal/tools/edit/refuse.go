@@ -17,7 +17,7 @@ type matchError struct {
 	How       matchRule
 	text, old string
 	what      string // how old is called where every occurrence cannot be replaced
-	part      bool   // the one place is inside a longer word
+	part      bool   // the one place is a part of a line that cannot be replaced alone
 }
 
 func (e *matchError) Error() string {
@@ -27,7 +27,7 @@ func (e *matchError) Error() string {
 		first := strings.Count(e.text[:s.Start], "\n") + 1
 		ls := strings.Split(e.text, "\n")
 		n := strings.Count(e.text[s.Start:s.End], "\n") + 1
-		return fmt.Sprintf("%s only a part of this line (1 place), inside a longer word or with new repeating what stands next to it; nothing was changed. Quote the whole line, if this is what you mean:\n%s", e.subject(), numbered(ls[first-1:min(first-1+n, len(ls))], first))
+		return fmt.Sprintf("%s only a part of this line (1 place), inside a longer word, or new repeats what stands next to it or parts it from its line; nothing was changed. Quote the whole line, if this is what you mean:\n%s", e.subject(), numbered(ls[first-1:min(first-1+n, len(ls))], first))
 	case len(e.Spans) > 0:
 		return e.many()
 	}

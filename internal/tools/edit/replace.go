@@ -54,7 +54,7 @@ func replaceText(text, old, replacement string, all bool) (string, matchRule, []
 		return text, how, nil, errMade
 	}
 	out, changes := splice(text, places)
-	if out == text {
+	if how == ruleExact && out == text || how != ruleExact && slices.Equal(ends(lines(out)), ends(lines(text))) {
 		return text, how, nil, errSame
 	}
 	return out, how, changes, nil
@@ -88,12 +88,14 @@ func inWord(text string, s textSpan) bool {
 	if s.Start == s.End {
 		return false
 	}
-	word := func(r rune, _ int) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	word := func(r rune, _ int) bool { return wordRune(r) }
 	before, first := text[:s.Start], text[s.Start:]
 	last, after := text[:s.End], text[s.End:]
 	return word(utf8.DecodeLastRuneInString(before)) && word(utf8.DecodeRuneInString(first)) ||
 		word(utf8.DecodeLastRuneInString(last)) && word(utf8.DecodeRuneInString(after))
 }
+
+func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // doubles reports whether replacement brings along what stands before or after
 // the place on its line: the model quoted a part of a line and wrote all of it.
@@ -113,6 +115,9 @@ func doubles(text string, s textSpan, old, replacement string) bool {
 	}
 	if strings.Contains(old, "\n") && (trim(rest) != "" && strings.HasPrefix(replacement, old+"\n") || before != "" && strings.HasSuffix(replacement, "\n"+old)) {
 		return true // lines would come into the midst of the first or last
+	}
+	if added, ok := strings.CutPrefix(replacement, old+"\n"); ok && before == "" && strings.ContainsFunc(rest, wordRune) && trim(added) != "" {
+		return true // what follows on the line would end up behind the last of the lines that come
 	}
 	return len(trim(before)) >= minText && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) ||
 		len(trim(rest)) >= minText && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest))
