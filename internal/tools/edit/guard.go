@@ -72,9 +72,13 @@ var errMade = errors.New("the file has the new text already, so the edit may hav
 // something that old does not: then a place that is like old but for blanks is
 // what the same edit made, or one that was not meant.
 func madeLoosely(text, old, replacement string) bool {
-	quoted := ends(lines(old))
-	adds := slices.ContainsFunc(ends(lines(replacement)), func(l string) bool { return trim(l) != "" && !slices.Contains(quoted, l) })
-	return adds && strings.Contains("\n"+text+"\n", "\n"+strings.TrimSuffix(replacement, "\n")+"\n")
+	return adds(lines(old), lines(replacement)) && strings.Contains("\n"+text+"\n", "\n"+strings.TrimSuffix(replacement, "\n")+"\n")
+}
+
+// adds reports whether new has a line that says something and is not in old.
+func adds(old, new []string) bool {
+	quoted := ends(old)
+	return slices.ContainsFunc(ends(new), func(l string) bool { return trim(l) != "" && !slices.Contains(quoted, l) })
 }
 
 // made reports whether the text around p is already what p puts there: an

@@ -151,6 +151,8 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 			spans = append(spans, textSpan{ls[i].start, ls[i+len(h.old)-1].end})
 		}
 		return place{}, &matchError{text: text, old: old, Spans: spans, How: how, what: "the lines to change"}
+	case h.wasMade(ls, from):
+		return place{}, errMade
 	}
 	last := ls[at[0]+len(h.old)-1]
 	s := textSpan{ls[at[0]].start, last.end}
@@ -168,6 +170,23 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 		put = closed(lines(put), h.oldOpen)
 	}
 	return place{s, put, how}, nil
+}
+
+// wasMade reports whether ls is what the hunk makes of other lines: it may have
+// removed a line that ended what is under the lines after @@, and then it fits
+// a second time, further down.
+func (h hunk) wasMade(ls []line, from int) bool {
+	if h.at > 0 || len(h.under) == 0 || !adds(h.old, h.new) {
+		return false
+	}
+	now, old := texts(ls), split(closed(h.old, true))
+	made, how := inLines(ls, split(closed(h.new, true)))
+	return how == ruleExact && slices.ContainsFunc(made, func(i int) bool {
+		was := split(closed(slices.Replace(slices.Clone(now), i, i+len(h.new), h.old...), true))
+		at, _ := inLines(was, old)
+		at, err := h.choose(was, at, from, 0)
+		return err == nil && slices.Equal(at, []int{i})
+	})
 }
 
 // append places a hunk that only adds lines: without context, only the end of

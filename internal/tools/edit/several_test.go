@@ -220,6 +220,7 @@ func TestPatchHeaders(t *testing.T) {
 		{"made before, and the same is elsewhere", "a\nb\nnew line\nc\n" + strings.Repeat("-\n", 9) + "b\nc\n", "@@ -2,2 +2,3 @@\n b\n+new line\n c\n", ""},
 		{"its place is gone, a sibling is left without the blank line", "fn a\ny=2\nfn b\nx=10\ny=20\n", "@@ fn a\n \n-x=10\n+x=11\n", ""},
 		{"lines to take out, at another line", "a\nb\nc\n", "@@ -9,2 +9,0 @@\n-a\n-b\n", "c\n"},
+		{"made before, and what it removed was the end of what is under the line", "fn a\n}\nadded\nx=10\n}\nfn c\nx=10\nfn d\n", "@@ fn a\n }\n-fn c\n+added\n x=10\n", ""},
 		{"at the end, made before", "a\nnew line\n", "@@\n+new line\n*** End of File\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
