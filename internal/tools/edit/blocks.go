@@ -82,7 +82,7 @@ const blockForm = "The form is:\npath/of/file\n<<<<<<< SEARCH\nlines as they are
 // above a block or above its fence; a block without one belongs to the file
 // of the block before it.
 func parseBlocks(s string) ([]block, error) {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = unixLines(s)
 	ls := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	var out []block
 	path := ""

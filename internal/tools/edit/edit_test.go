@@ -134,3 +134,47 @@ func TestStale(t *testing.T) {
 		t.Errorf("after reading again: %s", r.Text)
 	}
 }
+
+// An edit whose place is gone does not land in a place like it, and one that
+// was made is not made again.
+func TestSiblings(t *testing.T) {
+	rule := func(name, priority string) string {
+		return "      expect.objectContaining({\n        toolName: '" + name + "',\n        decision: PolicyDecision.ALLOW,\n        priority: " + priority + ",\n      }),\n"
+	}
+	quote := strings.TrimSuffix(rule("PolicyTestAgent", "1.05"), "      }),\n")
+	env, _ := open(t, "[\n"+rule("RemotePolicyAgent", "1.05")+"]\n")
+	if r := call(t, env, edit.Input{Path: "a.txt", Old: quote, New: strings.Replace(quote, "1.05", "1.03", 1)}); !r.Failed {
+		t.Errorf("landed in a sibling: %s", r.Text)
+	}
+	fields := "\treturn Completion{\n\t\tContent: c.Content,\n\t\tDone: c.Done,\n\t\tReason: c.Reason,\n\t}\n}\n"
+	long := strings.Repeat("\t\"a line that is inserted\",\n", 40)
+	for name, c := range map[string]struct{ text, old, new string }{
+		"amid":                                {fields, "\t\tDone: c.Done,\n\t\tReason: c.Reason,\n", "\t\tDone: c.Done,\n\t\tLogprobs: c.Logprobs,\n\t\tReason: c.Reason,\n"},
+		"below":                               {fields, "\t\tDone: c.Done,\n", "\t\tDone: c.Done,\n\t\tLogprobs: c.Logprobs,\n"},
+		"above":                               {fields, "\t\tDone: c.Done,\n", "\t\tLogprobs: c.Logprobs,\n\t\tDone: c.Done,\n"},
+		"around":                              {fields, "\t\tDone: c.Done,\n", "\t\tA: 1,\n\t\tDone: c.Done,\n\t\tB: 2,\n"},
+		"long, at the end":                    {fields, "\t}\n}\n", "\t}\n}\n\nvar x = []string{\n" + long + "}\n"},
+		"little, at the end":                  {"a = 1\nb = 2\n", "b = 2\n", "b = 2\nc\n"},
+		"in the line":                         {"f(a, b)\n", "f(a", "f(a, c"},
+		"quoted without newlines":             {fields, "Done: c.Done,", "Done: c.Done,\n\t\tLogprobs: c.Logprobs,"},
+		"indentation alone":                   {"- a:\n  - b: 1\n  - c: 2\n", "  - b: 1\n  - c: 2\n", "    - b: 1\n    - c: 2\n"},
+		"its end is like old":                 {"a:\n    if x:\n        f()\n\n    return y\n", "        f()\n\n    return y\n", "        f()\n\n    more:\n            f()\n\n        return y\n"},
+		"a sibling but for blanks":            {"f(a)\n  \n  end\nf(b)\n\n\tend\nf(b)\n\n  end\n", "f(b)\n\n  end\n", "f(b)\n\n  added()\n\n  end\n"},
+		"a sibling but for blanks, less text": {"f(b)\n\n  removed()\n  end of it\n\nf(b)\n\n  removed()\n  end of it\n}\n", "f(b)\n\n  removed()\n  end of it\n\n", "f(b)\n\n  end of it\n\n"},
+		"with other indentation":              {fields, "  Done: c.Done,\n  Reason: c.Reason,\n", "  Done: c.Done,\n  Reason: c.Reason,\n  Logprobs: c.Logprobs,\n"},
+	} {
+		for _, all := range []bool{false, true} {
+			env, file := open(t, c.text)
+			in := edit.Input{Path: "a.txt", Old: c.old, New: c.new}
+			if r := call(t, env, in); r.Failed {
+				t.Errorf("%s: %s", name, r.Text)
+				continue
+			}
+			in.All = all
+			if r := call(t, env, in); !r.Failed {
+				twice, _ := os.ReadFile(file)
+				t.Errorf("%s: made twice: %s", name, twice)
+			}
+		}
+	}
+}

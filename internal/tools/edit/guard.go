@@ -66,38 +66,6 @@ func numberedFromOne(s string) bool {
 	return ok && first == 1 && strings.Count(s, "\n") > 1
 }
 
-var errMade = errors.New("the file has the new text already, so the edit may have been made before; nothing was changed. If it is meant once more, quote the place exactly, with what is there now")
-
-// madeLoosely reports whether text has replacement already, and it says
-// something that old does not: then a place that is like old but for blanks is
-// what the same edit made, or one that was not meant.
-func madeLoosely(text, old, replacement string) bool {
-	return adds(lines(old), lines(replacement)) && strings.Contains("\n"+text+"\n", "\n"+strings.TrimSuffix(replacement, "\n")+"\n")
-}
-
-// adds reports whether new has a line that says something and is not in old.
-func adds(old, new []string) bool {
-	quoted := ends(old)
-	return slices.ContainsFunc(ends(new), func(l string) bool { return trim(l) != "" && !slices.Contains(quoted, l) })
-}
-
-// made reports whether the text around p is already what p puts there: an
-// insertion was made before.
-func made(text string, p place) bool {
-	old, put := text[p.span.Start:p.span.End], strings.TrimSuffix(p.put, "\n")
-	for at := 0; at <= len(put) && old != ""; at++ {
-		i := strings.Index(p.put[at:], old)
-		if i < 0 {
-			return false
-		}
-		at += i
-		if from := p.span.Start - at; from >= 0 && strings.HasPrefix(text[from:], put) && (len(text) == from+len(put) || put == p.put || text[from+len(put)] == '\n') {
-			return true
-		}
-	}
-	return false
-}
-
 // repeats refuses a replacement that is there already, and one whose last
 // lines follow the place already, or whose first lines precede it, while what
 // it replaces has them not: the model quoted less than it wrote, and they would

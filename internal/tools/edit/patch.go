@@ -85,6 +85,29 @@ type hunk struct {
 
 // hunks applies hunks in the order of the file.
 func (d *doc) hunks(hs []hunk) error {
+	to := *d
+	if err := to.apply(hs); err != nil {
+		return err
+	}
+	s := editStep{do: func(text string) (string, error) {
+		again := doc{name: d.name}
+		again.text.Content = text
+		err := again.apply(hs)
+		return again.text.Content, err
+	}}
+	for _, h := range hs {
+		if h.at > 0 { // choose decides by the line
+			s.old, s.new = nil, nil
+			break
+		}
+		s.old, s.new = append(s.old, closed(h.old, true)), append(s.new, closed(h.new, true))
+	}
+	*d = to
+	d.steps = append(d.steps, s)
+	return nil
+}
+
+func (d *doc) apply(hs []hunk) error {
 	from := 0 // the first line a hunk may touch
 	shift := 0
 	for i, h := range hs {
@@ -93,9 +116,6 @@ func (d *doc) hunks(hs []hunk) error {
 			return err
 		}
 		p, err := h.find(text, from, shift)
-		if err == nil && p.how != ruleExact && madeLoosely(text, closed(h.old, true), closed(h.new, true)) {
-			err = errMade
-		}
 		if err != nil {
 			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), err)
 		}
@@ -151,8 +171,6 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 			spans = append(spans, textSpan{ls[i].start, ls[i+len(h.old)-1].end})
 		}
 		return place{}, &matchError{text: text, old: old, Spans: spans, How: how, what: "the lines to change"}
-	case h.wasMade(ls, from):
-		return place{}, errMade
 	}
 	last := ls[at[0]+len(h.old)-1]
 	s := textSpan{ls[at[0]].start, last.end}
@@ -170,23 +188,6 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 		put = closed(lines(put), h.oldOpen)
 	}
 	return place{s, put, how}, nil
-}
-
-// wasMade reports whether ls is what the hunk makes of other lines: it may have
-// removed a line that ended what is under the lines after @@, and then it fits
-// a second time, further down.
-func (h hunk) wasMade(ls []line, from int) bool {
-	if h.at > 0 || len(h.under) == 0 || !adds(h.old, h.new) {
-		return false
-	}
-	now, old := texts(ls), split(closed(h.old, true))
-	made, how := inLines(ls, split(closed(h.new, true)))
-	return how == ruleExact && slices.ContainsFunc(made, func(i int) bool {
-		was := split(closed(slices.Replace(slices.Clone(now), i, i+len(h.new), h.old...), true))
-		at, _ := inLines(was, old)
-		at, err := h.choose(was, at, from, 0)
-		return err == nil && slices.Equal(at, []int{i})
-	})
 }
 
 // append places a hunk that only adds lines: without context, only the end of

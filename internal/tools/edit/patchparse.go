@@ -31,7 +31,7 @@ const patchForm = "The form is:\n*** Begin Patch\n*** Update File: path/of/file\
 // wrap them. It reads all of them or fails: lines of a patch that belong to
 // none are an error, never skipped.
 func parsePatch(s string) ([]section, error) {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = unixLines(s)
 	ls := strings.Split(strings.Trim(s, "\n"), "\n")
 	var out []section
 	fence, fenceAt := "", 0 // the fence that is open, and where it began

@@ -33,6 +33,7 @@ type doc struct {
 	gone    bool
 	to      string // its new name
 	changes []textChange
+	steps   []editStep  // that made them of was
 	how     []matchRule // the rules other than Exact that found something
 }
 
@@ -148,18 +149,23 @@ func (d *doc) replace(old, with string, all bool) error {
 		return err
 	}
 	d.set(text, how, changes)
+	d.steps = append(d.steps, editStep{old: []string{unixLines(old)}, new: []string{unixLines(with)}, do: func(text string) (string, error) {
+		out, _, _, err := replaceIn(d.name, text, old, with, all)
+		return out, err
+	}})
 	return nil
 }
 
 // replaceIn is Replace with what is known of a file by its name.
 func replaceIn(name, text, old, with string, all bool) (string, matchRule, []textChange, error) {
-	lf := strings.NewReplacer("\r\n", "\n")
-	old, with = lf.Replace(old), lf.Replace(with)
+	old, with = unixLines(old), unixLines(with)
 	if err := Whole(name, text, with); err != nil && old != "" {
 		return text, ruleNone, nil, err
 	}
 	return replaceText(text, old, with, all)
 }
+
+func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // check finds what can be found wrong before the first file is written.
 func (p *plan) check() error {
@@ -172,6 +178,9 @@ func (p *plan) check() error {
 		}
 		if d.existed && d.to == "" && d.text.Content == d.was {
 			return fmt.Errorf("%s: %w", d.name, errSame)
+		}
+		if len(d.steps) > 0 && wasMade(d.was, d.steps, d.changes, len(d.how) == 0) {
+			return fmt.Errorf("%s: %w", d.name, errMade)
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func replaceText(text, old, replacement string, all bool) (string, matchRule, []
 			return text, how, nil, err
 		}
 	}
-	if how != ruleExact && madeLoosely(text, old, replacement) || !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
+	if !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
 		return text, how, nil, errMade
 	}
 	out, changes := splice(text, places)
