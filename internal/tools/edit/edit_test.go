@@ -3,6 +3,7 @@ package edit_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -176,5 +177,19 @@ func TestSiblings(t *testing.T) {
 				t.Errorf("%s: made twice: %s", name, twice)
 			}
 		}
+	}
+}
+
+// Edits whose new text is in the file a thousand times are not undone in every
+// combination of places.
+func TestManyPlacesUndone(t *testing.T) {
+	text, in := "first\n"+strings.Repeat("one more of the lines\n", 1000), edit.Input{Path: "a.txt", Edits: []edit.Piece{{Old: "first\n", New: "second\n"}}}
+	for i := range 8 {
+		in.Edits = append(in.Edits, edit.Piece{Old: fmt.Sprintf("place %d\n", i), New: "one more of the lines\n"})
+		text += "--\n" + in.Edits[i+1].Old
+	}
+	env, _ := open(t, text)
+	if r := call(t, env, in); r.Failed {
+		t.Error(r.Text)
 	}
 }

@@ -14,8 +14,8 @@ type editStep struct {
 	do       func(text string) (string, error)
 }
 
-// mostUndone bounds how many texts are tried.
-const mostUndone = 16
+// mostUndone bounds how many texts are made by undoing.
+const mostUndone = 64
 
 // wasMade reports whether text, in which steps make changes, is what they made
 // of another text, which is found by undoing them: then they were made before.
@@ -80,7 +80,6 @@ func marked(text string, changes []textChange) string {
 // each of old by the new in its place, whole lines by whole lines.
 func undone(text string, old, put []string, tries *int, is func(was string) bool) bool {
 	if len(old) == 0 {
-		*tries--
 		return is(text)
 	}
 	last := len(old) - 1
@@ -97,7 +96,11 @@ func undone(text string, old, put []string, tries *int, is func(was string) bool
 		end := at + len(n)
 		begins := at == 0 || text[at-1] == '\n'
 		ends := text[end-1] == '\n' || end == len(text) || text[end] == '\n'
-		if begins && ends && undone(text[:at]+o+text[end:], old[:last], put[:last], tries, is) {
+		if !begins || !ends {
+			continue
+		}
+		*tries--
+		if undone(text[:at]+o+text[end:], old[:last], put[:last], tries, is) {
 			return true
 		}
 	}
