@@ -15,8 +15,6 @@
 package secret
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 )
@@ -131,28 +129,4 @@ func (r *Redactor) Find(text string) []Finding {
 		out = append(out, Finding{Kind: s.kind, Line: line, Fingerprint: f})
 	}
 	return out
-}
-
-// Fingerprint names a secret without telling it: an operator can allow a
-// finding by it.
-func Fingerprint(value string) string {
-	sum := sha256.Sum256([]byte("adroit finding\x00" + value))
-	return hex.EncodeToString(sum[:8])
-}
-
-func mark(kind string) string { return "[secret: " + kind + "]" }
-
-// Marked reports whether text holds a replacement, and the first one: what a
-// model copies from redacted text must not be written over the secret.
-func Marked(text string) (string, bool) {
-	for {
-		_, rest, ok := strings.Cut(text, "[secret: ")
-		if !ok {
-			return "", false
-		}
-		if kind, _, closed := strings.Cut(rest, "]"); closed && len(kind) <= 64 && !strings.ContainsAny(kind, "\n\"\\") {
-			return mark(kind), true
-		}
-		text = rest
-	}
 }
