@@ -20,12 +20,6 @@ const (
 	mostAppeared = 10              // diagnostics that are shown
 )
 
-// StartServers gives the job language servers, for its tools and for Diagnose. It is
-// called once, before the first step; Close ends them.
-func (b *Workspace) StartServers(servers []lsp.Server) {
-	b.code = lsp.New(b.exec, b.files, lsp.Options{Servers: servers})
-}
-
 // Diagnose has every change that a call makes to a file looked at by the file's
 // language server, if there is one, and reports new problems to the model. It
 // never makes a call fail, and takes five seconds at most.

@@ -385,3 +385,9 @@ func RemoveAllTrees(data string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// StartServers gives the job language servers, for its tools and for Diagnose. It is
+// called once, before the first step; Close ends them.
+func (b *Workspace) StartServers(servers []lsp.Server) {
+	b.code = lsp.New(b.exec, b.files, lsp.Options{Servers: servers})
+}
