@@ -81,56 +81,6 @@ type Status struct {
 	Partial bool     `json:"partial,omitempty"` // the tree is too large to be looked at in whole
 }
 
-// Check looks at a directory.
-func (s *Store) Check(dir string) (Status, error) { return s.CheckAs(dir, "") }
-
-// CheckAs looks at a directory of a work tree that the caller itself has made of
-// the one at root, and knows that by more than what lies in it: what was said of
-// a file there holds for the same content here. Nothing can be recorded of it.
-func (s *Store) CheckAs(dir, root string) (Status, error) {
-	st, err := look(dir)
-	if err != nil {
-		return st, err
-	}
-	b, err := s.read()
-	if err != nil {
-		return st, err
-	}
-	known := b.Roots[st.Root]
-	if root != "" {
-		real, err := filepath.EvalSymlinks(root)
-		if err != nil {
-			return st, fmt.Errorf("looking at the project: %w", err)
-		}
-		known = b.Roots[real]
-	}
-	for i := range st.Files {
-		f := &st.Files[i]
-		if f.State == Never {
-			continue
-		}
-		was, ok := known.Files[f.Path]
-		switch {
-		case !ok:
-			f.State = New
-		case was.Hash != f.Hash:
-			f.State = Changed
-		case was.Trust:
-			f.State = Trusted
-		default:
-			f.State = Refused
-		}
-	}
-	for p := range known.Files {
-		gone := !slices.ContainsFunc(st.Files, func(f File) bool { return f.Path == p })
-		if gone && !st.Partial && st.covers(p) {
-			st.Removed = append(st.Removed, p)
-		}
-	}
-	slices.Sort(st.Removed)
-	return st, nil
-}
-
 // Pending are the files a person has to look at: new and changed ones.
 func (s Status) Pending() []File {
 	var out []File
