@@ -24,20 +24,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Source has the tools of servers. It is safe for concurrent use.
-type Source struct {
-	Servers toolserver.Servers // nil: there are none
-	Warn    func(format string, args ...any)
-}
-
-// Offered is what the tool servers add to the resolving of a request.
-type Offered struct {
-	In    agents.Input               // with an agent that has its servers
-	Tools *tools.Set                 // with their tools
-	All   map[string]toolserver.Tool // the tools of its servers, by name
-	reach *toolserver.Reach          // what is behind call_tool and read_resource; nil for nothing
-}
-
 // Offer gives an agent the servers that it has without naming them, and set
 // the tools of all of its servers: directly if they are few, else through two
 // tools that find and call them.
@@ -114,17 +100,6 @@ func (o Source) clientTools(ctx context.Context, scope toolserver.Scope, a *agen
 	return list, running
 }
 
-// serverTool is a tool of a server with its body.
-func (o Source) serverTool(t toolserver.Tool, scope func() (toolserver.Scope, error)) tools.Tool {
-	return tools.Func(t.Metadata, t.Input, func(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
-		in, err := scope()
-		if err != nil {
-			return tools.Result{}, err
-		}
-		return o.Servers.Call(ctx, in, t, env, args)
-	})
-}
-
 // Find finds the tool of a server by the name that it has there.
 func (o Source) Find(ctx context.Context, scope toolserver.Scope, server, name string) (tools.Tool, error) {
 	if o.Servers == nil {
@@ -146,9 +121,6 @@ func (o Source) Find(ctx context.Context, scope toolserver.Scope, server, name s
 	}
 	return tools.Tool{}, apierr.Invalidf(hint, "the MCP server %s offers no tool %q", server, name)
 }
-
-// ofServer reports whether a name of a tool is that of a server's.
-func ofServer(name string) bool { return strings.HasPrefix(name, toolserver.Prefix("")) }
 
 // Named reports whether an agent names tools of servers.
 func Named(a *agents.DynamicAgent) bool { return slices.ContainsFunc(a.Tools, ofServer) }

@@ -1,0 +1,38 @@
+package offer
+
+import (
+	"context"
+	"encoding/json"
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"strings"
+)
+
+// A Source has the tools of servers. It is safe for concurrent use.
+type Source struct {
+	Servers toolserver.Servers // nil: there are none
+	Warn    func(format string, args ...any)
+}
+
+// Offered is what the tool servers add to the resolving of a request.
+type Offered struct {
+	In    agents.Input               // with an agent that has its servers
+	Tools *tools.Set                 // with their tools
+	All   map[string]toolserver.Tool // the tools of its servers, by name
+	reach *toolserver.Reach          // what is behind call_tool and read_resource; nil for nothing
+}
+
+// serverTool is a tool of a server with its body.
+func (o Source) serverTool(t toolserver.Tool, scope func() (toolserver.Scope, error)) tools.Tool {
+	return tools.Func(t.Metadata, t.Input, func(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
+		in, err := scope()
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return o.Servers.Call(ctx, in, t, env, args)
+	})
+}
+
+// ofServer reports whether a name of a tool is that of a server's.
+func ofServer(name string) bool { return strings.HasPrefix(name, toolserver.Prefix("")) }
