@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -132,4 +133,29 @@ func (f File) outsideRepository() error {
 			return nil
 		}
 	}
+}
+
+// private reads a file that nobody but this user can read. Of any other it says that
+// its content, as in "its keys are", is not used.
+func private(name, its string) ([]byte, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, syscall.ELOOP):
+		return nil, fmt.Errorf("%s is a link: %s not used", name, its)
+	case err != nil:
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular(), ok && int(sys.Uid) != os.Geteuid():
+		return nil, fmt.Errorf("%s is not a file of this user: %s not used", name, its)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("others can read %s: %s not used until you run chmod 600 on it", name, its)
+	}
+	return io.ReadAll(io.LimitReader(file, maxSize))
 }
