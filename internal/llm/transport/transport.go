@@ -8,72 +8,14 @@ package transport
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 )
-
-const (
-	// MaxLine bounds a line of a stream and the data of one event.
-	MaxLine = 16 << 20
-	// maxAnswer bounds a whole answer, so that a runaway server cannot take
-	// all memory.
-	maxAnswer = 64 << 20
-	// maxText bounds what an error repeats of a server's words.
-	maxText = 2 << 10
-
-	defaultIdle  = 5 * time.Minute // a local model may load and read a long prompt first
-	defaultTotal = 30 * time.Minute
-	// grace is how long a finished answer waits for its usage and the end of
-	// the stream.
-	grace = 5 * time.Second
-)
-
-// An Endpoint is a server and the manners to observe with it. It is safe for
-// concurrent use once filled in.
-type Endpoint struct {
-	Name    string // for errors
-	Base    string // URL without a trailing slash
-	Key     string // sent as a bearer token, "" for none
-	Headers map[string]string
-	HTTP    *http.Client  // nil: a client of its own, with the environment's proxies
-	Idle    time.Duration // the longest silence, 0: five minutes, negative: no limit
-	Total   time.Duration // the longest request, 0: thirty minutes, negative: no limit
-}
-
-// Ready checks the endpoint and fills in what was left out.
-func (e *Endpoint) Ready() error {
-	e.Base = strings.TrimRight(e.Base, "/")
-	if !strings.HasPrefix(e.Base, "http://") && !strings.HasPrefix(e.Base, "https://") {
-		return fmt.Errorf("%s: base URL %q must start with http:// or https://", e.Name, e.Base)
-	}
-	e.Idle = cmp.Or(e.Idle, defaultIdle)
-	e.Total = cmp.Or(e.Total, defaultTotal)
-	client := new(http.Client)
-	if e.HTTP != nil {
-		*client = *e.HTTP
-	} else {
-		// Not the default client: a test or another library may change that.
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		// All requests go to one host: with the default of two kept
-		// connections, many agents would open a new one for each turn.
-		own.MaxIdleConns, own.MaxIdleConnsPerHost = 0, 1024
-		client.Transport = own
-	}
-	// Following a redirect would turn the POST into a GET, and a key meant
-	// for one host would be asked for by another.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	e.HTTP = client
-	return nil
-}
 
 // A Body is a request body in parts that are sent one after the other without
 // being joined.
@@ -226,22 +168,3 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 // Broken names the failure to read an answer. had says how far it got, in
 // words; "" for nothing at all.
 func (r *Reply) Broken(err error, had string) error { return r.e.lost(r.Watch, err, had) }
-
-var errHuge = errors.New("the answer is larger than 64 MB")
-
-type bounded struct {
-	r    io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errHuge
-	}
-	if len(p) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.r.Read(p)
-	b.left -= n
-	return n, err
-}
