@@ -1,0 +1,183 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/project"
+	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/internal/requirement"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/test"
+	"github.com/adroit-run/adroit/pkg/workspace"
+	"golang.org/x/sys/unix"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Examine returns what it finds.
+func (d *Doctor) Examine(ctx context.Context) []Finding {
+	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)})
+	if d.Failed == nil {
+		out = append(out, d.Models(ctx)...)
+	}
+	out = append(out, d.sandbox()...)
+	if d.Check && d.Failed == nil {
+		out = append(out, d.check(ctx)...)
+	}
+	return out
+}
+
+// lowDisk is the free space in bytes below which data warns.
+const lowDisk = 500 << 20
+
+// data reports whether jobs can be kept.
+func (d *Doctor) data(ctx context.Context) Finding {
+	const name = "data"
+	switch {
+	case d.Failed != nil:
+		return Finding{name, Broken, d.Failed.Error(), "name one with --data-dir DIR or ADROIT_HOME"}
+	case d.Data == "":
+		return Finding{name, Note, "jobs are kept in memory", ""}
+	}
+	err := writable(d.Data)
+	if err == nil && d.CheckStore != nil {
+		_, _, err = d.CheckStore(ctx, false)
+	}
+	if err != nil {
+		return Finding{name, Broken, err.Error(), "make it writable, or keep state elsewhere with --data-dir DIR or ADROIT_HOME"}
+	}
+	f := Finding{name, Fine, d.home(d.Data), ""}
+	var st unix.Statfs_t
+	if unix.Statfs(d.Data, &st) == nil {
+		free := int64(st.Bavail) * int64(st.Bsize)
+		f.What += fmt.Sprintf(", %d MB free", free>>20)
+		if free < lowDisk {
+			f.Status, f.Do = Lacking, "jobs pause when the disk is full; adroit jobs rm frees the space of ended jobs"
+		}
+	}
+	return f
+}
+
+// writable makes a directory and a file in it.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+func (d *Doctor) tools() (out []Finding) {
+	const name = "tools"
+	set, err := d.Tools()
+	if err != nil {
+		return []Finding{{name, Broken, "this program's tools: " + err.Error(), "run adroit tools lint for details"}}
+	}
+	missing := requirement.Missing(set, requirement.OnPath)
+	for _, tool := range slices.Sorted(maps.Keys(missing)) {
+		out = append(out, Finding{name, Lacking, missing[tool].Error(), ""})
+	}
+	if out == nil {
+		out = []Finding{{name, Fine, spelling.Plural(set.Len(), "tool"), ""}}
+	}
+	return out
+}
+
+func (d *Doctor) agents(ctx context.Context) Finding {
+	const name = "agents"
+	if d.Failed != nil {
+		return Finding{name, Lacking, d.Failed.Error(), ""}
+	}
+	count, err := d.Agents(ctx)
+	if err != nil {
+		return Finding{name, Lacking, err.Error(), "run adroit agents lint for details"}
+	}
+	return Finding{name, Fine, spelling.Plural(count, "agent"), ""}
+}
+
+// tests reports how the tests of the project are run.
+func (d *Doctor) tests() Finding {
+	const name = "tests"
+	if d.Failed != nil {
+		return Finding{name, Lacking, d.Failed.Error(), ""}
+	}
+	command, from, err := d.TestCommand(d.Dir)
+	if err != nil {
+		return Finding{name, Lacking, err.Error(), "adroit trust --list shows what is trusted"}
+	}
+	switch from {
+	case "", project.StagesFile:
+	case projectdir.Any:
+		from = "test in " + d.home(d.ConfigFile)
+	default:
+		from = fmt.Sprintf("test of %s in %s", d.home(from), d.home(d.ConfigFile))
+	}
+	files, err := workspace.Open(d.Dir, nil)
+	if err != nil {
+		return Finding{name, Lacking, err.Error(), ""}
+	}
+	defer files.Close()
+	found, err := test.Find(files, command)
+	switch {
+	case err != nil:
+		return Finding{name, Lacking, err.Error(), "correct the file"}
+	case len(found) == 0:
+		return Finding{name, Lacking, "no tests found in " + d.home(d.Dir), "if there are some, name the command that runs them: test: COMMAND in " + project.StagesFile + ", or adroit run --test COMMAND"}
+	case command != "":
+		return Finding{name, Fine, fmt.Sprintf("%s (from %s)", command, from), ""}
+	}
+	var all []string
+	for _, s := range found {
+		all = append(all, fmt.Sprintf("%s (found: %s)", s.Command, s.From))
+	}
+	return Finding{name, Fine, strings.Join(all, "; "), ""}
+}
+
+// check reads all that is kept: the store, and what undo needs of every job.
+func (d *Doctor) check(ctx context.Context) []Finding {
+	const name, remedy = "check", "restore a backup: adroit restore FILE --replace"
+	if d.CheckStore == nil {
+		return nil
+	}
+	var out []Finding
+	list, damage, err := d.CheckStore(ctx, true)
+	for _, what := range damage {
+		out = append(out, Finding{name, Broken, what, remedy})
+	}
+	if err != nil {
+		return append(out, Finding{name, Broken, err.Error(), remedy})
+	}
+	known := map[string]bool{}
+	ledgers := 0
+	for _, j := range list {
+		known[j.ID] = true
+		led, err := jobdir.OpenLedger(d.Jobs, j.ID)
+		if err == nil && led != nil {
+			ledgers++
+			err = led.Verify(ctx)
+			_ = led.Close() // it was read only
+		}
+		if err != nil {
+			out = append(out, Finding{name, Broken, fmt.Sprintf("%s: %v", j.ID, err), "undo of this job is incomplete; " + remedy})
+		}
+	}
+	folders, _ := os.ReadDir(filepath.Join(d.Data, "jobs")) // there need not be any
+	for _, f := range folders {
+		if !known[f.Name()] {
+			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " has no job in the database",
+				"adroit jobs undo " + f.Name() + " takes its changes back, adroit jobs rm " + f.Name() + " removes it"})
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, Finding{name, Fine, "database and " + spelling.Plural(ledgers, "record") + " of changes", ""})
+	}
+	return out
+}
