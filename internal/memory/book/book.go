@@ -17,7 +17,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
@@ -25,7 +24,6 @@ import (
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -34,34 +32,6 @@ import (
 const maxNotes = 50
 
 var errSecret = errors.New("it holds what looks like a secret; say it without")
-
-// A Keeper keeps the facts of jobs and people, and finds them again. Its fields are
-// not changed once it is used; it is safe for concurrent use.
-type Keeper struct {
-	// Jobs returns the store of the jobs, which keeps the facts, too, if it can.
-	Jobs    func(context.Context) (jobs.Store, error)
-	Data    string              // the directory that keeps jobs
-	Names   *workspace.DenyList // files that are no evidence; nil: the usual list
-	Secrets *secret.Redactor
-	Warn    func(format string, args ...any)
-
-	once  sync.Once
-	local memory.Store // of a store of jobs that keeps no facts
-}
-
-// Store is where facts are kept: in the store of the jobs if it can, else in this
-// process.
-func (k *Keeper) Store(ctx context.Context) (memory.Store, error) {
-	store, err := k.Jobs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s, ok := store.(memory.Store); ok {
-		return s, nil
-	}
-	k.once.Do(func() { k.local = memory.New() })
-	return k.local, nil
-}
 
 // A call is the memory as one call of a tool sees it.
 type call struct {
