@@ -15,7 +15,6 @@ package anthropic
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +26,6 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
-	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -41,12 +39,6 @@ type Config struct {
 	HTTP        *http.Client      // default: a client that heeds the environment's proxies
 	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, negative no limit
 	Timeout     time.Duration     // the longest answer; 0 means thirty minutes, negative no limit
-}
-
-type model struct {
-	end     transport.Endpoint
-	quirks  quirks
-	schemas schema.Cache
 }
 
 // New returns a Model for the endpoint. It does not connect.
@@ -132,9 +124,4 @@ func (a *answer) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return nil, errTaken
-}
-
-// decode reads one event into the SDK's type.
-func decode(data []byte) (ev sdk.MessageStreamEventUnion, err error) {
-	return ev, json.Unmarshal(data, &ev)
 }

@@ -207,3 +207,9 @@ func (q *quirks) learn(model string, sent []byte, err error) (field string, ok b
 	}
 	return "", false
 }
+
+type model struct {
+	end     transport.Endpoint
+	quirks  quirks
+	schemas schema.Cache
+}

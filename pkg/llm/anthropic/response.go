@@ -193,3 +193,8 @@ func (a *answer) response() (*llm.Response, error) {
 	}
 	return r, nil
 }
+
+// decode reads one event into the SDK's type.
+func decode(data []byte) (ev sdk.MessageStreamEventUnion, err error) {
+	return ev, json.Unmarshal(data, &ev)
+}
