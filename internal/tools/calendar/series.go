@@ -2,11 +2,85 @@ package calendar
 
 import (
 	"errors"
+	"fmt"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 )
+
+// expand lists what takes place from one moment to another, in order.
+func expand(files []*part, here zone, from, to time.Time) (*calendar, error) {
+	c := &calendar{here: here, from: from, to: to, zones: map[string]zone{}, defs: map[string]*part{}, budget: &workBudget{allWork}}
+	groups := map[string][]*part{}
+	for _, f := range files {
+		for i, p := range f.parts {
+			switch p.name {
+			case "VTIMEZONE":
+				if id := p.text("TZID"); c.defs[id] == nil {
+					c.defs[id] = p
+				}
+			case "VEVENT":
+				id := p.text("UID")
+				if id == "" {
+					id = fmt.Sprintf("\x00%d", i) // events of their own
+				}
+				groups[id] = append(groups[id], p)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		if err := c.group(groups[id]); errors.Is(err, errDense) || errors.Is(err, errMany) {
+			return nil, err
+		} else if err != nil {
+			c.note("event %q left out: %v", spelling.Clip(fetch.OneLine(groups[id][0].text("SUMMARY"), 60), 60), err)
+		}
+	}
+	slices.SortStableFunc(c.events, func(a, b occasion) int {
+		return cmpOr(a.Start.Compare(b.Start), a.End.Compare(b.End), strings.Compare(a.Title, b.Title))
+	})
+	return c, nil
+}
+
+// group works out the parts with one UID: an event and the changes of some of
+// its occurrences.
+func (c *calendar) group(parts []*part) error {
+	var master *part
+	changes := map[string]*part{}
+	for _, p := range parts {
+		id := p.prop("RECURRENCE-ID")
+		if id.name == "" {
+			if master == nil || sequence(p) >= sequence(master) {
+				master = p
+			}
+			continue
+		}
+		s, err := c.stamp(id, id.value)
+		if err != nil {
+			return err
+		}
+		if k := key(s); changes[k] == nil || sequence(p) >= sequence(changes[k]) {
+			changes[k] = p
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(changes)) {
+		if err := c.single(changes[k], true); err != nil {
+			return err
+		}
+	}
+	if master == nil {
+		return nil
+	}
+	if cancelled(master) {
+		return nil
+	}
+	if master.prop("RRULE").name == "" && master.prop("RDATE").name == "" && len(changes) == 0 {
+		return c.single(master, false)
+	}
+	return c.series(master, changes)
+}
 
 // series adds the occurrences of an event that repeats.
 func (c *calendar) series(p *part, changes map[string]*part) error {
