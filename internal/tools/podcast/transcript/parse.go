@@ -1,0 +1,128 @@
+package transcript
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Parse reads a transcript in any format known here. Faults of single
+// cues are repaired and listed in Repairs; if nothing is usable, the error is a hint
+// what to give.
+func Parse(b []byte) (Transcript, error) {
+	s := decode(b)
+	if strings.ContainsRune(s, 0) {
+		return Transcript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
+	}
+	trimmed := strings.TrimSpace(s)
+	var (
+		c   Collector
+		err error
+	)
+	switch {
+	case trimmed == "":
+		return Transcript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
+	case trimmed[0] == '{' || trimmed[0] == '[' && looksJSON(trimmed):
+		c, err = readJSON(trimmed)
+	case strings.HasPrefix(trimmed, "WEBVTT"):
+		c = readCues(s, "vtt")
+	case timing.MatchString(s):
+		c = readCues(s, "srt")
+	default:
+		c = readPlain(s)
+	}
+	if err != nil {
+		return Transcript{}, err
+	}
+	return c.Transcript()
+}
+
+// Transcript cleans and orders what was read.
+func (c *Collector) Transcript() (Transcript, error) {
+	t := Transcript{Format: c.Format, Speakers: []string{}, Cues: []Cue{}}
+	for i := range c.List {
+		q := &c.List[i]
+		if voice := q.clean(c.Format); q.Speaker == "" {
+			q.Speaker = voice
+		}
+		c.voiced = c.voiced || q.Speaker != ""
+		if q.Start > 0 || q.End > 0 {
+			t.Timed = true
+		}
+	}
+	if !c.voiced {
+		split(c.List)
+	}
+	if t.Timed {
+		c.order()
+	}
+	c.List = slices.DeleteFunc(c.List, func(q Cue) bool { return q.Text == "" })
+	c.unroll()
+	for _, q := range c.List {
+		t.Cues = append(t.Cues, q)
+		t.Duration = max(t.Duration, q.End)
+	}
+	t.listSpeakers()
+	if len(t.Cues) == 0 {
+		return Transcript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.Format)
+	}
+	for _, what := range slices.Sorted(maps.Keys(c.faults)) {
+		t.Repairs = append(t.Repairs, fmt.Sprintf("%d cues %s", c.faults[what], what))
+	}
+	if c.cut {
+		t.Repairs = append(t.Repairs, fmt.Sprintf("only the first %d cues were read", maxCues))
+	}
+	return t, nil
+}
+
+// order sorts cues by their times and repairs times that cannot be.
+func (c *Collector) order() {
+	for i := range c.List {
+		q := &c.List[i]
+		if i > 0 && q.Start < c.List[i-1].Start {
+			c.fault("out of order, sorted")
+		}
+		if q.End < q.Start {
+			c.fault("ended before they began, times swapped")
+			q.Start, q.End = q.End, q.Start
+		}
+	}
+	slices.SortStableFunc(c.List, func(a, b Cue) int { return cmp.Compare(a.Start, b.Start) })
+	end := 0.0
+	for i := range c.List {
+		if c.List[i].Start < end-0.001 {
+			c.fault("overlapping, kept as they are")
+		}
+		end = max(end, c.List[i].End)
+	}
+}
+
+// unroll takes out what captions that scroll say twice: the lines that the cue
+// before has shown already.
+func (c *Collector) unroll() {
+	out := c.List[:0]
+	var shown string // text of the cue before as the file has it
+	for _, q := range c.List {
+		whole := q.Text
+		if n := len(out); n > 0 && out[n-1].Speaker == q.Speaker {
+			if whole == shown && q.Start <= out[n-1].End+0.1 {
+				out[n-1].End = max(out[n-1].End, q.End)
+				c.fault("repeated, joined")
+				continue
+			}
+			last := shown[strings.LastIndexByte(shown, '\n')+1:]
+			if rest, ok := strings.CutPrefix(q.Text, last+"\n"); ok && c.Format == "vtt" {
+				c.fault("repeated, joined")
+				q.Text = rest
+			}
+		}
+		shown = whole
+		out = append(out, q)
+	}
+	for i := range out {
+		out[i].Text = strings.Join(strings.Fields(out[i].Text), " ")
+	}
+	c.List = out
+}
