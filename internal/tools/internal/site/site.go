@@ -20,17 +20,6 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
-// Styles of static sites: their generators.
-const (
-	Hugo     = "hugo"
-	Jekyll   = "jekyll"
-	Astro    = "astro"
-	Eleventy = "eleventy"
-)
-
-// Styles are all of them.
-var Styles = []string{Hugo, Jekyll, Astro, Eleventy}
-
 // Settings are what an operator fixes; what is empty is found by the files.
 type Settings struct {
 	Style string
