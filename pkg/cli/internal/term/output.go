@@ -1,6 +1,7 @@
 package term
 
 import (
+	"golang.org/x/term"
 	"io"
 	"os"
 	"sync"
@@ -41,3 +42,6 @@ func (o *Output) Err() error {
 	defer o.mu.Unlock()
 	return o.err
 }
+
+// IsTerminal reports whether f is a terminal.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

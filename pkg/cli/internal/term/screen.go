@@ -80,8 +80,5 @@ func NewColor(w io.Writer, cols int) *Screen {
 // NewPlain is a stream that is no terminal.
 func NewPlain(w io.Writer) *Screen { return &Screen{Writer: w, fd: -1} }
 
-// IsTerminal reports whether f is a terminal.
-func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
 // IsTerminal reports whether the stream is a terminal.
 func (s *Screen) IsTerminal() bool { return s.fd >= 0 }
