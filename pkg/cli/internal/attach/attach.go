@@ -30,19 +30,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are how a job is run and shown.
-type Options struct {
-	adroit.StartOptions
-	JSON   bool // its events as JSON, and nothing else
-	Silent bool // nothing
-	// Unattended asks nobody: a job that asks a person stays parked.
-	Unattended bool
-	Deltas     bool // with JSON: also pieces of responses, which are not kept
-	Window     int  // the context window that its model was asked for, 0 for none
-	// Known is the model's context window as far as it is known, for the meter.
-	Known int
-}
-
 // AtOnce adds --at-once to the flags of a command that starts jobs.
 func AtOnce(f *pflag.FlagSet, o *adroit.StartOptions) {
 	f.IntVar(&o.AtOnce, "at-once", 0, "queue the job until fewer than this many run, in all processes (config: jobs.at_once)")
@@ -101,16 +88,6 @@ func Attach(ctx context.Context, e *env.Env, c adroit.Client, id string, o Optio
 		}
 		s.o.StartOptions, s.first = adroit.StartOptions{}, false
 	}
-}
-
-// A session is a job in the foreground.
-type session struct {
-	e     *env.Env
-	c     adroit.Client
-	id    string
-	o     Options
-	first bool   // nothing was shown yet
-	last  string // the model's text that stands last on the screen
 }
 
 // attended reports whether a person can be asked.
