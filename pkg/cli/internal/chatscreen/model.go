@@ -15,35 +15,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
-// Whether somebody looks at the terminal.
-type focus int
-
 const (
 	unknown focus = iota // the terminal does not say
 	looking
 	away
 )
-
-// A model is what the live rows are made of.
-type model struct {
-	screen        *Screen
-	session       *chat.Session
-	suspend       func()
-	editor        editor
-	complete      completion
-	width, height int
-	focus         focus
-	leaving       bool
-	stop          time.Time // of the last Ctrl+C
-}
-
-// A completion is what could be meant at the cursor.
-type completion struct {
-	chat.Completion
-	picked  int
-	of      string // the text before the cursor that it is of
-	pending bool   // the session looks
-}
 
 // event does what came from the terminal.
 func (m *model) event(ev uv.Event) {

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -22,27 +21,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	screen "github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
-
-// A Screen is the user interface of a session. Run's goroutine owns it, the model
-// and the session.
-type Screen struct {
-	style   *screen.Screen
-	history *chat.History
-	in      *os.File
-	termID  string // of the terminal, as in TERM
-	live    liveRows
-	model   *model
-	inbox
-}
-
-// An inbox is what other goroutines have for the owner.
-type inbox struct {
-	mu    sync.Mutex
-	posts []func()
-	text  strings.Builder // finished, to be printed above the live rows
-	raw   strings.Builder // notices, written as they are
-	wake  chan struct{}
-}
 
 // New is a screen whose text is painted as style has it. in and out are the
 // terminal, of the kind that TERM names.
