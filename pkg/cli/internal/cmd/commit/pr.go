@@ -11,25 +11,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // describer is the agent that writes titles and bodies of pull requests.
 const describer = "pr_description"
-
-// prFlags are the flags of adroit pr.
-type prFlags struct {
-	request.Flags
-	purpose, base, branch string
-	all, draft, yes       bool
-	paths                 []string // to commit, of a job that shares its directory
-}
 
 // NewPR is adroit pr.
 func NewPR(e *env.Env) *cobra.Command {
@@ -295,8 +287,34 @@ func (p *change) commits() int {
 	return p.ahead
 }
 
-// tempIndex is an index of its own, so that the person's stays as it is.
-func tempIndex() (file string, remove func(), err error) {
-	dir, err := os.MkdirTemp("", "adroit-pr-")
-	return dir + "/index", func() { _ = os.RemoveAll(dir) }, err
+// commit commits what was shown, if it is the same still.
+func (p *pullRequest) commit(ctx context.Context, e *env.Env, q *prFlags) error {
+	g := git.OnHost(p.root)
+	if now, err := q.snapshot(ctx, g, p.root); err != nil || now != p.tree {
+		return errors.Join(err, exit.Fail(errors.New("the files have changed meanwhile; nothing is committed or pushed"), "adroit pr again"))
+	}
+	if p.branch == p.base {
+		if err := runGit(ctx, e, p.root, "switch", "--create", p.head); err != nil {
+			return err
+		}
+		p.branch = p.head
+	}
+	if p.tree == "" {
+		return nil
+	}
+	if q.all || q.paths != nil {
+		if err := runGit(ctx, e, p.root, append([]string{"add"}, q.what()...)...); err != nil {
+			return err
+		}
+	}
+	return gitCommit(ctx, e, p.root, p.subject, false, p.job)
+}
+
+// push pushes the branch.
+func (p *pullRequest) push(ctx context.Context, e *env.Env) error {
+	err := runGit(ctx, e, p.root, "push", "--set-upstream", origin, "HEAD:refs/heads/"+p.head)
+	if err != nil {
+		return exit.Fail(fmt.Errorf("%w; the commits are on %s, no pull request was opened", err, p.branch), "if the branch has other commits on the remote: git pull --rebase origin "+p.head+"; then adroit pr again")
+	}
+	return nil
 }
