@@ -2,13 +2,9 @@
 package jobs
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
 
 // New is adroit jobs.
@@ -27,16 +23,4 @@ func New(e *env.Env) *cobra.Command {
 	cmd.AddCommand(newList(e, "list"), newShow(e), newLogs(e), newTranscript(e), newWait(e), newResume(e), newRetry(e), newCancel(e), newRemove(e), newPrune(e), newArtifacts(e), newGraph(e),
 		newDiff(e), newSteps(e), newUndo(e), newMerge(e))
 	return cmd
-}
-
-// incomplete prints why a job's record is not complete. If it is not, that is
-// the exit code, too.
-func incomplete(e *env.Env, reasons []string) error {
-	for _, r := range reasons {
-		fmt.Fprintf(e.Err, "incomplete: %s\n", format.SanitizeLine(r))
-	}
-	if len(reasons) > 0 {
-		return exit.With(exit.Failed)
-	}
-	return nil
 }
