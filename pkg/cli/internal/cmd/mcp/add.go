@@ -164,3 +164,16 @@ func newRemove(e *env.Env) *cobra.Command {
 		},
 	}
 }
+
+// pairs reads NAME=VALUE.
+func pairs(list []string, what string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, p := range list {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usage(what)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
