@@ -49,3 +49,11 @@ func checkText(w io.Writer, r *adroit.ModelReport) {
 		fmt.Fprintf(w, "window: %d asked, %d given\n", r.Window, r.Given)
 	}
 }
+
+// first is the argument of a command that takes at most one.
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

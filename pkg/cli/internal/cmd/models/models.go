@@ -38,11 +38,3 @@ func newForget(e *env.Env) *cobra.Command {
 		}),
 	}
 }
-
-// first is the argument of a command that takes at most one.
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
