@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -12,13 +16,16 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/keyfile"
 	"github.com/adroit-run/adroit/internal/oplog"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/listen"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -232,4 +239,46 @@ func (ws *warnings) divert(w io.Writer) (restore func()) {
 		defer ws.mu.Unlock()
 		ws.w = before
 	}
+}
+
+// served is the address of the server that runs jobs, "" for this process.
+func (a *app) served() string {
+	if a.local {
+		return ""
+	}
+	return cmp.Or(a.server, a.Getenv("ADROIT_SERVER"))
+}
+
+// remote is a client of a server.
+func (a *app) remote(base string) (adroit.Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return nil, exit.Usagef("for example http://127.0.0.1:7420, as adroit serve prints it", "the server %q is not an http address", base)
+	}
+	here := listen.Loopback(u.Host)
+	if !here && u.Scheme != "https" {
+		return nil, exit.Usagef("https encrypts it; ssh -L 7420:127.0.0.1:7420 HOST makes it an address of this machine", "the token is not sent to %s without encryption", u.Host)
+	}
+	token := a.Getenv("ADROIT_TOKEN")
+	if token == "" && !here {
+		return nil, exit.Usagef("the server's user reads it from the file that adroit serve prints", "ADROIT_TOKEN does not have the token of %s", u.Host)
+	}
+	if token == "" {
+		conf, err := a.config()
+		if err != nil {
+			return nil, err
+		}
+		dir, err := conf.Data()
+		if err != nil {
+			return nil, err
+		}
+		switch token, err = keyfile.Token(dir); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, exit.Usagef("adroit serve makes it; ADROIT_TOKEN has that of a server with another data directory", "there is no token in %s", dir)
+		case err != nil:
+			return nil, exit.Fail(err, "")
+		}
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for one address
+	return api.NewClient(base, &http.Client{Transport: listen.Bearer(token), CheckRedirect: stay}), nil
 }

@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"syscall"
 
@@ -51,10 +50,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -72,20 +69,6 @@ func (p Program) Main() {
 		code = c
 	}
 	os.Exit(code)
-}
-
-// A Program is adroit with a list of tools. Nil streams are empty; a nil
-// Getenv is os.Getenv.
-type Program struct {
-	Tools []tools.Tool
-	// Workflows are the program's own, beside those that ship; agents name them.
-	Workflows []flow.Workflow
-	// Through wraps the client that commands use. Nil: they use the runtime.
-	Through func(adroit.Client) adroit.Client
-	Stdin   io.Reader
-	Stdout  io.Writer
-	Stderr  io.Writer
-	Getenv  func(string) string
 }
 
 // Run executes one command line and returns the exit code. The end of ctx

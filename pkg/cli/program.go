@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"io"
+)
+
+// A Program is adroit with a list of tools. Nil streams are empty; a nil
+// Getenv is os.Getenv.
+type Program struct {
+	Tools []tools.Tool
+	// Workflows are the program's own, beside those that ship; agents name them.
+	Workflows []flow.Workflow
+	// Through wraps the client that commands use. Nil: they use the runtime.
+	Through func(adroit.Client) adroit.Client
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Getenv  func(string) string
+}
