@@ -115,3 +115,11 @@ func slug(title string) string {
 
 // words counts the words of prose.
 func words(text string) int { return len(strings.Fields(text)) }
+
+// publishedAt is the public address of the post, "" if it has none yet.
+func publishedAt(env *tools.Env) string {
+	p, _ := artifact[struct {
+		URL string `json:"url"`
+	}](env, "published")
+	return p.URL
+}

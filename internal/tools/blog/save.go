@@ -87,14 +87,6 @@ func addressed(p announcement, at string) (string, error) {
 	return text, nil
 }
 
-// publishedAt is the public address of the post, "" if it has none yet.
-func publishedAt(env *tools.Env) string {
-	p, _ := artifact[struct {
-		URL string `json:"url"`
-	}](env, "published")
-	return p.URL
-}
-
 func savePost(_ context.Context, env *tools.Env, in saveInput) (tools.Result, error) {
 	files, social, err := rendered(env)
 	if err != nil {

@@ -207,3 +207,5 @@ func clip(list []string, most int) string {
 	}
 	return strings.Join(list[:most], "; ") + fmt.Sprintf("; and %d more", len(list)-most)
 }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -52,5 +52,3 @@ var Write = tools.New(tools.Metadata{
 	}
 	return r, err
 })
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
