@@ -14,6 +14,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+type block struct {
+	line       int // of the first line of code
+	lang, code string
+}
+
 // maxBlock is the largest block that is parsed, in bytes: what is longer is
 // data rather than an example.
 const maxBlock = 64 << 10

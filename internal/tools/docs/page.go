@@ -23,11 +23,6 @@ type link struct {
 	target string
 }
 
-type block struct {
-	line       int // of the first line of code
-	lang, code string
-}
-
 var (
 	inlineCode = lazyregexp.New("`+[^`]*`+")
 	inlineLink = lazyregexp.New(`\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)`)
