@@ -77,12 +77,6 @@ func touches(path string, changed []string) bool {
 	return slices.ContainsFunc(changed, func(c string) bool { return covers(path, c) })
 }
 
-// covers reports whether name is path or lies below it.
-func covers(path, name string) bool {
-	path = strings.TrimPrefix(strings.TrimSuffix(path, "/"), "./")
-	return path == "." || path == "" || path == name || strings.HasPrefix(name, path+"/")
-}
-
 func some(names []string, n int) string {
 	if len(names) <= n {
 		return strings.Join(names, ", ")

@@ -129,3 +129,9 @@ func withArticle(kind string) string {
 	}
 	return "a " + kind
 }
+
+// covers reports whether name is path or lies below it.
+func covers(path, name string) bool {
+	path = strings.TrimPrefix(strings.TrimSuffix(path, "/"), "./")
+	return path == "." || path == "" || path == name || strings.HasPrefix(name, path+"/")
+}
