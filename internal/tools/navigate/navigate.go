@@ -234,3 +234,24 @@ func unserved(env *tools.Env, err error) string {
 	}
 	return ""
 }
+
+// write shows the declarations of a file: the line as it is says most.
+func write(b *strings.Builder, name, text string, syms []tools.Symbol) {
+	lines := strings.Split(text, "\n")
+	fmt.Fprintf(b, "%s (%d lines)\n", name, len(lines))
+	for i, s := range syms {
+		if b.Len() > maxText {
+			fmt.Fprintf(b, "[%d more]\n", len(syms)-i)
+			return
+		}
+		line := s.Kind + " " + s.Name
+		if s.Line >= 1 && s.Line <= len(lines) && strings.Contains(lines[s.Line-1], s.Name) {
+			line = strings.TrimRight(strings.TrimSpace(lines[s.Line-1]), " {:")
+		}
+		where := fmt.Sprint(s.Line)
+		if s.End > s.Line {
+			where = fmt.Sprintf("%d-%d", s.Line, s.End)
+		}
+		fmt.Fprintf(b, "%s%s: %s\n", strings.Repeat("  ", s.Depth+1), where, clip(line))
+	}
+}

@@ -133,27 +133,6 @@ func outer(syms []tools.Symbol) []tools.Symbol {
 	return out
 }
 
-// write shows the declarations of a file: the line as it is says most.
-func write(b *strings.Builder, name, text string, syms []tools.Symbol) {
-	lines := strings.Split(text, "\n")
-	fmt.Fprintf(b, "%s (%d lines)\n", name, len(lines))
-	for i, s := range syms {
-		if b.Len() > maxText {
-			fmt.Fprintf(b, "[%d more]\n", len(syms)-i)
-			return
-		}
-		line := s.Kind + " " + s.Name
-		if s.Line >= 1 && s.Line <= len(lines) && strings.Contains(lines[s.Line-1], s.Name) {
-			line = strings.TrimRight(strings.TrimSpace(lines[s.Line-1]), " {:")
-		}
-		where := fmt.Sprint(s.Line)
-		if s.End > s.Line {
-			where = fmt.Sprintf("%d-%d", s.Line, s.End)
-		}
-		fmt.Fprintf(b, "%s%s: %s\n", strings.Repeat("  ", s.Depth+1), where, clip(line))
-	}
-}
-
 // isSource reports whether a folder's outline includes the file: the languages
 // that one is likely to meet, not every text.
 func isSource(name string) bool { return languages[strings.TrimPrefix(path.Ext(name), ".")] != nil }
