@@ -9,10 +9,24 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+const (
+	mostContext  = 10 // lines around a match
+	usualMatches = 100
+	mostMatches  = 1000
+
+	patience  = 30 * time.Second
+	mostFiles = 200_000
+	maxFile   = 32 << 20  // bytes; larger files are named as not searched
+	worthRG   = 200       // files from which starting a program pays
+	maxArgs   = 512 << 10 // bytes of names on a command line: half of what macOS takes
+	maxNames  = 8_000     // names on a command line: bubblewrap takes 9,000 arguments
 )
 
 // A query is what is looked for.

@@ -17,7 +17,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -43,19 +42,6 @@ var Tool = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "where a function is called", Args: json.RawMessage(`{"pattern":"\\bTotal\\(","glob":"*.go"}`)}},
 	Timeout:  2 * patience,
 }.Prose(prose), search)
-
-const (
-	mostContext  = 10 // lines around a match
-	usualMatches = 100
-	mostMatches  = 1000
-
-	patience  = 30 * time.Second
-	mostFiles = 200_000
-	maxFile   = 32 << 20  // bytes; larger files are named as not searched
-	worthRG   = 200       // files from which starting a program pays
-	maxArgs   = 512 << 10 // bytes of names on a command line: half of what macOS takes
-	maxNames  = 8_000     // names on a command line: bubblewrap takes 9,000 arguments
-)
 
 func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	if in.Pattern == "" {
