@@ -28,13 +28,6 @@ const (
 	padding   = 259
 )
 
-// Special tokens: the first ones end or shape text and come out of it only
-// when scripted, the others are ordinary text that happens to be one token.
-var (
-	control = []string{"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|pad|>", "<|begin|>"}
-	tags    = []string{"<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>", "<tools>", "</tools>"}
-)
-
 // vocabulary is the 256 bytes in GPT-2's spelling, then the special tokens and words.
 // No two may have the same text, or llama.cpp takes the server down.
 func vocabulary(words ...string) (texts []string, types []int32) {

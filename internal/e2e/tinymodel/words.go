@@ -40,3 +40,10 @@ func (v Vocabulary) Tokens(s string) int {
 	}
 	return n
 }
+
+// Special tokens: the first ones end or shape text and come out of it only
+// when scripted, the others are ordinary text that happens to be one token.
+var (
+	control = []string{"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|pad|>", "<|begin|>"}
+	tags    = []string{"<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>", "<tools>", "</tools>"}
+)
