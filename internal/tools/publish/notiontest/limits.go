@@ -1,7 +1,9 @@
 package notiontest
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -137,4 +139,14 @@ func richText(at string, list []any) *problem {
 		}
 	}
 	return nil
+}
+
+func invalid(format string, args ...any) *problem {
+	return &problem{http.StatusBadRequest, "validation_error", "body failed validation: " + fmt.Sprintf(format, args...)}
+}
+
+// A problem is an answer that is an error.
+type problem struct {
+	status        int
+	code, message string
 }

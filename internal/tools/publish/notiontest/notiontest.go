@@ -92,16 +92,6 @@ func (s *Server) Log() []string {
 	return slices.Clone(s.log)
 }
 
-// A problem is an answer that is an error.
-type problem struct {
-	status        int
-	code, message string
-}
-
-func invalid(format string, args ...any) *problem {
-	return &problem{http.StatusBadRequest, "validation_error", "body failed validation: " + fmt.Sprintf(format, args...)}
-}
-
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 4<<20))
 	if err != nil {
