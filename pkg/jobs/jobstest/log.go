@@ -14,16 +14,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-func read(t testing.TB, s jobs.Store, id string, after int64) []event.Event {
-	t.Helper()
-	var out []event.Event
-	for ev, err := range s.Events(t.Context(), id, after, false) {
-		ok(t, err)
-		out = append(out, ev)
-	}
-	return out
-}
-
 // events numbers from 1 without gaps, also when many write.
 func events(t *testing.T, s jobs.Store) {
 	journals := map[string]claimed{}

@@ -16,37 +16,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Manager runs the suite of jobs.Manager on a store.
-func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
-	for _, tt := range []struct {
-		name string
-		f    func(*testing.T, *bench)
-	}{
-		{"Done", done},
-		{"Submit", submit},
-		{"OwnStatus", ownStatus},
-		{"Failed", failed},
-		{"Panic", panics},
-		{"Park", park},
-		{"Stop", stop},
-		{"Cancel", cancel},
-		{"CancelFirst", cancelFirst},
-		{"AtOnce", atOnce},
-		{"LeaveQueue", leaveQueue},
-		{"LeaseLost", leaseLost},
-		{"Diverged", diverged},
-		{"NoWorkflow", noWorkflow},
-		{"Setup", setup},
-		{"StoreFails", storeFails},
-		{"EventsFail", eventsFail},
-		{"OrderlyEnd", orderlyEnd},
-		{"KillEverywhere", killEverywhere},
-	} {
-		t.Run(tt.name, func(t *testing.T) { tt.f(t, newBench(open(t))) })
-	}
-	t.Run("ResumeFailed", func(t *testing.T) { resumeFailed(t, open) })
-}
-
 // bench is a manager with one workflow, whose steps do what a test says.
 type bench struct {
 	*jobs.Manager

@@ -30,38 +30,6 @@ const (
 // runner names an owner that no store can take for a process of this machine.
 func runner(n int) string { return fmt.Sprintf("elsewhere:%d", n) }
 
-// Store runs the suite. open gives an empty store and closes it with the test.
-func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
-	for _, tt := range []struct {
-		name string
-		f    func(*testing.T, jobs.Store)
-	}{
-		{"AddAndList", addAndList},
-		{"Key", key},
-		{"Claim", claim},
-		{"ClaimRace", claimRace},
-		{"Fence", fence},
-		{"Queue", queue},
-		{"QueueOfDead", queueOfDead},
-		{"FinishJob", finishJob},
-		{"TakeOver", takeOver},
-		{"CrashLimit", crashLimit},
-		{"CrashProgress", crashProgress},
-		{"Reopen", reopen},
-		{"ReopenFailed", reopenFailed},
-		{"CancelUnheld", cancelUnheld},
-		{"CancelHeld", cancelHeld},
-		{"Remove", remove},
-		{"Events", events},
-		{"Follow", follow},
-		{"Signals", signals},
-		{"Inputs", inputs},
-		{"Unknown", unknown},
-	} {
-		t.Run(tt.name, func(t *testing.T) { tt.f(t, open(t)) })
-	}
-}
-
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -277,4 +245,14 @@ func unknown(t *testing.T, s jobs.Store) {
 		break
 	}
 	is(t, err, jobs.ErrNotExist)
+}
+
+func read(t testing.TB, s jobs.Store, id string, after int64) []event.Event {
+	t.Helper()
+	var out []event.Event
+	for ev, err := range s.Events(t.Context(), id, after, false) {
+		ok(t, err)
+		out = append(out, ev)
+	}
+	return out
 }
