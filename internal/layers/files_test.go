@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,22 +13,51 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// ordered are packages whose files have an order: none uses a declaration of a file
-// that uses one of its own, however far around. A package may only be added.
-var ordered = []string{
-	"./pkg/executor", "./internal/executor/...", "./internal/agentfile", "./internal/coordinator",
-	"./internal/workflows", "./pkg/agents", "./pkg/flow", "./pkg/jobs", "./pkg/tools", "./pkg/llm", "./pkg/workspace",
-	"./internal/pipeline", "./pkg/adroit",
+// unordered are packages with files that need each other in a circle. In all others no
+// file uses a declaration of a file that uses one of its own, however far around. A
+// package may only be taken away.
+var unordered = []string{
+	"internal/acp",
+	"internal/config",
+	"internal/flow/flowvet",
+	"internal/git/worktree",
+	"internal/llm/cliagent",
+	"internal/llm/ollama",
+	"internal/llm/openai",
+	"internal/llm/schema",
+	"internal/llm/script",
+	"internal/llm/textcall",
+	"internal/lsp",
+	"internal/mcp",
+	"internal/permission",
+	"internal/provider",
+	"internal/rootfs",
+	"internal/schema",
+	"internal/sqlite",
+	"internal/tools/edit",
+	"internal/tools/github",
+	"internal/tools/podcast",
+	"internal/tools/publish",
+	"internal/tools/test",
+	"internal/tools/web",
+	"internal/workspace/ledger",
+	"internal/workspace/overlay",
+	"internal/workspace/process",
+	"internal/workspace/sandbox",
+	"pkg/cli/internal/chat",
+	"pkg/cli/internal/mcpserver",
+	"pkg/cli/internal/viewer",
+	"pkg/llm/llmtest",
 }
 
 // TestFileOrder fails where files of a package need each other in a circle: nobody
-// could read one of them before the others.
+// could read one of them before the others. It reads the files of Linux on all platforms.
 func TestFileOrder(t *testing.T) {
-	list, err := packages.Load(&packages.Config{Dir: "../..", Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo}, ordered...)
+	list, err := packages.Load(&packages.Config{Dir: "../..", Env: append(os.Environ(), "GOOS=linux"), Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo}, "./...")
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrows := 0
+	arrows, left := 0, slices.Clone(unordered)
 	for _, p := range list {
 		if len(p.Errors) > 0 {
 			t.Fatal(p.Errors)
@@ -36,12 +66,19 @@ func TestFileOrder(t *testing.T) {
 		for _, file := range slices.Sorted(maps.Keys(uses)) {
 			arrows += len(uses[file])
 			if around := circle(uses, file); around != nil {
+				if at := slices.Index(left, strings.TrimPrefix(p.PkgPath, module)); at >= 0 {
+					left = slices.Delete(left, at, at+1)
+					break
+				}
 				t.Errorf("%s: %s: move what a lower file needs down to it", p.PkgPath, strings.Join(around, " uses "))
 				break
 			}
 		}
 	}
-	if len(list) < 17 || arrows < 800 {
+	for _, path := range left {
+		t.Errorf("the files of %s have an order: take it off the list", path)
+	}
+	if len(list) < 190 || arrows < 1300 {
 		t.Errorf("found %d packages and %d uses: are these the files?", len(list), arrows)
 	}
 }
