@@ -233,15 +233,12 @@ func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (stepio.Tre
 	if !treeName.MatchString(name) {
 		return stepio.Tree{}, fmt.Errorf("%q is no name for a worktree", name)
 	}
-	o := worktree.CopyOptions{
-		Dir: bs.o.Dir, Names: bs.o.DenyList, Branch: "adroit/" + job + "/" + name,
-		Top: filepath.Join(bs.o.Data, "worktrees", job+"-"+name), Home: treeHome(bs.o.Data, job, name),
-		Except: bs.o.Data,
-	}
+	o := worktree.CopyOptions{Dir: bs.o.Dir, Names: bs.o.DenyList, Home: treeHome(bs.o.Data, job, name), Except: bs.o.Data}
+	o.Top, o.Branch = newTree(bs.o.Data, job+"-"+name)
 	if w, err := OpenWorktree(bs.o.Data, job); err != nil {
 		return stepio.Tree{}, err
 	} else if w != nil {
-		o.From, o.Branch = w, "adroit-"+job+"/"+name // adroit/JOB is a branch, so it cannot be a directory of them
+		o.From = w
 	}
 	if of != "" {
 		c, err := openTree(treeHome(bs.o.Data, job, of))

@@ -17,7 +17,8 @@ import (
 // that keeps jobs, dir one in the repository; the job is to work in Dir of
 // what is returned.
 func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree, error) {
-	w, err := worktree.Add(ctx, dir, filepath.Join(data, "worktrees", id), "adroit/"+id)
+	top, branch := newTree(data, id)
+	w, err := worktree.Add(ctx, dir, top, branch)
 	if err != nil {
 		return nil, err
 	}
@@ -50,4 +51,12 @@ func OpenWorktree(data, id string) (*worktree.Worktree, error) {
 		return nil, fmt.Errorf("reading which worktree the job has, in %s: %w", path, err)
 	}
 	return w, nil
+}
+
+// newTree is where a new worktree is and what its branch is called. A name is
+// the id of a job or, of a sub-agent, that id, a dash and the sub-agent's name.
+// Whoever commits on a branch can change all that is in its directory, so no two
+// worktrees have branches in one.
+func newTree(data, name string) (top, branch string) {
+	return filepath.Join(data, "worktrees", name), "adroit/" + name + "/work"
 }

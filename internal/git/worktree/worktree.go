@@ -112,6 +112,9 @@ func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) erro
 	}
 	defer unlock()
 	w.Common = common
+	if _, err := w.refDirs(); err != nil {
+		return err
+	}
 	_, err = g.Run(ctx, process.Cmd{Args: git.Args("worktree", "add", "--quiet", "--no-track", options, "-b", w.Branch, "--", w.Top, w.Base)})
 	if err != nil {
 		return fmt.Errorf("making the worktree: %w", brief(err))
@@ -135,23 +138,6 @@ func (w *Worktree) locate() error {
 	}
 	w.Admin, err = filepath.EvalSymlinks(admin)
 	return err
-}
-
-// Writes are the directories of the repository that a job must be able to
-// change in order to commit here, and no more: not the settings, the hooks nor
-// branches of people. Those of jobs, which have one directory, it can change.
-func (w *Worktree) Writes() ([]string, error) {
-	if err := w.Check(); err != nil {
-		return nil, err
-	}
-	dirs := []string{w.Admin, filepath.Join(w.Common, "objects"),
-		filepath.Join(w.Common, "refs/heads", filepath.Dir(w.Branch)), filepath.Join(w.Common, "logs/refs/heads", filepath.Dir(w.Branch))}
-	for _, d := range dirs {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	return dirs, nil
 }
 
 // Check is an error if the work tree or its repository is not where it was.
@@ -358,6 +344,10 @@ func (w *Worktree) forget(ctx context.Context, branch bool) error {
 		return err
 	}
 	defer unlock()
+	if w.Common == "" {
+		w.Common = common
+	}
+	w.release()
 	if err := w.unlist(common); err != nil || !branch {
 		return err
 	}

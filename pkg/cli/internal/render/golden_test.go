@@ -58,9 +58,9 @@ func ended() *adroit.JobDetail {
 			},
 		},
 		Changes:  adroit.ChangeSummary{Changed: true, Steps: strings.Fields("1 2 3 4 5 6 7 8 9 10"), Bytes: 20_000, Incomplete: []string{"a command was cut short"}},
-		Worktree: &worktree.Worktree{Repo: "/home/ann/shop", Sub: "cart", Branch: "adroit/J1"},
+		Worktree: &worktree.Worktree{Repo: "/home/ann/shop", Sub: "cart", Branch: "adroit/J1/work"},
 		Trees: []adroit.KeptTree{
-			{Name: "one", Dir: "/home/ann/one", Branch: "adroit/J1/one", Base: "0123456789abcdef", Conflicts: []ledger.Skipped{{Path: "a.go", Reason: "both changed it"}}},
+			{Name: "one", Dir: "/home/ann/one", Branch: "adroit/J1-one/work", Base: "0123456789abcdef", Conflicts: []ledger.Skipped{{Path: "a.go", Reason: "both changed it"}}},
 			{Name: "two", Dir: "/home/ann/two"},
 		},
 		Actions: []adroit.Action{{Do: "diff", Job: "J1"}, {Do: "undo", Job: "J1"}},
