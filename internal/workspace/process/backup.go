@@ -112,3 +112,14 @@ func (n *node) write(dir int, name string) error {
 	}
 	return nil
 }
+
+// now reads what is in the place of a backup.
+func (b backup) now() (*node, error) {
+	dir, base, err := rootfs.OpenParent(b.scan.tree.FD(), b.rel)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	left := int64(maxBackup)
+	return readNode(dir, base, &left)
+}

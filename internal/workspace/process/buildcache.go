@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // Where Go's build cache of a command is. The user's own is never written,
@@ -124,35 +122,6 @@ func userCache() string {
 		return r
 	}
 	return ""
-}
-
-// caches are the build caches of one command. alone leaves the user's out: for
-// what lives long, since the kernel keeps to what it once saw of a layer below
-// that others write, and go then misses what is there.
-func (c *runnerSandbox) caches(level sandbox.Level, p *sandbox.Policy, alone bool) ([]sandbox.Overlay, *slot, error) {
-	if level != sandbox.Full {
-		dir := filepath.Join(p.Private, "go-build")
-		if c.Cache != "" {
-			dir = filepath.Join(c.Cache, cacheName(p.Write[0]))
-		}
-		return []sandbox.Overlay{{Lower: dir, Upper: dir, Alone: true}}, nil, nil
-	}
-	lower := userCache()
-	if rootfs.Within(p.Write[0], lower) {
-		lower = ""
-	}
-	if lower != "" && !alone {
-		s, err := takeSlot(filepath.Join(p.Private, "caches"))
-		if err != nil {
-			return nil, nil, fmt.Errorf("preparing the build cache: %w", err)
-		}
-		if s != nil {
-			return []sandbox.Overlay{{Lower: lower, Upper: s.upper()}}, s, nil
-		}
-	}
-	// Go itself keeps its commands from harming each other in one directory.
-	dir := filepath.Join(p.Private, "go-build")
-	return []sandbox.Overlay{{Lower: cmp.Or(lower, dir), Upper: dir, Alone: true}}, nil, nil
 }
 
 // cacheName is that of the cache of all jobs of one workspace, for the levels

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,9 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
-	"golang.org/x/sys/unix"
 )
 
 // policy is that of one command in dir, and what to look at when it has ended.
@@ -49,6 +51,35 @@ func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *roo
 		return nil, nil, err
 	}
 	return &p, st, nil
+}
+
+// caches are the build caches of one command. alone leaves the user's out: for
+// what lives long, since the kernel keeps to what it once saw of a layer below
+// that others write, and go then misses what is there.
+func (c *runnerSandbox) caches(level sandbox.Level, p *sandbox.Policy, alone bool) ([]sandbox.Overlay, *slot, error) {
+	if level != sandbox.Full {
+		dir := filepath.Join(p.Private, "go-build")
+		if c.Cache != "" {
+			dir = filepath.Join(c.Cache, cacheName(p.Write[0]))
+		}
+		return []sandbox.Overlay{{Lower: dir, Upper: dir, Alone: true}}, nil, nil
+	}
+	lower := userCache()
+	if rootfs.Within(p.Write[0], lower) {
+		lower = ""
+	}
+	if lower != "" && !alone {
+		s, err := takeSlot(filepath.Join(p.Private, "caches"))
+		if err != nil {
+			return nil, nil, fmt.Errorf("preparing the build cache: %w", err)
+		}
+		if s != nil {
+			return []sandbox.Overlay{{Lower: lower, Upper: s.upper()}}, s, nil
+		}
+	}
+	// Go itself keeps its commands from harming each other in one directory.
+	dir := filepath.Join(p.Private, "go-build")
+	return []sandbox.Overlay{{Lower: cmp.Or(lower, dir), Upper: dir, Alone: true}}, nil, nil
 }
 
 // look returns the scans of the trees that commands may change, not up to date.

@@ -1,45 +1,13 @@
 package process
 
 import (
-	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
-)
-
-// A gitDir is a git directory that was there before a command. It is kept open:
-// as long as it is, no other gets its number, so that it is known wherever it is
-// moved.
-type gitDir struct {
-	scan  *scan
-	rel   string
-	fd    int
-	kind  gitKind
-	had   map[string]found // of gitNames and gitDirs, what was there
-	hooks string           // core.hooksPath
-}
-
-type gitKind int
-
-const (
-	gitMain     gitKind = iota // named .git
-	gitBare                    // with its work tree elsewhere or without one
-	gitModule                  // of a submodule, below modules
-	gitWorktree                // of a linked work tree, below worktrees
-)
-
-// In a git directory, these make git run something or read settings from
-// somewhere else. Those of the first list are made where they are not there,
-// empty, which git takes for not there: then they can be locked.
-var (
-	gitNames  = []string{"config", "config.worktree", "hooks", "info/attributes"}
-	gitAbsent = []string{"commondir"}
-	gitDirs   = []string{"info", "modules", "worktrees"}
 )
 
 // addGitFile protects a file named .git, which says where the repository is. Git
@@ -57,6 +25,38 @@ func (p *protection) addGitFile(s *scan, f found) {
 		}
 	}
 	p.fixed = append(p.fixed, s.located(f))
+}
+
+// addLink notes a link in the place of something that needs protection. The link
+// cannot be locked, so it is kept; what it leads to in the tree is protected there.
+func (p *protection) addLink(s *scan, f found) {
+	dir, base, err := rootfs.OpenParent(s.tree.FD(), f.rel)
+	if err != nil {
+		return
+	}
+	to, err := rootfs.LinkAt(dir, base)
+	unix.Close(dir)
+	if err != nil {
+		return
+	}
+	p.links[s.abs(f.rel)] = to
+	if f.what != rootfs.SecretName {
+		p.backup(s, path.Dir(f.rel), base)
+	}
+	target, ok := p.follow(s, f.rel)
+	if !ok {
+		return
+	}
+	switch {
+	case f.what == rootfs.GitEntry && target.kind == unix.S_IFDIR:
+		p.addRepo(s, target.rel, gitBare)
+	case f.what.Secret():
+		p.secret = append(p.secret, s.located(target))
+		p.masked = append(p.masked, s.abs(target.rel))
+	case f.what.Config():
+		p.fix(s, target)
+		p.pinAround(s, target.rel)
+	}
 }
 
 // addRepo protects a git directory, those of its submodules, which git reads when
@@ -123,49 +123,6 @@ func (p *protection) addOne(s *scan, fd int, rel string, kind gitKind) {
 	}
 }
 
-const maxGitConfig = 1 << 20
-
-// entry is what a git directory has under a name, the zero found if it has
-// nothing; link is where it leads if it is one.
-func (r *gitDir) entry(name string) (f found, link string) {
-	dir, err := rootfs.OpenBeneath(r.fd, path.Dir(name))
-	if err != nil {
-		return found{}, ""
-	}
-	defer unix.Close(dir)
-	st, err := rootfs.StatAt(dir, path.Base(name))
-	if err != nil {
-		return found{}, ""
-	}
-	f = found{rel: path.Join(r.rel, name), what: rootfs.ConfigName, kind: rootfs.TypeOf(&st), id: rootfs.FileID(&st)}
-	if f.kind == unix.S_IFLNK {
-		link, _ = rootfs.LinkAt(dir, path.Base(name))
-	}
-	return f, link
-}
-
-// makeMissing makes what a git directory lacks of gitNames. Where it cannot, what
-// a command makes is judged afterwards.
-func makeMissing(fd int) {
-	for _, name := range gitNames {
-		switch {
-		case name == "hooks":
-			_ = unix.Mkdirat(fd, name, 0o755)
-			continue
-		case path.Dir(name) != ".":
-			_ = unix.Mkdirat(fd, path.Dir(name), 0o755)
-		}
-		dir, err := rootfs.OpenBeneath(fd, path.Dir(name))
-		if err != nil {
-			continue
-		}
-		if f, err := rootfs.OpenAt(dir, path.Base(name), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o644); err == nil {
-			unix.Close(f)
-		}
-		unix.Close(dir)
-	}
-}
-
 // addHooks protects the hooks that a repository's settings put elsewhere in the
 // tree: husky's own files only run those of the directory around them.
 func (p *protection) addHooks(s *scan, r *gitDir) {
@@ -191,84 +148,4 @@ func (p *protection) addHooks(s *scan, r *gitDir) {
 		p.fix(s, dir)
 		p.pinAround(s, real)
 	}
-}
-
-// linksOn keeps the links on the way to a protected name.
-func (p *protection) linksOn(s *scan, rel string) {
-	at := "."
-	for part := range strings.SplitSeq(rel, "/") {
-		at = path.Join(at, part)
-		dir, base, err := rootfs.OpenParent(s.tree.FD(), at)
-		if err != nil {
-			return // behind a link: what is there is found by its own name
-		}
-		to, err := rootfs.LinkAt(dir, base)
-		unix.Close(dir)
-		if err == nil {
-			p.links[s.abs(at)] = to
-			p.backup(s, path.Dir(at), base)
-		}
-	}
-}
-
-// eachRepo calls visit for a git directory and all git directories inside.
-func eachRepo(fd int, rel string, kind gitKind, visit func(fd int, rel string, kind gitKind)) {
-	visit(fd, rel, kind)
-	if modules, err := rootfs.OpenDirAt(fd, "modules"); err == nil {
-		eachModule(modules, path.Join(rel, "modules"), 0, visit)
-		unix.Close(modules)
-	}
-	if kind == gitWorktree {
-		return
-	}
-	rootfs.EachDir(fd, "worktrees", func(sub int, name string) {
-		eachRepo(sub, path.Join(rel, "worktrees", name), gitWorktree, visit)
-	})
-}
-
-// eachInnerLink calls visit for links where git directories inside of one are:
-// eachRepo does not follow them, but git would.
-func eachInnerLink(fd int, rel string, visit func(dir int, rel, to string)) {
-	var walk func(dir int, rel string, depth int)
-	walk = func(dir int, rel string, depth int) {
-		entries, _ := rootfs.ListAt(dir) // in part, if that is what can be read
-		for _, e := range entries {
-			at := path.Join(rel, e.Name())
-			if e.Type()&fs.ModeSymlink != 0 {
-				if to, err := rootfs.LinkAt(dir, e.Name()); err == nil {
-					visit(dir, at, to)
-				}
-			} else if e.IsDir() && depth < maxModule {
-				if sub, err := rootfs.OpenDirAt(dir, e.Name()); err == nil {
-					if !isGitDir(sub) {
-						walk(sub, at, depth+1)
-					}
-					unix.Close(sub)
-				}
-			}
-		}
-	}
-	for _, name := range []string{"modules", "worktrees"} {
-		if dir, err := rootfs.OpenDirAt(fd, name); err == nil {
-			walk(dir, path.Join(rel, name), 0)
-			unix.Close(dir)
-		}
-	}
-}
-
-// maxModule bounds the slashes in the name of a submodule.
-const maxModule = 64
-
-// eachModule goes through the repositories of submodules, which may have slashes
-// in their names.
-func eachModule(modules int, rel string, depth int, visit func(fd int, rel string, kind gitKind)) {
-	rootfs.EachDir(modules, ".", func(sub int, name string) {
-		at := path.Join(rel, name)
-		switch {
-		case isGitDir(sub):
-			eachRepo(sub, at, gitModule, visit)
-		case depth < maxModule:
-			eachModule(sub, at, depth+1, visit)
-		}
-	})
 }

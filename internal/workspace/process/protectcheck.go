@@ -1,8 +1,6 @@
 package process
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -13,17 +11,6 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
-
-// A check looks at the trees after a command, takes away what must not be there,
-// and puts back what must not have changed.
-type check struct {
-	*protection
-	removed *removed
-
-	repos []*gitDir // those of now; had is of before, nil for new ones
-	known map[sandbox.ID]bool
-	notes []string
-}
 
 // maxNotes bounds how many things a note names.
 const maxNotes = 20
@@ -72,27 +59,11 @@ func (p *protection) check(to *removed) string {
 	return strings.Join(c.notes, "; ")
 }
 
-func (c *check) Note(format string, args ...any) {
-	c.notes = append(c.notes, fmt.Sprintf(format, args...))
-}
-
 // hidden reports whether a git directory was there before in something that no
 // command can see.
 func (c *check) hidden(s *scan, f found) bool {
 	at := s.abs(f.rel)
 	return c.before[at].id == f.id && slices.ContainsFunc(c.masked, func(m string) bool { return rootfs.Within(m, at) })
-}
-
-// take moves the file of a name to where removed files are kept, and notes it.
-func (c *check) take(s *scan, dir int, rel, why string) {
-	to, err := c.removed.take(dir, path.Base(rel))
-	switch {
-	case errors.Is(err, unix.ENOENT):
-	case err != nil:
-		c.Note("%s was made by the command, may run code on this machine, and could not be taken away: %v", s.abs(rel), err)
-	default:
-		c.Note("%s was made by the command and taken away to %s, since it %s", s.abs(rel), to, why)
-	}
 }
 
 // judge takes away one entry of a tree if it may not be there.
@@ -141,54 +112,6 @@ func (c *check) stays(at string, was, now found) bool {
 	return true
 }
 
-// unchanged reports whether a file holds what its backup does.
-func (c *check) unchanged(at string) bool {
-	for _, b := range c.backups {
-		if b.scan.abs(b.rel) == at {
-			n, err := b.now()
-			return err == nil && n.same(b.held) || errors.Is(err, errTooLarge) && b.held == nil
-		}
-	}
-	return false
-}
-
-// leadsHere reports whether a file named .git names a git directory that is
-// protected or was judged.
-func (c *check) leadsHere(s *scan, dir int, f found) bool {
-	b, err := rootfs.ReadAt(dir, path.Base(f.rel), rootfs.MaxName)
-	if err != nil {
-		return false
-	}
-	to, ok := gitDirOf(b)
-	if !ok {
-		return false
-	}
-	if path.IsAbs(to) && slices.ContainsFunc(c.backups, func(k backup) bool { return path.Base(k.rel) == ".git" && k.held != nil && bytes.Equal(k.held.data, b) }) {
-		return true // moved with its directory
-	}
-	if !path.IsAbs(to) {
-		to = path.Join(s.tree.Dir, path.Dir(f.rel), to)
-	}
-	for _, t := range c.scans {
-		rel, ok := joined(t.tree.Dir, ".", to)
-		if !ok {
-			continue
-		}
-		for _, r := range c.repos {
-			if fd, err := rootfs.OpenBeneath(t.tree.FD(), rel); err == nil {
-				var st unix.Stat_t
-				err := unix.Fstat(r.fd, &st)
-				same := err == nil && rootfs.SameDir(fd, rootfs.FileID(&st))
-				unix.Close(fd)
-				if same {
-					return c.judgeWorktree(s, path.Dir(f.rel), r)
-				}
-			}
-		}
-	}
-	return false
-}
-
 // refuses says why what a command made must not come into the workspace, "" if
 // it may. It lies in an open directory outside of the workspace by now, under
 // the base name of rel.
@@ -200,13 +123,36 @@ func (p *protection) refuses(dir int, rel string) string {
 	return rootfs.Refusal(rel)
 }
 
-// nested reports whether there is a repository below the workspace's own. Its
-// directory is mounted by itself, so that on an overlay the directories around
-// it could not be renamed.
-func (p *protection) nested() bool {
-	for _, r := range p.repos {
-		if r.rel != "." && r.kind != gitModule && r.kind != gitWorktree && path.Dir(r.rel) != "." {
+// copyOf reports whether a new entry is a copy of one that was there before, or
+// is it under another name.
+func (c *check) copyOf(dir int, base string) bool {
+	left := int64(maxBackup)
+	n, err := readNode(dir, base, &left)
+	if err != nil {
+		return false
+	}
+	for _, b := range c.backups {
+		if path.Base(b.rel) == base && b.held.same(n) {
 			return true
+		}
+	}
+	for at, f := range c.before {
+		if c.everything || !f.what.Config() || path.Base(at) != base {
+			continue
+		}
+		for _, s := range c.scans {
+			rel, ok := joined(s.tree.Dir, ".", at)
+			if !ok {
+				continue
+			}
+			if up, name, err := rootfs.OpenParent(s.tree.FD(), rel); err == nil {
+				left := int64(maxBackup)
+				o, err := readNode(up, name, &left)
+				unix.Close(up)
+				if err == nil && o.same(n) {
+					return true
+				}
+			}
 		}
 	}
 	return false

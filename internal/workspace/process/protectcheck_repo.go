@@ -108,13 +108,6 @@ func (c *check) harmless(r *gitDir, dir int, name string, now found) bool {
 	return name != "info/attributes" && plainConfig(b, nil, r.Inside)
 }
 
-// Inside reports whether a work tree that the settings of a repository name lies
-// in the tree.
-func (r *gitDir) Inside(dir string) bool {
-	_, ok := joined(r.scan.tree.Dir, r.rel, dir)
-	return ok
-}
-
 // copied reports whether a repository that was there before has the same content
 // under the same name: the new one is a copy of it.
 func (c *check) copied(name string, content []byte) bool {
@@ -201,41 +194,6 @@ func (c *check) judgeWorktree(s *scan, rel string, r *gitDir) bool {
 	return true
 }
 
-// copyOf reports whether a new entry is a copy of one that was there before, or
-// is it under another name.
-func (c *check) copyOf(dir int, base string) bool {
-	left := int64(maxBackup)
-	n, err := readNode(dir, base, &left)
-	if err != nil {
-		return false
-	}
-	for _, b := range c.backups {
-		if path.Base(b.rel) == base && b.held.same(n) {
-			return true
-		}
-	}
-	for at, f := range c.before {
-		if c.everything || !f.what.Config() || path.Base(at) != base {
-			continue
-		}
-		for _, s := range c.scans {
-			rel, ok := joined(s.tree.Dir, ".", at)
-			if !ok {
-				continue
-			}
-			if up, name, err := rootfs.OpenParent(s.tree.FD(), rel); err == nil {
-				left := int64(maxBackup)
-				o, err := readNode(up, name, &left)
-				unix.Close(up)
-				if err == nil && o.same(n) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
 // judgeHooksPath takes away a directory of hooks that settings name, where there
 // was none or another before, and links on the way to it.
 func (c *check) judgeHooksPath(was found) {
@@ -261,4 +219,52 @@ func (c *check) judgeHooksPath(was found) {
 			unix.Close(dir)
 		}
 	}
+}
+
+// unchanged reports whether a file holds what its backup does.
+func (c *check) unchanged(at string) bool {
+	for _, b := range c.backups {
+		if b.scan.abs(b.rel) == at {
+			n, err := b.now()
+			return err == nil && n.same(b.held) || errors.Is(err, errTooLarge) && b.held == nil
+		}
+	}
+	return false
+}
+
+// leadsHere reports whether a file named .git names a git directory that is
+// protected or was judged.
+func (c *check) leadsHere(s *scan, dir int, f found) bool {
+	b, err := rootfs.ReadAt(dir, path.Base(f.rel), rootfs.MaxName)
+	if err != nil {
+		return false
+	}
+	to, ok := gitDirOf(b)
+	if !ok {
+		return false
+	}
+	if path.IsAbs(to) && slices.ContainsFunc(c.backups, func(k backup) bool { return path.Base(k.rel) == ".git" && k.held != nil && bytes.Equal(k.held.data, b) }) {
+		return true // moved with its directory
+	}
+	if !path.IsAbs(to) {
+		to = path.Join(s.tree.Dir, path.Dir(f.rel), to)
+	}
+	for _, t := range c.scans {
+		rel, ok := joined(t.tree.Dir, ".", to)
+		if !ok {
+			continue
+		}
+		for _, r := range c.repos {
+			if fd, err := rootfs.OpenBeneath(t.tree.FD(), rel); err == nil {
+				var st unix.Stat_t
+				err := unix.Fstat(r.fd, &st)
+				same := err == nil && rootfs.SameDir(fd, rootfs.FileID(&st))
+				unix.Close(fd)
+				if same {
+					return c.judgeWorktree(s, path.Dir(f.rel), r)
+				}
+			}
+		}
+	}
+	return false
 }

@@ -3,11 +3,8 @@ package process
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,17 +13,6 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
-
-// now reads what is in the place of a backup.
-func (b backup) now() (*node, error) {
-	dir, base, err := rootfs.OpenParent(b.scan.tree.FD(), b.rel)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(dir)
-	left := int64(maxBackup)
-	return readNode(dir, base, &left)
-}
 
 // restore puts back what a backup holds if it was changed, in the directory that
 // it was in, wherever that is by now, and in no other.
@@ -130,38 +116,4 @@ func (c *check) repoOf(id sandbox.ID) *gitDir {
 		return nil
 	}
 	return c.repos[i]
-}
-
-// removed is where what commands must not leave is kept. It is safe for
-// concurrent use if calls of take are not concurrent.
-type removed struct {
-	dir    string // made when it is needed; empty: a new temporary one
-	number int
-}
-
-// take moves what a name stands for, a link as such, and returns where it is.
-func (r *removed) take(dir int, name string) (string, error) {
-	if r.dir == "" {
-		dir, err := os.MkdirTemp("", "adroit-removed-")
-		if err != nil {
-			return "", err
-		}
-		r.dir = dir
-	}
-	if err := os.MkdirAll(r.dir, 0o700); err != nil {
-		return "", err
-	}
-	to, err := unix.Open(r.dir, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	defer unix.Close(to)
-	for {
-		r.number++
-		own := fmt.Sprintf("%d-%s", r.number, name)
-		if _, err := rootfs.StatAt(to, own); err == nil {
-			continue
-		}
-		return filepath.Join(r.dir, own), rootfs.MoveAt(dir, name, to, own)
-	}
 }

@@ -229,3 +229,23 @@ func (s *scan) all(yield func(found) bool) {
 		}
 	}
 }
+
+// located is f with its absolute name.
+func (s *scan) located(f found) found {
+	f.rel = s.abs(f.rel)
+	return f
+}
+
+// lookup is what lies at a name of the tree that has no links in it.
+func (s *scan) lookup(rel string) (found, bool) {
+	dir, base, err := rootfs.OpenParent(s.tree.FD(), rel)
+	if err != nil {
+		return found{}, false
+	}
+	defer unix.Close(dir)
+	st, err := rootfs.StatAt(dir, base)
+	if err != nil || rootfs.TypeOf(&st) != unix.S_IFREG && rootfs.TypeOf(&st) != unix.S_IFDIR {
+		return found{}, false
+	}
+	return found{rel: rel, kind: rootfs.TypeOf(&st), id: rootfs.FileID(&st)}, true
+}

@@ -17,6 +17,12 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
+const (
+	grace   = 2 * time.Second        // between asking a command to end and killing it
+	linger  = 50 * time.Millisecond  // for output still in the pipe when the command has ended
+	abandon = 200 * time.Millisecond // for output of a process that left the group
+)
+
 // supervise owns a command from its start to the end of its last output. It
 // stays on one thread, since a command is killed when the thread that started
 // it ends.

@@ -1,0 +1,140 @@
+package process
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/overlay"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+)
+
+// confine settles what a command may touch.
+func (r *Runner) confine(p *Process, c Cmd) error {
+	level, err := r.sandbox.level()
+	if err != nil {
+		return err
+	}
+	p.level, p.sandbox = level, r.Sandbox()
+	if level == sandbox.Off {
+		return nil
+	}
+	r.mu.Lock()
+	t := r.tree
+	r.mu.Unlock()
+	if t == nil {
+		return errors.New("no command can be started: the job is ending")
+	}
+	root := filepath.FromSlash(t.Dir)
+	p.plan = func() error {
+		if p.policy, p.confined, err = r.sandbox.policy(level, root, p.cmd.Dir, r.DenyList, c.Interactive); err != nil {
+			return err
+		}
+		if c.Net && !p.policy.NetOpen {
+			p.policy.NetOpen, p.sandbox = true, string(level)+", network open"
+			p.policy.Show = append(slices.Clone(p.policy.Show), resolver()...)
+		}
+		if p.overlay != nil {
+			p.policy.Collect = p.overlay.Path()
+		}
+		return nil
+	}
+	if err := p.plan(); err != nil {
+		return err
+	}
+	if err := r.collect(p, root); err != nil {
+		return err
+	}
+	if p.disks, err = disks(p.policy, r.sandbox.Limits.FreeMB); err != nil {
+		return err
+	}
+	// What the caller set wins, also over where the sandbox puts things.
+	p.cmd.Env = append(r.sandbox.environ(level, p.policy, p.cmd.Env), c.Env...)
+	return nil
+}
+
+// collect gives a command an overlay for its changes, if it records them, is
+// waited for, and can have one. A command in the background has none: it and the
+// job's other tools have to see each other's changes at once. For the same reason
+// no other command has one meanwhile.
+func (r *Runner) collect(p *Process, root string) error {
+	if p.snap == nil {
+		return nil
+	}
+	if !p.awaited || r.background() || p.confined.protection.nested() {
+		return nil
+	}
+	if usable(p.level, root, r.led.Dir, &r.sandbox.overlays) != "" || r.sandbox.overlays.Fits(root, p.policy.Write) != "" {
+		return nil
+	}
+	var err error
+	if p.overlay, err = overlay.New(p.snap.Ledger, p.snap); err != nil {
+		return err
+	}
+	p.policy.Collect = p.overlay.Path()
+	return nil
+}
+
+// background reports whether a recorded command runs that nobody waits for.
+func (r *Runner) background() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.procs {
+		if p.recorded && !p.awaited && p.running() {
+			return true
+		}
+	}
+	return false
+}
+
+// attempts is how often a command is started whose workspace changes meanwhile.
+const attempts = 3
+
+// launch starts the command, in its sandbox or not at all. If something else lies
+// where the policy expects a file, the workspace is looked at again.
+func (r *Runner) launch(p *Process) error {
+	plain := *p.cmd
+	for n := 1; ; n++ {
+		cmd := plain
+		cmd.SysProcAttr = rootfs.SessionAttr()
+		p.cmd = &cmd
+		st, err := sandbox.Wrap(p.cmd, p.level, p.policy)
+		if err != nil {
+			return err
+		}
+		if err = st.Started(p.cmd.Start()); err != nil && p.cmd.Process != nil {
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait() // what went wrong has been said
+		}
+		if n == attempts || !errors.Is(err, sandbox.ErrChanged) {
+			return err
+		}
+		r.sandbox.abandon(p.confined)
+		p.confined = nil
+		if err := p.plan(); err != nil {
+			return err
+		}
+	}
+}
+
+// finish does what is left when the command has ended, and says what that was.
+// unseen is whether some of its output went elsewhere.
+func (c *runnerSandbox) finish(s *commandSandbox, o *Output, unseen bool) string {
+	if s == nil {
+		return ""
+	}
+	c.release(s)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	note := s.protection.check(&c.removed)
+	s.protection = nil
+	if o.Code != 0 {
+		if h := c.covered(s, o.Text, unseen); h != "" && note != "" {
+			note += "; " + h
+		} else if h != "" {
+			note = h
+		}
+	}
+	return note
+}

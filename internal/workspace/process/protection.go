@@ -1,0 +1,133 @@
+package process
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+)
+
+// A protection is what commands must leave as it is in the trees that they may
+// change, as it was found before one command. Everything is found and judged
+// through the open directories of the trees.
+type protection struct {
+	scans []*scan
+
+	secret []found // not to be read
+	fixed  []found // not to be changed
+	pinned []found // directories to be written, not to be replaced
+	masked []string
+
+	before  map[string]found       // everything that was found, by absolute name
+	configs map[sandbox.ID]found   // of them, what configures programs
+	links   map[string]string      // links that were there, and where they led
+	repos   map[sandbox.ID]*gitDir // git directories
+	hooks   []found                // directories of hooks that settings name, without an ID where there is none
+	backups []backup
+
+	everything bool // keep what must not change, where the level cannot lock it
+}
+
+// uncover leaves out what lies in something that is covered: nothing in there can
+// be reached, or mounted.
+func (p *protection) uncover() {
+	inSecret := func(f found) bool {
+		return slices.ContainsFunc(p.masked, func(m string) bool { return m != f.rel && rootfs.Within(m, f.rel) })
+	}
+	p.secret = slices.DeleteFunc(p.secret, inSecret)
+	covered := func(f found) bool { return slices.Contains(p.masked, f.rel) || inSecret(f) }
+	p.fixed, p.pinned = slices.DeleteFunc(p.fixed, covered), slices.DeleteFunc(p.pinned, covered)
+}
+
+func (p *protection) Close() {
+	for _, r := range p.repos {
+		unix.Close(r.fd)
+	}
+}
+
+// nested reports whether there is a repository below the workspace's own. Its
+// directory is mounted by itself, so that on an overlay the directories around
+// it could not be renamed.
+func (p *protection) nested() bool {
+	for _, r := range p.repos {
+		if r.rel != "." && r.kind != gitModule && r.kind != gitWorktree && path.Dir(r.rel) != "." {
+			return true
+		}
+	}
+	return false
+}
+
+// fix has a file or directory of a tree locked, or kept.
+func (p *protection) fix(s *scan, f found) {
+	if !f.what.Secret() { // what is covered cannot be changed
+		p.fixed = append(p.fixed, s.located(f))
+	}
+	if p.everything {
+		p.backup(s, path.Dir(f.rel), path.Base(f.rel))
+	}
+}
+
+// backup keeps what lies at below in the directory dir.
+func (p *protection) backup(s *scan, dir, below string) {
+	b := backup{scan: s, rel: path.Join(dir, below), below: below}
+	fd, err := rootfs.OpenBeneath(s.tree.FD(), dir)
+	if err != nil {
+		return // gone since: the command finds nothing there either
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return
+	}
+	b.anchor = rootfs.FileID(&st)
+	at, err := rootfs.OpenBeneath(fd, path.Dir(below))
+	if err != nil {
+		return
+	}
+	defer unix.Close(at)
+	left := int64(maxBackup)
+	if b.held, err = readNode(at, path.Base(below), &left); err == nil || b.held == nil {
+		p.backups = append(p.backups, b)
+	}
+}
+
+// follow finds what a name leads to in its tree.
+func (p *protection) follow(s *scan, rel string) (found, bool) {
+	real, err := s.tree.Resolve(rel, rel, true)
+	if err != nil || real == "." {
+		return found{}, false
+	}
+	return s.lookup(real)
+}
+
+// pinAround keeps the directories around a protected one from being replaced
+// with it.
+func (p *protection) pinAround(s *scan, rel string) {
+	for up := path.Dir(rel); up != "."; up = path.Dir(up) {
+		if f, ok := s.lookup(up); ok {
+			p.pinned = append(p.pinned, s.located(f))
+		}
+	}
+}
+
+// linksOn keeps the links on the way to a protected name.
+func (p *protection) linksOn(s *scan, rel string) {
+	at := "."
+	for part := range strings.SplitSeq(rel, "/") {
+		at = path.Join(at, part)
+		dir, base, err := rootfs.OpenParent(s.tree.FD(), at)
+		if err != nil {
+			return // behind a link: what is there is found by its own name
+		}
+		to, err := rootfs.LinkAt(dir, base)
+		unix.Close(dir)
+		if err == nil {
+			p.links[s.abs(at)] = to
+			p.backup(s, path.Dir(at), base)
+		}
+	}
+}
