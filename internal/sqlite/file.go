@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/filelock"
 )
-
-// appID marks the file as adroit's, in SQLite's application_id.
-const appID = 0x61647274
 
 // prepare makes sure that there is a plausible database at path, and creates
 // one if there is nothing.
@@ -184,4 +182,20 @@ func check(ctx context.Context, c *sql.Conn, path string) error {
 		return fmt.Errorf("%w: %s: %s; move it away together with its -wal file and restore a backup", ErrDamaged, path, result)
 	}
 	return nil
+}
+
+// busyTimeout is how long SQLite itself waits for another process's
+// transaction; see also busyLimit.
+const busyTimeout = 5 * time.Second
+
+func dsn(path, vfs string, extra ...string) string {
+	q := url.Values{"mode": {"rw"}, "_pragma": append([]string{
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+		"synchronous(full)",
+		"foreign_keys(0)",
+	}, extra...)}
+	if vfs != "" {
+		q.Set("vfs", vfs)
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }

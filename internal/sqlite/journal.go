@@ -8,32 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
-
-// inline is the size in bytes up to which an output lies in its step's row.
-const inline = 16 << 10
-
-type journal struct {
-	d     *DB
-	job   string
-	token int64
-	ahead readAhead
-	moved atomic.Bool // something was finished since the claim
-
-	mu      sync.Mutex
-	waiting batch
-	timer   *time.Timer           // of waiting; nil if nothing waits
-	inputs  sync.Map              // by digest: inputs that are on their way to the blobs
-	failed  atomic.Pointer[error] // why a batch was lost
-}
 
 // Journal returns the journal of job for the claim with this token. Every method
 // returns jobs.ErrLeaseLost once token is not the job's any more, except for
@@ -88,35 +68,6 @@ func (j *journal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (*
 	return rec, err
 }
 
-// record gives what is known of a step, nil if nothing is.
-func (t *tx) record(job, path string) (*flow.Record, error) {
-	rec := &flow.Record{Job: job, Path: path}
-	var deadline int64
-	var failure []byte
-	var big string
-	err := t.one("select kind, name, sum, deadline, done, output, big, failure from steps where job = ? and path = ?", []any{job, path},
-		&rec.Kind, &rec.Name, &rec.Sum, &deadline, &rec.Done, (*[]byte)(&rec.Output), &big, &failure)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	rec.Deadline = at(deadline)
-	if big != "" {
-		if err := t.one("select data from blobs where digest = ?", []any{big}, (*[]byte)(&rec.Output)); err != nil {
-			return nil, fmt.Errorf("%w: output of step %s: %w", ErrDamaged, path, err)
-		}
-	}
-	if failure != nil {
-		rec.Failure = new(flow.Failure)
-		if err := json.Unmarshal(failure, rec.Failure); err != nil {
-			return nil, fmt.Errorf("%w: failure of step %s: %w", ErrDamaged, path, err)
-		}
-	}
-	return rec, nil
-}
-
 // Finish implements flow.Journal.
 func (j *journal) Finish(ctx context.Context, rec *flow.Record) error {
 	if err := j.own(rec.Job); err != nil {
@@ -127,39 +78,6 @@ func (j *journal) Finish(ctx context.Context, rec *flow.Record) error {
 		return err
 	}
 	return j.Sync(ctx)
-}
-
-// step writes a step that has begun, with its outcome if there is one. An
-// outcome that is there already stays.
-func (t *tx) step(w *stepWrite) error {
-	s, input, sum := w.step, "", ""
-	if s.Keep {
-		input = s.Digest()
-	}
-	if w.rec == nil {
-		_, err := t.exec(`insert into steps (job, path, kind, name, sum, input, begun, deadline) values (?,?,?,?,?,?,?,?) on conflict do nothing`,
-			s.Job, s.Path, s.Kind, s.Name, s.Sum(), input, nanos(w.begun), nanos(w.deadline))
-		return err
-	}
-	sum = w.rec.Sum
-	var failure []byte
-	if w.rec.Failure != nil {
-		var err error
-		if failure, err = json.Marshal(w.rec.Failure); err != nil {
-			return err
-		}
-	}
-	output, big := []byte(w.rec.Output), ""
-	if len(output) > inline {
-		output, big = nil, stepid.Digest(w.rec.Output)
-	}
-	n, err := t.exec(`insert into steps (job, path, kind, name, sum, input, begun, deadline, done, output, big, failure) values (?,?,?,?,?,?,?,?,1,?,?,?)
-		on conflict do update set done = 1, output = excluded.output, big = excluded.big, failure = excluded.failure where not done`,
-		s.Job, s.Path, s.Kind, s.Name, sum, input, nanos(w.begun), nanos(w.deadline), output, big, failure)
-	if err != nil || n == 0 || big == "" {
-		return err
-	}
-	return t.put(s.Job, big, w.rec.Output, false)
 }
 
 // Receive implements flow.Journal.
@@ -242,43 +160,6 @@ func (j *journal) Save(ctx context.Context, job, scope string, st flow.State) er
 	return j.later(ctx, func(b *batch) { b.save(scope, st) })
 }
 
-// save replaces the checkpoint of scope and forgets the steps within it.
-func (t *tx) save(job, scope string, st flow.State) error {
-	// Paths are digits and dots, and a scope ends in a dot: what begins with
-	// it sorts before the same with a slash.
-	from, to := scope, ":"
-	if scope != "" {
-		to = strings.TrimSuffix(scope, ".") + "/"
-	}
-	forget := []string{
-		`delete from steps where job = ?1 and path >= ?2 and path < ?3`,
-		`delete from checkpoints where job = ?1 and scope >= ?2 and scope < ?3`,
-	}
-	var big bool
-	err := t.one(`select exists (select 1 from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')`, []any{job, from, to}, &big)
-	if err != nil {
-		return err
-	}
-	if big {
-		// Outputs that lie in blobs go with their steps, unless the
-		// workflow keeps them or another step has the same.
-		forget = append([]string{
-			`delete from refs where job = ?1 and not keep
-			and digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
-			and not exists (select 1 from steps o where o.job = ?1 and o.big = refs.digest and not (o.path >= ?2 and o.path < ?3))`,
-			`delete from blobs where digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
-			and not exists (select 1 from refs where refs.digest = blobs.digest)`,
-		}, forget...)
-	}
-	for _, q := range forget {
-		if _, err := t.exec(q, job, from, to); err != nil {
-			return err
-		}
-	}
-	_, err = t.exec("insert into checkpoints (job, scope, next, value) values (?, ?, ?, ?)", job, scope, st.Next, []byte(st.Value))
-	return err
-}
-
 // Load implements flow.Journal.
 func (j *journal) Load(ctx context.Context, job, scope string) (*flow.State, error) {
 	if err := errors.Join(j.own(job), j.fence(ctx)); err != nil {
@@ -299,18 +180,6 @@ func (j *journal) Load(ctx context.Context, job, scope string) (*flow.State, err
 		return nil, explain(j.d.path, err)
 	}
 	return &st, nil
-}
-
-func (t *tx) put(job, digest string, b []byte, keep bool) error {
-	if b == nil {
-		b = []byte{}
-	}
-	if _, err := t.exec("insert into blobs (digest, data) values (?, ?) on conflict do nothing", digest, b); err != nil {
-		return err
-	}
-	_, err := t.exec("insert into refs (job, digest, keep) values (?, ?, ?) on conflict do update set keep = max(keep, excluded.keep)",
-		job, digest, keep)
-	return err
 }
 
 // Blob implements flow.Blobs.
@@ -360,4 +229,20 @@ func (j *journal) FinishJob(ctx context.Context, end *jobs.Job, last *event.Even
 		}
 		return write(t)
 	})
+}
+
+func (t *tx) finishJob(id string, status jobs.Status, reason string, output json.RawMessage, last *event.Event) error {
+	now, finished := t.d.clock.now(), time.Time{}
+	if status.Final() {
+		finished = now
+	}
+	if _, err := t.exec("update jobs set status = ?, reason = ?, output = ?, updated = ?, finished = ?, owner = '' where id = ?",
+		string(status), reason, []byte(output), nanos(now), nanos(finished), id); err != nil {
+		return err
+	}
+	t.notify(id)
+	if last == nil {
+		return nil
+	}
+	return t.log(id, []event.Event{*last})
 }

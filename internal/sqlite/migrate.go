@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// appID marks the file as adroit's, in SQLite's application_id.
+const appID = 0x61647274
+
 //go:embed schema/*.sql
 var schema embed.FS
 

@@ -15,31 +15,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
-	"time"
+
+	_ "modernc.org/sqlite"
 
 	"github.com/adroit-run/adroit/internal/owner"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	_ "modernc.org/sqlite"
 )
-
-// Options say how to open a database. The zero value is good.
-type Options struct {
-	// Version is the version of the program, written into the file so that
-	// an older program can say which one it needs.
-	Version string
-	// Check makes Open read every page and refuse a damaged file. It takes
-	// about a second per gigabyte.
-	Check bool
-
-	vfs     string   // of SQLite, for tests that break disks
-	pragmas []string // of the writer, after its own
-	clock   *clock
-}
 
 // Store returns what opens the store of the data directory dir, which it makes if
 // it is not there: adroit.Options.Store.
@@ -55,49 +38,7 @@ func Store(dir string) func(context.Context) (jobs.Store, error) {
 	}
 }
 
-// A DB is an open database. It is safe for concurrent use and implements
-// jobs.Store. Close it: closing waits for what was begun.
-type DB struct {
-	path     string
-	vfs      string
-	read     *sql.DB   // a small pool of query-only connections
-	write    *sql.DB   // exactly one connection, used by loop alone
-	job1     *sql.Stmt // of read: what running jobs ask again and again
-	fence1   *sql.Stmt
-	blob1    *sql.Stmt
-	count1   *sql.Stmt
-	ahead1   *sql.Stmt
-	conn     *sql.Conn
-	stmts    map[string]*sql.Stmt // of conn
-	ops      chan *op
-	closing  sync.RWMutex // held for reading while sending to ops
-	closed   bool
-	reads    bool // opened by OpenReadOnly
-	opened   os.FileInfo
-	stopped  chan struct{}
-	broken   atomic.Pointer[error]
-	commits  atomic.Int64
-	notifier notifier
-	clock    clock
-}
-
 var _ jobs.Store = (*DB)(nil)
-
-// busyTimeout is how long SQLite itself waits for another process's
-// transaction; see also busyLimit.
-const busyTimeout = 5 * time.Second
-
-func dsn(path, vfs string, extra ...string) string {
-	q := url.Values{"mode": {"rw"}, "_pragma": append([]string{
-		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
-		"synchronous(full)",
-		"foreign_keys(0)",
-	}, extra...)}
-	if vfs != "" {
-		q.Set("vfs", vfs)
-	}
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
-}
 
 // Open opens the database at path, creates it if there is none, and brings it
 // to this program's schema. It never replaces a file that it cannot read.

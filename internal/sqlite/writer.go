@@ -2,12 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"sync/atomic"
 	"time"
 
 	lib "modernc.org/sqlite/lib"
@@ -18,86 +16,6 @@ const maxBatch = 256
 
 // busyLimit bounds how long a batch waits for other processes.
 const busyLimit = 30 * time.Second
-
-// An op is one write. It may run more than once, so its effects outside of the
-// transaction must be assignments.
-type op struct {
-	do      func(*tx) error
-	state   atomic.Int32
-	after   func(error) // called by the writer with the outcome, if not nil
-	done    chan error
-	changed []string // jobs whose followers look again
-}
-
-const (
-	waiting = iota
-	taken
-	abandoned
-)
-
-// A tx is what an op sees of its transaction.
-type tx struct {
-	d   *DB
-	o   *op
-	job string // fenced last, or logged for
-	seq int64  // of its last event
-}
-
-func (t *tx) stmt(query string) (*sql.Stmt, error) {
-	s, ok := t.d.stmts[query]
-	if ok {
-		return s, nil
-	}
-	s, err := t.d.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		t.d.stmts[query] = s
-	}
-	return s, err
-}
-
-// exec runs a statement and gives the number of rows it changed.
-func (t *tx) exec(query string, args ...any) (int64, error) {
-	s, err := t.stmt(query)
-	if err != nil {
-		return 0, err
-	}
-	res, err := s.Exec(args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
-// one scans the first row of a query, or returns sql.ErrNoRows.
-func (t *tx) one(query string, args []any, to ...any) error {
-	s, err := t.stmt(query)
-	if err != nil {
-		return err
-	}
-	return s.QueryRow(args...).Scan(to...)
-}
-
-// each calls f with what scans each row of a query.
-func (t *tx) each(query string, args []any, f func(scan func(...any) error) error) error {
-	s, err := t.stmt(query)
-	if err != nil {
-		return err
-	}
-	rows, err := s.Query(args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// notify wakes the followers of job once the transaction is durable.
-func (t *tx) notify(job string) { t.o.changed = append(t.o.changed, job) }
 
 // do has the writer run f in a transaction and returns when its effect is
 // durable, or not there at all. The end of ctx counts only until the writer
