@@ -21,9 +21,6 @@ const (
 	llDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// devices are the ones that programs need and that hold nothing.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
-
 // landlockABI is the version of Landlock that the kernel supports, 0 if none.
 func landlockABI() int {
 	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -189,18 +186,4 @@ func (p *Policy) restrictFiles() error {
 		return fmt.Errorf("entering Landlock: %w", e)
 	}
 	return nil
-}
-
-// hostSecrets are the files that only root can read: a command of root's, who
-// keeps that right without any capability, must not.
-func hostSecrets() []string {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	var out []string
-	for _, pattern := range []string{"/etc/*shadow*", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private", "/etc/sudoers"} {
-		found, _ := filepath.Glob(pattern) // the patterns are well formed
-		out = append(out, found...)
-	}
-	return out
 }

@@ -252,6 +252,9 @@ func mountpoint(path string, dir bool) error {
 	return f.Close()
 }
 
+// devices are the ones that programs need and that hold nothing.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+
 // openDevices takes the harmless devices before all others are closed.
 func openDevices() (map[string]int, error) {
 	out := map[string]int{}
@@ -309,4 +312,45 @@ func placeDevices(dev map[string]int) error {
 		return fmt.Errorf("closing /dev: %w", err)
 	}
 	return nil
+}
+
+// takeCollect makes the overlay that collects what a command writes.
+// There is no fallback: whoever asked for it reads the record of the command
+// from the upper directory. The directories are handed over as descriptors, so
+// the kernel does not walk their paths again.
+func (m mount) takeCollect() (int, error) {
+	lower, err := m.open()
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(lower)
+	names := [3]string{fdName(lower)}
+	for i, path := range []string{filepath.Join(m.from, "upper"), filepath.Join(m.from, "work")} {
+		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+		if err != nil {
+			return -1, fmt.Errorf("opening %s: %w", path, err)
+		}
+		defer unix.Close(fd)
+		names[i+1] = fdName(fd)
+	}
+	fd, err := overlayMount(names[0], names[1], names[2])
+	if err != nil {
+		return -1, fmt.Errorf("mounting an overlay on %s: %w", m.at, err)
+	}
+	return fd, nil
+}
+
+// hostSecrets are the files that only root can read: a command of root's, who
+// keeps that right without any capability, must not.
+func hostSecrets() []string {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var out []string
+	for _, pattern := range []string{"/etc/*shadow*", "/etc/ssh/ssh_host_*_key", "/etc/ssl/private", "/etc/sudoers"} {
+		found, _ := filepath.Glob(pattern) // the patterns are well formed
+		out = append(out, found...)
+	}
+	return out
 }

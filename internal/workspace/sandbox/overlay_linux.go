@@ -31,33 +31,6 @@ func overlayMount(lower, upper, work string) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-// takeCollect makes the overlay that collects what a command writes.
-// There is no fallback: whoever asked for it reads the record of the command
-// from the upper directory. The directories are handed over as descriptors, so
-// the kernel does not walk their paths again.
-func (m mount) takeCollect() (int, error) {
-	lower, err := m.open()
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(lower)
-	names := [3]string{fdName(lower)}
-	for i, path := range []string{filepath.Join(m.from, "upper"), filepath.Join(m.from, "work")} {
-		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
-		if err != nil {
-			return -1, fmt.Errorf("opening %s: %w", path, err)
-		}
-		defer unix.Close(fd)
-		names[i+1] = fdName(fd)
-	}
-	fd, err := overlayMount(names[0], names[1], names[2])
-	if err != nil {
-		return -1, fmt.Errorf("mounting an overlay on %s: %w", m.at, err)
-	}
-	return fd, nil
-}
-
 func fdName(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // holdCollect takes a shared lock on the directory of the overlay for the life

@@ -20,13 +20,6 @@ import (
 // first process of its namespace, which moves such a directory entry by entry
 // and lets the kernel do all others.
 
-type seccompData struct {
-	nr   int32
-	arch uint32
-	ip   uint64
-	args [6]uint64
-}
-
 type seccompNotif struct {
 	id    uint64
 	pid   uint32
@@ -146,12 +139,6 @@ func (r *renamer) answer(n *seccompNotif) error {
 		return err
 	}
 	return moveDir(src, dst)
-}
-
-// An operand is a path of a call, before it is looked up.
-type operand struct {
-	dirfd int32
-	addr  uint64
 }
 
 // A place is a name in an open directory.
