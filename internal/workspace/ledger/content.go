@@ -49,27 +49,6 @@ func (b *log) giveReserve() bool {
 	return dir != "" && os.Remove(filepath.Join(dir, reserveName)) == nil
 }
 
-// shareBlob replaces a file that is about to become a blob by the one that other
-// ledgers have, or offers it to them.
-func (b *log) shareBlob(temp, digest string, size int64) {
-	b.mu.Lock()
-	dir := b.shared
-	b.mu.Unlock()
-	if dir == "" {
-		return
-	}
-	all := filepath.Join(dir, digest)
-	if info, err := os.Lstat(all); err != nil || !info.Mode().IsRegular() || info.Size() != size {
-		_ = os.Remove(all)     // one that is damaged
-		_ = os.Link(temp, all) // else this ledger has it alone
-		return
-	}
-	again := temp + "l"
-	if os.Link(all, again) == nil && os.Rename(again, temp) != nil {
-		_ = os.Remove(again)
-	}
-}
-
 // SweepContent removes from a store of content what no ledger has any more, and
 // returns how many bytes that were.
 func SweepContent(dir string) (freed int64, err error) {

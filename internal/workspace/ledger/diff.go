@@ -13,9 +13,6 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
-// MaxDiff is the largest content that is compared line by line, in bytes.
-const MaxDiff = 4 << 20
-
 // Diff returns a unified diff, in git's form, of what this job changed: from what
 // the files would be like without it to what they are like. What others changed
 // in the same files is not in it, nor are paths that are as they were; binary
@@ -23,6 +20,30 @@ const MaxDiff = 4 << 20
 // [Part.IncludeUncertain]. With color it has the escape sequences of a terminal.
 func (l *Ledger) Diff(ctx context.Context, root string, color bool) (string, error) {
 	return l.All().Diff(ctx, root, color)
+}
+
+// Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
+// the steps left, also where the files have been changed since.
+func (p Selection) Diff(ctx context.Context, root string, color bool) (string, error) {
+	if err := p.l.peek(ctx); err != nil {
+		return "", err
+	}
+	t, err := rootfs.Open(root)
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	var out strings.Builder
+	for _, c := range p.l.shifts(p.nets()) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		out.WriteString(p.diffOne(t, c))
+	}
+	if color {
+		return paint(out.String()), nil
+	}
+	return out.String(), nil
 }
 
 // side is one half of a comparison.

@@ -59,6 +59,14 @@ type fileStamp struct {
 	size         uint32
 }
 
+func stampAt(t *rootfs.Tree, p string) fileStamp {
+	st, err := t.Stat(p)
+	if err != nil {
+		return fileStamp{}
+	}
+	return stampFrom(&st)
+}
+
 func stampFrom(st *unix.Stat_t) fileStamp {
 	return fileStamp{st.Mtim.Nano(), st.Ctim.Nano(), uint32(st.Ino), uint32(st.Size)}
 }

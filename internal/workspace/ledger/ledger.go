@@ -4,108 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
-
-// MaxKeep bounds the content kept for one file. A larger one is not changed by
-// the file tools, and a command's change to it cannot be undone.
-const MaxKeep = 256 << 20
-
-// maxShadow bounds what a ledger keeps beyond the files' original content, in
-// bytes.
-const maxShadow = 2 << 30
-
-// undoStep and a number is the step that an Undo's own changes are noted under.
-const undoStep = "undo."
-
-// A Ledger is the record of what one job changed in its workspace, kept in a
-// directory of its own outside it: a journal of changes and the content they
-// replaced. Each is on disk before the change it describes, so a ledger opened
-// after a kill or a power cut knows of everything that was done, and of at most
-// one change that was not.
-//
-// A Ledger is safe for concurrent use. One process at a time may add to it;
-// any number may read it with Steps, Changes, Diff and Incomplete, which write
-// nothing.
-type Ledger struct {
-	*log
-	StepPath string
-}
-
-// log is what the ledgers made by At share.
-type log struct {
-	Dir      string
-	DenyList *rootfs.DenyList // the operator's; see Naming
-
-	mu        sync.Mutex
-	journal   *os.File                // nil until something is added
-	good      int64                   // bytes of whole records when the ledger was read
-	entries   []entry                 // every change of a path, oldest first
-	records   int                     // with changes
-	first     map[string]rootfs.State // of a path before the job
-	last      map[string]PathChange   // the newest of a path
-	undone    int                     // how often Undo was begun
-	size      int64                   // bytes of the blobs, -1 until somebody needs it
-	seen      map[string]string
-	temp      string // the newest change's temporary file
-	cache     map[string]stamp
-	unkept    map[string]bool   // paths whose original content was too much to keep
-	active    map[string]bool   // snapshots of ours that wait for their Record
-	partial   []string          // why not everything is in the ledger
-	shared    string            // see Share
-	memory    map[string][]byte // content that is in no blob; see recall
-	scans     sync.Mutex        // held for a scan; guards index and prefix
-	index     *gitIndex
-	prefix    string
-	listing   *listing
-	fault     atomic.Pointer[StorageError]
-	peeked    bool                                 // the maps have what no record has; see peek
-	JoinPoint func(string)                         // for tests: called at each point of joining a command's changes
-	overlays  func(context.Context, *Ledger) error // see OpenLedger
-	later     []string                             // what the reader of the next command's output should know
-}
-
-// A PathChange is one path's part of a change.
-type PathChange struct {
-	Path   rootfs.RawName `json:"path"`
-	From   rootfs.RawName `json:"from,omitempty"`
-	Before rootfs.State   `json:"before,omitzero"`
-	After  rootfs.State   `json:"after,omitzero"`
-	// Uncertain: the path was compared before and after a command, which does
-	// not show who changed it in between. An undo of such a change has it too.
-	Uncertain bool `json:"uncertain,omitempty"`
-	// Reported: the program that was watched reported that it changed the path.
-	Reported bool `json:"reported,omitempty"`
-}
-
-// A record is one line of the journal.
-type record struct {
-	Step    string           `json:"step,omitempty"`
-	Temp    rootfs.RawName   `json:"temp,omitempty"`
-	Changes []PathChange     `json:"changes,omitempty"`
-	Unkept  []rootfs.RawName `json:"unkept,omitempty"`
-	Partial string           `json:"partial,omitempty"`
-	Seen    rootfs.RawName   `json:"seen,omitempty"`
-	Digest  string           `json:"digest,omitempty"`
-}
 
 // Recorded reports whether the ledger in dir has any changes, without opening it.
 func Recorded(dir string) bool {
@@ -147,32 +53,6 @@ func Open(dir string, overlays func(context.Context, *Ledger) error) (*Ledger, e
 	return &Ledger{log: b}, nil
 }
 
-// reset forgets what was read of the journal.
-func (b *log) reset() {
-	b.good, b.entries, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, 0, 0, "", nil, false
-	b.first, b.last, b.seen, b.unkept = map[string]rootfs.State{}, map[string]PathChange{}, map[string]string{}, map[string]bool{}
-}
-
-// Incomplete returns why not everything that the job's commands changed is in
-// the ledger, nil if all is. What is missing is not in Diff and cannot be undone.
-func (l *Ledger) Incomplete(ctx context.Context) []string {
-	cut := l.peek(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	why := slices.Clone(l.partial)
-	if cut != nil {
-		why = append(why, unknownChanges+cut.Error())
-	}
-	return slices.Compact(slices.Sorted(slices.Values(why)))
-}
-
-// An entry is a delta, the step that made it and the number of its record.
-type entry struct {
-	step   string
-	record int
-	PathChange
-}
-
 // At returns a view of the ledger that notes changes under a step's path.
 func (l *Ledger) At(step string) *Ledger { return &Ledger{log: l.log, StepPath: step} }
 
@@ -194,137 +74,6 @@ func (l *Ledger) Close() error {
 	err := filelock.Close(l.journal)
 	l.journal = nil
 	return err
-}
-
-// read takes in what was added to the journal since it was last read.
-func (b *log) read() error {
-	f, err := os.Open(filepath.Join(b.Dir, "journal"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the ledger: %w", err)
-	}
-	defer f.Close()
-	if _, err := f.Seek(b.good, io.SeekStart); err != nil {
-		return fmt.Errorf("reading the ledger: %w", err)
-	}
-	in := bufio.NewReaderSize(f, 1<<16)
-	for {
-		line, err := in.ReadBytes('\n')
-		if err == io.EOF {
-			return nil // what follows the last newline was never acknowledged
-		}
-		if err != nil {
-			return fmt.Errorf("reading the ledger: %w", err)
-		}
-		var r record
-		if err := json.Unmarshal(line, &r); err != nil {
-			if _, err := in.Peek(1); err == io.EOF {
-				return nil
-			}
-			return fmt.Errorf("reading the ledger in %s: the record at byte %d is damaged; the changes after it are not known: %w", b.Dir, b.good, err)
-		}
-		b.good += int64(len(line))
-		b.apply(r)
-	}
-}
-
-// apply takes a record into the maps.
-func (b *log) apply(r record) {
-	if r.Seen != "" {
-		b.seen[string(r.Seen)] = r.Digest
-	}
-	if r.Partial != "" {
-		b.partial = append(b.partial, r.Partial)
-	}
-	if len(r.Changes) > 0 {
-		b.temp = string(r.Temp)
-		b.records++
-	}
-	for _, p := range r.Unkept {
-		if _, kept := b.first[string(p)]; !kept {
-			b.unkept[string(p)] = true
-		}
-	}
-	for _, d := range r.Changes {
-		p := string(d.Path)
-		if _, ok := b.first[p]; !ok {
-			b.first[p] = d.Before
-		}
-		b.last[p] = d
-		b.entries = append(b.entries, entry{step: r.Step, record: b.records, PathChange: d})
-	}
-	if n, ok := strings.CutPrefix(r.Step, undoStep); ok && len(r.Changes) > 0 {
-		if i, err := strconv.Atoi(n); err == nil {
-			b.undone = max(b.undone, i)
-		}
-	}
-}
-
-// begin opens the journal for adding and keeps other processes from doing so.
-// What a crash left after the last whole record is cut off.
-func (b *log) begin() (err error) {
-	if b.journal != nil {
-		return nil
-	}
-	defer func() { _ = b.RecordFailure(err) }()
-	f, err := os.OpenFile(filepath.Join(b.Dir, "journal"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("writing the ledger: %w", err)
-	}
-	for n := 0; ; n++ {
-		if err = filelock.Try(f); !errors.Is(err, filelock.ErrHeld) || n == 10 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond) // who only looks whether somebody writes has it for a moment
-	}
-	if err != nil {
-		f.Close()
-		return fmt.Errorf("the ledger in %s is locked by another process; wait until it has ended: %w", b.Dir, err)
-	}
-	if b.peeked {
-		b.reset()
-	}
-	if err := b.read(); err != nil { // another process may have added to it meanwhile
-		_ = filelock.Close(f)
-		return err
-	}
-	if err := errors.Join(f.Truncate(b.good), rootfs.SyncDir(b.Dir)); err != nil {
-		_ = filelock.Close(f)
-		return fmt.Errorf("writing the ledger: %w", err)
-	}
-	if _, err := f.Seek(b.good, io.SeekStart); err != nil {
-		_ = filelock.Close(f)
-		return fmt.Errorf("writing the ledger: %w", err)
-	}
-	b.journal = f
-	return nil
-}
-
-// add appends a record; if sync is set it is on disk when add returns.
-func (b *log) add(r record, sync bool) error {
-	if err := b.begin(); err != nil {
-		return err
-	}
-	line, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("writing the ledger: %w", err)
-	}
-	line = append(line, '\n')
-	if _, err := b.journal.Write(line); err != nil {
-		_ = b.journal.Truncate(b.good)
-		_, _ = b.journal.Seek(b.good, io.SeekStart)
-		return b.RecordFailure(fmt.Errorf("writing the ledger: %w", err))
-	}
-	if sync {
-		if err := b.journal.Sync(); err != nil {
-			return b.RecordFailure(fmt.Errorf("writing the ledger: %w", err))
-		}
-	}
-	b.good += int64(len(line))
-	b.apply(r)
-	return nil
 }
 
 // Change notes deltas that are about to be made. What they replace must have

@@ -14,20 +14,6 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
-// A listing is the names of a tree that a snapshot is about. A file that comes,
-// goes or is renamed changes its directory, so the names are the same as long as
-// the directories are, and what says which of them git ignores.
-type listing struct {
-	root  string
-	index *gitIndex
-	files []string // sorted, without those that the index judges
-	dirs  map[string]rootfs.State
-	more  bool // there are too many
-	made  time.Time
-	// stamps are those of the directories, the ignore files and the index.
-	stamps map[string]fileStamp
-}
-
 // list returns the names below root, from the last listing if that still holds.
 func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, error) {
 	b.mu.Lock()
@@ -92,14 +78,6 @@ func (l *listing) holds(t *rootfs.Tree) bool {
 		}
 	}
 	return true
-}
-
-func stampAt(t *rootfs.Tree, p string) fileStamp {
-	st, err := t.Stat(p)
-	if err != nil {
-		return fileStamp{}
-	}
-	return stampFrom(&st)
 }
 
 // directories returns the directories that exist, except those that hold no work, and

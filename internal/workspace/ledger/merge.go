@@ -10,6 +10,11 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
+// errSkip carries the reason why a path is left alone.
+type errSkip string
+
+func (e errSkip) Error() string { return string(e) }
+
 // A version is a state with its content, as far as that has been read.
 type version struct {
 	rootfs.State

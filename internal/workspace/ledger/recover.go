@@ -165,3 +165,16 @@ func (b *log) busy() bool {
 	defer f.Close()
 	return filelock.Held(f)
 }
+
+// Incomplete returns why not everything that the job's commands changed is in
+// the ledger, nil if all is. What is missing is not in Diff and cannot be undone.
+func (l *Ledger) Incomplete(ctx context.Context) []string {
+	cut := l.peek(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	why := slices.Clone(l.partial)
+	if cut != nil {
+		why = append(why, unknownChanges+cut.Error())
+	}
+	return slices.Compact(slices.Sorted(slices.Values(why)))
+}

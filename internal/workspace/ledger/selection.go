@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -119,77 +118,4 @@ type StepError struct{ Step string }
 
 func (e *StepError) Error() string {
 	return fmt.Sprintf("no step %q of this job changed a file", e.Step)
-}
-
-// StepChanges is what one step changed.
-type StepChanges struct {
-	Step    string   `json:"step"` // empty: before steps were noted
-	Changes []Change `json:"changes"`
-}
-
-// Steps lists the steps that changed files, in the order they began to. An
-// Undo is a step too, by the name undo.1, undo.2, …
-func (l *Ledger) Steps(ctx context.Context) ([]StepChanges, error) {
-	if err := l.peek(ctx); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	var order []string
-	seen := map[string]bool{}
-	for _, e := range l.entries {
-		if !seen[e.step] {
-			seen[e.step] = true
-			order = append(order, e.step)
-		}
-	}
-	l.mu.Unlock()
-	var steps []StepChanges
-	for _, s := range order {
-		cs, err := (Selection{l: l, take: func(_ int, e entry) bool { return e.step == s }}).Changes(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if len(cs) > 0 {
-			steps = append(steps, StepChanges{Step: s, Changes: cs})
-		}
-	}
-	return steps, nil
-}
-
-// Changes returns what the part comes to, sorted by path. What is uncertain is
-// in it as changes of its own, or as part of the others if it is included.
-func (p Selection) Changes(ctx context.Context) ([]Change, error) {
-	if err := p.l.peek(ctx); err != nil {
-		return nil, err
-	}
-	var cs []Change
-	for _, c := range slices.Concat(p.l.shifts(p.nets()), p.l.shifts(p.doubtful())) {
-		cs = append(cs, c.Change)
-	}
-	slices.SortStableFunc(cs, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
-	return slices.Clip(cs), nil
-}
-
-// Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
-// the steps left, also where the files have been changed since.
-func (p Selection) Diff(ctx context.Context, root string, color bool) (string, error) {
-	if err := p.l.peek(ctx); err != nil {
-		return "", err
-	}
-	t, err := rootfs.Open(root)
-	if err != nil {
-		return "", err
-	}
-	defer t.Close()
-	var out strings.Builder
-	for _, c := range p.l.shifts(p.nets()) {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		out.WriteString(p.diffOne(t, c))
-	}
-	if color {
-		return paint(out.String()), nil
-	}
-	return out.String(), nil
 }

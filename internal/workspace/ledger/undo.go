@@ -12,20 +12,6 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
-// An UndoReport says what Undo did.
-type UndoReport struct {
-	Restored []string  `json:"restored,omitempty"` // have their original content and mode again
-	Removed  []string  `json:"removed,omitempty"`  // the job had created them
-	Skipped  []Skipped `json:"skipped,omitempty"`
-	Step     string    `json:"step,omitempty"` // that the undo is, and is undone by; "" if it did nothing
-}
-
-// A Skipped path was left as it is.
-type Skipped struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
 // Undo gives the paths this job changed their original content and mode back,
 // and removes what it created. A path is skipped, with a reason, if it is not
 // as the job left it. Nothing is followed and nothing outside root is written.
@@ -87,28 +73,6 @@ func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 	slices.Sort(u.report.Removed)
 	slices.SortFunc(u.report.Skipped, func(a, b Skipped) int { return cmp.Compare(a.Path, b.Path) })
 	return u.report, nil
-}
-
-type undoing struct {
-	l    *Ledger
-	t    *rootfs.Tree
-	part bool // later steps may have worked in the same directories
-	// uncertain: what may be somebody else's is undone, too.
-	uncertain bool
-	report    UndoReport
-}
-
-// errSkip carries the reason why a path is left alone.
-type errSkip string
-
-func (e errSkip) Error() string { return string(e) }
-
-// A goal is what an undo makes of a path: what it would be like without the
-// changes of the part.
-type goal struct {
-	net
-	to    version
-	steps []version // see without
 }
 
 // plan finds what each path is to be. A path that is left alone is reported,
@@ -208,20 +172,6 @@ func (u *undoing) takes(g *goal, lines map[string]bool) bool {
 	return false
 }
 
-// includeIt is what to do about a path that is left alone for a doubt.
-const includeIt = "; --include-uncertain takes that back too"
-
-// doubts reports whether a change is left alone because it is uncertain.
-func (u *undoing) doubts(e *entry) bool { return e.Uncertain && !u.uncertain }
-
-// doubt is the reason of an uncertain change.
-func doubt(step string) string {
-	if step == "" {
-		return "it changed while a command ran, perhaps by somebody else"
-	}
-	return "it changed while step " + step + " ran, perhaps by somebody else"
-}
-
 // name reports the uncertain changes that are left alone.
 func (u *undoing) name(ns []net) {
 	for _, n := range ns {
@@ -234,10 +184,6 @@ func (u *undoing) name(ns []net) {
 		}
 		u.skip(n.path, errSkip(doubt(n.step)+includeIt))
 	}
-}
-
-func (u *undoing) skip(p string, err error) {
-	u.report.Skipped = append(u.report.Skipped, Skipped{Path: p, Reason: err.Error()})
 }
 
 // do undoes one path. Only an error of the ledger itself ends the whole.
@@ -262,35 +208,4 @@ func (u *undoing) do(g *goal, how func(*goal, rootfs.State) error) error {
 		u.skip(g.path, err)
 	}
 	return nil
-}
-
-type WriteError struct{ Err error }
-
-func (e *WriteError) Error() string { return e.Err.Error() }
-func (e *WriteError) Unwrap() error { return e.Err }
-
-// Note puts the path's return to its original state in the journal.
-func (u *undoing) Note(g *goal, now rootfs.State, temp string) error {
-	if err := u.l.Change(temp, g.deltas(now)...); err != nil {
-		return &WriteError{err}
-	}
-	return nil
-}
-
-// deltas lead from now to the goal. Each is as uncertain as what it undoes, so
-// that afterwards nothing is left of the one nor of the other.
-func (g *goal) deltas(now rootfs.State) []PathChange {
-	var ds []PathChange
-	for i := len(g.steps) - 1; i > 0; i-- {
-		if g.spans[i].uncertain != g.spans[i-1].uncertain {
-			ds = append(ds, PathChange{Path: rootfs.RawName(g.path), Before: now, After: g.steps[i].State, Uncertain: g.spans[i].uncertain})
-			now = g.steps[i].State
-		}
-	}
-	return append(ds, PathChange{Path: rootfs.RawName(g.path), Before: now, After: g.to.State, Uncertain: g.spans[0].uncertain})
-}
-
-// delta is a change of the undo's own that is not the goal.
-func (g *goal) delta(before, after rootfs.State) PathChange {
-	return PathChange{Path: rootfs.RawName(g.path), Before: before, After: after, Uncertain: g.spans[len(g.spans)-1].uncertain}
 }
