@@ -1,14 +1,20 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -120,6 +126,9 @@ func TestMCPCancelAndEnd(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
+		for _, l := range f.slots {
+			l.live.wrote([]byte(`{"method":"notifications/cancelled"}`)) // of another request, before
+		}
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
@@ -127,5 +136,58 @@ func TestMCPCancelAndEnd(t *testing.T) {
 		if _, err := os.Stat(f.file + ".cancelled"); err != nil {
 			t.Error("the server does not know of it")
 		}
+	}
+}
+
+// TestMCPCancelAndEndOverHTTP: so it is at a server that is reached over HTTP, where the
+// cancel is a request of its own.
+func TestMCPCancelAndEndOverHTTP(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for range 5 {
+		called, over := make(chan struct{}), make(chan struct{})
+		server := sdk.NewServer(&sdk.Implementation{Name: "waits", Version: "1"}, nil)
+		server.AddTool(&sdk.Tool{Name: "drop", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			close(called)
+			select {
+			case <-ctx.Done():
+			case <-over: // or the server could not be closed
+			}
+			return nil, ctx.Err()
+		})
+		cancels := make(chan string, 2)
+		handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(b))
+			handler.ServeHTTP(w, r)
+			if bytes.Contains(b, []byte("notifications/cancelled")) {
+				cancels <- string(b)
+			}
+		}))
+		f := &fixture{Pool: New(Options{Dir: t.TempDir(), Servers: map[string]Server{"waits": {URL: at.URL}}})}
+		tool := f.ofServer(t, "waits", "drop")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := f.Call(ctx, f.scope, tool, new(tools.Env).Only(0), json.RawMessage("{}"))
+			ended <- errors.Join(err, f.Close())
+		}()
+		<-called
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		select {
+		case <-cancels:
+		default:
+			t.Error("the server does not know of it")
+		}
+		close(over)
+		at.CloseClientConnections()
+		at.Close()
 	}
 }

@@ -109,6 +109,8 @@ func (o *openCall) end() {
 	case <-o.done:
 		return // it has ended
 	default:
+		o.c.ending.Add(1)
+		defer o.c.ending.Add(-1)
 		o.cancel()
 	}
 	select {

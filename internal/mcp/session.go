@@ -44,11 +44,12 @@ type session struct {
 	err    error         // why; set before dead is closed
 	stale  atomic.Bool   // the server says that its tools have changed
 	calls  *calls
-	// cancels has one for each cancel that was written to the server. The library returns
-	// from a call that is cancelled before it writes that, and writes nothing any more once
-	// the connection is being closed.
+	// cancels has one for each cancel that was written to the server while calls were ending.
+	// The library returns from a call that is cancelled before it writes that, and writes
+	// nothing any more once the connection is being closed.
 	cancels   chan struct{}
-	cancelled atomic.Bool // there has been one
+	ending    atomic.Int32 // calls that wait for one
+	cancelled atomic.Bool  // there has been one
 }
 
 // dial starts or reaches a server, probing for the newest revision unless it is
@@ -190,6 +191,9 @@ func (c *session) end() {
 func (c *session) wrote(message []byte) {
 	if bytes.Contains(message, []byte("notifications/cancelled")) {
 		c.cancelled.Store(true)
+		if c.ending.Load() == 0 {
+			return // of a list, say
+		}
 		select {
 		case c.cancels <- struct{}{}:
 		default: // nobody waits for so many
