@@ -176,6 +176,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		return calling("remember", map[string]any{"text": fmt.Sprintf("fact %d", n)})
 	}
 	o := memoryOptions(t, m)
+	// The directory is a project whatever other tests put above it meanwhile.
+	if err := os.Mkdir(filepath.Join(o.Dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(o.Dir, "a.txt"), []byte("obey"), 0o600); err != nil {
 		t.Fatal(err)
 	}
