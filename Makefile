@@ -62,8 +62,8 @@ undo: ## 2,000 interleavings of jobs and a person, where test tries a sample
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
 
-flips: ## change a workspace during 2,000 commands at each level, as root and as a user; an hour
-	ADROIT_FLIPS=2000 $(GO) test ./internal/workspace/process -run '^TestFlips$$' -v -timeout 3h
+flips: ## change a workspace during 2,000 commands at each level and with overlays; an hour
+	ADROIT_FLIPS=2000 $(GO) test ./internal/workspace/process -run '^TestFlips' -v -timeout 3h
 
 bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./internal/sqlite

@@ -17,13 +17,54 @@ import (
 // The functions of this file are for trees that other processes change while we
 // work in them. Each takes an open directory and one name in it, and none follows
 // a link: what a name leads to is decided once, when it is opened. Larger steps
-// are made of these.
+// are made of these. internal/lint/vet refuses the calls of the system below
+// internal/workspace that these are made of, and these refuse a path.
+
+// ErrPath is the error of a function of this file for what is not one name.
+var ErrPath = fmt.Errorf("it is not one name in a directory: %w", unix.EINVAL)
+
+// ErrAnother means that a name does not stand for what it stood for before.
+var ErrAnother = errors.New("it was replaced by something else")
+
+func oneName(names ...string) error {
+	for _, n := range names {
+		if n == "" || n == ".." || strings.Contains(n, "/") {
+			return ErrPath
+		}
+	}
+	return nil
+}
 
 // StatAt is what a name in a directory stands for, a link for itself.
 func StatAt(dir int, name string) (unix.Stat_t, error) {
 	var st unix.Stat_t
-	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	err := oneName(name)
+	if err == nil {
+		err = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}
 	return st, err
+}
+
+// UnlinkAt removes one name, flags being 0 or AT_REMOVEDIR.
+func UnlinkAt(dir int, name string, flags int) error {
+	if err := oneName(name); err != nil {
+		return err
+	}
+	return unix.Unlinkat(dir, name, flags)
+}
+
+func MkdirAt(dir int, name string, mode uint32) error {
+	if err := oneName(name); err != nil {
+		return err
+	}
+	return unix.Mkdirat(dir, name, mode)
+}
+
+func SymlinkAt(target string, dir int, name string) error {
+	if err := oneName(name); err != nil {
+		return err
+	}
+	return unix.Symlinkat(target, dir, name)
 }
 
 func FileID(st *unix.Stat_t) sandbox.ID { return sandbox.ID{Dev: uint64(st.Dev), Ino: st.Ino} }
@@ -47,6 +88,9 @@ func FileMode(st *unix.Stat_t) fs.FileMode {
 }
 
 func OpenAt(dir int, name string, flags int, mode uint32) (int, error) {
+	if err := oneName(name); err != nil {
+		return -1, err
+	}
 	for {
 		fd, err := unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 		if !errors.Is(err, unix.EINTR) {
@@ -162,6 +206,9 @@ func CreateAt(dir int, name string, from io.Reader, mode fs.FileMode) error {
 
 // LinkAt is where a link leads.
 func LinkAt(dir int, name string) (string, error) {
+	if err := oneName(name); err != nil {
+		return "", err
+	}
 	buf := make([]byte, MaxName+1)
 	n, err := unix.Readlinkat(dir, name, buf)
 	if err != nil {
@@ -172,7 +219,7 @@ func LinkAt(dir int, name string) (string, error) {
 
 // RemoveAt removes a file or a tree.
 func RemoveAt(dir int, name string) error {
-	err := unix.Unlinkat(dir, name, 0)
+	err := UnlinkAt(dir, name, 0)
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -190,7 +237,7 @@ func RemoveAt(dir int, name string) error {
 			return err
 		}
 	}
-	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+	return UnlinkAt(dir, name, unix.AT_REMOVEDIR)
 }
 
 // copyAt copies a file, a link or a tree of them. Pipes, sockets and devices are
@@ -206,7 +253,7 @@ func copyAt(dir int, name string, toDir int, to string) error {
 		if err != nil {
 			return err
 		}
-		return unix.Symlinkat(target, toDir, to)
+		return SymlinkAt(target, toDir, to)
 	case unix.S_IFREG:
 		f, _, err := regularAt(dir, name)
 		if err != nil {
@@ -215,7 +262,7 @@ func copyAt(dir int, name string, toDir int, to string) error {
 		defer f.Close()
 		return CreateAt(toDir, to, f, 0o600)
 	case unix.S_IFDIR:
-		if err := unix.Mkdirat(toDir, to, 0o700); err != nil {
+		if err := MkdirAt(toDir, to, 0o700); err != nil {
 			return err
 		}
 		from, err := OpenDirAt(dir, name)
@@ -244,6 +291,9 @@ func copyAt(dir int, name string, toDir int, to string) error {
 // MoveAt moves what a name stands for into another directory, also if that is on
 // another file system, and also if whoever made it took the right to write away.
 func MoveAt(dir int, name string, toDir int, to string) error {
+	if err := oneName(name, to); err != nil {
+		return err
+	}
 	err := unix.Renameat(dir, name, toDir, to)
 	if errors.Is(err, unix.EACCES) {
 		defer writable(dir, ".")()
@@ -269,18 +319,18 @@ func writable(dir int, name string) (undo func()) {
 	}
 	var st unix.Stat_t
 	if err = unix.Fstat(fd, &st); err == nil {
-		err = chmodDir(fd, uint32(st.Mode)&0o7777|0o700)
+		err = ChmodFile(fd, uint32(st.Mode)&0o7777|0o700)
 	}
 	return func() {
 		if err == nil {
-			_ = chmodDir(fd, uint32(st.Mode)&0o7777)
+			_ = ChmodFile(fd, uint32(st.Mode)&0o7777)
 		}
 		unix.Close(fd)
 	}
 }
 
 // chmodDir changes the mode of a directory that may be open for its place only.
-func chmodDir(fd int, mode uint32) error {
+func ChmodFile(fd int, mode uint32) error {
 	if err := unix.Fchmod(fd, mode); !errors.Is(err, unix.EBADF) {
 		return err
 	}

@@ -1,6 +1,12 @@
 package rootfs
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+)
 
 // PathOnly opens a file for its place in the tree: it asks for no right to read
 // and waits for nothing.
@@ -16,4 +22,63 @@ func OpenNoLinks(root int, rel string, flags int) (int, error) {
 		return fd, nil
 	}
 	return openParts(root, rel, flags) // it cannot be opened, or the kernel or its filter does not know the call
+}
+
+// RenameAt renames one name to another, with the flags of renameat2.
+func RenameAt(dir int, name string, toDir int, to string, flags uint) error {
+	if err := oneName(name, to); err != nil {
+		return err
+	}
+	return unix.Renameat2(dir, name, toDir, to, flags)
+}
+
+// MknodAt makes a FIFO or a socket.
+func MknodAt(dir int, name string, mode uint32) error {
+	if err := oneName(name); err != nil {
+		return err
+	}
+	return unix.Mknodat(dir, name, mode, 0)
+}
+
+// LinkFile gives an open file another name. It is the file that was opened,
+// whatever the names that led to it lead to by now.
+func LinkFile(fd int, dir int, name string) error {
+	if err := oneName(name); err != nil {
+		return err
+	}
+	// AT_EMPTY_PATH would need a capability; this link is the kernel's own.
+	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), dir, name, unix.AT_SYMLINK_FOLLOW)
+}
+
+// SetTimesAt sets the times of what a name stands for, a link for itself; those of
+// the directory itself for ".".
+func SetTimesAt(dir int, name string, atime, mtime unix.Timespec) error {
+	if err := oneName(name); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(dir, name, []unix.Timespec{atime, mtime}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// HasAttrAt reports whether what a name stands for has an extended attribute.
+func HasAttrAt(dir int, name, attr string) bool {
+	if oneName(name) != nil {
+		return false
+	}
+	_, err := unix.Lgetxattr(fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), attr, nil)
+	return err == nil
+}
+
+// OpenSame opens what a name stands for, for its place, if it is the file of an
+// ID, a link never. Anything else is ErrAnother.
+func OpenSame(dir int, name string, id sandbox.ID) (int, error) {
+	fd, err := OpenAt(dir, name, PathOnly, 0)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || FileID(&st) != id || TypeOf(&st) == unix.S_IFLNK {
+		unix.Close(fd)
+		return -1, ErrAnother
+	}
+	return fd, nil
 }

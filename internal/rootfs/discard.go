@@ -23,6 +23,6 @@ func RemoveAll(dir string) error {
 
 // unlock gives us all rights to the directories of a tree.
 func unlock(dir int) {
-	_ = chmodDir(dir, 0o700)
+	_ = ChmodFile(dir, 0o700)
 	EachDir(dir, ".", func(sub int, _ string) { unlock(sub) })
 }

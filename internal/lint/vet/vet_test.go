@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -108,6 +110,61 @@ func put(t *testing.T, dir string, files map[string]string) {
 		}
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A path, and a name that is followed, is refused where commands can write; nothing
+// is elsewhere, nor in tests.
+func TestOneName(t *testing.T) {
+	const sys = "package unix\n\nconst (\n\tO_NOFOLLOW = 1\n\tAT_SYMLINK_NOFOLLOW = 2\n\tAT_EMPTY_PATH = 4\n\tAT_SYMLINK_FOLLOW = 8\n\tRESOLVE_NO_SYMLINKS = 16\n)\n\n" +
+		"type OpenHow struct{ Resolve int }\n\nfunc Fchmodat(int, string, uint32, int) error { return nil }\nfunc Linkat(int, string, int, string, int) error { return nil }\n" +
+		"func Openat(int, string, int, uint32) error { return nil }\nfunc Openat2(int, string, *OpenHow) error { return nil }\nfunc Chmod(string, uint32) error { return nil }\n" +
+		"func Open(string, int, uint32) error { return nil }\nfunc Fchmod(int, uint32) error { return nil }\nfunc Unlinkat(int, string, int) error { return nil }\n"
+	const workspace, rootfs, sandbox = "internal/workspace/x.go", "internal/rootfs/x.go", "internal/workspace/sandbox/x.go"
+	tests := []struct{ file, call, want string }{
+		{workspace, "unix.Linkat(1, n, 2, n, 0)", "Linkat takes a path"},
+		{workspace, "unix.Unlinkat(1, n, 0)", "Unlinkat takes a path"},
+		{workspace, "unix.Chmod(n, 0)", "Chmod takes a path"},
+		{workspace, "unix.Open(n, 0, 0)", "Open without O_NOFOLLOW"},
+		{workspace, "unix.Open(n, unix.O_NOFOLLOW, 0)", ""},
+		{workspace, "unix.Fchmod(1, 0)", ""},
+		{"internal/workspace/x_test.go", "unix.Chmod(n, 0)", ""},
+		{"internal/other/x.go", "unix.Chmod(n, 0)", ""},
+		{rootfs, "unix.Fchmodat(1, n, 0, 0)", "Fchmodat with these flags"},
+		{rootfs, "unix.Fchmodat(1, n, 0, unix.AT_SYMLINK_NOFOLLOW)", ""},
+		{rootfs, `unix.Fchmodat(1, ".", 0, 0)`, ""},
+		{rootfs, `unix.Fchmodat(1, "a/b", 0, unix.AT_SYMLINK_NOFOLLOW)`, "a path of several parts"},
+		{rootfs, "unix.Linkat(1, n, 2, n, 0)", "Linkat with these flags"},
+		{sandbox, "unix.Openat(1, n, 0, 0)", "Openat without O_NOFOLLOW"},
+		{sandbox, "unix.Openat(1, n, f|unix.O_NOFOLLOW, 0)", ""},
+		{sandbox, "unix.Openat2(1, n, &unix.OpenHow{})", "OpenHow without"},
+		{sandbox, "unix.Openat2(1, n, &unix.OpenHow{Resolve: unix.RESOLVE_NO_SYMLINKS})", ""},
+	}
+	files := map[string]string{
+		"go.mod":        "module m\n\ngo 1.24\n\nrequire golang.org/x/sys v1.0.0\n\nreplace golang.org/x/sys => ./sys\n",
+		"sys/go.mod":    "module golang.org/x/sys\n\ngo 1.24\n",
+		"sys/unix/u.go": sys,
+	}
+	at := func(i int) string {
+		return path.Join(path.Dir(tests[i].file), fmt.Sprintf("p%02d", i), path.Base(tests[i].file))
+	}
+	for i, test := range tests {
+		files[at(i)] = "package x\n\nimport \"golang.org/x/sys/unix\"\n\nfunc do(n string, f int) error { return " + test.call + " }\n\nvar _ = do\n"
+	}
+	c, out := module(t, files)
+	if ok, err := c.check(here); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	for i, test := range tests {
+		found := ""
+		for line := range strings.Lines(out.String()) {
+			if strings.Contains(line, at(i)+":") {
+				found += line
+			}
+		}
+		if (found == "") != (test.want == "") || !strings.Contains(found, test.want) {
+			t.Errorf("%s in %s: %q, want %q", test.call, test.file, found, test.want)
 		}
 	}
 }

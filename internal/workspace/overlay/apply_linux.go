@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 
@@ -35,7 +34,7 @@ func (j *joiner) do(i int) (whole bool, err error) {
 	}
 	name := path.Base(op.path)
 	if op.kind == opDrop {
-		return false, unix.Unlinkat(above, name, 0)
+		return false, rootfs.UnlinkAt(above, name, 0)
 	}
 	below, err := j.parent(j.root, op.path)
 	if err != nil {
@@ -50,7 +49,7 @@ func (j *joiner) do(i int) (whole bool, err error) {
 		case opRemove:
 			return j.remove(op, below, name)
 		case opRmdir:
-			err := unix.Unlinkat(below, name, unix.AT_REMOVEDIR)
+			err := rootfs.UnlinkAt(below, name, unix.AT_REMOVEDIR)
 			if err == unix.ENOTEMPTY || err == unix.EEXIST {
 				return errLeft
 			}
@@ -128,37 +127,47 @@ func (j *joiner) remove(op *operation, dir int, name string) error {
 		if now := lstat(dir, name); now != nil && !unchanged(now, op.low) {
 			return &rootfs.PathError{Name: op.path, Reason: keptHere}
 		}
-		if err := unix.Unlinkat(dir, name, 0); err != unix.ENOENT {
+		if err := rootfs.UnlinkAt(dir, name, 0); err != unix.ENOENT {
 			return err
 		}
 		return nil
 	}
-	err := unix.Renameat2(dir, name, dir, j.o.Temp, unix.RENAME_NOREPLACE)
+	err := rootfs.RenameAt(dir, name, dir, j.o.Temp, unix.RENAME_NOREPLACE)
 	if err == unix.ENOENT {
 		return nil
 	}
 	if err == unix.EINVAL { // a file system without the flag
-		err = unix.Renameat(dir, name, dir, j.o.Temp)
+		err = rootfs.RenameAt(dir, name, dir, j.o.Temp, 0)
 	}
 	if err != nil {
 		return err
 	}
 	j.at("removing " + op.path)
 	if !unchanged(lstat(dir, j.o.Temp), op.low) {
-		if err := unix.Renameat2(dir, j.o.Temp, dir, name, unix.RENAME_NOREPLACE); err != nil {
+		if err := rootfs.RenameAt(dir, j.o.Temp, dir, name, unix.RENAME_NOREPLACE); err != nil {
 			return err
 		}
 		return &rootfs.PathError{Name: op.path, Reason: keptHere}
 	}
-	return unix.Unlinkat(dir, j.o.Temp, 0)
+	return rootfs.UnlinkAt(dir, j.o.Temp, 0)
 }
 
+// mode gives a directory of both the mode that the command gave it, if it still
+// is the one that was looked at.
 func (j *joiner) mode(op *operation, below int, name string) error {
 	if op.now.Mode == op.was.Mode {
 		return nil
 	}
+	fd, err := rootfs.OpenSame(below, name, rootfs.FileID(op.low))
+	if errors.Is(err, rootfs.ErrAnother) || errors.Is(err, unix.ENOENT) {
+		return &rootfs.PathError{Name: op.path, Reason: replacedHere}
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
 	delete(j.modes, op.path)
-	return unix.Fchmodat(below, name, op.up.Mode&0o7777, 0)
+	return rootfs.ChmodFile(fd, op.up.Mode&0o7777)
 }
 
 // tree makes a directory that is new, at once if nothing in it has to be left
@@ -170,9 +179,14 @@ func (j *joiner) tree(op *operation, in []operation, above, below int, name stri
 	})
 	mode := op.up.Mode & 0o7777
 	if whole {
-		err := unix.Fchmodat(above, name, mode, 0)
+		up, err := rootfs.OpenSame(above, name, rootfs.FileID(&op.up))
+		if err != nil {
+			return false, err
+		}
+		defer unix.Close(up)
+		err = rootfs.ChmodFile(up, mode)
 		if err == nil {
-			err = unix.Renameat2(above, name, below, name, unix.RENAME_NOREPLACE)
+			err = rootfs.RenameAt(above, name, below, name, unix.RENAME_NOREPLACE)
 		}
 		if err == nil {
 			return true, nil
@@ -180,12 +194,12 @@ func (j *joiner) tree(op *operation, in []operation, above, below int, name stri
 		if err != unix.EXDEV && err != unix.EEXIST && err != unix.EINVAL {
 			return false, err
 		}
-		_ = unix.Fchmodat(above, name, mode|0o700, 0) // to be read
+		_ = rootfs.ChmodFile(up, mode|0o700) // to be read
 	}
-	if err := unix.Mkdirat(below, name, 0o700); err != nil && err != unix.EEXIST {
+	if err := rootfs.MkdirAt(below, name, 0o700); err != nil && err != unix.EEXIST {
 		return false, err
 	}
-	fd, err := unix.Openat(below, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := rootfs.OpenAt(below, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err == unix.ENOTDIR || err == unix.ELOOP {
 		return true, j.refuse(op, "a file was made here in its place while the command ran")
 	}
@@ -193,23 +207,11 @@ func (j *joiner) tree(op *operation, in []operation, above, below int, name stri
 		return false, err
 	}
 	defer unix.Close(fd)
-	if !op.joined(below, name) {
+	if names, err := readNames(fd); err == nil && len(names) == 0 { // else it is somebody else's as well
 		j.modes[op.path], j.times[op.path] = mode, op.up.Mtim
 		return false, unix.Fchmod(fd, mode|0o700)
 	}
 	return false, nil
-}
-
-// joined reports whether a directory here has something in it already, and so is
-// somebody else's as well.
-func (op *operation) joined(below int, name string) bool {
-	fd, err := unix.Openat(below, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return true
-	}
-	defer unix.Close(fd)
-	names, err := readNames(fd)
-	return err != nil || len(names) > 0
 }
 
 // Put brings a file into the workspace.
@@ -222,23 +224,32 @@ func (j *joiner) Put(op *operation, above, below int, name string) error {
 	}
 	from, src := above, name
 	if op.merged != "" {
-		from, src = unix.AT_FDCWD, op.merged
-	} else if first, ok := j.stays[op.up.Ino]; ok {
-		_ = unix.Unlinkat(below, j.o.Temp, 0)
-		if err := unix.Linkat(j.root, first, below, j.o.Temp, 0); err != nil {
+		own, err := unix.Open(j.o.dir, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
 			return err
 		}
-		defer func() { _ = unix.Unlinkat(below, j.o.Temp, 0) }()
+		defer unix.Close(own)
+		from, src = own, op.merged
+	} else if first, ok := j.stays[op.up.Ino]; ok {
+		_ = rootfs.UnlinkAt(below, j.o.Temp, 0)
+		err := j.link(first, below)
+		if errors.Is(err, rootfs.ErrAnother) || errors.Is(err, unix.ENOENT) {
+			return j.refuse(op, first.path+", of which it is another name, "+replacedHere)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rootfs.UnlinkAt(below, j.o.Temp, 0) }()
 		from, src = below, j.o.Temp
 	}
 	if op.low == nil {
-		err := unix.Renameat2(from, src, below, name, unix.RENAME_NOREPLACE)
+		err := rootfs.RenameAt(from, src, below, name, unix.RENAME_NOREPLACE)
 		if err == unix.EXDEV {
 			if err = j.copyHere(op, from, src, below); err == nil {
-				err = unix.Renameat2(below, j.o.Temp, below, name, unix.RENAME_NOREPLACE)
+				err = rootfs.RenameAt(below, j.o.Temp, below, name, unix.RENAME_NOREPLACE)
 			}
 			if err != nil {
-				_ = unix.Unlinkat(below, j.o.Temp, 0)
+				_ = rootfs.UnlinkAt(below, j.o.Temp, 0)
 			}
 		}
 		if err == unix.EEXIST {
@@ -256,7 +267,7 @@ func (j *joiner) used(op *operation, above int, name string, err error) error {
 		return err
 	}
 	j.at("joined " + op.path)
-	if err := unix.Unlinkat(above, name, 0); err != nil && err != unix.ENOENT {
+	if err := rootfs.UnlinkAt(above, name, 0); err != nil && err != unix.ENOENT {
 		return err
 	}
 	return nil
@@ -265,22 +276,22 @@ func (j *joiner) used(op *operation, above int, name string, err error) error {
 // swap exchanges what is in the workspace for the new content in one step and
 // looks at what was there: if it is not what was looked at before, it goes back.
 func (j *joiner) swap(op *operation, from int, src string, below int, name string) error {
-	err := unix.Renameat2(from, src, below, name, unix.RENAME_EXCHANGE)
+	err := rootfs.RenameAt(from, src, below, name, unix.RENAME_EXCHANGE)
 	if err == unix.EXDEV {
 		if err := j.copyHere(op, from, src, below); err != nil {
-			_ = unix.Unlinkat(below, j.o.Temp, 0)
+			_ = rootfs.UnlinkAt(below, j.o.Temp, 0)
 			return err
 		}
 		from, src = below, j.o.Temp
-		defer func() { _ = unix.Unlinkat(below, j.o.Temp, 0) }()
-		err = unix.Renameat2(from, src, below, name, unix.RENAME_EXCHANGE)
+		defer func() { _ = rootfs.UnlinkAt(below, j.o.Temp, 0) }()
+		err = rootfs.RenameAt(from, src, below, name, unix.RENAME_EXCHANGE)
 	}
 	switch {
 	case err == unix.EINVAL || err == unix.ENOSYS: // a file system that has no exchange
 		if !unchanged(lstat(below, name), op.low) {
 			return j.refuse(op, changedHere)
 		}
-		return unix.Renameat(from, src, below, name)
+		return rootfs.RenameAt(from, src, below, name, 0)
 	case err == unix.ENOENT:
 		return j.refuse(op, removedHere)
 	case err != nil:
@@ -288,12 +299,12 @@ func (j *joiner) swap(op *operation, from int, src string, below int, name strin
 	}
 	j.at("swapped " + op.path)
 	if unchanged(lstat(from, src), op.low) {
-		if from != unix.AT_FDCWD {
-			return nil // used or the deferred call removes it
+		if op.merged != "" && src == op.merged {
+			return rootfs.UnlinkAt(from, src, 0)
 		}
-		return os.Remove(src)
+		return nil // used or the deferred call removes it
 	}
-	if err := unix.Renameat2(from, src, below, name, unix.RENAME_EXCHANGE); err != nil {
+	if err := rootfs.RenameAt(from, src, below, name, unix.RENAME_EXCHANGE); err != nil {
 		return err
 	}
 	return j.refuse(op, changedHere)
@@ -302,7 +313,7 @@ func (j *joiner) swap(op *operation, from int, src string, below int, name strin
 // touch gives a file the times that the command gave it, without its content.
 func (j *joiner) touch(op *operation, above, below int, name string) error {
 	if op.up.Mtim != op.low.Mtim && unchanged(lstat(below, name), op.low) {
-		if err := unix.UtimesNanoAt(below, name, []unix.Timespec{op.up.Atim, op.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := rootfs.SetTimesAt(below, name, op.up.Atim, op.up.Mtim); err != nil {
 			return err
 		}
 	}
@@ -317,14 +328,14 @@ func (op *operation) alike() bool {
 // findStaying decides which files have to stay the ones they are, and notes the
 // hard links that the command made to such files.
 func (j *joiner) findStaying() {
-	j.stays = map[uint64]string{}
+	j.stays = map[uint64]place{}
 	for i := range j.ops {
 		op := &j.ops[i]
 		if op.kind == opPut && !op.alike() {
 			op.inPlace = j.keepsInode(op)
 		}
 		if op.up.Nlink > 1 && op.low != nil && (op.inPlace || op.alike() || op.kind == opDrop && op.copied) {
-			j.stays[op.up.Ino] = op.path
+			j.stays[op.up.Ino] = place{op.path, rootfs.FileID(op.low)}
 		}
 	}
 }
@@ -349,7 +360,7 @@ func (j *joiner) keepsInode(op *operation) bool {
 
 // database reports whether a file is one of SQLite's.
 func database(dir int, name string) bool {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := rootfs.OpenAt(dir, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}

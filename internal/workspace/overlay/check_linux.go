@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -90,8 +92,8 @@ func probeOverlay(root, dir string) error {
 	if b, err := os.ReadFile(filepath.Join(upper, "new", "made")); err != nil || string(b) != "x\n" {
 		return errors.New("what the command wrote was not collected")
 	}
-	var st unix.Stat_t
-	if err := unix.Lstat(filepath.Join(upper, ".adroit-gone"), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != 0 {
+	info, err := os.Lstat(filepath.Join(upper, ".adroit-gone"))
+	if err != nil || info.Mode()&fs.ModeCharDevice == 0 || info.Sys().(*syscall.Stat_t).Rdev != 0 {
 		return errors.New("what the command removed was not collected")
 	}
 	return nil
@@ -113,17 +115,34 @@ func (c *Support) Fits(root string, write []string) string {
 	old := c.dirs
 	c.dirs = make(map[string]*dirState, len(old))
 	linked := map[uint64]int{}
-	return c.visit(root, false, old, linked)
+	fd, err := unix.Open(root, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Sprintf("%s cannot be looked at: %v", root, err)
+	}
+	defer unix.Close(fd)
+	return c.visit(fd, ".", root, false, old, linked)
 }
 
-func (c *Support) visit(dir string, deps bool, old map[string]*dirState, linked map[uint64]int) string {
-	var st unix.Stat_t
-	if unix.Lstat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+// visit looks at one directory, by its name in the open one above.
+func (c *Support) visit(up int, name, dir string, deps bool, old map[string]*dirState, linked map[uint64]int) string {
+	st, err := rootfs.StatAt(up, name)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return ""
 	}
 	d := old[dir]
-	if d == nil || d.state.Ctim != st.Ctim || d.state.Ino != st.Ino || d.state.Dev != st.Dev || d.read.Sub(time.Unix(0, st.Ctim.Nano())) < rootfs.ClockGranularity {
-		d = readOverlayDir(dir, deps)
+	current := d != nil && d.state.Ctim == st.Ctim && d.state.Ino == st.Ino && d.state.Dev == st.Dev && d.read.Sub(time.Unix(0, st.Ctim.Nano())) >= rootfs.ClockGranularity
+	fd := -1
+	if !current || len(d.below) > 0 { // most directories need not be opened
+		flags := unix.O_RDONLY
+		if current {
+			flags = rootfs.PathOnly
+		}
+		if fd, err = rootfs.OpenAt(up, name, flags|unix.O_DIRECTORY, 0); err == nil {
+			defer unix.Close(fd)
+		}
+	}
+	if !current {
+		d = readOverlayDir(fd, dir, deps)
 		d.state = st
 	}
 	c.dirs[dir] = d
@@ -139,7 +158,7 @@ func (c *Support) visit(dir string, deps bool, old map[string]*dirState, linked 
 		}
 	}
 	for _, b := range d.below {
-		if why := c.visit(b, deps || slices.Contains(rootfs.DependencyDirs, filepath.Base(b)), old, linked); why != "" {
+		if why := c.visit(fd, b, filepath.Join(dir, b), deps || slices.Contains(rootfs.DependencyDirs, b), old, linked); why != "" {
 			return why
 		}
 	}
@@ -155,22 +174,21 @@ func foreign(p string, st *unix.Stat_t) string {
 	return ""
 }
 
-// readOverlayDir looks at what is in a directory. deps is set in directories of
+// readOverlayDir looks at what is in a directory, which is open unless that was
+// refused. deps is set in directories of
 // dependencies, where hard links of each other are common and not written to.
-func readOverlayDir(dir string, deps bool) *dirState {
+func readOverlayDir(fd int, dir string, deps bool) *dirState {
 	d := &dirState{read: time.Now(), linked: map[uint64]int{}}
-	f, err := os.Open(dir)
-	if err != nil {
+	if fd < 0 {
 		return d // a command cannot look into it either
 	}
-	defer f.Close()
-	names, _ := f.Readdirnames(-1)
+	names, _ := readNames(fd) // in part, if that is what can be read
 	for _, n := range names {
 		p := filepath.Join(dir, n)
 		if n == ".git" {
 			continue // it is not below the overlay
 		}
-		st := lstat(int(f.Fd()), n)
+		st := lstat(fd, n)
 		if st == nil {
 			continue
 		}
@@ -179,13 +197,13 @@ func readOverlayDir(dir string, deps bool) *dirState {
 		}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFDIR:
-			d.below = append(d.below, p)
+			d.below = append(d.below, n)
 		case unix.S_IFREG:
 			if st.Nlink > 1 && !deps {
 				d.linked[st.Ino]++
 			}
 			for _, end := range []string{"-shm", "-journal"} {
-				if base, ok := strings.CutSuffix(n, end); ok && slices.Contains(names, base) && database(int(f.Fd()), base) {
+				if base, ok := strings.CutSuffix(n, end); ok && slices.Contains(names, base) && database(fd, base) {
 					d.why = "the database " + filepath.Join(dir, base) + " is open in another program"
 					return d
 				}

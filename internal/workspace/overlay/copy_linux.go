@@ -3,9 +3,13 @@ package overlay
 import (
 	"io"
 	"os"
+	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // overwrite writes the new content into the file that is there. A kill in the
@@ -40,7 +44,7 @@ func (j *joiner) overwrite(op *operation, above, below int, name string) error {
 		err = unix.Fchmod(int(out.Fd()), op.up.Mode&0o7777)
 	}
 	if err == nil {
-		err = unix.UtimesNanoAt(below, name, []unix.Timespec{op.up.Atim, op.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+		err = rootfs.SetTimesAt(below, name, op.up.Atim, op.up.Mtim)
 	}
 	return j.used(op, above, name, err)
 }
@@ -60,45 +64,76 @@ func (j *joiner) writing() string {
 }
 
 func openat(dir int, name string, flags int) (*os.File, error) {
-	fd, err := unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := rootfs.OpenAt(dir, name, flags|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// A place is where a file of the workspace lies, and which file it is.
+type place struct {
+	path string
+	id   sandbox.ID
+}
+
+// link makes the temporary file another name of a file of the workspace, if that
+// is still where it was.
+func (j *joiner) link(first place, below int) error {
+	dir, err := j.parent(j.root, first.path)
+	if err == unix.ELOOP || err == unix.ENOTDIR || err == unix.EXDEV {
+		return rootfs.ErrAnother
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	fd, err := rootfs.OpenSame(dir, path.Base(first.path), first.id)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return rootfs.LinkFile(fd, below, j.o.Temp)
+}
+
 // copyHere makes the temporary file in the workspace's directory, for a layer on
 // another file system.
 func (j *joiner) copyHere(op *operation, from int, src string, below int) error {
-	_ = unix.Unlinkat(below, j.o.Temp, 0)
+	_ = rootfs.UnlinkAt(below, j.o.Temp, 0)
 	switch op.up.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
-		buf := make([]byte, unix.PathMax)
-		n, err := unix.Readlinkat(from, src, buf)
+		to, err := rootfs.LinkAt(from, src)
 		if err != nil {
 			return err
 		}
-		return unix.Symlinkat(string(buf[:n]), below, j.o.Temp)
+		return rootfs.SymlinkAt(to, below, j.o.Temp)
 	case unix.S_IFREG:
 	default: // a FIFO or socket, which has no content
-		return unix.Mknodat(below, j.o.Temp, op.up.Mode, 0)
+		return rootfs.MknodAt(below, j.o.Temp, op.up.Mode)
 	}
 	if op.up.Nlink > 1 { // the other name may be here already
 		if first, ok := j.linked[op.up.Ino]; ok {
-			if err := unix.Linkat(j.root, first, below, j.o.Temp, 0); err == nil {
+			if err := j.link(first, below); err == nil {
 				return nil
 			}
 		}
-		j.linked[op.up.Ino] = op.path
 	}
 	in, err := openat(from, src, unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	fd, err := unix.Openat(below, j.o.Temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := rootfs.OpenAt(below, j.o.Temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if err != nil {
 		return err
+	}
+	var made unix.Stat_t
+	if err := unix.Fstat(fd, &made); err != nil {
+		unix.Close(fd)
+		return err
+	}
+	if op.up.Nlink > 1 {
+		j.linked[op.up.Ino] = place{op.path, rootfs.FileID(&made)}
 	}
 	out := os.NewFile(uintptr(fd), j.o.Temp)
 	defer out.Close()
@@ -115,7 +150,7 @@ func (j *joiner) copyHere(op *operation, from int, src string, below int) error 
 	if op.merged != "" {
 		return nil
 	}
-	return unix.UtimesNanoAt(below, j.o.Temp, []unix.Timespec{op.up.Atim, op.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+	return rootfs.SetTimesAt(below, j.o.Temp, op.up.Atim, op.up.Mtim)
 }
 
 // copySparse copies a file and leaves its holes.

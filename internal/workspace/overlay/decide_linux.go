@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -176,17 +177,17 @@ func (j *joiner) merge(ctx context.Context, op *operation, base, here rootfs.Sta
 		j.conflict(op, opKeep, changedHere)
 		return nil
 	}
-	theirs, err := os.ReadFile(filepath.Join(j.o.upper(), op.path))
-	if err != nil {
+	var theirs bytes.Buffer
+	if _, err := j.up.State(op.path, &theirs); err != nil {
 		return err
 	}
 	merged, clean := ours, true
 	if op.now.Digest != base.Digest {
-		if !textfile.IsText(old) || !textfile.IsText(ours) || !textfile.IsText(theirs) {
+		if !textfile.IsText(old) || !textfile.IsText(ours) || !textfile.IsText(theirs.Bytes()) {
 			j.conflict(op, opKeep, changedHere)
 			return nil
 		}
-		if merged, clean, err = rootfs.MergeText(ctx, j.o.dir, old, ours, theirs); err != nil || !clean {
+		if merged, clean, err = rootfs.MergeText(ctx, j.o.dir, old, ours, theirs.Bytes()); err != nil || !clean {
 			j.conflict(op, opKeep, rootfs.SameLines)
 			return ctx.Err()
 		}
@@ -200,9 +201,10 @@ func (j *joiner) merge(ctx context.Context, op *operation, base, here rootfs.Sta
 		op.kind = opDrop
 		return nil
 	}
-	op.merged = filepath.Join(j.o.dir, "merged-"+strconv.Itoa(len(j.deltas))+"-"+op.now.Digest)
-	if err := os.WriteFile(op.merged, merged, 0o600); err != nil {
+	op.merged = "merged-" + strconv.Itoa(len(j.deltas)) + "-" + op.now.Digest
+	file := filepath.Join(j.o.dir, op.merged)
+	if err := os.WriteFile(file, merged, 0o600); err != nil {
 		return err
 	}
-	return os.Chmod(op.merged, mode)
+	return os.Chmod(file, mode)
 }

@@ -26,7 +26,7 @@ type joiner struct {
 	snap   *ledger.Snapshot
 	guard  func(dir int, path string) string // why what is at its base name in dir must not be made
 	report *Report
-	stays  map[uint64]string // files that stay the ones they are, by the inode of their copy
+	stays  map[uint64]place // files that stay the ones they are, by the inode of their copy
 
 	ops    []operation
 	deltas map[string]ledger.PathChange
@@ -35,7 +35,7 @@ type joiner struct {
 	times  map[string]unix.Timespec // that directories get in the end
 	root   int                      // the workspace
 	above  int                      // the upper layer
-	linked map[uint64]string        // of the upper layer's hard links, which is here
+	linked map[uint64]place         // of the upper layer's hard links, which is here
 	t, up  *rootfs.Tree
 }
 
@@ -57,7 +57,7 @@ func (j *joiner) run(ctx context.Context) error {
 	defer j.up.Close()
 	defer j.t.Lock()()
 	j.root, j.above = int(j.t.Self.Fd()), int(j.up.Self.Fd())
-	j.modes, j.times, j.linked = map[string]uint32{}, map[string]unix.Timespec{}, map[uint64]string{}
+	j.modes, j.times, j.linked = map[string]uint32{}, map[string]unix.Timespec{}, map[uint64]place{}
 	stripXattrs(j.above)
 	if err := j.scan(ctx, j.above, j.root, ".", false, false); err != nil {
 		return err
@@ -135,9 +135,10 @@ func (j *joiner) sift(ctx context.Context) error {
 }
 
 const (
-	changedHere = "it was changed here while the command ran"
-	removedHere = "it was changed by the command, and removed here while the command ran"
-	keptHere    = "it was removed by the command, and changed here while the command ran"
+	replacedHere = "was replaced here by something else while the command ran"
+	changedHere  = "it was changed here while the command ran"
+	removedHere  = "it was changed by the command, and removed here while the command ran"
+	keptHere     = "it was removed by the command, and changed here while the command ran"
 )
 
 // Note puts what is about to be done into the ledger.
@@ -233,18 +234,18 @@ func (j *joiner) settleDirs() {
 		if err != nil {
 			continue // it is gone
 		}
+		// Times are a help for build tools, not worth a failure.
+		_ = rootfs.SetTimesAt(fd, ".", unix.Timespec{Nsec: unix.UTIME_OMIT}, j.times[d])
 		if mode, ok := j.modes[d]; ok {
 			_ = unix.Fchmod(fd, mode)
 		}
-		// Times are a help for build tools, not worth a failure.
-		_ = unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, j.times[d]}, 0)
 		unix.Close(fd)
 	}
 }
 
 // parent opens the directory of a path, following no link.
 func (j *joiner) parent(root int, p string) (int, error) {
-	return unix.Openat2(root, path.Dir(p), &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+	return rootfs.OpenNoLinks(root, path.Dir(p), unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
 // keepAside moves the command's version of a path to where a person finds it.
@@ -253,5 +254,19 @@ func (j *joiner) keepAside(op *operation) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}
-	return to, os.Rename(filepath.Join(j.o.upper(), op.path), to)
+	into, err := unix.Open(filepath.Dir(to), rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(into)
+	above, err := j.parent(j.above, op.path)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(above)
+	name := path.Base(op.path)
+	for n := 2; lstat(into, name) != nil; n++ { // a directory of which something was kept already
+		name = fmt.Sprintf("%s-%d", path.Base(op.path), n)
+	}
+	return filepath.Join(filepath.Dir(to), name), rootfs.MoveAt(above, path.Base(op.path), into, name)
 }

@@ -72,7 +72,12 @@ func New(led *ledger.Ledger, s *ledger.Snapshot) (*Overlay, error) {
 
 func (o *Overlay) prepare() error {
 	var root unix.Stat_t
-	if err := unix.Stat(o.Root, &root); err != nil {
+	t, err := rootfs.Open(o.Root)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := unix.Fstat(t.FD(), &root); err != nil {
 		return err
 	}
 	for _, d := range []string{"upper", "work"} {
@@ -81,13 +86,17 @@ func (o *Overlay) prepare() error {
 		}
 	}
 	// The upper directory gives the mounted root its mode and times.
-	if err := unix.Chmod(o.upper(), root.Mode&0o7777); err != nil {
+	upper, err := unix.Open(o.upper(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return err
 	}
-	if err := unix.UtimesNanoAt(unix.AT_FDCWD, o.upper(), []unix.Timespec{root.Atim, root.Mtim}, 0); err != nil {
+	defer unix.Close(upper)
+	if err := rootfs.SetTimesAt(upper, ".", root.Atim, root.Mtim); err != nil {
 		return err
 	}
-	var err error
+	if err := unix.Fchmod(upper, root.Mode&0o7777); err != nil {
+		return err
+	}
 	if o.lock, err = os.OpenFile(filepath.Join(o.dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}

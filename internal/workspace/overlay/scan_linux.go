@@ -57,7 +57,7 @@ func (j *joiner) scan(ctx context.Context, upper, lower int, rel string, opaque,
 		return fmt.Errorf("%s: %w", rel, err)
 	}
 	if lower >= 0 {
-		_ = unix.Unlinkat(lower, j.o.Temp, 0) // of a join that was killed
+		_ = rootfs.UnlinkAt(lower, j.o.Temp, 0) // of a join that was killed
 		j.noteTimes(upper, lower, rel)
 	}
 	quiet = quiet || rel != "." && (slices.Contains(names, ".git") || lower >= 0 && lstat(lower, ".git") != nil)
@@ -87,7 +87,8 @@ func (j *joiner) scan(ctx context.Context, upper, lower int, rel string, opaque,
 func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, quiet bool) error {
 	name := path.Base(p)
 	op := operation{path: p, quiet: quiet || name == ".git"}
-	if err := unix.Fstatat(upper, name, &op.up, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	var err error
+	if op.up, err = rootfs.StatAt(upper, name); err != nil {
 		return fmt.Errorf("%s: %w", p, err)
 	}
 	if lower >= 0 {
@@ -118,7 +119,7 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 	}
 	if kind != unix.S_IFDIR {
 		op.kind = opPut
-		op.copied = hasXattr(upper, name, "user.overlay.origin")
+		op.copied = rootfs.HasAttrAt(upper, name, "user.overlay.origin")
 		j.ops = append(j.ops, op)
 		return nil
 	}
@@ -168,7 +169,7 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		defer unix.Close(sub)
-		_ = unix.Unlinkat(sub, j.o.Temp, 0)
+		_ = rootfs.UnlinkAt(sub, j.o.Temp, 0)
 		names, err := readNames(sub)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
@@ -201,20 +202,32 @@ func (j *joiner) noteTimes(upper, lower int, rel string) {
 // openBelow opens a directory to list it, also one that keeps its owner out: the
 // command has changed that for itself.
 func openBelow(dir int, name string) (int, error) {
-	const how = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat(dir, name, how, 0)
-	if st := lstat(dir, name); err == unix.EACCES && st != nil && unix.Fchmodat(dir, name, st.Mode&0o7777|0o700, 0) == nil {
-		fd, err = unix.Openat(dir, name, how, 0)
+	const how = unix.O_RDONLY | unix.O_DIRECTORY
+	fd, err := rootfs.OpenAt(dir, name, how, 0)
+	if err != unix.EACCES {
+		return fd, err
 	}
-	return fd, err
+	at, err := rootfs.OpenDirAt(dir, name)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return -1, err
+	}
+	if rootfs.ChmodFile(at, st.Mode&0o7777|0o700) != nil {
+		return -1, unix.EACCES
+	}
+	return rootfs.OpenAt(at, ".", how, 0)
 }
 
 // touched reports whether somebody changed a file since the command began.
 func (j *joiner) touched(st *unix.Stat_t) bool { return st.Ctim.Nano() > j.o.Began }
 
 func lstat(dir int, name string) *unix.Stat_t {
-	var st unix.Stat_t
-	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	st, err := rootfs.StatAt(dir, name)
+	if err != nil {
 		return nil
 	}
 	return &st
@@ -222,7 +235,7 @@ func lstat(dir int, name string) *unix.Stat_t {
 
 // readNames lists a directory, sorted, from its beginning.
 func readNames(fd int) ([]string, error) {
-	again, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	again, err := rootfs.OpenAt(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -233,11 +246,6 @@ func readNames(fd int) ([]string, error) {
 	return names, err
 }
 
-func hasXattr(dir int, name, attr string) bool {
-	_, err := unix.Lgetxattr(fdPath(dir, name), attr, nil)
-	return err == nil
-}
-
 func fxattr(fd int, attr string) string {
 	buf := make([]byte, 16)
 	n, err := unix.Fgetxattr(fd, attr, buf)
@@ -246,9 +254,6 @@ func fxattr(fd int, attr string) string {
 	}
 	return string(buf[:n])
 }
-
-// fdPath names a file by the directory's descriptor, for calls that take paths.
-func fdPath(dir int, name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", dir, name) }
 
 // stripXattrs takes the overlay's own marks off a directory that becomes one
 // of the workspace.
@@ -302,17 +307,18 @@ func (j *joiner) ignoreFiles(top, sub, work string) error {
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return err
 	}
-	put := func(dir, from string) (found bool, err error) {
-		info, err := os.Lstat(from)
+	put := func(dir string, root int, from string) (found bool, err error) {
+		up, base, err := rootfs.OpenParent(root, from)
 		if err != nil {
-			return !errors.Is(err, os.ErrNotExist), nil
+			return false, nil
 		}
-		if !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+		defer unix.Close(up)
+		if lstat(up, base) == nil {
+			return false, nil
+		}
+		b, err := rootfs.ReadAt(up, base, maxIgnoreFile)
+		if err != nil {
 			return true, nil // a whiteout, for one
-		}
-		b, err := os.ReadFile(from)
-		if err != nil {
-			return true, nil
 		}
 		to := filepath.Join(work, dir)
 		if err := os.MkdirAll(to, 0o700); err != nil {
@@ -320,9 +326,14 @@ func (j *joiner) ignoreFiles(top, sub, work string) error {
 		}
 		return true, os.WriteFile(filepath.Join(to, ".gitignore"), b, 0o600)
 	}
+	around, err := unix.Open(top, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(around)
 	for d := sub; d != "."; {
 		d = path.Dir(d)
-		if _, err := put(d, filepath.Join(top, d, ".gitignore")); err != nil {
+		if _, err := put(d, around, path.Join(d, ".gitignore")); err != nil {
 			return err
 		}
 	}
@@ -330,9 +341,9 @@ func (j *joiner) ignoreFiles(top, sub, work string) error {
 	for _, op := range j.ops {
 		for d := path.Dir(op.path); !seen[d]; d = path.Dir(d) {
 			seen[d] = true
-			found, err := put(path.Join(sub, d), filepath.Join(j.o.upper(), d, ".gitignore"))
+			found, err := put(path.Join(sub, d), j.above, path.Join(d, ".gitignore"))
 			if err == nil && !found {
-				_, err = put(path.Join(sub, d), filepath.Join(j.o.Root, d, ".gitignore"))
+				_, err = put(path.Join(sub, d), j.root, path.Join(d, ".gitignore"))
 			}
 			if err != nil {
 				return err

@@ -92,11 +92,11 @@ func (n *node) same(o *node) bool {
 func (n *node) write(dir int, name string) error {
 	switch n.mode & unix.S_IFMT {
 	case unix.S_IFLNK:
-		return unix.Symlinkat(string(n.data), dir, name)
+		return rootfs.SymlinkAt(string(n.data), dir, name)
 	case unix.S_IFREG:
 		return rootfs.CreateAt(dir, name, bytes.NewReader(n.data), fs.FileMode(n.mode&0o777))
 	case unix.S_IFDIR:
-		if err := unix.Mkdirat(dir, name, n.mode&0o777|0o700); err != nil {
+		if err := rootfs.MkdirAt(dir, name, n.mode&0o777|0o700); err != nil {
 			return err
 		}
 		fd, err := rootfs.OpenDirAt(dir, name)

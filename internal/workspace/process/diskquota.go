@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -59,8 +60,12 @@ func disks(p *sandbox.Policy, limitMB int) ([]*disk, error) {
 	seen := map[uint64]bool{}
 	var out []*disk
 	for _, dir := range dirs {
-		var st syscall.Stat_t
-		if err := syscall.Stat(dir, &st); err != nil || seen[uint64(st.Dev)] {
+		info, err := os.Stat(dir)
+		if err != nil {
+			continue
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || seen[uint64(st.Dev)] {
 			continue
 		}
 		seen[uint64(st.Dev)] = true

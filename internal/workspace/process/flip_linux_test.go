@@ -34,6 +34,7 @@ func flips() int {
 // it can, as a process that a command left behind would.
 type flipper struct {
 	ws, outside string
+	dirs        []string // what is exchanged for a link to outside; nil: what pairs has
 	stop        atomic.Bool
 	done        chan uint64 // how often it did
 }
@@ -41,6 +42,13 @@ type flipper struct {
 // flipped are what is exchanged, each with what it is exchanged for: a link to
 // what has the same names in it outside.
 func (f *flipper) pairs() [][2]string {
+	if f.dirs != nil {
+		var out [][2]string
+		for _, d := range f.dirs {
+			out = append(out, [2]string{d, f.outside})
+		}
+		return out
+	}
 	return [][2]string{
 		{"a", f.outside}, {"sub", f.outside}, {"sub/.git", f.outside + "/.git"}, {"sub/.git/hooks", f.outside + "/docs"}, {"sub/.git/info", f.outside},
 		{"sub/.git/modules", f.outside}, {"sub/.git/modules/m", f.outside + "/.git"}, {"a/.claude", f.outside + "/.claude"}, {"sub/.git/worktrees", f.outside}, {"d/e", f.outside},
@@ -50,6 +58,10 @@ func (f *flipper) pairs() [][2]string {
 // prepare makes the workspace and, beside each directory, the link for it.
 func (f *flipper) prepare(t *testing.T) {
 	t.Helper()
+	f.links(t)
+	if f.dirs != nil {
+		return
+	}
 	for _, dir := range []string{"sub/.git/hooks", "sub/.git/info", "sub/.git/modules/m/hooks", "sub/.git/worktrees/w", "sub/.git/objects", "sub/.git/refs", "sub/.git/modules/m/objects", "a", "d/e/.git/objects"} {
 		if err := os.MkdirAll(filepath.Join(f.ws, dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -58,6 +70,10 @@ func (f *flipper) prepare(t *testing.T) {
 	for _, file := range []string{"sub/.git/HEAD", "sub/.git/config", "sub/.git/modules/m/HEAD", "sub/.git/modules/m/config", "a/.claude/settings.json", "a/.env", "d/e/.git/HEAD", "d/e/.git/config", "sub/.git/worktrees/w/HEAD", "sub/.git/worktrees/w/commondir"} {
 		dirtest.Write(t, filepath.Join(f.ws, file), "")
 	}
+}
+
+func (f *flipper) links(t *testing.T) {
+	t.Helper()
 	for i, p := range f.pairs() {
 		if err := os.Symlink(p[1], f.link(i)); err != nil {
 			t.Fatal(err)
@@ -197,4 +213,100 @@ func flipsAsUser(t *testing.T) {
 			t.Log(strings.TrimSpace(line))
 		}
 	}
+}
+
+// TestFlipsOverlay has jobs with overlays in a workspace that another process changes all the
+// time, two at once: what one joins, the other does, too. Nothing outside is linked
+// into the workspace, written, removed, or gets another mode.
+func TestFlipsOverlay(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	a, led, dir := overlaidAt(t, filepath.Join(base, "ws"), filepath.Join(base, "ledger"))
+	b, _, _ := overlaidAt(t, dir, filepath.Join(base, "ledger2"))
+	f := &flipper{ws: dir, outside: victim(t), done: make(chan uint64), dirs: []string{"a", "d", "d/e", "s"}}
+	dirtest.Git(t, dir, "init", "-q")
+	for _, in := range []string{f.outside, filepath.Join(dir, "a"), filepath.Join(dir, "d/e"), filepath.Join(dir, "s")} {
+		for _, name := range []string{"keys", "log", "sub/x", ".gitignore"} {
+			dirtest.Write(t, filepath.Join(in, name), "text\n")
+		}
+	}
+	dirtest.Write(t, filepath.Join(dir, ".gitignore"), "log\n")
+	f.prepare(t)
+	want := treeOf(t, f.outside)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	go f.run(seed)
+	exact := 0
+	for i := range flips() {
+		outs := make(chan *Output, 2)
+		for _, r := range []*Runner{a, b} {
+			go func() {
+				o, err := r.Run(t.Context(), Cmd{Snapshot: true, Timeout: time.Minute, Shell: `for d in a d/e s; do
+	ln $d/keys new-$1-${d%%/*}; ln $d/log $d/again-$1; chmod 0$2 $d; echo more >>$d/log; echo more >>$d/keys; rm -rf $d/sub; mkdir -p $d/n$1; chmod 0$2 $d/n$1; echo x >$d/n$1/x
+done 2>/dev/null; true`, Args: []string{"sh", strconv.Itoa(i), []string{"750", "700", "755"}[i%3]}})
+				if err != nil && !errors.Is(err, sandbox.ErrChanged) {
+					t.Error(err)
+				}
+				outs <- o
+			}()
+		}
+		for range 2 {
+			if o := <-outs; o != nil && !o.Uncertain {
+				exact++
+			}
+		}
+		if got := treeOf(t, f.outside); got != want {
+			t.Fatalf("after command %d outside is\n%s\nand was\n%s", i, got, want)
+		}
+		f.unlinked(t)
+		f.tidy(t)
+	}
+	f.stop.Store(true)
+	n := <-f.done
+	t.Logf("%d of %d commands had an overlay; %d exchanges", exact, 2*flips(), n)
+	if n < uint64(flips()) || exact == 0 {
+		t.Errorf("%d commands had an overlay, with %d exchanges: that shows nothing", exact, n)
+	}
+	if _, err := led.Undo(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if got := treeOf(t, f.outside); got != want {
+		t.Fatalf("after undo outside is\n%s\nand was\n%s", got, want)
+	}
+}
+
+// tidy removes the hard links in the workspace: where there are some, no command
+// has an overlay.
+func (f *flipper) tidy(t *testing.T) {
+	t.Helper()
+	root, err := os.OpenRoot(f.ws)
+	dirtest.Must(t, err)
+	defer root.Close()
+	for _, dir := range append([]string{"."}, f.dirs...) {
+		d, err := root.Open(dir)
+		if err != nil {
+			continue // it is a link now
+		}
+		names, _ := d.Readdirnames(-1)
+		d.Close()
+		for _, n := range names {
+			if info, err := root.Lstat(filepath.Join(dir, n)); err == nil && info.Mode().IsRegular() && info.Sys().(*syscall.Stat_t).Nlink > 1 {
+				_ = root.Remove(filepath.Join(dir, n)) // or it is elsewhere now
+			}
+		}
+	}
+}
+
+// unlinked fails if a file outside has got another name.
+func (f *flipper) unlinked(t *testing.T) {
+	t.Helper()
+	dirtest.Must(t, filepath.WalkDir(f.outside, func(p string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if info, err := d.Info(); err != nil || info.Sys().(*syscall.Stat_t).Nlink > 1 {
+			t.Errorf("%s has another name, %v", p, err)
+		}
+		return nil
+	}))
 }

@@ -89,10 +89,10 @@ func makeMissing(fd int) {
 	for _, name := range gitNames {
 		switch {
 		case name == "hooks":
-			_ = unix.Mkdirat(fd, name, 0o755)
+			_ = rootfs.MkdirAt(fd, name, 0o755)
 			continue
 		case path.Dir(name) != ".":
-			_ = unix.Mkdirat(fd, path.Dir(name), 0o755)
+			_ = rootfs.MkdirAt(fd, path.Dir(name), 0o755)
 		}
 		dir, err := rootfs.OpenBeneath(fd, path.Dir(name))
 		if err != nil {

@@ -40,7 +40,7 @@ func newTmpfs(options string) (int, error) {
 }
 
 func blanks(tmpfs int) (blank, error) {
-	f, err := unix.Openat(tmpfs, "file", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	f, err := unix.Openat(tmpfs, "file", unix.O_CREAT|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return blank{}, fmt.Errorf("making a cover for secrets: %w", err)
 	}
