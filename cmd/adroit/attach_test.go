@@ -32,7 +32,7 @@ func TestImageAfterKill(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for until := time.Now().Add(30 * time.Second); len(srv.Requests()) < 1 && time.Now().Before(until); {
+			for until := time.Now().Add(5 * time.Minute); len(srv.Requests()) < 1 && time.Now().Before(until); {
 				time.Sleep(10 * time.Millisecond)
 			}
 			if err := cmd.Process.Kill(); err != nil {

@@ -27,7 +27,7 @@ func (x *terminal) write(keys string) { _, _ = io.WriteString(x.ours, keys) }
 // see waits until something is printed behind from, and returns the place behind it.
 func (x *terminal) see(from int, what string) int {
 	x.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		text := x.text()
 		if i := strings.Index(text[from:], what); i >= 0 {
 			return from + i + len(what)

@@ -144,7 +144,7 @@ exit 1
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); !strings.HasPrefix(p.read("repo/a.txt"), "worse") || p.read("repo/other.txt") == ""; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Minute); !strings.HasPrefix(p.read("repo/a.txt"), "worse") || p.read("repo/other.txt") == ""; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			_ = cmd.Process.Kill()
 			t.Fatalf("the agent has changed nothing\n%s", out)

@@ -97,7 +97,7 @@ func ended(t *testing.T, err error) int {
 // tens of seconds to come to its first command.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for {
 		start := time.Now()

@@ -210,7 +210,7 @@ func (t *terminal) see(what string) {
 			if t.seen = append(t.seen, more...); !ok {
 				t.b.Fatalf("%s has ended, and %q is not there: %q", t.cmd, what, t.seen)
 			}
-		case <-time.After(2 * time.Minute):
+		case <-time.After(10 * time.Minute):
 			_ = t.cmd.Process.Kill()
 			t.b.Fatalf("%q is not there: %q", what, t.seen)
 		}

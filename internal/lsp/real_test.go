@@ -136,7 +136,7 @@ func TestReal(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			l.install(t)
 			s, dir := project(t, l.files, lsp.Options{Servers: lsp.Known()})
-			ctx := within(t, 2*time.Minute)
+			ctx := within(t, 10*time.Minute)
 
 			found, err := s.Diagnose(ctx, l.edited)
 			if err != nil {
@@ -190,7 +190,7 @@ func TestRealFirst(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			l.install(t)
 			s, dir := project(t, l.files, lsp.Options{Servers: lsp.Known()})
-			ctx := within(t, 2*time.Minute)
+			ctx := within(t, 10*time.Minute)
 			write(t, filepath.Join(dir, l.edited), l.broken)
 			fresh, err := s.Appeared(ctx, lsp.Change{File: l.edited, Before: l.files[l.edited]})
 			if err != nil || len(fresh) != 1 || !strings.Contains(fresh[0].Message, l.says) {

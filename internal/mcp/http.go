@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -64,10 +65,11 @@ type toServer struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
 	if hostPort(r.URL) != t.host {
+		resend(r) // to one that logs in
 		return t.next.RoundTrip(r)
 	}
-	r = r.Clone(r.Context())
 	for k, v := range t.headers {
 		r.Header.Set(k, v)
 	}
@@ -77,7 +79,34 @@ func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 			defer t.wrote(b)
 		}
 	}
+	if !callsTool(r) {
+		resend(r)
+	}
 	return t.next.RoundTrip(r)
+}
+
+// resend has the transport send a request once more when the server closed the
+// connection, which had been idle, just as the request was written. The header makes
+// it so for a POST too, and is not sent: see [http.Transport].
+func resend(r *http.Request) {
+	r.Header["Idempotency-Key"] = nil
+}
+
+// callsTool reports whether a request may call a tool, which is never done twice.
+// What cannot be read may.
+func callsTool(r *http.Request) bool {
+	if r.Body == nil {
+		return false
+	}
+	if r.GetBody == nil {
+		return true
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return true
+	}
+	var message struct{ Method string }
+	return json.NewDecoder(body).Decode(&message) != nil || message.Method == "" || message.Method == "tools/call"
 }
 
 // CloseIdleConnections is what http.Client looks for.

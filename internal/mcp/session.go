@@ -22,12 +22,13 @@ import (
 
 // How long a server may take to answer at first: when it is probed for the newest
 // revision of the protocol, and in all.
-const (
+var (
 	probeTime   = 5 * time.Second
 	connectTime = 30 * time.Second
 	listTime    = 30 * time.Second
-	settleTime  = 150 * time.Millisecond // for a list that changes right after the start
 )
+
+const settleTime = 150 * time.Millisecond // for a list that changes right after the start
 
 // legacyRevision is the newest one that begins with a handshake.
 const legacyRevision = "2025-11-25"

@@ -139,7 +139,7 @@ func (h *probe) meet(ctx context.Context, turn int) error {
 		close(all)
 	}
 	h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	select {
 	case <-all:

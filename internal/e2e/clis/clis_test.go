@@ -180,7 +180,7 @@ func (w *world) read(name string) string {
 // command runs adroit and returns its output and exit code.
 func (w *world) command(args ...string) (stdout, stderr string, code int) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(w.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env, cmd.Dir = w.env, w.dir
@@ -337,7 +337,7 @@ func TestKilled(t *testing.T) {
 			for range 2 { // the second request comes when the command has run
 				select {
 				case <-w.server.Asked():
-				case <-time.After(2 * time.Minute):
+				case <-time.After(10 * time.Minute):
 					t.Fatal("the program does not ask its model")
 				}
 			}
@@ -353,7 +353,7 @@ func TestKilled(t *testing.T) {
 				}
 			}
 			left := w.processes()
-			for deadline := time.Now().Add(10 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = w.processes() {
+			for deadline := time.Now().Add(2 * time.Minute); len(left) > 0 && time.Now().Before(deadline); left = w.processes() {
 				runtime.Gosched()
 			}
 			if len(left) > 0 {

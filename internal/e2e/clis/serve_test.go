@@ -145,7 +145,7 @@ func (w *world) callThrough(cli string, servers map[string]any, tools ...string)
 		w.put(file, encode(w, conf))
 		args = []string{"run", task}
 	}
-	ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(w.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, cli, args...)
 	cmd.Env, cmd.Dir = append(w.env, "PWD="+w.dir), w.dir

@@ -80,7 +80,7 @@ func Run(t testing.TB, env ...string) *Server {
 			t.Logf("the server's log:\n%s", b[max(0, len(b)-20_000):])
 		}
 	})
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(5 * time.Minute); ; {
 		b, err := os.ReadFile(log.Name())
 		if m := listening.FindSubmatch(b); m != nil {
 			return &Server{URL: "http://" + string(m[1]), Store: filepath.Join(dir, "models"), pid: cmd.Process.Pid}

@@ -36,7 +36,7 @@ func (tr *trap) attributes(lines string) {
 // plain runs git as anybody would and reports whether that sprang the trap.
 func (tr *trap) plain(args ...string) bool {
 	tr.Helper()
-	ctx, cancel := context.WithTimeout(tr.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(tr.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = tr.at

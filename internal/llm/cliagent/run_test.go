@@ -262,7 +262,7 @@ func TestGroup(t *testing.T) {
 					t.Fatal(err)
 				}
 				// It was killed before Generate returned; the kernel takes its time.
-				for deadline := time.Now().Add(30 * time.Second); alive(n) && time.Now().Before(deadline); {
+				for deadline := time.Now().Add(5 * time.Minute); alive(n) && time.Now().Before(deadline); {
 					runtime.Gosched()
 				}
 				if alive(n) {

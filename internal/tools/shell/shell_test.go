@@ -135,7 +135,7 @@ func TestBackground(t *testing.T) {
 	env := open(t)
 	begin := time.Now()
 	r := call(t, Run, env, runInput{Command: "echo up; sleep 300", Background: true})
-	if r.Failed || !strings.Contains(r.Text, "c1") || time.Since(begin) > 30*time.Second {
+	if r.Failed || !strings.Contains(r.Text, "c1") || time.Since(begin) > 4*time.Minute {
 		t.Fatalf("%+v", r)
 	}
 	if r = call(t, Output, env, outputInput{ID: "c1", WaitS: 1}); r.Failed || !strings.Contains(r.Text, "still running") || !strings.Contains(r.Text, "up") {

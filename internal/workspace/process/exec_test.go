@@ -54,7 +54,7 @@ func sh(t *testing.T, r *Runner, script string) *Output {
 // gone waits until a process does not run any more.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(5 * time.Minute); ; {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return // a zombie of init's or ours does nothing more

@@ -102,7 +102,7 @@ func prepareKill(t *testing.T) (e overlayKillJob, person func()) {
 	dirtest.Git(t, e.Dir, "init", "-q")
 	return e, func() {
 		uppers := filepath.Join(e.Ledger, "overlays", "*", "upper", "deep", "er", "d")
-		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			if found, _ := filepath.Glob(uppers); len(found) > 0 {
 				break
 			}

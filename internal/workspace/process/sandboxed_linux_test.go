@@ -46,7 +46,7 @@ func cellmate(t *testing.T, c SandboxOptions) (*Runner, string) {
 		}
 		// The go command starts a process of its own session that writes
 		// telemetry; without namespaces it may outlive the command by a moment.
-		for end := time.Now().Add(10 * time.Second); os.RemoveAll(c.Private) != nil && time.Now().Before(end); {
+		for end := time.Now().Add(2 * time.Minute); os.RemoveAll(c.Private) != nil && time.Now().Before(end); {
 			time.Sleep(50 * time.Millisecond)
 		}
 	})

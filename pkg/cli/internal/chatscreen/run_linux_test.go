@@ -66,7 +66,7 @@ func (p *pty) text() string {
 
 func (p *pty) see(t *testing.T, what string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(p.text(), what); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !strings.Contains(p.text(), what); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%q is not there: %q", what, p.text())
 		}
