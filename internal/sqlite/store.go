@@ -29,7 +29,7 @@ func (d *DB) Add(ctx context.Context, j *jobs.Job) (*jobs.Job, error) {
 		if j.Key != "" {
 			var r row
 			err := r.scan(func(to ...any) error {
-				return t.one("select "+columns+" from jobs where key = ?", []any{j.Key}, to...)
+				return t.one("select "+columns+" from jobs where key = ? and scope in (?, '')", []any{j.Key, j.Scope}, to...)
 			})
 			if err == nil {
 				out = d.job(&r)
@@ -51,9 +51,9 @@ func (d *DB) Add(ctx context.Context, j *jobs.Job) (*jobs.Job, error) {
 			add.Updated = add.Created
 		}
 		n, err := t.exec(`insert into jobs (id, workflow, agent, title, dir, model, input, key, status, reason, output,
-			cancel, crashes, created, started, updated, finished) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing`,
+			cancel, crashes, created, started, updated, finished, scope, request) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing`,
 			add.ID, add.Workflow, add.Agent, add.Title, add.Dir, add.Model, []byte(add.Input), add.Key, string(add.Status), add.Reason,
-			[]byte(add.Output), add.Cancel, add.Crashes, nanos(add.Created), nanos(add.Started), nanos(add.Updated), nanos(add.Finished))
+			[]byte(add.Output), add.Cancel, add.Crashes, nanos(add.Created), nanos(add.Started), nanos(add.Updated), nanos(add.Finished), add.Scope, add.Request)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package adroit
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,6 +65,11 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	}
 	s := &Submitted{Plan: p}
 	id := jobid.New(time.Now())
+	request, err := requestDigest(p)
+	if err != nil {
+		return nil, err
+	}
+	scope := p.Input.Dir
 	if r.Worktree {
 		if s.Worktree, err = rt.isolate(ctx, id, r, p); err != nil {
 			return nil, err
@@ -80,7 +86,10 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if err := jobdir.SaveConfig(rt.data(), id, r.JobConfig); err != nil {
 		return nil, err
 	}
-	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Title: rt.title(r), Input: raw})
+	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: rt.title(r), Input: raw})
+	if errors.Is(err, jobs.ErrKey) {
+		return nil, errors.Join(keyTaken(r.Key, s.Job, p.Input.Name(), rt.shortPrompt(r)), rt.forget(ctx, id))
+	}
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
@@ -88,6 +97,23 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
+}
+
+// requestDigest is of what was asked: of the agent's or pipeline's name, the prompt, inputs and
+// attachments, not of the settings, which may differ from run to run.
+func requestDigest(p *Plan) (string, error) {
+	in := p.Input
+	raw, err := json.Marshal([]any{in.Agent, in.Spec, in.Pipeline, in.Prompt, in.Inputs, in.Attached})
+	if err != nil {
+		return "", fmt.Errorf("encoding the request: %w", err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
+}
+
+// keyTaken names the request that has a key and the one that wants it.
+func keyTaken(key string, j *jobs.Job, name, title string) error {
+	return &apierr.Error{Kind: apierr.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s: %q), and this is another request (%s: %q)", key, j.ID, cmp.Or(j.Agent, j.Workflow), j.Title, name, title),
+		Hint: "use another key, or remove that job: adroit jobs rm " + j.ID, Err: jobs.ErrKey}
 }
 
 // knownWindow is the size of a task's context window in tokens, 0 if it is not known
@@ -257,11 +283,20 @@ func (rt *Runtime) title(r Request) string {
 	if r.Title != "" {
 		return r.Title
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(r.Prompt), "\n")
-	clean, hit := rt.o.Secrets.String(first)
-	if !hit {
+	if _, hit := rt.o.Secrets.String(firstLine(r)); !hit {
 		return ""
 	}
+	return rt.shortPrompt(r)
+}
+
+func firstLine(r Request) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Prompt), "\n")
+	return first
+}
+
+// shortPrompt is the beginning of a prompt's first line without secrets.
+func (rt *Runtime) shortPrompt(r Request) string {
+	clean, _ := rt.o.Secrets.String(firstLine(r))
 	if r := []rune(clean); len(r) > maxTitle {
 		return string(r[:maxTitle-3]) + "..."
 	}

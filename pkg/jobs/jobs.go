@@ -86,7 +86,9 @@ type Job struct {
 	Dir      string          `json:"dir,omitempty"`   // the workspace, absolute
 	Model    string          `json:"model,omitempty"`
 	Input    json.RawMessage `json:"input"`
-	Key      string          `json:"key,omitempty"` // of an idempotent submit
+	Key      string          `json:"key,omitempty"`     // of an idempotent submit, unique in Scope
+	Scope    string          `json:"scope,omitempty"`   // the directory that was named; Dir if empty. Of a job in a worktree it is another
+	Request  string          `json:"request,omitempty"` // digest of what was asked with Key; empty if not known
 	Status   Status          `json:"status"`
 	Reason   string          `json:"reason,omitempty"` // why it stopped, in a sentence
 	Output   json.RawMessage `json:"output,omitempty"`
@@ -126,6 +128,7 @@ var (
 	ErrFinal     = errors.New("the job has ended")
 	ErrRunning   = errors.New("the job is running")
 	ErrBlocked   = errors.New("the job is blocked; look at its reason, then reopen it")
+	ErrKey       = errors.New("the key belongs to another request")
 	ErrStopped   = errors.New("stopped by the operator") // Ctrl-C: the job is interrupted, not cancelled
 )
 
@@ -149,7 +152,7 @@ type Query struct {
 // have made their effect durable. It is safe for concurrent use, also by
 // several processes. Package jobstest has the suite that every Store passes.
 type Store interface {
-	// Add creates j. If j.Key is set and a job has it already, that job is
+	// Add creates j. If j.Key is set and a job of j.Scope has it already, that job is
 	// returned and nothing is created.
 	Add(ctx context.Context, j *Job) (*Job, error)
 	List(ctx context.Context, q Query) ([]*Job, error)

@@ -114,8 +114,9 @@ func (m *Manager) workflow(name string) (flow.Workflow, bool) {
 }
 
 // Submit adds a job and returns it as stored. It fills id, times, status,
-// title and agent as far as they are empty. If j.Key is set and a job has that
-// key already, that job is returned instead.
+// title and agent as far as they are empty. If j.Key is set and a job of
+// j.Scope has that key already, that job is returned instead, with ErrKey if it was
+// asked for something else.
 func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 	if _, ok := m.workflow(j.Workflow); !ok {
 		return nil, fmt.Errorf("submit: there is no workflow %q", j.Workflow)
@@ -123,7 +124,9 @@ func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 	add := *j
 	add.Status, add.Created = Queued, m.now()
 	add.Updated = add.Created
-	add.describe()
+	if add.describe(); add.Key != "" {
+		add.Scope = cmp.Or(add.Scope, add.Dir)
+	}
 	var err error
 	for range 5 { // ids of one millisecond may meet; five times is no accident
 		if add.ID = j.ID; add.ID == "" {
@@ -131,6 +134,9 @@ func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 		}
 		var got *Job
 		if got, err = m.Store.Add(ctx, &add); err == nil {
+			if got.ID != add.ID && got.otherRequest(&add) {
+				return got, fmt.Errorf("submit: %w", ErrKey)
+			}
 			return got, nil
 		}
 		if j.ID != "" {
@@ -141,6 +147,14 @@ func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 		}
 	}
 	return nil, fmt.Errorf("submit: %w", err)
+}
+
+// otherRequest reports whether the job with a key was asked for something else than add.
+func (j *Job) otherRequest(add *Job) bool {
+	if j.Workflow != add.Workflow || j.Agent != add.Agent {
+		return true
+	}
+	return j.Request != "" && add.Request != "" && j.Request != add.Request
 }
 
 // describe takes title and agent from the input, if it has them.

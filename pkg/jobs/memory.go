@@ -104,7 +104,7 @@ func (m *Memory) Add(ctx context.Context, j *Job) (*Job, error) {
 		return nil, context.Cause(ctx)
 	}
 	for _, h := range m.jobs {
-		if j.Key != "" && h.Key == j.Key {
+		if j.Key != "" && h.Key == j.Key && h.Scope == j.Scope {
 			return h.job(), nil
 		}
 	}

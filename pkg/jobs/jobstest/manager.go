@@ -125,6 +125,14 @@ func submit(t *testing.T, b *bench) {
 	if again.ID != j.ID {
 		t.Error("one key made two jobs")
 	}
+	for _, other := range []*jobs.Job{{Workflow: "work", Agent: "debugger"}, {Workflow: "work", Request: "another"}} {
+		other.Key, other.Input = "k2", in
+		if _, err := b.Submit(t.Context(), &jobs.Job{Workflow: "work", Input: in, Key: "k2", Request: "one"}); err != nil {
+			t.Error(err)
+		}
+		_, err := b.Submit(t.Context(), other)
+		is(t, err, jobs.ErrKey)
+	}
 	if _, err := b.Submit(t.Context(), &jobs.Job{Workflow: "wrk"}); err == nil {
 		t.Error("a job of an unknown workflow was taken")
 	}

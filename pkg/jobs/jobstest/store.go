@@ -120,6 +120,18 @@ func key(t *testing.T, s jobs.Store) {
 	}
 	_, err = jobs.Find(t.Context(), s, "J2")
 	is(t, err, jobs.ErrNotExist)
+	for id, scope := range map[string]string{"J3": "/a", "J4": "/b"} {
+		here, err := s.Add(t.Context(), &jobs.Job{ID: id, Workflow: "w", Key: "daily", Scope: scope, Request: "r"})
+		ok(t, err)
+		if here.ID != id {
+			t.Errorf("the key of %s gives job %s", scope, here.ID)
+		}
+	}
+	three, err := s.Add(t.Context(), &jobs.Job{ID: "J5", Workflow: "w", Key: "daily", Scope: "/a"})
+	ok(t, err)
+	if three.ID != "J3" || three.Scope != "/a" || three.Request != "r" {
+		t.Errorf("the key of /a gives %+v", three)
+	}
 }
 
 func claim(t *testing.T, s jobs.Store) {
