@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/schema"
@@ -142,6 +143,19 @@ func (l *linter) permissions() {
 	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
 		l.key("mode", agents.Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
 	}
+}
+
+// IdleRules reports the rules of a project's agent that fit nothing in the project. Other
+// agents are used in many directories.
+func IdleRules(a *agents.DynamicAgent, dir string) agents.Problems {
+	l := &linter{report: report{src: a.Source}, a: a}
+	if a.Source.Layer != projectLayer {
+		return nil
+	}
+	for _, r := range permission.Idle(dir, a.Permissions, nil) {
+		l.key("permissions", agents.Warning, "see that the path is written from the top of the workspace", "%s fits nothing here", r)
+	}
+	return l.list
 }
 
 // problems reports what keeps an agent built in Go from being picked.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/requirement"
@@ -21,7 +22,7 @@ import (
 
 // Examine returns what it finds.
 func (d *Doctor) Examine(ctx context.Context) []Finding {
-	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)})
+	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules())
 	if d.Failed == nil {
 		out = append(out, d.Models(ctx)...)
 	}
@@ -101,6 +102,14 @@ func (d *Doctor) agents(ctx context.Context) Finding {
 		return Finding{name, Lacking, err.Error(), "run adroit agents lint for details"}
 	}
 	return Finding{name, Fine, spelling.Plural(count, "agent"), ""}
+}
+
+// rules names what the configuration restricts and the project does not have.
+func (d *Doctor) rules() (out []Finding) {
+	for _, r := range permission.Idle(d.Dir, d.Rules, d.Deny) {
+		out = append(out, Finding{"rules", Note, fmt.Sprintf("%s fits nothing in %s", r, d.home(d.Dir)), "see that the path is written from the top of the workspace"})
+	}
+	return out
 }
 
 // tests reports how the tests of the project are run.

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -51,6 +52,8 @@ type Doctor struct {
 	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
 	Servers    []lsp.Server
 	Sandbox    process.SandboxOptions
+	Rules      []permit.Rule // the configuration's
+	Deny       []string      // names that no tool may touch, the configuration's
 
 	Tools       func() (*tools.Set, error)
 	Agents      func(ctx context.Context) (count int, err error)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
@@ -187,18 +188,18 @@ var manifold = map[string]bool{"go": true, "git": true, "npm": true, "pnpm": tru
 
 // within reports whether a path glob holds for p. A rule that takes rights
 // away is read generously: case does not help to get round it.
-func within(glob, p string, generous bool) bool {
-	glob = strings.TrimSuffix(strings.TrimPrefix(glob, "./"), "/")
+func within(pattern, p string, generous bool) bool {
+	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
 	p = path.Clean(p)
 	if !generous && (path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../")) {
 		return false
 	}
 	if generous {
-		glob, p = strings.ToLower(glob), strings.ToLower(p)
+		pattern, p = strings.ToLower(pattern), strings.ToLower(p)
 	}
-	globs := []string{glob, glob + "/**"}
-	if !strings.Contains(glob, "/") {
-		globs = append(globs, "**/"+glob, "**/"+glob+"/**")
+	patterns := []string{pattern, pattern + "/**"}
+	if !strings.Contains(pattern, "/") {
+		patterns = append(patterns, "**/"+pattern, "**/"+pattern+"/**")
 	}
-	return slices.ContainsFunc(globs, func(g string) bool { return matchPath(g, p) })
+	return slices.ContainsFunc(patterns, func(g string) bool { return glob.Match(g, p) })
 }

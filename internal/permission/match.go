@@ -3,14 +3,7 @@ package permission
 import (
 	"path"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
-
-func matchPath(glob, p string) bool {
-	ok, err := doublestar.Match(glob, p)
-	return ok && err == nil
-}
 
 // like matches a name with a pattern in which * stands for anything; an empty
 // pattern holds for every name.

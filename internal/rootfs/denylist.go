@@ -106,9 +106,6 @@ func CheckPattern(pattern string) error {
 	if strings.ContainsFunc(pattern, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)
 	}
-	if _, err := path.Match(pattern, ""); err != nil {
-		return fmt.Errorf("the name %q: %w", pattern, err)
-	}
 	return nil
 }
 
@@ -137,6 +134,9 @@ func (n *DenyList) Secret(parts []string) bool {
 	}
 	return secret
 }
+
+// Denies reports whether Deny has the name p, a path with slashes, or one above it.
+func (n *DenyList) Denies(p string) bool { return listed(foldedParts(p), folded(n.Deny)) }
 
 func foldedParts(p string) []string {
 	parts := strings.Split(p, "/")
@@ -171,17 +171,27 @@ func listed(parts []string, patterns []string) bool {
 			continue
 		}
 		for _, pattern := range patterns {
-			subject := part
-			if n := strings.Count(pattern, "/"); n > 0 {
-				if i < n {
-					continue
-				}
-				subject = strings.Join(parts[i-n:i+1], "/")
-			}
-			if ok, _ := path.Match(pattern, subject); ok {
+			n := strings.Count(pattern, "/")
+			if n == 0 && fits(pattern, part) || n > 0 && i >= n && fitAll(strings.Split(pattern, "/"), parts[i-n:i+1]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+func fitAll(patterns, parts []string) bool {
+	for i, p := range patterns {
+		if !fits(p, parts[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fits matches a name with a pattern, which is for the name that is spelled like it too:
+// [id] is for i and d, and for [id].
+func fits(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name) // one that is not valid is only a name
+	return ok || pattern == name
 }

@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -159,6 +160,7 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 	problems = append(problems, cat.Lint(set)...)
 	for _, a := range cat.List() {
 		problems = append(problems, rt.catalog.LintWorkflow(a)...)
+		problems = append(problems, agentfile.IdleRules(a, cmp.Or(r.Scope.Dir, rt.o.Dir))...)
 	}
 	return report(len(cat.Names()), problems), nil
 }

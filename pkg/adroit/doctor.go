@@ -41,5 +41,9 @@ func Diagnose(ctx context.Context, o Options, failed error, q DoctorQuery) []Fin
 
 // doctor has what the options say.
 func (o *Options) doctor(q DoctorQuery) *doctor.Doctor {
-	return &doctor.Doctor{Query: q, Data: o.Data, ConfigFile: o.ConfigFile, CheckStore: o.CheckStore, Servers: o.Servers, Sandbox: o.Sandbox}
+	d := &doctor.Doctor{Query: q, Data: o.Data, ConfigFile: o.ConfigFile, CheckStore: o.CheckStore, Servers: o.Servers, Sandbox: o.Sandbox, Rules: o.Defaults.Rules}
+	if names := o.Names; names != nil {
+		d.Deny = names.Deny
+	}
+	return d
 }

@@ -14,9 +14,10 @@ package permit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/adroit-run/adroit/internal/glob"
 )
 
 // Do is what becomes of a call.
@@ -72,10 +73,10 @@ func (r Rule) Check() error {
 	if r.Path != "" && r.Command != "" {
 		return errors.New("path and command stand together; write a rule for each")
 	}
-	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
-		return fmt.Errorf("the path %q is not a valid pattern; write for example docs/**", r.Path)
+	if err := glob.Check(r.Path); err != nil {
+		return err
 	}
-	if strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "~") || strings.Contains(r.Path, "..") {
+	if strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "~/") || r.Path == "~" || slices.Contains(strings.Split(r.Path, "/"), "..") {
 		return fmt.Errorf("the path %q leads outside; write it from the top of the workspace", r.Path)
 	}
 	if strings.TrimSpace(r.Command) == "" && r.Command != "" {

@@ -568,8 +568,8 @@ func TestListWithoutGit(t *testing.T) {
 			t.Errorf("List(%+v) = %q, %v, %v; want %q, %v", c.o, got, more, err, c.want, c.more)
 		}
 	}
-	if _, _, err := f.List(t.Context(), ListOptions{Glob: "[a"}); err == nil {
-		t.Error("an invalid pattern was accepted")
+	if _, _, err := f.List(t.Context(), ListOptions{Glob: strings.Repeat("{a,b}", 20)}); err == nil {
+		t.Error("a pattern that is too much work was accepted")
 	}
 }
 

@@ -3,23 +3,22 @@ package workspace
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // ListOptions says what to list. The zero value lists every file that is
 // neither ignored nor hidden.
 type ListOptions struct {
-	Glob   string // doublestar pattern; one without a slash is matched with the base name
+	Glob   string // what to choose: *.go, src/, ./cmd/**/*.go, several with commas, !*.test.js to leave out; one without a slash is for a name in any directory
 	Dir    string // only below this directory
 	Depth  int    // directories deeper than this are listed as such; zero goes all the way
 	Max    int    // entries at most; 10,000 if zero
@@ -54,14 +53,15 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 	} else if !info.IsDir() {
 		return nil, false, &rootfs.PathError{Name: o.Dir, Reason: "is a file; list a directory"}
 	}
-	if o.Glob != "" && !doublestar.ValidatePattern(o.Glob) {
-		return nil, false, fmt.Errorf("the pattern %q is not valid; write for example **/*.go", o.Glob)
+	chosen, err := glob.ParseList(o.Glob)
+	if err != nil {
+		return nil, false, err
 	}
 	names, more, err := f.Tree.ListFiles(ctx, dir)
 	if err != nil {
 		return nil, false, err
 	}
-	names = o.choose(dir, names, f.CheckPath)
+	names = o.choose(dir, names, chosen, f.CheckPath)
 	limit := o.Max
 	if limit <= 0 {
 		limit = 10_000
@@ -116,7 +116,7 @@ func (l *lastDir) close() {
 }
 
 // choose applies the options to names and sorts what is left.
-func (o ListOptions) choose(dir string, names []string, judge func(name, p string, write bool) error) []string {
+func (o ListOptions) choose(dir string, names []string, chosen glob.List, judge func(name, p string, write bool) error) []string {
 	var out []string
 	for _, name := range names {
 		below := name
@@ -133,14 +133,8 @@ func (o ListOptions) choose(dir string, names []string, judge func(name, p strin
 		if o.Depth > 0 && len(parts) > o.Depth {
 			name = path.Join(dir, path.Join(parts[:o.Depth]...))
 		}
-		if o.Glob != "" {
-			subject := name
-			if !strings.Contains(o.Glob, "/") {
-				subject = path.Base(name)
-			}
-			if ok, _ := doublestar.Match(o.Glob, subject); !ok {
-				continue
-			}
+		if !chosen.Match(name) {
+			continue
 		}
 		if judge(name, name, false) != nil {
 			continue

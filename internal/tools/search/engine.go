@@ -34,6 +34,7 @@ type query struct {
 	re           *regexp.Regexp
 	context, max int
 	large        []string // files that are not searched
+	glob         string   // that no file fits; empty if some do
 }
 
 // A line of the result: one that matched, or one around it.
@@ -194,6 +195,9 @@ func (f found) result(q query) tools.Result {
 	if f.matches == 0 {
 		sum = "no match"
 		b.WriteString("no match\n")
+		if q.glob != "" {
+			fmt.Fprintf(&b, "[no file fits glob %q, so nothing was searched]\n", q.glob)
+		}
 	}
 	if shown < len(f.hits) {
 		fmt.Fprintf(&b, "[%d more files match: narrow by dir or glob]\n", len(f.hits)-shown)

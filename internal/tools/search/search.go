@@ -102,6 +102,9 @@ func (q *query) candidates(ctx context.Context, files *workspace.Files, in Input
 	if err != nil {
 		return nil, false, err
 	}
+	if len(entries) == 0 {
+		q.glob = in.Glob
+	}
 	for _, e := range entries {
 		switch {
 		case e.Mode&fs.ModeType != 0: // a link's target is listed by its own name

@@ -1,0 +1,175 @@
+// Package glob matches paths with the patterns that people and models write.
+package glob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+const (
+	maxLength  = 4 << 10
+	maxChoices = 1000 // of all braces together: each is tried
+	special    = `*?[]{}\!`
+)
+
+// Match reports whether a path with slashes fits a pattern: as doublestar reads it, or
+// with any of its parts as the name that is spelled so. app/[id]/** is for app/i and
+// app/d, and for app/[id], which web frameworks call a directory. A pattern that Check
+// refuses fits only the path that is spelled like it.
+func Match(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	if !strings.ContainsAny(pattern, special) || Check(pattern) != nil {
+		return false
+	}
+	if ok, _ := doublestar.Match(pattern, name); ok { // one that is not valid fits nothing
+		return true
+	}
+	return spelled(strings.Split(pattern, "/"), strings.Split(name, "/"))
+}
+
+// spelled matches part by part. What follows the last ** that was seen is tried at each
+// later place, which is enough, as for one star in a name.
+func spelled(parts, names []string) bool {
+	i, j, star, from := 0, 0, -1, 0
+	for j < len(names) {
+		switch {
+		case i < len(parts) && parts[i] == "**":
+			star, from = i, j
+			i++
+		case i < len(parts) && fits(parts[i], names[j]):
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	for i < len(parts) && parts[i] == "**" {
+		i++
+	}
+	return i == len(parts)
+}
+
+func fits(part, name string) bool {
+	ok, _ := doublestar.Match(part, name) // one that is not valid is only a name
+	return ok || part == name
+}
+
+// Check reports that a pattern is too much work, with the reason in words for who wrote it.
+func Check(pattern string) error {
+	if len(pattern) > maxLength {
+		return fmt.Errorf("the pattern of %d characters is too long", len(pattern))
+	}
+	if choices(pattern) > maxChoices {
+		return fmt.Errorf("the pattern %.80q has more than %d alternatives; write several patterns", pattern, maxChoices)
+	}
+	return nil
+}
+
+// choices is how many patterns without braces a pattern stands for, or a number above
+// maxChoices.
+func choices(pattern string) int {
+	type group struct{ before, here int } // choices of the alternatives before this one, and of this one
+	stack, here := []group{}, 1
+	for i := 0; i < len(pattern) && here <= maxChoices; i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			stack = append(stack, group{0, here})
+			here = 1
+		case ',':
+			if n := len(stack); n > 0 {
+				stack[n-1].before += here
+				here = 1
+			}
+		case '}':
+			if n := len(stack); n > 0 {
+				here = (stack[n-1].before + here) * stack[n-1].here
+				stack = stack[:n-1]
+			}
+		}
+	}
+	for _, g := range stack { // braces that are not closed
+		here = max(here, (g.before+1)*g.here)
+	}
+	return here
+}
+
+// A List chooses files as a person writes it: *.go; src/; ./cmd/**/*.go,*.md; *.js,!*.test.js.
+type List struct {
+	text        string
+	take, leave []string
+}
+
+// ParseList reads a list: patterns with commas between them, from the top of the workspace;
+// one without a slash is for a name in any directory, one that ends with a slash for
+// all below a directory, one after ! for what is left out.
+func ParseList(text string) (List, error) {
+	l := List{text: text}
+	for _, p := range split(text) {
+		p, out := strings.CutPrefix(strings.TrimSpace(p), "!")
+		p = strings.TrimSpace(p)
+		inside := strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")
+		if inside == "" {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(inside, "/"):
+			inside += "**"
+		case inside == p && !strings.Contains(inside, "/"):
+			inside = "**/" + inside
+		}
+		if err := Check(inside); err != nil {
+			return l, err
+		}
+		if out {
+			l.leave = append(l.leave, inside)
+		} else {
+			l.take = append(l.take, inside)
+		}
+	}
+	if len(l.take) == 0 && len(l.leave) == 0 && text != "" {
+		return l, fmt.Errorf("the pattern %q names no file; write for example **/*.go", text)
+	}
+	return l, nil
+}
+
+// split cuts at commas that are not in braces or brackets.
+func split(text string) []string {
+	var out []string
+	from, depth := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+			if depth <= 0 {
+				out = append(out, text[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(out, text[from:])
+}
+
+// Match reports whether a path is chosen. An empty list chooses all, one that only
+// leaves out all others.
+func (l List) Match(name string) bool {
+	if l.text == name && l.text != "" {
+		return true
+	}
+	match := func(p string) bool { return Match(p, name) }
+	return (len(l.take) == 0 || slices.ContainsFunc(l.take, match)) && !slices.ContainsFunc(l.leave, match)
+}
