@@ -29,7 +29,7 @@ check: fmt vet lint tidy test ## everything that must hold before a commit
 fmt: ## fail if gofmt would change a file
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 
-vet: ## what go vet finds, and flowvet over the workflow code
+vet: ## what go vet, flowvet and the rule about written files find
 	$(GO) run ./internal/lint/vet
 
 lint: ## staticcheck, pinned in internal/lint/staticcheck

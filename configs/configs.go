@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 //go:embed agents/*.md
@@ -60,7 +62,7 @@ func WriteDemo(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, b, 0o644); err != nil {
+		if err := rootfs.WriteScratch(to, 0o644, b); err != nil {
 			return fmt.Errorf("writing the demonstration: %w", err)
 		}
 		return nil
@@ -86,7 +88,7 @@ func WriteSavings(dir string) error {
 	}
 	files := map[string]string{"TASK.md": dir, "savings_agent.md": own, "savings_workflow.md": own, "savings_implementer.md": own}
 	for name, to := range files {
-		if err := os.WriteFile(filepath.Join(to, name), must(savings.ReadFile("savings/"+name)), 0o644); err != nil {
+		if err := rootfs.WriteScratch(filepath.Join(to, name), 0o644, must(savings.ReadFile("savings/"+name))); err != nil {
 			return fmt.Errorf("writing the comparison: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -56,18 +57,16 @@ func Write(ctx context.Context, data, file, version string) (*Manifest, error) {
 	if _, err := os.Lstat(file); err == nil {
 		return nil, fmt.Errorf("backup: %s exists; choose another name", file)
 	}
-	part, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".part*") // 0600
+	part, err := rootfs.Begin(file)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
-	defer os.Remove(part.Name())
-	defer part.Close()
+	defer part.Drop()
 	m, err := writeBackup(ctx, data, part, strings.HasSuffix(file, ".gz") || strings.HasSuffix(file, ".tgz"), version)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
-	// Link, unlike rename, never replaces a file that somebody made meanwhile.
-	if err := errors.Join(part.Sync(), os.Link(part.Name(), file)); err != nil {
+	if err := part.Place(); err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	return m, nil
@@ -205,7 +204,7 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 			return err
 		case p == ".":
 			return nil
-		case p == "cache", p == "adroit.token", strings.HasPrefix(p, ".token-"), d.IsDir() && d.Name() == "sandbox" && path.Dir(path.Dir(p)) == "jobs", strings.HasPrefix(p, "replaced-"), strings.HasPrefix(p, ".restore-"):
+		case p == "cache", p == "adroit.token", strings.HasPrefix(p, ".token-"), strings.HasPrefix(p, "new-"), d.IsDir() && d.Name() == "sandbox" && path.Dir(path.Dir(p)) == "jobs", strings.HasPrefix(p, "replaced-"), strings.HasPrefix(p, ".restore-"):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

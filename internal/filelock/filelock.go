@@ -18,7 +18,7 @@ var ErrHeld error = unix.EWOULDBLOCK
 // Open waits for the lock of a file, which it makes if it is not there, and which no
 // link leads to. A file system without locks goes without. unlock is nil with an error.
 func Open(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	f, err := Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +28,11 @@ func Open(path string) (unlock func(), err error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = Close(f) }, nil
+}
+
+// Create opens a file to lock it, and makes it if it is not there. No link leads to it.
+func Create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 }
 
 // Lock waits for the lock of a file.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -32,11 +33,7 @@ type Config struct {
 // SaveConfig keeps the configuration of a job. data is the directory that
 // keeps jobs.
 func SaveConfig(data, id string, c Config) error {
-	b, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	return WriteFile(filepath.Join(data, "jobs", id), "host.json", b)
+	return rootfs.WriteJSON(filepath.Join(data, "jobs", id, "host.json"), c)
 }
 
 // LoadConfig reads the configuration of a job, the zero value if it has none.
@@ -65,16 +62,5 @@ func SaveJob(data string, j *jobs.Job) error {
 	if _, err := os.Lstat(filepath.Join(home, JobFile)); err == nil {
 		return nil
 	}
-	b, err := json.Marshal(jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Created: j.Created})
-	if err != nil {
-		return err
-	}
-	return WriteFile(home, JobFile, b)
-}
-
-func WriteFile(home, name string, b []byte) error {
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(home, name), b, 0o600)
+	return rootfs.WriteJSON(filepath.Join(home, JobFile), jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Created: j.Created})
 }

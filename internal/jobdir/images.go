@@ -19,30 +19,11 @@ func imageDir(data, id string) string { return filepath.Join(data, "jobs", id, "
 
 // KeepImage keeps an image of a job's messages, durably.
 func KeepImage(data, id string, i *llm.Image) error {
-	dir := imageDir(data, id)
-	file := filepath.Join(dir, i.Digest)
+	file := filepath.Join(imageDir(data, id), i.Digest)
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, "new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // gone already if all went well
-	_, err = tmp.Write(i.Data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), file); err != nil {
-		return err
-	}
-	if err := rootfs.SyncDir(dir); err != nil {
-		return err
-	}
-	return rootfs.SyncDir(filepath.Dir(dir))
+	return rootfs.WriteFile(file, i.Data)
 }
 
 // ReadImage reads an image that was kept.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"golang.org/x/sys/unix"
 )
 
 // lockPatience is how long LockJob waits for a process that is about to end.
@@ -54,7 +53,7 @@ func Lock(home string) (release func(), clean bool, err error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, false, fmt.Errorf("locking the job: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(home, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := filelock.Create(filepath.Join(home, "lock"))
 	if err != nil {
 		return nil, false, fmt.Errorf("locking the job: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // AddWorktree makes a git worktree for a job that will be, on a branch of the
@@ -23,14 +24,7 @@ func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree,
 		return nil, err
 	}
 	home := filepath.Join(data, "jobs", id)
-	b, err := json.Marshal(w)
-	if err == nil {
-		err = os.MkdirAll(home, 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(home, "worktree.json"), b, 0o600)
-	}
-	if err != nil {
+	if err := rootfs.WriteJSON(filepath.Join(home, "worktree.json"), w); err != nil {
 		return nil, errors.Join(fmt.Errorf("noting the worktree: %w", err), w.Remove(ctx, true))
 	}
 	return w, nil

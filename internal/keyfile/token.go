@@ -4,11 +4,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // MinToken is how long a token is at least, in bytes.
@@ -39,17 +39,8 @@ func MakeToken(dir string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("keeping a token: %w", err)
-	}
-	f, err := os.CreateTemp(dir, ".token-*") // only its user can read it
-	if err != nil {
-		return "", fmt.Errorf("keeping a token: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = io.WriteString(f, rand.Text()+"\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Link(f.Name(), TokenPath(dir)) // whole, or not at all
+	if err = rootfs.MkdirAll(dir); err == nil {
+		err = rootfs.CreateFile(TokenPath(dir), 0o600, []byte(rand.Text()+"\n"))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("keeping a token: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/filelock"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // File is where adroit mcp add keeps servers, in the directory of the configuration
@@ -110,21 +111,5 @@ func changeServers(path string, change func(map[string]json.RawMessage) error) e
 	if b, err = json.MarshalIndent(file, "", "  "); err != nil {
 		return err
 	}
-	return replaceFile(path, append(b, '\n'))
-}
-
-// replaceFile writes a file so that a reader sees the old or the new one.
-func replaceFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is of no use, and the error is reported
-	}
-	return err
+	return rootfs.WriteFile(path, append(b, '\n'))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/toolserver"
 )
 
@@ -168,25 +169,7 @@ func (p *Pool) record(name string, s Server) (*record, error) {
 
 // save writes a record so that a reader sees the old or the new one.
 func (r *record) save(dir string, s Server) error {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "new-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), recordFile(dir, r.Server, s))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is of no use, and the error has been reported
-	}
-	return err
+	return rootfs.WriteJSON(recordFile(dir, r.Server, s), r)
 }
 
 // forget removes all records of a name.

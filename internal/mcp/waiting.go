@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -57,7 +58,7 @@ func (p *Pool) cancelledFile(id string) string {
 // may be made anew.
 func (p *Pool) cancelled(o *openCall) {
 	o.end()
-	if err := os.WriteFile(p.cancelledFile(o.id), nil, 0o600); err != nil {
+	if err := rootfs.WriteFile(p.cancelledFile(o.id), nil); err != nil {
 		p.warn("remembering a call that was cancelled: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/internal/llm/route"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // dialect is the protocol dialect of an endpoint's server; configured is false
@@ -168,11 +169,7 @@ func (c *callings) change(do func(map[string][]memory) bool) error {
 	if err != nil {
 		return err
 	}
-	temp := c.path + ".new"
-	if err := os.WriteFile(temp, append(b, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, c.path)
+	return rootfs.WriteFile(c.path, append(b, '\n'))
 }
 
 // words tell how a model calls tools and why not in the first way.

@@ -18,7 +18,7 @@ func MergeText(ctx context.Context, dir string, old, ours, theirs []byte) (merge
 	}
 	defer os.RemoveAll(dir)
 	for name, b := range map[string][]byte{"old": old, "ours": ours, "theirs": theirs} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+		if err := WriteScratch(filepath.Join(dir, name), 0o600, b); err != nil {
 			return nil, false, err
 		}
 	}

@@ -299,10 +299,19 @@ func (t *Tree) Put(p, temp string, perm fs.FileMode, content io.Reader) (err err
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := t.Root.Rename(temp, p); err != nil {
+	return t.Rename(temp, p)
+}
+
+// Rename gives a name what another stands for, durably.
+func (t *Tree) Rename(from, to string) error {
+	if err := t.Root.Rename(from, to); err != nil {
 		return err
 	}
-	return t.Sync(path.Dir(p))
+	err := t.Sync(path.Dir(to))
+	if path.Dir(from) != path.Dir(to) {
+		err = errors.Join(err, t.Sync(path.Dir(from)))
+	}
+	return err
 }
 
 // Sync makes the names in a directory durable.

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/filelock"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // A Store is what an operator has said, in one file only they can read. It is
@@ -219,19 +219,8 @@ func (s *Store) change(do func(*book) bool) error {
 	if err != nil {
 		return err
 	}
-	// A name nobody can guess, made anew: nobody has laid a link there.
-	temp := s.path() + "." + rand.Text() + ".tmp"
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
+	if err := rootfs.WriteFile(s.path(), append(raw, '\n')); err != nil {
 		return fmt.Errorf("keeping what is trusted: %w", err)
-	}
-	_, err = f.Write(append(raw, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(temp, s.path())
-	}
-	if err != nil {
-		return fmt.Errorf("keeping what is trusted: %w", errors.Join(err, os.Remove(temp)))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -196,5 +197,5 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 	if last, _ := os.ReadFile(filepath.Join(home, namedFile)); err != nil || string(last) == s.Digest {
 		return "", nothing
 	}
-	return s.String(), func() error { return jobdir.WriteFile(home, namedFile, []byte(s.Digest)) }
+	return s.String(), func() error { return rootfs.WriteFile(filepath.Join(home, namedFile), []byte(s.Digest)) }
 }

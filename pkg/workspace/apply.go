@@ -81,13 +81,12 @@ func (f *Files) become(p, temp string, to rootfs.State, data []byte) error {
 	case rootfs.TypeLink:
 		err := t.Root.Symlink(string(data), temp)
 		if err == nil {
-			err = t.Root.Rename(temp, p)
+			err = t.Rename(temp, p)
 		}
 		if err != nil {
-			_ = t.Root.Remove(temp)
-			return err
+			_ = t.Root.Remove(temp) // gone already if it has its name
 		}
-		return t.Sync(path.Dir(p))
+		return err
 	}
 	return t.Put(p, temp, to.Mode, bytes.NewReader(data))
 }

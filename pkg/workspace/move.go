@@ -89,10 +89,10 @@ func (f *Files) Rename(from, to string) error {
 			if err := f.makeDirs(dirs); err != nil {
 				return err
 			}
-			if err := f.Tree.Root.Rename(src, dst); err != nil {
+			if err := f.Tree.Rename(src, dst); err != nil {
 				return f.Tree.Explain(from, err)
 			}
-			return errors.Join(f.Tree.Sync(path.Dir(src)), f.Tree.Sync(path.Dir(dst)))
+			return nil
 		})
 	})
 }

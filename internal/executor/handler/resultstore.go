@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // A ResultStore keeps whole results of which a model is shown a part, each
@@ -58,17 +59,7 @@ func (s *ResultStore) Put(text string) (string, error) {
 	if s.size+int64(len(text)) > maxStored {
 		return "", errFull
 	}
-	tmp, err := os.CreateTemp(s.Dir, "new-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(tmp.Name()) // gone already if all went well
-	_, err = tmp.WriteString(text)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
+	if err := rootfs.WriteFile(file, []byte(text)); err != nil {
 		return "", fmt.Errorf("keeping a result: %w", err)
 	}
 	s.size += int64(len(text))

@@ -169,6 +169,39 @@ func TestOneName(t *testing.T) {
 	}
 }
 
+// TestWrites has a file that a package of the product writes itself, and one that
+// tests do, and with the few packages of this module the rooms that are empty.
+func TestWrites(t *testing.T) {
+	used.Clear()
+	seen.Clear()
+	write := "import \"os\"\n\nfunc f() { _ = os.WriteFile(\"a\", nil, 0) }\n"
+	c, out := module(t, map[string]string{
+		"go.mod":                    "module " + project + "\n\ngo 1.26\n",
+		"internal/a/a.go":           "package a\n\n" + write,
+		"internal/a/a_test.go":      "package a\n\nimport \"os\"\n\nfunc g(r *os.Root) { _ = r.Rename(\"a\", \"b\") }\n",
+		"internal/b/b.go":           "package b\n\nimport \"os\"\n\nfunc f(r *os.Root) { _ = r.Rename(\"a\", \"b\") }\n\nfunc g() { _, _ = os.OpenFile(\"a\", os.O_RDONLY, 0) }\n\nfunc h() { _, _ = os.OpenFile(\"a\", os.O_RDWR, 0) }\n",
+		"internal/atest/a.go":       "package atest\n\n" + write,
+		"internal/filelock/lock.go": "package filelock\n\n" + write,
+	})
+	if ok, err := c.check("linux/amd64"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	got := strings.ReplaceAll(out.String(), c.dir+"/", "")
+	for _, want := range []string{"internal/a/a.go:5:16: os.WriteFile: ", "internal/b/b.go:5:26: os.Root.Rename: ", "internal/b/b.go:9:19: os.OpenFile: ", "no package is in cmd/", "internal/rootfs writes no file itself"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("not found: %s", want)
+		}
+	}
+	for _, not := range []string{"_test.go", "atest", "lock.go", "b.go:7", "filelock writes", "no package is in internal/:"} {
+		if strings.Contains(got, not) {
+			t.Errorf("found: %s", not)
+		}
+	}
+	if t.Failed() {
+		t.Log(got)
+	}
+}
+
 func TestPlatform(t *testing.T) {
 	c, _ := module(t, nil)
 	if _, err := c.check(runtime.GOOS); err == nil {

@@ -3,11 +3,11 @@ package cliagent
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -51,7 +51,7 @@ func (gemini) command(o invocation) (commandLine, error) {
 			return inv, err
 		}
 		file := filepath.Join(o.Scratch, "defaults.json")
-		if err := os.WriteFile(file, b, 0o600); err != nil {
+		if err := rootfs.WriteScratch(file, 0o600, b); err != nil {
 			return inv, fmt.Errorf("settings for gemini: %w", err)
 		}
 		inv.env = append(inv.env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH="+file)

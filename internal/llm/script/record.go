@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -52,12 +52,10 @@ func Record(path string, of Recording, r *secret.Redactor) (*Recorder, error) {
 		head: fmt.Appendf(nil, "{\"recording\": %s, \"turns\": [\n", head)}
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
+		if err := rootfs.CreateFile(path, 0o600, rec.whole()); err != nil {
 			return nil, fmt.Errorf("recording: %w", err)
 		}
-		_, err = f.Write(rec.whole())
-		return rec, errors.Join(err, f.Close())
+		return rec, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -206,20 +204,7 @@ func (r *Recorder) append(line []byte) (err error) {
 	return f.Sync() // before the journal has the answer
 }
 
-func (r *Recorder) replace() error {
-	f, err := os.CreateTemp(filepath.Dir(r.path), ".recording-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(r.whole())
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), r.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
+func (r *Recorder) replace() error { return rootfs.WriteFile(r.path, r.whole()) }
 
 // A recorded is a turn as it is written: the script's, without what a
 // recording never has.

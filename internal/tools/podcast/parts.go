@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
@@ -46,15 +47,10 @@ func (p partStore) load(id string) ([]transcript.Cue, bool) {
 	return list, err == nil && json.Unmarshal(b, &list) == nil
 }
 
-// save writes a part under another name first: a crash leaves all of it or
-// nothing.
+// save keeps a part if it can.
 func (p partStore) save(id string, list []transcript.Cue) {
 	b, err := json.Marshal(list)
-	if p == "" || err != nil || os.MkdirAll(string(p), 0o700) != nil {
-		return
-	}
-	temp := filepath.Join(string(p), ".new")
-	if os.WriteFile(temp, b, 0o600) == nil {
-		_ = os.Rename(temp, filepath.Join(string(p), id))
+	if p != "" && err == nil {
+		_ = rootfs.WriteFile(filepath.Join(string(p), id), b)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/describe"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -72,7 +72,7 @@ func (p *Pinned) Pin(task executor.Task, all map[string]toolserver.Tool) error {
 	if err != nil {
 		return err
 	}
-	return jobdir.WriteFile(p.home, serverToolsFile, b)
+	return rootfs.WriteFile(filepath.Join(p.home, serverToolsFile), b)
 }
 
 // load reads what an earlier process has pinned.

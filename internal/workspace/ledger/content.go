@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // Share keeps content that the ledgers of several jobs have in common once: dir
@@ -36,7 +38,7 @@ func keepReserve(dir string) {
 	if _, err := os.Lstat(name); err == nil {
 		return
 	}
-	if err := os.WriteFile(name, make([]byte, reserveSize), 0o600); err != nil {
+	if err := rootfs.WriteScratch(name, 0o600, make([]byte, reserveSize)); err != nil {
 		_ = os.Remove(name)
 	}
 }

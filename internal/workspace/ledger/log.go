@@ -16,8 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
@@ -207,7 +205,7 @@ func (b *log) begin() (err error) {
 		return nil
 	}
 	defer func() { _ = b.RecordFailure(err) }()
-	f, err := os.OpenFile(filepath.Join(b.Dir, "journal"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := filelock.Create(filepath.Join(b.Dir, "journal"))
 	if err != nil {
 		return fmt.Errorf("writing the ledger: %w", err)
 	}

@@ -53,7 +53,7 @@ func (l *Ledger) abandon(file string, why error) error {
 		return err
 	}
 	aside := filepath.Join(l.Dir, "damaged-"+filepath.Base(file))
-	if err := os.Rename(file, aside); err != nil {
+	if err := rootfs.Move(file, aside); err != nil {
 		return fmt.Errorf("putting aside what an interrupted command began with: %w", err)
 	}
 	return nil

@@ -154,7 +154,7 @@ func (u *undoing) restore(g *goal, now rootfs.State) error {
 	case rootfs.TypeLink:
 		// os.Root lets a link be made that leads outside. It is the user's own.
 		if err = u.t.Root.Symlink(string(data), temp); err == nil {
-			err = u.t.Root.Rename(temp, g.path)
+			err = u.t.Rename(temp, g.path)
 		}
 	default:
 		err = u.t.Put(g.path, temp, g.to.Mode, bytes.NewReader(data))

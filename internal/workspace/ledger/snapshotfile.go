@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
@@ -46,18 +46,12 @@ func (s *Snapshot) save() error {
 	if err != nil {
 		return fmt.Errorf("noting the files before the command: %w", err)
 	}
-	f, err := os.CreateTemp(l.Dir, "new-*") // 0600
-	if err != nil {
-		return l.RecordFailure(fmt.Errorf("noting the files before the command: %w", err))
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, rootfs.SyncFS(filepath.Join(l.Dir, "blobs")), f.Sync(), f.Close())
+	s.File = filepath.Join(l.Dir, "pending-"+rand.Text())
+	err = rootfs.SyncFS(filepath.Join(l.Dir, "blobs"))
 	if err == nil {
-		s.File = strings.Replace(f.Name(), "new-", "pending-", 1)
-		err = errors.Join(os.Rename(f.Name(), s.File), rootfs.SyncDir(l.Dir))
+		err = rootfs.WriteFile(s.File, data)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return l.RecordFailure(fmt.Errorf("noting the files before the command: %w", err))
 	}
 	l.active[s.File] = true
@@ -93,7 +87,7 @@ func (b *log) saveIndex(x *gitIndex) (string, error) {
 			_ = os.Remove(f)
 		}
 	}
-	return name, os.WriteFile(filepath.Join(b.Dir, name), data, 0o600)
+	return name, rootfs.WriteFile(filepath.Join(b.Dir, name), data)
 }
 
 // errDamaged is wrapped by errors about snapshots that no later attempt can read.

@@ -82,7 +82,7 @@ func probeOverlay(root, dir string) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600); err != nil {
+	if err := rootfs.WriteScratch(filepath.Join(dir, "lock"), 0o600, nil); err != nil {
 		return err
 	}
 	if err := sandbox.ProbeCollect(context.Background(), &sandbox.Policy{Dir: lower, Write: []string{lower}, Private: filepath.Join(dir, "private"), Collect: dir, Probe: root}); err != nil {

@@ -52,7 +52,7 @@ func (j *joiner) overwrite(op *operation, above, below int, name string) error {
 // write notes which file is being overwritten, and writing is the one that was
 // when a join was killed: its content is the join's own.
 func (j *joiner) write(p string) error {
-	return os.WriteFile(j.o.dir+"/writing", []byte(p), 0o600)
+	return rootfs.WriteScratch(j.o.dir+"/writing", 0o600, []byte(p)) // of use after a kill, not after a power cut
 }
 
 func (j *joiner) writing() string {

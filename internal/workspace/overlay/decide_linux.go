@@ -203,7 +203,7 @@ func (j *joiner) merge(ctx context.Context, op *operation, base, here rootfs.Sta
 	}
 	op.merged = "merged-" + strconv.Itoa(len(j.deltas)) + "-" + op.now.Digest
 	file := filepath.Join(j.o.dir, op.merged)
-	if err := os.WriteFile(file, merged, 0o600); err != nil {
+	if err := rootfs.WriteScratch(file, 0o600, merged); err != nil { // made again if the join is
 		return err
 	}
 	return os.Chmod(file, mode)

@@ -97,7 +97,7 @@ func (o *Overlay) prepare() error {
 	if err := unix.Fchmod(upper, root.Mode&0o7777); err != nil {
 		return err
 	}
-	if o.lock, err = os.OpenFile(filepath.Join(o.dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if o.lock, err = filelock.Create(filepath.Join(o.dir, "lock")); err != nil {
 		return err
 	}
 	if err := unix.Flock(int(o.lock.Fd()), unix.LOCK_SH); err != nil {
@@ -106,11 +106,7 @@ func (o *Overlay) prepare() error {
 	if o.Began, err = passTick(); err != nil {
 		return err
 	}
-	data, err := json.Marshal(o.note)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(o.dir, "overlay.json"), data, 0o600)
+	return rootfs.WriteJSON(filepath.Join(o.dir, "overlay.json"), o.note)
 }
 
 // passTick returns the time and waits until the clock by which file systems
@@ -220,7 +216,7 @@ func recoverOverlay(ctx context.Context, l *ledger.Ledger, note string) error {
 		return nil
 	}
 	o.led = l.At(o.Step)
-	if o.lock, err = os.OpenFile(filepath.Join(o.dir, "lock"), os.O_RDWR, 0); err != nil {
+	if o.lock, err = filelock.Create(filepath.Join(o.dir, "lock")); err != nil {
 		return fmt.Errorf("looking for interrupted commands: %w", err)
 	}
 	s, err := o.led.Reopen(o.Pending, o.Root)

@@ -324,7 +324,7 @@ func (j *joiner) ignoreFiles(top, sub, work string) error {
 		if err := os.MkdirAll(to, 0o700); err != nil {
 			return true, err
 		}
-		return true, os.WriteFile(filepath.Join(to, ".gitignore"), b, 0o600)
+		return true, rootfs.WriteScratch(filepath.Join(to, ".gitignore"), 0o600, b)
 	}
 	around, err := unix.Open(top, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/filelock"
@@ -47,7 +46,7 @@ func takeSlot(dir string) (*slot, error) {
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
 			return nil, err
 		}
-		f, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+		f, err := filelock.Create(filepath.Join(s.dir, "lock"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // whoever had it is just taking it away
 		}

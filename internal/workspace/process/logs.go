@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // MaxLog bounds the log of one command, in bytes. What comes after is dropped.
@@ -33,7 +32,7 @@ func createLog(dir, id string) (*logFile, error) {
 		return nil, fmt.Errorf("making the directory for logs: %w", err)
 	}
 	path := filepath.Join(dir, id+".log")
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	f, err := rootfs.OpenLog(path, os.O_EXCL)
 	if err != nil {
 		return nil, fmt.Errorf("making the log of a command: %w", err)
 	}

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 const (
@@ -94,22 +95,12 @@ func (c *Cache) save(r Request, a *Response) {
 		return
 	}
 	head, err := json.Marshal(e)
-	if err != nil || len(head) >= maxHeader || os.MkdirAll(c.Dir, 0o700) != nil {
+	if err != nil || len(head) >= maxHeader {
 		return
 	}
-	f, err := os.CreateTemp(c.Dir, ".new-")
-	if err != nil {
-		return
+	if rootfs.WriteFile(c.file(r), slices.Concat(head, []byte("\n"), a.Body)) == nil {
+		c.trim()
 	}
-	_, err = f.Write(slices.Concat(head, []byte("\n"), a.Body))
-	if err = cmp.Or(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.file(r))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return
-	}
-	c.trim()
 }
 
 // trim removes what was not of use for longest.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -67,7 +68,7 @@ func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, c
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return fmt.Errorf("detaching: %w", err)
 	}
-	log, err := os.OpenFile(filepath.Join(logs, "runner.log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	log, err := rootfs.OpenLog(filepath.Join(logs, "runner.log"), 0)
 	if err != nil {
 		return fmt.Errorf("detaching: %w", err)
 	}

@@ -2,11 +2,13 @@ package chat
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 )
 
@@ -56,18 +58,12 @@ func OpenHistory(file string, hide *secret.Redactor) *History {
 
 // rewrite shortens the file. If it fails, the file stays long.
 func (h *History) rewrite() {
-	tmp, err := os.CreateTemp(filepath.Dir(h.file), "history-") // only for the user
-	if err != nil {
-		return
-	}
-	defer os.Remove(tmp.Name())
-	enc := json.NewEncoder(tmp)
+	var all bytes.Buffer
+	enc := json.NewEncoder(&all)
 	for _, text := range h.entries {
-		err = enc.Encode(text)
+		_ = enc.Encode(text) // a string always can be
 	}
-	if tmp.Close() == nil && err == nil {
-		_ = os.Rename(tmp.Name(), h.file)
-	}
+	_ = rootfs.WriteFile(h.file, all.Bytes())
 }
 
 // Add appends what was typed. It is in the file when Add returns, unless the file
@@ -89,7 +85,7 @@ func (h *History) append(text string) {
 	if os.MkdirAll(filepath.Dir(h.file), 0o700) != nil {
 		return
 	}
-	f, err := os.OpenFile(h.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := rootfs.OpenLog(h.file, 0)
 	if err != nil {
 		return
 	}

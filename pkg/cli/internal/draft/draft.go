@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,12 +41,7 @@ func Create(root *os.Root, d File) error {
 	if err := root.MkdirAll(path.Dir(d.Name), 0o755); err != nil {
 		return err
 	}
-	f, err := root.OpenFile(d.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(d.Text)
-	return errors.Join(err, f.Close())
+	return rootfs.CreateIn(root, d.Name, 0o644, []byte(d.Text))
 }
 
 // Replace writes a file in place of one that is still as it was seen.
@@ -55,14 +49,7 @@ func Replace(root *os.Root, d File, seen []byte) error {
 	if now, err := Read(root, d.Name); err != nil || !bytes.Equal(now, seen) {
 		return fmt.Errorf("%s has changed meanwhile, and is kept", d.Name)
 	}
-	temp := d.Name + ".adroit-new"
-	if err := root.WriteFile(temp, []byte(d.Text), 0o644); err != nil {
-		return err
-	}
-	if err := root.Rename(temp, d.Name); err != nil {
-		return errors.Join(err, root.Remove(temp))
-	}
-	return nil
+	return rootfs.ReplaceIn(root, d.Name, 0o644, []byte(d.Text))
 }
 
 // Trust trusts files that were written, with the content they were written with.

@@ -5,9 +5,10 @@ package sample
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // CommitAll makes dir a repository with one commit, if git is there.
@@ -34,5 +35,5 @@ func Git(ctx context.Context, dir string, lists ...[]string) error {
 // Script writes a script in dir and returns the model that plays it.
 func Script(dir string, turns []byte) (model string, err error) {
 	path := filepath.Join(dir, "turns.yaml")
-	return "script:" + path, os.WriteFile(path, turns, 0o600)
+	return "script:" + path, rootfs.WriteScratch(path, 0o600, turns)
 }

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/spf13/cobra"
 )
 
 func newNew(e *env.Env) *cobra.Command {
@@ -89,15 +92,11 @@ func create(e *env.Env, dir, name, text string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return exit.Fail(err, "make it writable, or keep agents elsewhere with XDG_CONFIG_HOME")
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if os.IsExist(err) {
+	err := rootfs.CreateFile(path, 0o644, []byte(text))
+	if errors.Is(err, fs.ErrExist) {
 		return exit.Fail(fmt.Errorf("%s is there already", e.Home(path)), "edit it, or choose another name")
 	}
 	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.Out, path)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/cli/internal/draft"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -168,10 +169,10 @@ func (w *writer) configure() error {
 		}
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	if err := rootfs.MkdirAll(filepath.Dir(file)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	err := rootfs.CreateFile(file, 0o600, []byte(firstConfig))
 	if errors.Is(err, fs.ErrExist) {
 		fmt.Fprintf(w.e.Out, "kept     %s\n", w.e.Home(file))
 		return nil
@@ -179,7 +180,6 @@ func (w *writer) configure() error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(firstConfig)
 	fmt.Fprintf(w.e.Out, "written  %s\n", w.e.Home(file))
-	return errors.Join(err, f.Close())
+	return nil
 }
