@@ -10,7 +10,7 @@ export GOFLAGS ?= -trimpath -buildvcs=false
 # memory and locks of its own and takes four times as long under it.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
-.PHONY: help build dist cross check fmt vet lint tidy docs test short kill edits permit e2e bench noise count undo flips clean
+.PHONY: help build dist cross check fmt vet lint tidy docs test short kill edits permit e2e bench noise count undo streams flips clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -58,6 +58,9 @@ permit: ## run what 40,000 generated pairs of rules and scripts allow, where tes
 
 undo: ## 2,000 interleavings of jobs and a person, where test tries a sample
 	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./internal/workspace/ledger
+
+streams: ## 60,000 drawn answers in every form that servers send, where test draws a sample
+	ADROIT_STREAMS=60000 $(GO) test -count 1 -timeout 60m -v -run TestAnswersInEveryForm ./internal/llm/openai
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(MAKE) --no-print-directory test

@@ -126,27 +126,20 @@ func (m *model) verify(ctx context.Context, a *answer) {
 		return
 	}
 	if given := m.known.window(ctx, &m.end, a.req.Model, a.window); given < a.window {
-		a.notes = append(a.notes, fmt.Sprintf("the server loaded the model with a window of %d tokens instead of %d", given, a.window))
+		a.Notes = append(a.Notes, fmt.Sprintf("the server loaded the model with a window of %d tokens instead of %d", given, a.window))
 		a.window = given
 	}
 }
 
-// withinThought reads calls out of the thinking that the server separated:
-// those of the families that call tools there, and one that ends an answer
-// which has nothing else.
+// withinThought reads calls out of the thinking that the server separated, of the families
+// that call tools there.
 func (m *model) withinThought(ctx context.Context, a *answer, r *llm.Response) {
-	thinking := a.thinking.String()
-	if len(r.Message.Calls) > 0 || len(a.req.Tools) == 0 || thinking == "" {
+	thinking := a.Thinking()
+	if len(r.Message.Calls) > 0 || len(a.req.Tools) == 0 || !strings.Contains(thinking, "<|tool_call") {
 		return
 	}
-	var found textcall.Found
-	if strings.Contains(thinking, "<|tool_call") {
-		o := textcall.Options{Family: m.known.family(ctx, &m.end, a.req.Model), Offered: a.req.Tools, Cut: r.Stop == llm.StopLength}
-		found = textcall.Read("<think>"+thinking+"</think>", o)
-	}
-	if len(found.Calls) == 0 && strings.TrimSpace(r.Message.Text) == "" {
-		found = a.reader.Thought(thinking, r.Stop == llm.StopLength)
-	}
+	found := textcall.Read("<think>"+thinking+"</think>",
+		textcall.Options{Family: m.known.family(ctx, &m.end, a.req.Model), Offered: a.req.Tools, Cut: r.Stop == llm.StopLength})
 	if len(found.Calls) == 0 {
 		return
 	}

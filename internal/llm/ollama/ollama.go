@@ -26,7 +26,6 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
-	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -113,13 +112,12 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
-	family := textcall.Detect("", req.Model, "")
-	a := &answer{end: &m.end, req: req, emit: emit, reader: textcall.New(textcall.Options{Family: family, Offered: req.Tools, Opened: m.known.opens(req.Model)})}
-	body, err := m.body(ctx, req, &a.notes)
+	a := &answer{Answer: transport.NewAnswer(&m.end, req, emit, m.known.opens(req.Model)), end: &m.end, req: req}
+	body, err := m.body(ctx, req, &a.Notes)
 	if err != nil {
 		return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 	}
-	a.sent = body.Len()
+	a.Sent = body.Len()
 	done := m.showLoading(ctx, req.Model, emit)
 	reply, err := m.end.Post(ctx, "/api/chat", body, m.stream)
 	done()
@@ -140,7 +138,7 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if err == nil {
 		m.withinThought(ctx, a, r)
 	}
-	if a.unopened {
+	if a.Unopened {
 		// From now on thinking is separated while it streams.
 		m.known.unopened(ctx, &m.end, req.Model)
 	}

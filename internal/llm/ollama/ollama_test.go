@@ -51,6 +51,8 @@ func TestStreamsAsTheyAre(t *testing.T) {
 		{"no last line end", line("a") + strings.TrimSpace(end), "a", ""},
 		{"after the end", line("a") + end + line("b") + "{", "a", ""},
 		{"10 MB", line(strings.Repeat("x", 10<<20)) + end, strings.Repeat("x", 10<<20), ""},
+		{"halves", line("\xf0\x9f") + line("\x9a\x80") + end, "🚀", ""},
+		{"again at the end", line("It is ") + line("four.") + strings.Replace(end, `"content":""`, `"content":"It is four."`, 1), "It is four.", ""},
 		{"not done", line("a") + line("b"), "", llm.Cut},
 		{"cut line", line("a") + `{"model":"m","mess`, "", llm.Cut},
 		{"broken line", line("a") + "{]}\n" + line("b") + end, "", llm.Garbled},
@@ -311,4 +313,16 @@ func ExampleNew() {
 	var e *llm.Error
 	fmt.Println(errors.As(err, &e), e.Kind, e.Retryable())
 	// Output: true unreachable true
+}
+
+// TestCallsComeAgain: some servers repeat all calls in the line that says done.
+func TestCallsComeAgain(t *testing.T) {
+	const calls = `"tool_calls":[{"function":{"name":"f","arguments":{"x":1}}},{"function":{"name":"f","arguments":{"x":2}}}]`
+	s := llmtest.New(t, llmtest.Raw("application/x-ndjson", `{"model":"m","message":{"content":"",`+calls+`}}`+"\n"+`{"model":"m","message":{"content":"",`+calls+`},"done":true}`+"\n"))
+	req := request()
+	req.Tools = []llm.ToolSpec{{Name: "f"}}
+	r, err := newModel(false)(s.URL).Generate(t.Context(), req, nil)
+	if err != nil || len(r.Message.Calls) != 2 || string(r.Message.Calls[1].Args) != `{"x":2}` {
+		t.Errorf("%+v, %v", r, err)
+	}
 }

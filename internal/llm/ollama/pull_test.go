@@ -199,7 +199,8 @@ func TestCallsWithinThinking(t *testing.T) {
 	for _, c := range []struct {
 		template, text string
 		calls          int
-	}{{"<|tool_calls_section_begin|>", "", 1}, {"<tool_call>", "", 1}, {"<|tool_calls_section_begin|>", "Done.", 1}, {"<tool_call>", "Done.", 0}} {
+		shows          int32
+	}{{"<|tool_calls_section_begin|>", "", 1, 0}, {"<tool_call>", "", 1, 0}, {"<|tool_calls_section_begin|>", "Done.", 1, 1}, {"<tool_call>", "Done.", 0, 1}} {
 		var shows atomic.Int32
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
@@ -221,7 +222,7 @@ func TestCallsWithinThinking(t *testing.T) {
 			}
 		}
 		s.Close()
-		if shows.Load() != 1 {
+		if shows.Load() != c.shows {
 			t.Errorf("asked %d times", shows.Load())
 		}
 	}

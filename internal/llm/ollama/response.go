@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/ollama/ollama/api"
 
-	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -38,19 +38,12 @@ type line struct {
 
 // answer collects the lines of an answer.
 type answer struct {
+	*transport.Answer
 	end    *transport.Endpoint
 	req    *llm.Request
-	emit   func(llm.Delta)
 	window int // that the model was loaded with, 0 if unknown
-	// unopened says that the prompt opened the thought of the answer.
-	unopened bool
-	sent     int
-
-	reader         *textcall.Reader
-	text, thinking strings.Builder
-	calls          []llm.Call
-	last           line
-	notes          []string
+	last   line
+	order  int // of the last call
 }
 
 // read reads lines up to the one that says done. An answer in one piece is
@@ -64,9 +57,9 @@ func (a *answer) read(reply *transport.Reply) error {
 		case err == io.EOF && !any:
 			return a.end.Error(llm.Garbled, fmt.Sprintf("the answer (content type %q) holds no data", reply.Type))
 		case err == io.EOF:
-			return a.end.Error(llm.Cut, "the answer ended before it was done, after "+a.had())
+			return a.end.Error(llm.Cut, "the answer ended before it was done, after "+a.Had())
 		case err != nil:
-			return reply.Broken(err, a.had())
+			return reply.Broken(err, a.Had())
 		}
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
@@ -75,12 +68,12 @@ func (a *answer) read(reply *transport.Reply) error {
 			return err
 		}
 		var l line
-		if err := json.Unmarshal(raw, &l); err != nil {
+		if err := json.Unmarshal(transport.Halves(raw), &l); err != nil {
 			start := string(raw[:min(len(raw), 200)])
 			_, next := lines.Next()
 			switch {
 			case transport.Ends(err), any && next != nil:
-				return a.end.Error(llm.Cut, "the answer ended inside a line after "+a.had())
+				return a.end.Error(llm.Cut, "the answer ended inside a line after "+a.Had())
 			case !any:
 				return a.end.Error(llm.Garbled, "the answer is not what the protocol says: "+start)
 			}
@@ -96,74 +89,27 @@ func (a *answer) read(reply *transport.Reply) error {
 }
 
 func (a *answer) add(l *line) {
-	a.text.WriteString(l.Message.Content)
-	a.thinking.WriteString(l.Message.Thinking)
-	d := a.reader.Write(l.Message.Content)
-	d.Thinking = l.Message.Thinking + d.Thinking
-	a.show(d)
+	a.Chunk(l.Done)
+	a.Add(l.Message.Content, l.Message.Thinking)
 	for _, t := range l.Message.ToolCalls {
-		a.calls = append(a.calls, llm.Call{ID: t.ID, Name: t.Function.Name, Args: t.Function.Arguments})
+		a.order++ // the server hands over calls whole
+		a.Calls.Add(transport.Piece{Index: strconv.Itoa(a.order), ID: t.ID, Name: t.Function.Name, Args: string(t.Function.Arguments)})
 	}
-}
-
-func (a *answer) show(d llm.Delta) {
-	if a.emit != nil && d != (llm.Delta{}) {
-		a.emit(d)
-	}
-}
-
-// had is how far the answer got, for errors.
-func (a *answer) had() string {
-	return fmt.Sprintf("%d bytes of text and %d calls", a.text.Len()+a.thinking.Len(), len(a.calls))
 }
 
 // response is the complete answer.
 func (a *answer) response() (*llm.Response, error) {
-	cut := a.last.DoneReason == "length"
 	if err := a.silentCut(); err != nil {
 		return nil, err
 	}
-	found, rest := a.reader.Close(cut)
-	a.show(rest)
-	a.unopened = found.Unopened
-	r := &llm.Response{
-		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: transport.Join(a.thinking.String(), found.Thinking)},
-		Stop:    llm.StopEnd,
-		Model:   a.last.Model,
-		Notes:   a.notes,
-	}
-	received := a.text.Len() + a.thinking.Len()
-	for _, c := range a.calls {
-		received += len(c.Name) + len(c.Args)
-	}
-	calls := a.calls
-	switch {
-	case len(calls) > 0 || len(a.req.Tools) == 0:
-	case len(found.Calls) > 0:
-		calls = found.Calls
-		r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), found.Notes...)
-		r.Repairs = found.Notes
-	case a.last.EvalCount > 0 && strings.TrimSpace(found.Text) == "" && r.Message.Thinking == "":
-		r.Message.Text = ""
+	a.Model, a.Usage = a.last.Model, llm.Usage{In: a.last.PromptEvalCount, Out: a.last.EvalCount, Cached: a.last.Cached.N}
+	r := a.Response(a.last.DoneReason == "length")
+	if len(a.req.Tools) > 0 && len(r.Message.Calls) == 0 && a.last.EvalCount > 0 && strings.TrimSpace(r.Message.Text) == "" && r.Message.Thinking == "" {
+		r.Message.Text, r.UnreadCall = "", ""
 		r.Notes = append(r.Notes, llm.DroppedCall)
-	case found.UnreadCall != "":
-		r.UnreadCall, r.Notes = found.UnreadCall, append(r.Notes, found.UnreadCall)
 	}
-	// The server hands over calls whole, so none of them is cut; what was
-	// read from text says so itself.
-	r.Message.Calls = transport.Tidy(calls, a.req.Messages, false)
-	switch {
-	case cut:
-		r.Stop = llm.StopLength
-	case len(calls) > 0:
-		r.Stop = llm.StopCalls
-	}
-	if len(a.req.Output) > 0 && len(a.req.Tools) == 0 && !cut && !json.Valid([]byte(r.Message.Text)) {
+	if len(a.req.Output) > 0 && len(a.req.Tools) == 0 && r.Stop != llm.StopLength && !json.Valid([]byte(r.Message.Text)) {
 		r.Notes = append(r.Notes, unbound)
-	}
-	var note string
-	if r.Usage, note = transport.Usage(llm.Usage{In: a.last.PromptEvalCount, Out: a.last.EvalCount, Cached: a.last.Cached.N}, a.sent, received); note != "" {
-		r.Notes = append(r.Notes, note)
 	}
 	return r, nil
 }
@@ -182,10 +128,10 @@ func (a *answer) silentCut() error {
 	}
 	var why string
 	switch in := a.last.PromptEvalCount; {
-	case in >= window-1 && a.sent > window:
+	case in >= window-1 && a.Sent > window:
 		why = fmt.Sprintf("the prompt filled the window of %d tokens to the last one", window)
-	case in < window && a.sent/minBytesPerToken > window:
-		why = fmt.Sprintf("%d bytes were sent and the server read %d tokens of them, with a window of %d", a.sent, in, window)
+	case in < window && a.Sent/minBytesPerToken > window:
+		why = fmt.Sprintf("%d bytes were sent and the server read %d tokens of them, with a window of %d", a.Sent, in, window)
 	default:
 		return nil
 	}

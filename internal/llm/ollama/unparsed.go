@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/llm/textcall"
@@ -22,16 +23,16 @@ func (a *answer) unparsed(err error) (*llm.Response, error) {
 	if !ok {
 		return nil, err
 	}
-	found, rest := a.reader.Close(false)
-	a.show(rest)
+	found := a.Close(false)
 	r := &llm.Response{
-		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: transport.Join(a.thinking.String(), found.Thinking)},
+		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: transport.Join(a.Thinking(), found.Thinking)},
 		Stop:    llm.StopCalls,
 		Model:   a.req.Model,
-		Notes:   append(a.notes, "the server could not parse a tool call and reported an error; its text was read from there"),
+		Notes:   append(a.Notes, "the server could not parse a tool call and reported an error; its text was read from there"),
 	}
-	received := a.text.Len() + a.thinking.Len() + len(raw)
-	calls := a.calls
+	received := a.Received() + len(raw)
+	had := a.Calls.List()
+	calls := slices.Clip(had)
 	if again := textcall.Read(raw, textcall.Options{Offered: a.req.Tools}); len(again.Calls) > 0 {
 		calls = append(calls, again.Calls...)
 		r.Notes, r.Repairs = append(r.Notes, again.Notes...), again.Notes
@@ -41,15 +42,15 @@ func (a *answer) unparsed(err error) (*llm.Response, error) {
 			r.Notes, r.Repairs = append(r.Notes, note), []string{note}
 		}
 	}
-	if len(calls) == len(a.calls) {
-		r.Notes = append(a.notes, llm.DroppedCall)
+	if len(calls) == len(had) {
+		r.Notes = append(a.Notes, llm.DroppedCall)
 		if len(calls) == 0 {
 			r.Stop = llm.StopEnd
 		}
 	}
 	r.Message.Calls = transport.Tidy(calls, a.req.Messages, false)
 	var note string
-	r.Usage, note = transport.Usage(llm.Usage{}, a.sent, received)
+	r.Usage, note = transport.Usage(llm.Usage{}, a.Sent, received)
 	r.Notes = append(r.Notes, note)
 	return r, nil
 }

@@ -117,7 +117,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
-	a := &answer{end: &m.end, Answer: transport.NewAnswer(&m.end, req, emit)}
+	a := &answer{end: &m.end, Answer: transport.NewAnswer(&m.end, req, emit, "")}
 	var stream *goopenai.ChatCompletionStream
 	for {
 		var err error

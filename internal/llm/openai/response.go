@@ -20,8 +20,8 @@ type answer struct {
 	*transport.Answer
 	end     *transport.Endpoint
 	details details
-	signed  map[int]json.RawMessage // extra_content, by position of the call
-	finish  goopenai.FinishReason
+	finish  string
+	counted bool // the last chunk had nothing but counts, as the last one has
 }
 
 // read reads a stream until the answer is complete.
@@ -34,6 +34,8 @@ func (a *answer) read(s *goopenai.ChatCompletionStream) error {
 			return err
 		case err != nil && a.finish != "":
 			return nil // only the tail is missing
+		case (err == io.EOF || errors.Is(err, errNotDone) && a.counted) && a.Complete():
+			return nil // the end is the reason
 		case err == io.EOF:
 			return a.end.Error(llm.Cut, "the answer ended without a finish reason after "+a.Had())
 		case errors.Is(err, errNotDone) && !any:
@@ -41,7 +43,8 @@ func (a *answer) read(s *goopenai.ChatCompletionStream) error {
 		case err != nil:
 			return a.reply.Broken(err, a.Had())
 		}
-		c, err := a.decode(raw)
+		var c chunk
+		err = json.Unmarshal(transport.Halves(raw), &c)
 		if transport.Ends(err) {
 			return a.end.Error(llm.Cut, "the answer ended inside a chunk after "+a.Had())
 		}
@@ -55,29 +58,50 @@ func (a *answer) read(s *goopenai.ChatCompletionStream) error {
 	}
 }
 
-func (a *answer) add(c *goopenai.ChatCompletionStreamResponse) {
-	a.Model = cmp.Or(c.Model, a.Model)
-	if u := c.Usage; u != nil {
-		// Servers that report usage more than once mean the largest.
-		a.Usage.In, a.Usage.Out = max(a.Usage.In, u.PromptTokens), max(a.Usage.Out, u.CompletionTokens)
-		if a.m.dialect.thoughtsInTotal {
-			a.Usage.Out = max(a.Usage.Out, u.TotalTokens-u.PromptTokens)
-		}
-		if u.PromptTokensDetails != nil {
-			a.Usage.Cached = max(a.Usage.Cached, u.PromptTokensDetails.CachedTokens)
-		}
-	}
-	for _, ch := range c.Choices {
-		if ch.Index != 0 {
+func (a *answer) add(c *chunk) {
+	a.Model = cmp.Or(string(c.Model), a.Model)
+	for _, u := range []*usage{c.Usage.v, c.Groq.v.Usage.v} {
+		if u == nil {
 			continue
 		}
-		a.Add(cmp.Or(ch.Delta.Content, ch.Delta.Refusal), ch.Delta.ReasoningContent)
-		for _, t := range ch.Delta.ToolCalls {
-			a.Calls.Add(t.Index, t.ID, t.Function.Name, t.Function.Arguments)
+		// Servers that report usage more than once mean the largest.
+		in := max(u.Prompt.N, u.Input.N)
+		a.Usage.In, a.Usage.Out = max(a.Usage.In, in), max(a.Usage.Out, u.Completion.N, u.Output.N)
+		a.Usage.Cached = max(a.Usage.Cached, u.Hit.N, u.Details.v.Cached.N)
+		if a.m.dialect.thoughtsInTotal {
+			a.Usage.Out = max(a.Usage.Out, u.Total.N-in)
 		}
-		if ch.FinishReason != goopenai.FinishReasonNull {
-			a.finish = cmp.Or(ch.FinishReason, a.finish)
+	}
+	if t := c.Timings.v; t != nil && c.Usage.v == nil {
+		// What was cached was not read again.
+		a.Usage.In, a.Usage.Out, a.Usage.Cached = max(a.Usage.In, t.Prompt.N+t.Cached.N), max(a.Usage.Out, t.Predicted.N), max(a.Usage.Cached, t.Cached.N)
+	}
+	a.counted = c.Usage.v != nil && len(c.Choices) == 0
+	for i := range c.Choices {
+		ch := &c.Choices[i]
+		if ch.Index != "" && ch.Index != "0" {
+			continue
 		}
+		finish := string(ch.Finish)
+		if finish == string(goopenai.FinishReasonNull) {
+			finish = ""
+		}
+		a.Chunk(finish != "")
+		if d := ch.Delta.v; d != nil {
+			a.details.add(d.Details.v)
+			a.Add(d.texts())
+			for _, k := range d.pieces() {
+				a.Calls.Add(k)
+			}
+		}
+		if m := ch.Message.v; m != nil {
+			if len(a.details) == 0 {
+				a.details.add(m.Details.v)
+			}
+			a.AddWhole(m.texts())
+			a.Calls.AddWhole(m.pieces())
+		}
+		a.finish = cmp.Or(finish, a.finish)
 	}
 }
 
@@ -87,11 +111,11 @@ func (a *answer) response() (*llm.Response, error) {
 	case "error", "insufficient_system_resource", "abort", "aborted", "cancelled":
 		return nil, a.end.Error(llm.Overloaded, fmt.Sprintf("the server gave up with finish reason %q after %s", a.finish, a.Had()))
 	}
-	cut := slices.Contains([]goopenai.FinishReason{goopenai.FinishReasonLength, "model_length", "max_tokens", "MAX_TOKENS"}, a.finish)
+	cut := slices.Contains([]string{string(goopenai.FinishReasonLength), "model_length", "max_tokens", "MAX_TOKENS"}, a.finish)
 	a.Sent = a.sent
 	r := a.Response(cut)
 	r.Message.State = a.state(len(r.Message.Calls))
-	if a.finish == goopenai.FinishReasonContentFilter {
+	if a.finish == string(goopenai.FinishReasonContentFilter) {
 		// What a filter interrupted is not what the model meant to do.
 		r.Stop, r.Message.Calls = llm.StopFilter, nil
 	}

@@ -44,24 +44,7 @@ next:
 // conversation in which a signature is missing is refused.
 const extraContent = "extra_content"
 
-// sign keeps what comes with the calls of p, which are about to be added.
-func (a *answer) sign(p *part) {
-	for i, t := range p.ToolCalls {
-		if len(t.Extra) == 0 || string(t.Extra) == "null" {
-			continue
-		}
-		at := a.Calls.Len() + i
-		if t.Index != nil {
-			at = *t.Index
-		}
-		if a.signed == nil {
-			a.signed = map[int]json.RawMessage{}
-		}
-		a.signed[at] = t.Extra
-	}
-}
-
-// signCalls puts what sign kept back into an encoded message.
+// signCalls puts what came with calls back into an encoded message.
 func signCalls(message, signed json.RawMessage) (json.RawMessage, error) {
 	var fields, extra map[string]json.RawMessage
 	var calls []map[string]json.RawMessage
@@ -90,8 +73,8 @@ func (a *answer) state(calls int) *llm.ProviderState {
 		s.Value = jsontext.Quote(a.Thinking())
 	case calls > 0 && d.state == "reasoning_details" && len(a.details) > 0:
 		s.Value, _ = json.Marshal(a.details) // raw JSON, which was valid
-	case calls > 0 && d.state == extraContent && len(a.signed) > 0:
-		s.Value, _ = json.Marshal(a.signed)
+	case calls > 0 && d.state == extraContent && len(a.Calls.Extra()) > 0:
+		s.Value, _ = json.Marshal(a.Calls.Extra())
 	default:
 		return nil
 	}

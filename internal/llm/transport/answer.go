@@ -17,24 +17,46 @@ type Answer struct {
 	Usage llm.Usage // as the server reports it
 	Sent  int       // bytes of the request
 	Notes []string
+	// Unopened is whether the prompt turned out to have opened the thought of the answer.
+	Unopened bool
 
 	end            *Endpoint
 	req            *llm.Request
 	emit           func(llm.Delta)
 	reader         *textcall.Reader
-	text, thinking strings.Builder
+	text, thinking text
 }
 
-// NewAnswer returns an answer to req. emit may be nil.
-func NewAnswer(e *Endpoint, req *llm.Request, emit func(llm.Delta)) *Answer {
+// NewAnswer returns an answer to req. emit may be nil; opened is the end tag of a thought that
+// the prompt has opened already, "" for none.
+func NewAnswer(e *Endpoint, req *llm.Request, emit func(llm.Delta), opened string) *Answer {
 	return &Answer{end: e, req: req, emit: emit,
-		reader: textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools})}
+		reader: textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools, Opened: opened})}
+}
+
+// Chunk begins a chunk of the answer. last is whether the server says in it that the answer
+// ends: what comes from then on repeats what is there already.
+func (a *Answer) Chunk(last bool) {
+	switch {
+	case a.Calls.phase != going:
+		a.Calls.phase = ended
+	case last:
+		a.Calls.phase = ending
+	}
 }
 
 // Add takes the next piece of text, of thinking, or of both.
 func (a *Answer) Add(text, thinking string) {
-	a.text.WriteString(text)
-	a.thinking.WriteString(thinking)
+	a.write(a.text.add(text, a.Calls.phase), a.thinking.add(thinking, a.Calls.phase))
+}
+
+// AddWhole takes the text and the thinking of a message that holds all that came so far,
+// or a part of it.
+func (a *Answer) AddWhole(text, thinking string) {
+	a.write(a.text.addWhole(text), a.thinking.addWhole(thinking))
+}
+
+func (a *Answer) write(text, thinking string) {
 	shown := a.reader.Write(text)
 	shown.Thinking = thinking + shown.Thinking
 	a.show(shown)
@@ -47,33 +69,52 @@ func (a *Answer) show(d llm.Delta) {
 }
 
 // Thinking is what came as thinking so far.
-func (a *Answer) Thinking() string { return a.thinking.String() }
+func (a *Answer) Thinking() string { return a.thinking.all.String() }
+
+// Complete reports whether the answer can be whole although nothing said why it ended: it
+// has a text or calls, and no call waits for more.
+func (a *Answer) Complete() bool {
+	return (strings.TrimSpace(a.text.all.String()) != "" || a.Calls.Len() > 0) && a.Calls.complete()
+}
 
 // Had is how far the answer got, for errors.
 func (a *Answer) Had() string {
-	return fmt.Sprintf("%d bytes of text and %d unfinished calls", a.text.Len()+a.thinking.Len(), a.Calls.Len())
+	return fmt.Sprintf("%d bytes of text and %d unfinished calls", a.text.all.Len()+a.thinking.all.Len(), a.Calls.Len())
+}
+
+// Close ends the text and returns what was read in it. cut says that it ran out of room.
+func (a *Answer) Close(cut bool) textcall.Found {
+	a.write(a.text.close(), a.thinking.close())
+	found, rest := a.reader.Close(cut)
+	a.show(rest)
+	a.Unopened = found.Unopened
+	return found
+}
+
+// Received is the size of what came so far.
+func (a *Answer) Received() int {
+	n := a.text.all.Len() + a.thinking.all.Len()
+	for _, c := range a.Calls.List() {
+		n += len(c.Name) + len(c.Args)
+	}
+	return n
 }
 
 // Response is the complete answer. cut says that it ran out of room.
 func (a *Answer) Response(cut bool) *llm.Response {
-	found, rest := a.reader.Close(cut)
-	a.show(rest)
+	found := a.Close(cut)
 	r := &llm.Response{
-		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: Join(a.thinking.String(), found.Thinking)},
+		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: Join(a.Thinking(), found.Thinking)},
 		Stop:    llm.StopEnd,
 		Model:   a.Model,
 		Notes:   a.Notes,
 	}
 	calls := a.Calls.List()
-	received := a.text.Len() + a.thinking.Len()
-	for _, c := range calls {
-		received += len(c.Name) + len(c.Args)
-	}
 	if len(calls) == 0 && len(a.req.Tools) > 0 {
-		if a.thinking.Len() > 0 && strings.TrimSpace(found.Text) == "" && len(found.Calls) == 0 {
+		if a.Thinking() != "" && strings.TrimSpace(found.Text) == "" && len(found.Calls) == 0 {
 			// The server separated the thinking and found nothing behind it: a
 			// call that ends it was not closed off.
-			if in := a.reader.Thought(a.thinking.String(), cut); len(in.Calls) > 0 {
+			if in := a.reader.Thought(a.Thinking(), cut); len(in.Calls) > 0 {
 				found, r.Message.Thinking = in, in.Thinking
 			}
 		}
@@ -94,7 +135,7 @@ func (a *Answer) Response(cut bool) *llm.Response {
 		r.Stop = llm.StopCalls
 	}
 	var note string
-	if r.Usage, note = Usage(a.Usage, a.Sent, received); note != "" {
+	if r.Usage, note = Usage(a.Usage, a.Sent, a.Received()); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
 	return r

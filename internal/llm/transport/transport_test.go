@@ -129,19 +129,29 @@ func TestCalls(t *testing.T) {
 		{"no index, no id", []d{{nil, "", "f", `{}`}, {nil, "", "g", `{}`}}, ` f {}; g {}`},
 		{"all index 0", []d{{0, "a", "f", `{}`}, {0, "b", "g", `{}`}}, `a f {};b g {}`},
 		{"all one id", []d{{0, "a", "f", `{}`}, {1, "a", "g", `{}`}}, `a f {};a g {}`},
-		{"all one id, no index", []d{{nil, "a", "f", `{}`}, {nil, "a", "f", `{"x":1}`}}, `a f {};a f {"x":1}`},
+		{"all one id, no index", []d{{nil, "a", "f", `{"x":2}`}, {nil, "a", "f", `{"x":1}`}}, `a f {"x":2};a f {"x":1}`},
 		{"name repeated", []d{{0, "a", "f", ""}, {0, "a", "f", `{"x"`}, {0, "a", "f", `:1}`}}, `a f {"x":1}`},
 		{"name in parts", []d{{0, "a", "read_", ""}, {0, "", "file", `{}`}}, `a read_file {}`},
 		{"far index", []d{{1 << 30, "a", "f", `{}`}, {-1, "b", "g", `{}`}}, `a f {};b g {}`},
+		{"other indexes", []d{{0, "a", "f", ""}, {1, "", "", `{"x":`}, {2, "", "", `1}`}, {3, "b", "g", ""}, {4, "", "", `{}`}}, `a f {"x":1};b g {}`},
+		{"other ids", []d{{0, "a", "f", `{"x"`}, {0, "b", "f", `:1}`}}, `a f {"x":1}`},
+		{"empty first", []d{{0, "a", "f", `{}`}, {0, "", "", `{"x":`}, {0, "", "", `1}`}}, `a f {"x":1}`},
+		{"empty first, named", []d{{nil, "a", "f", `{}`}, {nil, "a", "f", `{"x":1}`}}, `a f {"x":1}`},
+		{"again", []d{{0, "a", "f", `{"x":1}`}, {0, "a", "f", `{"x":1}`}}, `a f {"x":1}`},
+		{"again in pieces", []d{{0, "a", "f", `{"x":`}, {0, "", "", `1}`}, {0, "a", "f", ``}, {0, "", "", `{"x":`}, {0, "", "", `1}`}}, `a f {"x":1}`},
+		{"again, spaced", []d{{0, "a", "f", `{"x":1}`}, {1, "a", "f", `{"x": 1}`}}, `a f {"x":1}`},
+		{"whole behind pieces", []d{{0, "a", "f", `{"x":`}, {0, "", "", `1}`}, {0, "", "", `{"x":1}`}}, `a f {"x":1}`},
+		{"all so far", []d{{0, "a", "f", `{"x`}, {0, "a", "f", `{"x":`}, {0, "a", "f", `{"x":1}`}}, `a f {"x":1}`},
+		{"twice on purpose", []d{{0, "a", "f", `{"x":1}`}, {1, "b", "f", `{"x":1}`}}, `a f {"x":1};b f {"x":1}`},
 		{"late id", []d{{0, "", "f", `{`}, {0, "a", "", `}`}}, `a f {}`},
 	} {
 		var calls Calls
 		for _, d := range c.deltas {
-			var index *int
-			if i, ok := d.index.(int); ok {
-				index = &i
+			p := Piece{ID: d.id, Name: d.name, Args: d.args}
+			if d.index != nil {
+				p.Index = fmt.Sprint(d.index)
 			}
-			calls.Add(index, d.id, d.name, d.args)
+			calls.Add(p)
 		}
 		var got []string
 		for _, k := range calls.List() {

@@ -63,7 +63,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
-	a := &answer{Answer: transport.NewAnswer(&m.end, req, emit), end: &m.end}
+	a := &answer{Answer: transport.NewAnswer(&m.end, req, emit, ""), end: &m.end}
 	for {
 		params, err := m.params(req)
 		if err != nil {

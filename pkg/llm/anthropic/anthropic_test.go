@@ -140,6 +140,27 @@ func TestServerTool(t *testing.T) {
 	}
 }
 
+// TestAgain: servers with this interface repeat blocks, send the arguments whole and in pieces,
+// cut characters and give no reason for the end.
+func TestAgain(t *testing.T) {
+	event := func(data string) string { return "data: " + data + "\n\n" }
+	block := event(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{"a":"x"}}}`) +
+		event(`{"type":"content_block_delta","index":%[1]d,"delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}`) +
+		event(`{"type":"content_block_delta","index":%[1]d,"delta":{"type":"input_json_delta","partial_json":"\"x\"}"}}`)
+	text := func(s string) string {
+		return event(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + s + `"}}`)
+	}
+	r, _, err := ask(t, request(), llmtest.Raw("text/event-stream", event(`{"type":"message_start","message":{"model":"m"}}`)+
+		event(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)+text("It is ")+text("\xf0\x9f")+text("\x9a\x80")+
+		fmt.Sprintf(block, 1)+fmt.Sprintf(block, 2)+event(`{"type":"message_stop"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Message.Calls; r.Message.Text != "It is 🚀" || len(c) != 1 || string(c[0].Args) != `{"a":"x"}` || r.Stop != llm.StopCalls {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestRecordedTurn(t *testing.T) {
 	r, _, err := ask(t, request(), llmtest.Raw("text/event-stream; charset=utf-8", recorded))
 	if err != nil {

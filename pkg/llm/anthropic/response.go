@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -93,6 +94,7 @@ func (a *answer) whole() error {
 }
 
 func (a *answer) add(e *sdk.MessageStreamEventUnion) {
+	a.Chunk(e.Type == "message_delta" && e.Delta.StopReason != "")
 	switch e.Type {
 	case "message_start":
 		a.Model = string(e.Message.Model)
@@ -109,7 +111,7 @@ func (a *answer) add(e *sdk.MessageStreamEventUnion) {
 		u := e.Usage
 		a.count(u.InputTokens, u.CacheCreationInputTokens, u.CacheReadInputTokens, u.OutputTokens)
 	case "message_stop":
-		a.ended = a.stop != ""
+		a.ended = a.stop != "" || a.Complete() // the end is the reason
 	}
 }
 
@@ -131,11 +133,14 @@ func (a *answer) begin(index int64, b *sdk.ContentBlockStartEventContentBlockUni
 		if a.thoughts == nil {
 			a.thoughts = map[int64]*thought{}
 		}
+		if a.thoughts[index] != nil {
+			return // the block begins again
+		}
 		a.thoughts[index] = &thought{Thinking: b.Thinking, Signature: b.Signature, Data: b.Data}
 		a.order = append(a.order, index)
 		a.Add("", b.Thinking)
 	case "tool_use":
-		i, args := int(index), ""
+		args := ""
 		if in, ok := b.Input.(map[string]any); ok && len(in) > 0 { // servers that do not stream arguments
 			args = b.JSON.Input.Raw()
 		}
@@ -143,7 +148,7 @@ func (a *answer) begin(index int64, b *sdk.ContentBlockStartEventContentBlockUni
 			a.calls = map[int64]bool{}
 		}
 		a.calls[index] = true
-		a.Calls.Add(&i, b.ID, b.Name, args)
+		a.Calls.Add(transport.Piece{Index: strconv.FormatInt(index, 10), ID: b.ID, Name: b.Name, Args: args})
 	}
 }
 
@@ -161,8 +166,8 @@ func (a *answer) extend(index int64, d *sdk.MessageStreamEventUnionDelta) {
 			t.Signature += d.Signature
 		}
 	case "input_json_delta":
-		if i := int(index); a.calls[index] {
-			a.Calls.Add(&i, "", "", d.PartialJSON)
+		if a.calls[index] {
+			a.Calls.Add(transport.Piece{Index: strconv.FormatInt(index, 10), Args: d.PartialJSON})
 		}
 	}
 }
@@ -196,5 +201,5 @@ func (a *answer) response() (*llm.Response, error) {
 
 // decode reads one event into the SDK's type.
 func decode(data []byte) (ev sdk.MessageStreamEventUnion, err error) {
-	return ev, json.Unmarshal(data, &ev)
+	return ev, json.Unmarshal(transport.Halves(data), &ev)
 }

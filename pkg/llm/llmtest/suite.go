@@ -213,9 +213,9 @@ func (s *suite) calls(t *testing.T) {
 		}
 	})
 	t.Run("ids", func(t *testing.T) {
-		anonymous := paris
-		anonymous.ID = ""
-		srv := New(t, Say(Turn{Calls: []llm.Call{paris, paris, anonymous, anonymous}, Usage: usage}))
+		rome, anonymous := paris, paris
+		rome.Args, anonymous.ID = json.RawMessage(`{"city":"Rome"}`), ""
+		srv := New(t, Say(Turn{Calls: []llm.Call{paris, rome, paris, anonymous, anonymous}, Usage: usage})) // the third is the first again
 		req := question()
 		req.Messages = append(req.Messages,
 			llm.Message{Role: llm.Assistant, Calls: []llm.Call{paris}},

@@ -1,0 +1,361 @@
+package openai_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/adroit-run/adroit/internal/llm/openai"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// ways are what servers do to an answer. Each is drawn for itself, so that they
+// are combined.
+type ways struct {
+	OtherIndexes bool // the arguments go on under new indexes, without id
+	EmptyFirst   bool // {} comes before the arguments
+	CallsAgain   bool // the last chunk has the calls again
+	CallsLate    bool // they come again behind it, with other ids and indexes
+	Message      bool // each chunk has all so far as its message
+	MessageLast  bool // the last chunk has all as its message
+	TextGrows    bool // each delta has all so far
+	TextAgain    bool // the last delta has all of the text
+	ArgsGrow     bool
+	Object       bool // arguments are an object
+	Raw, Escaped bool // characters are cut, in bytes or in surrogates
+	NoFinish     bool
+	NameEach     bool
+	IDEach       bool // another id in each piece
+	NoIDs        bool
+	NumberIDs    bool
+	Index        int // 0 number, 1 text, 2 fraction, 3 none
+	Flat         bool
+	Single       bool // tool_calls is an object
+	OldForm      bool // function_call
+	Parts        bool // content is a list
+	Twins        bool // the model wants the same call twice
+}
+
+type drawn struct {
+	text, thinking string
+	calls          []llm.Call
+}
+
+func draw(r *rand.Rand) (d drawn, w ways) {
+	b := func(n int) bool { return r.IntN(n) == 0 }
+	words := []string{"the", "naïve", "file", "日本語", "says", "👩‍💻", "ok", "\"quoted\"", "a\\b", "line\n", "\u00e9\u0301", "🚀🚀", "x"}
+	phrase := func(first string, n int) string {
+		s := first
+		for range n {
+			s += " " + words[r.IntN(len(words))]
+		}
+		return strings.TrimSpace(s) + "."
+	}
+	if !b(4) {
+		d.text = phrase("Answer", 3+r.IntN(20))
+	}
+	if b(2) {
+		d.thinking = phrase("Hm", 3+r.IntN(8))
+	}
+	for i := range r.IntN(4) {
+		args, _ := json.Marshal(map[string]any{"n": i, "text": phrase("Say", r.IntN(6)), "list": []any{r.IntN(9), true, nil, "}{"}})
+		if b(5) {
+			args = []byte("{}")
+		}
+		d.calls = append(d.calls, llm.Call{ID: fmt.Sprintf("call%d%d", r.IntN(100), i), Name: []string{"f", "read_file"}[i%2], Args: args})
+	}
+	w = ways{OtherIndexes: b(3), EmptyFirst: b(3), CallsAgain: b(3), CallsLate: b(5), Message: b(5), MessageLast: b(5), TextGrows: b(5), TextAgain: b(4),
+		ArgsGrow: b(5), Object: b(6), Raw: b(3), Escaped: b(3), NoFinish: b(4), NameEach: b(3), IDEach: b(5), NoIDs: b(4), NumberIDs: b(4), Index: r.IntN(4),
+		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Twins: b(5)}
+	if d.text == "" && len(d.calls) == 0 {
+		d.text = phrase("Answer", 4)
+	}
+	// What no reader can know is not drawn: which of two equal calls without ids is meant,
+	// and whether a name with another id goes on or begins.
+	w.IDEach = w.IDEach && !w.NoIDs && !w.NameEach && w.Index != 3
+	w.OtherIndexes = w.OtherIndexes && w.Index != 3 && !w.NameEach
+	w.OldForm = w.OldForm && len(d.calls) == 1
+	if w.Twins = w.Twins && len(d.calls) == 1 && !w.NoIDs && !w.IDEach && !w.OldForm; w.Twins {
+		twin := d.calls[0]
+		twin.ID = "another1"
+		d.calls = append(d.calls, twin)
+	}
+	if w.NoIDs && slices.ContainsFunc(d.calls, func(c llm.Call) bool { return string(c.Args) == "{}" }) {
+		for i := range d.calls {
+			d.calls[i].Name = fmt.Sprint("f", i)
+		}
+	}
+	return d, w
+}
+
+// cut cuts s into pieces, as literals of JSON.
+func (w *ways) cut(r *rand.Rand, s string, grows bool) (out []string) {
+	quote := func(s string) string {
+		b, _ := json.Marshal(s)
+		return string(b)
+	}
+	var units []string // that are not cut
+	switch {
+	case w.Escaped:
+		for _, u := range utf16.Encode([]rune(s)) {
+			if u < 0x80 {
+				units = append(units, strings.Trim(quote(string(rune(u))), `"`))
+				if u == '"' {
+					units[len(units)-1] = `\"`
+				}
+			} else {
+				units = append(units, fmt.Sprintf(`\u%04x`, u))
+			}
+		}
+	case w.Raw:
+		for i := range len(s) {
+			switch c := s[i]; {
+			case c == '"' || c == '\\':
+				units = append(units, `\`+string(rune(c)))
+			case c < 0x20:
+				units = append(units, fmt.Sprintf(`\u%04x`, c))
+			default:
+				units = append(units, s[i:i+1])
+			}
+		}
+	default:
+		for _, c := range s {
+			q := quote(string(c))
+			units = append(units, q[1:len(q)-1])
+		}
+	}
+	for at := 0; at < len(units); {
+		n, from := min(len(units), at+1+r.IntN(9)), at
+		if grows { // two pieces can be no more than a repetition in the text
+			n, from = min(len(units), at+1+r.IntN(3)), 0
+		}
+		out = append(out, `"`+strings.Join(units[from:n], "")+`"`)
+		at = n
+	}
+	return out
+}
+
+// send is the stream of an answer as a server sends it.
+func (w *ways) send(r *rand.Rand, d drawn) string {
+	var out strings.Builder
+	literal := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	chunk := func(delta, message, finish string) {
+		c := `{"index":0,"delta":{` + delta + `}`
+		if message != "" {
+			c += `,"message":{"role":"assistant",` + message + `}`
+		}
+		fmt.Fprintf(&out, "data: {\"choices\":[%s,\"finish_reason\":%s}]}\n\n", c, finish)
+	}
+	said := ""
+	soFar := func() string {
+		if !w.Message {
+			return ""
+		}
+		return `"content":` + literal(said)
+	}
+	for _, p := range w.cut(r, d.thinking, w.TextGrows) {
+		chunk(`"reasoning_content":`+p, "", "null")
+	}
+	plain := *w
+	if w.Message {
+		plain.Raw, plain.Escaped = false, false // what is said so far is whole characters
+	}
+	for _, p := range plain.cut(r, d.text, w.TextGrows) {
+		var s string
+		if json.Unmarshal([]byte(p), &s) == nil {
+			if w.TextGrows {
+				said = s
+			} else {
+				said += s
+			}
+		}
+		if w.Parts {
+			p = `[{"type":"text","text":` + p + `}]`
+		}
+		chunk(`"content":`+p, soFar(), "null")
+	}
+	next := 0
+	index := func(n int) string {
+		switch w.Index {
+		case 1:
+			return `"index":"` + strconv.Itoa(n) + `",`
+		case 2:
+			return `"index":` + strconv.Itoa(n) + `.0,`
+		case 3:
+			return ""
+		}
+		return `"index":` + strconv.Itoa(n) + `,`
+	}
+	ids, numbers := 0, map[string]int{}
+	id := func(own string) string {
+		if w.IDEach {
+			ids++
+			own = fmt.Sprint("new", ids)
+		}
+		switch {
+		case w.NoIDs:
+			return ""
+		case w.NumberIDs:
+			if numbers[own] == 0 {
+				numbers[own] = 1000 + len(numbers)
+			}
+			return fmt.Sprintf(`"id":%d,`, numbers[own])
+		}
+		return `"id":"` + own + `",`
+	}
+	call := func(head, name, args string) string {
+		f := `"arguments":` + args
+		if name != "" {
+			f = `"name":"` + name + `",` + f
+		}
+		if w.OldForm {
+			return `"function_call":{` + f + `}`
+		}
+		if !w.Flat {
+			f = `"function":{` + f + `}`
+		}
+		if c := `{` + head + f + `}`; w.Single {
+			return `"tool_calls":` + c
+		} else {
+			return `"tool_calls":[` + c + `]`
+		}
+	}
+	var heads []string
+	for _, c := range d.calls {
+		heads = append(heads, index(next)+id(c.ID))
+		first := heads[len(heads)-1]
+		var pieces []string
+		switch {
+		case w.Object:
+			pieces = []string{string(c.Args)}
+		default:
+			pieces = w.cut(r, string(c.Args), w.ArgsGrow)
+		}
+		if w.EmptyFirst {
+			pieces = slices.Insert(pieces, 0, `"{}"`)
+		}
+		for i, p := range pieces {
+			head, name := index(next), ""
+			if i == 0 {
+				head = first
+			} else if w.IDEach {
+				head += id("")
+			}
+			if i == 0 || w.NameEach {
+				name = c.Name
+			}
+			chunk(call(head, name, p), soFar(), "null")
+			if w.OtherIndexes {
+				next++
+			}
+		}
+		next++
+	}
+	last, message := "", ""
+	if w.TextAgain && d.text != "" {
+		last = `"content":` + literal(d.text)
+	}
+	if w.CallsAgain && !w.Single && !w.OldForm && len(d.calls) > 0 {
+		var again []string
+		for i, c := range d.calls {
+			f := call(heads[i], c.Name, literal(string(c.Args)))
+			again = append(again, strings.TrimSuffix(strings.TrimPrefix(f, `"tool_calls":[`), `]`))
+		}
+		if last != "" {
+			last += ","
+		}
+		last += `"tool_calls":[` + strings.Join(again, ",") + `]`
+	}
+	if w.MessageLast {
+		message = `"content":` + literal(d.text)
+		if len(d.calls) > 0 && !w.OldForm {
+			var list []string
+			for i, c := range d.calls {
+				list = append(list, fmt.Sprintf(`{%s"function":{"name":%q,"arguments":%s}}`, heads[i], c.Name, literal(string(c.Args))))
+			}
+			message += `,"tool_calls":[` + strings.Join(list, ",") + `]`
+		}
+	}
+	if w.NoFinish {
+		if message != "" {
+			chunk("", message, "null")
+		}
+	} else {
+		finish := `"stop"`
+		if len(d.calls) > 0 {
+			finish = `"tool_calls"`
+		}
+		chunk(last, message, finish)
+		if w.CallsLate && !w.Twins && !w.OldForm {
+			for i, c := range d.calls {
+				chunk(call(fmt.Sprintf(`"index":%d,"id":"late%d",`, 900+i, i), c.Name, literal(string(c.Args))), "", "null")
+			}
+		}
+	}
+	out.WriteString("data: [DONE]\n\n")
+	return out.String()
+}
+
+type answering string
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
+}
+
+// TestAnswersInEveryForm draws answers and sends each as servers do: whatever the form, it is
+// the same answer, and no call is there twice. ADROIT_STREAMS is the number of answers.
+func TestAnswersInEveryForm(t *testing.T) {
+	n := 1500
+	if s := os.Getenv("ADROIT_STREAMS"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	for seed := range uint64(n) {
+		d, w := draw(rand.New(rand.NewPCG(seed, 27)))
+		stream := w.send(rand.New(rand.NewPCG(seed, 28)), d)
+		m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1:9/v1", HTTP: &http.Client{Transport: answering(stream)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := request()
+		req.Tools = append(req.Tools, llm.ToolSpec{Name: "read_file"})
+		var shown strings.Builder
+		got, err := m.Generate(t.Context(), req, func(d llm.Delta) { shown.WriteString(d.Text) })
+		wrong := ""
+		switch {
+		case err != nil:
+			wrong = err.Error()
+		case got.Message.Text != d.text:
+			wrong = fmt.Sprintf("text is\n%q, want\n%q", got.Message.Text, d.text)
+		case shown.String() != d.text:
+			wrong = fmt.Sprintf("shown is\n%q, want\n%q", shown.String(), d.text)
+		case got.Message.Thinking != d.thinking:
+			wrong = fmt.Sprintf("thinking is\n%q, want\n%q", got.Message.Thinking, d.thinking)
+		case names(got.Message.Calls) != names(d.calls):
+			wrong = fmt.Sprintf("calls are\n%s, want\n%s", names(got.Message.Calls), names(d.calls))
+		}
+		if wrong != "" {
+			t.Fatalf("seed %d, %+v:\n%s\n%s", seed, w, wrong, stream)
+		}
+	}
+}
+
+func names(calls []llm.Call) string {
+	var s strings.Builder
+	for _, c := range calls {
+		var args bytes.Buffer
+		if err := json.Compact(&args, c.Args); err != nil {
+			args.Write(c.Args)
+		}
+		fmt.Fprintf(&s, "%s%s%s\n", c.Name, args.String(), c.Malformed)
+	}
+	return s.String()
+}
