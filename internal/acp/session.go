@@ -190,7 +190,7 @@ func (s *server) outcome(ses *session, t *translator, d *adroit.JobDetail) (sdk.
 		t.send(sdk.SessionUpdate{UsageUpdate: u})
 	}
 	switch j := d.Job; {
-	case j.Status == jobs.Done:
+	case j.Status == jobs.Done || j.Status == jobs.Answered:
 	case j.Status == jobs.Failed:
 		return "", &sdk.RequestError{Code: -32603, Message: "the job " + j.ID + " failed: " + j.Reason}
 	case j.Status == jobs.Limit && f.Stopped == "tokens":
@@ -202,7 +202,7 @@ func (s *server) outcome(ses *session, t *translator, d *adroit.JobDetail) (sdk.
 	case j.Status == jobs.Interrupted || j.Status == jobs.Cancelled:
 		return sdk.StopReasonCancelled, nil
 	default:
-		t.say(string(j.Status) + ": " + j.Reason)
+		t.say(j.Status.Words() + ": " + j.Reason)
 	}
 	return sdk.StopReasonEndTurn, nil
 }

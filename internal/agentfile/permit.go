@@ -107,13 +107,55 @@ func permittedTools(a *agents.DynamicAgent, own *tools.Set, mode executor.Mode, 
 	return own.Without(out...)
 }
 
-// planCriterion is what is left of a criterion where nothing may change: the words
-// of the model. Evidence that only a change can give is not asked for.
-func planCriterion(c executor.Criterion) executor.Criterion {
-	for _, w := range c.Signals() {
-		return executor.Criterion{Signal: w}
+// planCriterion is what is left of an agent's criterion where nothing may change:
+// the words of the model, and what the tools that it has there produce. Evidence
+// that only a change can give is not asked for; less reports that some is left out.
+// A workflow that changes nothing in any mode is done when it ever is.
+func planCriterion(a *agents.DynamicAgent, own *tools.Set) (left executor.Criterion, less bool) {
+	if a.Workflow != "" && a.Grant != nil && *a.Grant&^(tools.Read|tools.Think|tools.Net) == 0 {
+		return a.Done, false
 	}
-	return executor.Criterion{}
+	return withoutChanges(a.Done, own)
+}
+
+func withoutChanges(c executor.Criterion, own *tools.Set) (left executor.Criterion, less bool) {
+	switch {
+	case c.All != nil:
+		for _, part := range c.All {
+			p, fewer := withoutChanges(part, own)
+			if less = less || fewer; !p.Zero() {
+				left.All = append(left.All, p)
+			}
+		}
+		if len(left.All) == 1 {
+			left = left.All[0]
+		}
+		return left, less
+	case c.Any != nil:
+		for _, part := range c.Any {
+			if _, less := withoutChanges(part, own); less {
+				return left, true
+			}
+		}
+		return c, false
+	case c.Zero(), c.Signal != "":
+		return c, false
+	case c.Artifact != "" && c.Artifact != "diff" && produces(own, c.Artifact):
+		return c, false
+	case c.Tool != "" && within(own)(c.Tool):
+		return c, false
+	}
+	return left, true
+}
+
+// produces reports whether one of the tools makes the artifact.
+func produces(set *tools.Set, artifact string) bool {
+	for t := range set.All() {
+		if slices.Contains(t.Produces, artifact) {
+			return true
+		}
+	}
+	return false
 }
 
 // planInstructions is what a model is shown in ModePlan.

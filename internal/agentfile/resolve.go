@@ -64,7 +64,7 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (
 		return t, err
 	}
 	if t.Mode == executor.ModePlan {
-		t.Done = planCriterion(t.Done)
+		t.Done, t.PlanOnly = planCriterion(a, sel.own)
 	}
 	if err := addChecks(a, &t, in, set, env); err != nil {
 		return t, err

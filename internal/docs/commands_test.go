@@ -25,7 +25,7 @@ var codes = []word{
 	{"Done", "Done"},
 	{"Failed", "Failed, or something went wrong; stderr says what and what to do"},
 	{"Usage", "Usage error"},
-	{"Limit", "Stopped by a limit or stuck (loop detected, or the model ends its turn without being done); the partial result is kept"},
+	{"Limit", "Stopped short of done: by a limit, stuck (loop detected, or the model ends its turn without being done), silent, or because the model reports that it cannot be done; the partial result is kept"},
 	{"Waiting", "Waiting for a person"},
 	{"Cancelled", "Cancelled"},
 	{"Signal", "and more: plus the signal's number: 130 after Ctrl-C, 143 after SIGTERM; `adroit jobs resume` continues the job"},

@@ -53,7 +53,7 @@ var parts = []word{
 }
 
 var final = []word{
-	{"status", "`done`, `failed`, `limit`, `stuck`, `cancelled`, `waiting`, `blocked` or `interrupted`"},
+	{"status", "`done`, `answered`, `planned`, `not_needed`, `failed`, `limit`, `stuck`, `not_needed_unproven`, `cannot_be_done`, `went_silent`, `cancelled`, `waiting`, `blocked` or `interrupted`, see ADR 14"},
 	{"stopped", "One word: the limit that was reached (`turns`, `tokens`, `cost`, `time`), else the status"},
 	{"reason", "A sentence"},
 	{"code", "Of a failure, for programs"},

@@ -50,7 +50,12 @@ const (
 )
 
 // statuses are those with which a run of a job can end.
-var statuses = []string{string(jobs.Done), string(jobs.Waiting), string(jobs.Failed), string(jobs.Limit), string(jobs.Stuck), string(jobs.Blocked), string(jobs.Interrupted), string(jobs.Cancelled)}
+var statuses = func() (names []string) {
+	for _, s := range append(jobs.Ended(), jobs.Waiting, jobs.Blocked, jobs.Interrupted) {
+		names = append(names, string(s))
+	}
+	return names
+}()
 
 // A Hook is a program that runs around the calls of some tools, or at the end of
 // runs.

@@ -107,7 +107,7 @@ func describe(ev event.Event) (slog.Level, []slog.Attr) {
 		var f jobs.Final
 		_ = json.Unmarshal(ev.Data, &f)
 		level := slog.LevelWarn
-		if f.Status == jobs.Done || f.Status == jobs.Waiting || f.Status == jobs.Cancelled {
+		if f.Status.Succeeded() || f.Status == jobs.Waiting || f.Status == jobs.Cancelled {
 			level = slog.LevelInfo
 		}
 		return level, []slog.Attr{slog.String("status", string(f.Status)), slog.String("reason", f.Reason), slog.Int("turns", f.Turns), slog.Int("tokens_in", f.Usage.In), slog.Int("tokens_out", f.Usage.Out), slog.Float64("cost_usd", f.Cost)}

@@ -152,8 +152,8 @@ func next(d *JobDetail) []Action {
 	if d.Unread > 0 && j.Status.Final() {
 		return append([]Action{act(actionContinue)}, changes...)
 	}
-	switch j.Status {
-	case jobs.Done:
+	switch {
+	case j.Status.Succeeded():
 		switch {
 		case d.Worktree != nil && changes != nil:
 			return []Action{changes[0], act(actionMerge)}
@@ -161,14 +161,14 @@ func next(d *JobDetail) []Action {
 			return []Action{act(actionLogs)}
 		}
 		return changes
-	case jobs.Limit:
+	case j.Status == jobs.Limit:
 		resume.Limit = limitOf(j)
 		return append([]Action{resume}, changes...)
-	case jobs.Cancelled:
+	case j.Status == jobs.Cancelled:
 		return append(changes, act(actionRetry))
-	case jobs.Failed, jobs.Stuck:
+	case j.Status == jobs.Failed || j.Status.Halted():
 		return append([]Action{resume}, changes[:min(1, len(changes))]...)
-	case jobs.Waiting:
+	case j.Status == jobs.Waiting:
 		if len(d.Questions) == 0 { // it has its answer and only has to go on
 			return []Action{resume}
 		}
@@ -178,12 +178,12 @@ func next(d *JobDetail) []Action {
 			signal.Signal, _, _ = strings.Cut(q.Signals[0], "@")
 		}
 		return []Action{signal, resume}
-	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
+	case j.Status == jobs.Interrupted || j.Status == jobs.Blocked || j.Status == jobs.Queued:
 		if !held(j) {
 			return append([]Action{resume}, changes...)
 		}
 		fallthrough // it runs by itself
-	case jobs.Running:
+	case j.Status == jobs.Running:
 		logs := act(actionLogs)
 		logs.Follow = true
 		return []Action{logs}

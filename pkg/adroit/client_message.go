@@ -162,10 +162,10 @@ func (rt *Runtime) continuer(m executor.Message) (flow.Reopener, error) {
 	return m.Reopener(set)
 }
 
-// goOnUnread reopens a job that ended, as done or stuck, in the moment in which it
+// goOnUnread reopens a job that ended, by the model's doing, in the moment in which it
 // was sent a message. It reports whether there is one.
 func (rt *Runtime) goOnUnread(ctx context.Context, j *jobs.Job) bool {
-	if j == nil || j.Status != jobs.Done && j.Status != jobs.Stuck || j.Workflow != agents.Workflow.Name {
+	if j == nil || !j.Status.Succeeded() && (!j.Status.Halted() || j.Status == jobs.Limit) || j.Workflow != agents.Workflow.Name {
 		return false
 	}
 	m, err := rt.Manager(ctx)

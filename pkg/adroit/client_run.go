@@ -54,11 +54,11 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 		return fault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
 	case more.Turns < 0 || more.Tokens < 0 || more.CostUSD < 0 || more.Time < 0:
 		return apierr.Invalidf("leave it out to keep the limit", "a limit is negative")
-	case j.Status == jobs.Done || j.Status == jobs.Cancelled:
+	case j.Status.Succeeded() || j.Status == jobs.Cancelled:
 		return fault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
 	case j.Status == jobs.Limit && !given:
 		return apierr.Invalidf(raiseHint(j.ID), "%s was stopped by a limit: %s", j.ID, j.Reason)
-	case given && j.Status != jobs.Limit && j.Status != jobs.Stuck:
+	case given && !j.Status.Halted():
 		return apierr.Invalidf("adroit jobs resume "+j.ID+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
 	}
 	if more.CostUSD > 0 && j.Model != pipeline.NoModel {

@@ -110,8 +110,10 @@ func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, s St
 	switch {
 	case more.String() != "":
 		o.Reopened = "resumed with other limits: " + more.String()
-	case j.Status == jobs.Stuck || j.Status == jobs.Failed:
-		o.Reopened = fmt.Sprintf("resumed after it %s: %s", map[jobs.Status]string{jobs.Stuck: "was stuck", jobs.Failed: "failed"}[j.Status], j.Reason)
+	case j.Status == jobs.Failed:
+		o.Reopened = "resumed after it failed: " + j.Reason
+	case j.Status.Halted():
+		o.Reopened = fmt.Sprintf("resumed after it was stopped (%s): %s", j.Status.Words(), j.Reason)
 	}
 	return rt.start(ctx, j.ID, m.Resume, o, s.Live)
 }
@@ -214,7 +216,7 @@ func (rt *Runtime) release() {
 	if err != nil {
 		return
 	}
-	ended, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}})
+	ended, err := m.Store.List(ctx, jobs.Query{Status: jobs.Ended()})
 	if err != nil || len(ended) <= keepEnded {
 		return
 	}
@@ -246,7 +248,7 @@ func result(j *jobs.Job) (*executor.State, error) {
 		}
 	}
 	switch {
-	case j.Status == jobs.Done:
+	case j.Status.Succeeded():
 		return s, nil
 	case s != nil && s.Outcome != nil:
 		return s, &executor.StopError{Outcome: *s.Outcome}

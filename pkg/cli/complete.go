@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/graph"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // completionTime is how long a shell waits for what could be meant.
@@ -111,13 +112,20 @@ var flagSources = map[string]source{
 	"model":   modelNames,
 	"step":    stepNames,
 	"from":    stepNames,
-	"status":  words("queued", "running", "waiting", "interrupted", "blocked", "done", "limit", "stuck", "failed", "cancelled"),
+	"status":  jobStatuses,
 	"mode":    words("plan", "edits", "auto"),
 	"approve": words("ask", "edits", "all", "none"),
 	"sandbox": words("auto", "full", "bubblewrap", "landlock", "off"),
 	"calling": words("auto", "native", "constrained", "text"),
 	"effort":  words("low", "medium", "high"),
 	"format":  words(graph.Text, graph.Mermaid),
+}
+
+func jobStatuses(context.Context, adroit.Client, []string) (names []string, err error) {
+	for _, s := range jobs.Statuses {
+		names = append(names, string(s))
+	}
+	return names, nil
 }
 
 func words(list ...string) source {

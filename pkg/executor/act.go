@@ -158,6 +158,9 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 				s.Called = map[string]int{}
 			}
 			s.Called[c.Name]++
+			if t.Revision >= 4 && c.Name != finish {
+				s.Rejects = 0 // the model is at work, not insisting
+			}
 		}
 	}
 	s.Elapsed += longest

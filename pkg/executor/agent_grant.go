@@ -104,7 +104,7 @@ func (s *State) addAgentWork(t *Task, a *stepio.ModelResponse) {
 		s.Reported += w.CostUSD
 		s.Cost += w.CostUSD
 	}
-	s.feedback.stopped, s.feedback.refused = w.Stopped, w.Refused
+	s.feedback.stopped, s.feedback.refused, s.feedback.worked = w.Stopped, w.Refused, true
 }
 
 // agentStopped is how a run ends whose model was ended at its work, nil if it was

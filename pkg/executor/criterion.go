@@ -29,6 +29,11 @@ type Criterion struct {
 	Any       []Criterion
 }
 
+// Zero reports whether c is the zero Criterion.
+func (c Criterion) Zero() bool {
+	return c.Signal == "" && c.Artifact == "" && c.Tool == "" && !c.IsCheck() && c.All == nil && c.Any == nil
+}
+
 func (c Criterion) parts() []Criterion { return slices.Concat(c.All, c.Any) }
 
 func (c Criterion) checks() bool {

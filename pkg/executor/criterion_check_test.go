@@ -142,7 +142,7 @@ func TestCheckOverTheState(t *testing.T) {
 	w.turns[0].Text = "Here you are.\nDONE"
 	for range 2 {
 		s, err := w.run(t, &j, in)
-		if err != nil || s.Rejects != 1 {
+		if err != nil || s.Turns != 3 {
 			t.Fatalf("%+v, %v", s.Outcome, err)
 		}
 	}

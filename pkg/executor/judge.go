@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -17,21 +18,12 @@ import (
 // verify judges the task's criterion after the model stopped calling tools or
 // claimed to be done, and either ends the run or states what is missing.
 func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
-	v, err := t.judge(r, s)
-	if err != nil {
+	if declined, err := t.decline(r, s); declined || err != nil {
 		return err
 	}
-	v.add(checkOutput(t, s, answer))
-	if len(v.Unmet) == 0 {
-		s.Failing = nil // nobody calls them any more
-		s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
-		if s.Outcome.Reason == "" {
-			s.Outcome.Reason = "the model stopped calling tools"
-		}
-		if s.Claim != nil {
-			s.Outcome.Summary, s.Outcome.Evidence = s.Claim.Summary, s.Claim.Evidence
-		}
-		return nil
+	v, err := t.judgeAnswer(r, s, answer)
+	if err != nil || s.Outcome != nil {
+		return err
 	}
 	if v.hopeless() {
 		t.stop(s, &Outcome{Status: Stuck, Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked, Reason: "this cannot be judged here: " + v.Unmet[0]})
@@ -48,18 +40,69 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	return nil
 }
 
+// judgeAnswer ends the run if the task's criterion holds with this answer. The
+// word that the work is done is not the work: an answer without calls stands for
+// it where something was done, or the model was asked for it before.
+func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, error) {
+	s.wordless = t.Revision >= 4 && s.Claim == nil && len(answer.Calls) == 0 && (s.worked() || s.Rejects > 0)
+	defer func() { s.wordless = false }()
+	v, err := t.judge(r, s, t.Done)
+	if err != nil {
+		return v, err
+	}
+	v.add(checkOutput(t, s, answer))
+	if len(v.Unmet) > 0 {
+		return v, nil
+	}
+	s.Failing = nil // nobody calls them any more
+	s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
+	if s.Outcome.Reason == "" {
+		s.Outcome.Reason = "the model stopped calling tools"
+	}
+	t.settlePlan(s.Outcome)
+	if s.Claim != nil {
+		s.Outcome.Summary, s.Outcome.Evidence = s.Claim.Summary, s.Claim.Evidence
+	}
+	return v, nil
+}
+
+// settlePlan has the outcome of a run that could only plan say so.
+func (t *Task) settlePlan(o *Outcome) {
+	if t.PlanOnly {
+		o.Status, o.Reason = Planned, "nothing was changed or tested"
+	}
+}
+
+// worked reports whether the model has done something since the run was last
+// given something to do.
+func (s *State) worked() bool {
+	for name := range s.Called {
+		if name != finish && s.called(name) > 0 {
+			return true
+		}
+	}
+	return s.feedback.worked
+}
+
 // settleWords has criteria speak of what the task's model knows.
 func (t *Task) settleWords(s *State) {
 	s.plain = t.Revision > 0
-	s.finishOffered = s.plain && slices.ContainsFunc(t.Tools, func(tool Tool) bool { return tool.Name == finish })
+	s.noFinish = t.Revision >= 4 && t.worksAlone(s)
+	s.finishOffered = s.plain && !s.noFinish && slices.ContainsFunc(t.Tools, func(tool Tool) bool { return tool.Name == finish })
 }
 
-// judge judges the task's criterion and runs its checks. The error is the
-// engine's.
-func (t *Task) judge(r *flow.Run, s *State) (verdict, error) {
+// worksAlone reports whether the model has tools of its own and none of the
+// task's.
+func (t *Task) worksAlone(s *State) bool {
+	model, _ := t.modelAt(s.Fallback)
+	return extagent.IsAgent(model)
+}
+
+// judge judges a criterion and runs its checks. The error is the engine's.
+func (t *Task) judge(r *flow.Run, s *State, done Criterion) (verdict, error) {
 	var engine error
 	t.settleWords(s)
-	v := t.Done.judge(s, func(c Criterion) error {
+	v := done.judge(s, func(c Criterion) error {
 		if engine != nil {
 			return engine // nothing is begun any more
 		}
@@ -105,9 +148,9 @@ func (t *Task) producersOf(s *State) string {
 	var lines []string
 	for _, a := range t.Done.Artifacts() {
 		if a == "diff" && s.plain && !changed(s.Value(a)) {
-			lines = append(lines, t.editors()+"Text in an answer changes nothing.")
+			lines = append(lines, t.editors(s)+"Text in an answer changes nothing."+t.otherEnds(s))
 		}
-		if s.Value(a) != nil {
+		if s.Value(a) != nil || s.noFinish {
 			continue
 		}
 		for _, tool := range t.Tools {
@@ -123,7 +166,10 @@ func (t *Task) producersOf(s *State) string {
 }
 
 // editors names tools that change files, in a sentence.
-func (t *Task) editors() string {
+func (t *Task) editors(s *State) string {
+	if s.noFinish {
+		return ""
+	}
 	var names []string
 	for _, tool := range t.Tools {
 		if slices.ContainsFunc([]string{"edit_", "write_", "apply_"}, func(p string) bool { return strings.HasPrefix(tool.Name, p) }) && tool.Needs.Has(tools.Write) {
@@ -144,18 +190,25 @@ func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 			return nil
 		}
 		if c.Name == finish && !replies[i].Failed {
-			var in struct{ Summary, Evidence string }
+			var in struct{ Summary, Evidence, Result string }
 			if err := json.Unmarshal(c.Args, &in); err != nil || strings.TrimSpace(in.Summary) == "" {
 				in.Summary = answer.Text
 			}
-			return &Claim{Word: finish, Summary: in.Summary, Evidence: in.Evidence}
+			return &Claim{Word: finish, Result: t.resultOf(in.Result), Summary: in.Summary, Evidence: in.Evidence}
 		}
 	}
 	words := t.Done.Signals()
+	if t.Revision >= 4 {
+		words = append(words, notNeededWord, cannotWord)
+	}
 	for line := range strings.Lines(answer.Text) {
 		if w := strings.TrimSpace(line); slices.Contains(words, w) {
 			rest := strings.TrimSpace(strings.Replace(answer.Text, line, "", 1))
-			return &Claim{Word: w, Summary: rest}
+			c := &Claim{Word: w, Summary: rest}
+			if !slices.Contains(t.Done.Signals(), w) {
+				c.Result = t.resultOf(strings.ToLower(w))
+			}
+			return c
 		}
 	}
 	return nil
@@ -180,4 +233,104 @@ func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	}
 	return nil
+}
+
+// The words, alone on a line, by which a model without finish reports that
+// nothing has to be changed or that the task cannot be done. In lower case they
+// are the values of finish's argument result.
+const (
+	notNeededWord = "NOT_NEEDED"
+	cannotWord    = "CANNOT_BE_DONE"
+)
+
+// resultOf is a claim's result as far as it is one for the task: where no change
+// is asked for, there is none that could be unnecessary.
+func (t *Task) resultOf(result string) string {
+	switch {
+	case t.Revision < 4:
+		return ""
+	case result == CannotBeDone, result == NotNeeded && t.asksForChange():
+		return result
+	}
+	return ""
+}
+
+// asksForChange reports whether the task is not done without a changed file.
+func (t *Task) asksForChange() bool { return slices.Contains(t.Done.Artifacts(), "diff") }
+
+// otherEnds names, for a model that has changed nothing, the ends that need no
+// change.
+func (t *Task) otherEnds(s *State) string {
+	switch {
+	case t.Revision < 4 || !t.asksForChange():
+		return ""
+	case s.finishOffered:
+		return " If nothing has to be changed, call finish with result " + NotNeeded + "; if the task cannot be done, with " + CannotBeDone + "."
+	}
+	return " If nothing has to be changed, say " + notNeededWord + " on a line of its own; if the task cannot be done, " + cannotWord + "."
+}
+
+// decline takes a claim that nothing has to be changed, which is asked about once,
+// or that the task cannot be done. It reports whether there was one.
+func (t *Task) decline(r *flow.Run, s *State) (bool, error) {
+	c := s.Claim
+	if c == nil || c.Result == "" || c.Result == NotNeeded && changed(s.Value("diff")) {
+		return false, nil
+	}
+	o := &Outcome{Status: c.Result, Summary: c.Summary, Evidence: c.Evidence}
+	if o.Reason = spelling.FirstLine(c.Summary); o.Reason == "" {
+		o.Reason = "the model gave no reason"
+	}
+	if c.Result == CannotBeDone {
+		s.Outcome = o
+		return true, nil
+	}
+	if s.AskedBack != c.Result {
+		s.AskedBack = c.Result
+		again := "say " + notNeededWord + " on a line of its own again"
+		if s.finishOffered {
+			again = "call finish with result " + NotNeeded + " again"
+		}
+		s.addUserMessage("You report that nothing has to be changed. Compare the task with the files once more. If something is missing, make the change; if nothing is, %s.", again)
+		return true, nil
+	}
+	v, err := t.judge(r, s, Criterion{All: t.Done.checksAlone()})
+	if err != nil {
+		return true, err
+	}
+	o.Met, o.Unmet, o.Unchecked = v.Met, v.Unmet, v.Unchecked
+	switch {
+	case len(v.Unmet) > 0:
+		o.Status, o.Reason = NotNeededUnproven, spelling.FirstLine(v.Unmet[0])
+	case len(v.Met) == 0:
+		o.Status, o.Reason = NotNeededUnproven, "no check shows it: "+o.Reason
+	default:
+		o.Reason = strings.Join(v.Met, ", ")
+	}
+	s.Outcome = o
+	return true, nil
+}
+
+// doneInSilence ends the run if the model has stopped with nothing to say twice
+// and the work is there.
+func (t *Task) doneInSilence(r *flow.Run, s *State, answer llm.Message) error {
+	if t.Revision < 4 || s.Empty == 0 || s.feedback.lost || !s.worked() || !slices.ContainsFunc(t.Done.All, Criterion.evidence) {
+		return nil
+	}
+	_, err := t.judgeAnswer(r, s, answer)
+	return err
+}
+
+// checksAlone lists the checks of c. What would count in place of one that has
+// nothing to check is left out: it is a change.
+func (c Criterion) checksAlone() []Criterion {
+	if c.IsCheck() {
+		c.IfMissing = nil
+		return []Criterion{c}
+	}
+	var out []Criterion
+	for _, part := range c.parts() {
+		out = append(out, part.checksAlone()...)
+	}
+	return out
 }

@@ -36,7 +36,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 	if err := run(r, &t, s); err != nil {
 		return s, err
 	}
-	if s.Outcome.Status != Done {
+	if !s.Outcome.Succeeded() {
 		return s, &StopError{*s.Outcome}
 	}
 	return s, nil
@@ -113,7 +113,10 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	switch {
 	case s.askAgain(answer):
 	case len(answer.Calls) == 0 && answer.Text == "":
-		s.empty()
+		if err := t.doneInSilence(r, s, answer); err != nil || s.Outcome != nil {
+			return err
+		}
+		s.empty(t)
 	case len(answer.Calls) == 0 || s.Claim != nil:
 		if err := verify(r, t, s, answer); err != nil || s.Outcome != nil {
 			return err

@@ -49,7 +49,7 @@ func (m *Message) compactOnly() bool {
 // readMessages takes the messages that were sent to the run. A run that has ended
 // as done or stuck goes on if there is one.
 func (t *Task) readMessages(r *flow.Run, s *State) error {
-	if !t.Messages || s.WrapUp != nil || s.Outcome != nil && s.Outcome.Status != Done && s.Outcome.Status != Stuck {
+	if !t.Messages || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.goesOn() {
 		return nil
 	}
 	sent, err := flow.Drain(r, stepio.MessageSignal)
@@ -106,7 +106,7 @@ func (s *State) addMessage(m llm.Message) {
 // anew.
 func (s *State) goOn() {
 	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
-	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, nil, 0, nil, nil, 0, 0
+	s.Rejects, s.Empty, s.AskedBack, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, "", nil, 0, nil, nil, 0, 0
 }
 
 // renew gives the run limits anew, and has calls counted from here on where they

@@ -68,10 +68,14 @@ const maxRepairs = 8
 // maxEmpty is how many answers in a row may have nothing in them.
 const maxEmpty = 3
 
-func (s *State) empty() {
+func (s *State) empty(t *Task) {
 	s.Empty++
 	if s.Empty >= maxEmpty {
-		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call%s", s.Empty, s.feedback.silent)}
+		status := Silent
+		if t.Revision < 4 {
+			status = Stuck
+		}
+		s.Outcome = &Outcome{Status: status, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call%s", s.Empty, s.feedback.silent)}
 		return
 	}
 	if len(s.feedback.refused) > 0 {

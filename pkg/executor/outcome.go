@@ -8,7 +8,7 @@ import (
 
 // An Outcome is how a run ended and why.
 type Outcome struct {
-	Status string   `json:"status"` // done, limit, stuck, failed
+	Status string   `json:"status"` // one of those below
 	Reason string   `json:"reason"`
 	Code   string   `json:"code,omitempty"`  // of a failure
 	Limit  string   `json:"limit,omitempty"` // turns, tokens, cost, time
@@ -23,11 +23,32 @@ type Outcome struct {
 
 // Statuses of an Outcome.
 const (
-	Done   = "done"
-	Limit  = "limit"
-	Stuck  = "stuck"
-	Failed = "failed"
+	Done              = "done"
+	Answered          = "answered"            // in words: what a change would have to prove was not asked for
+	Planned           = "planned"             // a plan: nothing was changed or tested
+	NotNeeded         = "not_needed"          // nothing has to be changed by the model's account, and the checks pass
+	NotNeededUnproven = "not_needed_unproven" // by the model's account alone
+	CannotBeDone      = "cannot_be_done"      // by the model's account
+	Silent            = "went_silent"         // the model answers with nothing
+	Limit             = "limit"
+	Stuck             = "stuck"
+	Failed            = "failed"
 )
+
+// Succeeded reports whether a run with this outcome did what was asked.
+func (o *Outcome) Succeeded() bool {
+	switch o.Status {
+	case Done, Answered, Planned, NotNeeded:
+		return true
+	}
+	return false
+}
+
+// goesOn reports whether a message of a person makes a run with this outcome go
+// on by itself.
+func (o *Outcome) goesOn() bool {
+	return o.Status != Limit && o.Status != Failed
+}
 
 // A StopError is the error of a run that ended without being done. The state
 // that comes with it has the partial result.
@@ -43,7 +64,8 @@ func (e *StopError) Reason() string { return e.Outcome.Reason }
 
 // A Claim is the model saying that it is done, in one turn.
 type Claim struct {
-	Word     string `json:"word,omitempty"` // the signal it said, or finish
+	Word     string `json:"word,omitempty"`   // the signal it said, or finish
+	Result   string `json:"result,omitempty"` // not_needed or cannot_be_done, "" for done
 	Summary  string `json:"summary,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 }

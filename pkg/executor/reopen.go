@@ -108,10 +108,10 @@ func (o *reopener) ended(scope string, state json.RawMessage) bool {
 	if top := strings.Count(scope, ".") == 1; o.message && top {
 		return true // sub-agents get no messages
 	}
-	switch end.Status {
-	case Done:
+	switch {
+	case end.Succeeded():
 		return false
-	case Stuck, Failed:
+	case end.Status != Limit:
 		return true
 	}
 	return o.raises(s, end.Limit)
@@ -163,7 +163,7 @@ func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error)
 		s.Ended = end
 		return json.Marshal(s)
 	}
-	if end.Status == Done {
+	if end.Succeeded() {
 		return json.Marshal(s) // the message says what is next
 	}
 	words := fmt.Sprintf("You were stopped: %s. You may go on now", strings.TrimSuffix(end.Reason, "."))

@@ -40,7 +40,7 @@ func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
 // stays one.
 func (sc *Scope) Finish(err error) (*State, error) {
 	s := sc.State
-	if stop := new(StopError); errors.As(err, &stop) && stop.Outcome.Status != Done && !errors.As(err, new(*SpawnError)) {
+	if stop := new(StopError); errors.As(err, &stop) && !stop.Outcome.Succeeded() && !errors.As(err, new(*SpawnError)) {
 		s.Outcome = &stop.Outcome
 		return s, stop
 	}
@@ -51,12 +51,13 @@ func (sc *Scope) Finish(err error) (*State, error) {
 		}
 		return s, &StopError{*s.Outcome}
 	}
-	v, err := sc.Task.judge(sc.Run, s)
+	v, err := sc.Task.judge(sc.Run, s, sc.Task.Done)
 	if err != nil {
 		return s, err
 	}
 	if len(v.Unmet) == 0 {
 		s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
+		sc.Task.settlePlan(s.Outcome)
 		return s, nil
 	}
 	s.Outcome = &Outcome{Status: Failed, Reason: v.Unmet[0], Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked}

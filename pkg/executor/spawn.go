@@ -185,6 +185,9 @@ func (r *Report) read(out json.RawMessage, err error) {
 	switch o := s.Outcome; {
 	case o != nil:
 		r.Status, r.Reason, r.Limit = o.Status, o.Reason, o.Limit
+		if o.Succeeded() {
+			r.Status = Done // for who has asked for it
+		}
 		if o.Summary != "" {
 			r.Summary = o.Summary
 		}

@@ -42,6 +42,9 @@ type State struct {
 	// How unmet criteria are put, from the task: in plain words, and with finish
 	// where the model has it.
 	plain, finishOffered bool
+	// noFinish is set for a model that has no tools of ours, wordless where the
+	// work counts without the word that it is done.
+	noFinish, wordless bool
 }
 
 // A transcript is the conversation: Head names what the model has been sent,
@@ -75,6 +78,8 @@ type claims struct {
 	Claim   *Claim `json:"claim,omitempty"`
 	Rejects int    `json:"rejects,omitempty"` // claims that did not hold
 	Empty   int    `json:"empty,omitempty"`   // answers in a row with nothing in them
+	// AskedBack is the result of a claim that the model was asked about again.
+	AskedBack string `json:"asked_back,omitempty"`
 	// Earlier has the calls that are no evidence any more: those before a message
 	// made a run go on that had ended.
 	Earlier map[string]int `json:"earlier,omitempty"`
@@ -163,6 +168,7 @@ type turnFeedback struct {
 	doubt   string // why something was not taken for a call
 	mode    toolcall.Mode
 	repairs []string
+	worked  bool     // a model that works on its own did
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
 	silent  string   // what is known of an answer with nothing in it

@@ -51,6 +51,9 @@ type Work struct {
 	Checks []Tool    `json:"checks,omitempty"` // tools that only criteria run
 	Done   Criterion `json:"done,omitzero"`
 	Limits Limits    `json:"limits,omitzero"`
+	// PlanOnly reports that Done lacks what only a change could prove: the run ends
+	// as planned.
+	PlanOnly bool `json:"plan_only,omitempty"`
 }
 
 // taskModels are what the task's models cost, which ones stand in for them, and what a

@@ -84,7 +84,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	if err := sc.withinLimits(); err != nil {
 		return nil, err
 	}
-	t.Done, t.Output = Criterion{}, output
+	t.Done, t.PlanOnly, t.Output = Criterion{}, false, output
 	t.Limits.Rejects = turn.Rejects
 	if turn.Rejects == 0 {
 		t.Limits.Rejects = 1
@@ -138,7 +138,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = before.Head, before.New, before.OfferedTools, before.Context, before.Notes
 	}
 	switch {
-	case o.Status != Done:
+	case !o.Succeeded():
 		return nil, &StopError{*o}
 	case output == nil:
 		return json.RawMessage(s.Last), nil

@@ -65,6 +65,9 @@ func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
 			if s.finishOffered {
 				return unmet("call finish when you are done")
 			}
+			if s.noFinish {
+				return unmet("say %s on a line of its own when you are done", c.Signal)
+			}
 			return unmet("say %s on a line of its own, or call finish, when you are done", c.Signal)
 		}
 		if s.Claim.Word == finish {
@@ -139,8 +142,9 @@ func (c Criterion) uncertain(s *State) string {
 // they are all that is left.
 func (c Criterion) all(s *State, check func(Criterion) error) verdict {
 	var v verdict
+	wordless := s.wordless && slices.ContainsFunc(c.All, Criterion.evidence)
 	for _, part := range c.All {
-		if !part.checks() {
+		if !part.checks() && (!wordless || part.Signal == "") {
 			v.add(part.judge(s, check))
 		}
 	}
@@ -153,6 +157,11 @@ func (c Criterion) all(s *State, check func(Criterion) error) verdict {
 		}
 	}
 	return v
+}
+
+// evidence reports whether c holds by what was done, whatever the model says.
+func (c Criterion) evidence() bool {
+	return len(c.Signals()) == 0 && len(c.Artifacts())+len(c.Tools()) > 0
 }
 
 func (c Criterion) any(s *State, check func(Criterion) error) verdict {

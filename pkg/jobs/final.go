@@ -109,7 +109,7 @@ func final(j *Job, parked *flow.ParkedError) Final {
 
 // bare reports whether the output has no figures.
 func (f *Final) bare() bool {
-	return f.Turns == 0 && f.Calls == 0 && f.Usage == (llm.Usage{}) && f.Status != Done
+	return f.Turns == 0 && f.Calls == 0 && f.Usage == (llm.Usage{}) && !f.Status.Succeeded()
 }
 
 // addUsage adds to f what the job's events have: its parts, and its figures if the

@@ -40,13 +40,20 @@ func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error)
 	if j.Status != Waiting || !errors.As(err, &parked) {
 		parked = nil
 	}
-	fin := final(&j, parked)
 	if j.Status == Done {
-		var out struct{ Outcome struct{ Reason string } }
+		var out struct {
+			Outcome struct {
+				Status Status
+				Reason string
+			}
+		}
 		if json.Unmarshal(j.Output, &out) == nil {
-			j.Reason, fin.Reason = out.Outcome.Reason, out.Outcome.Reason
+			if j.Reason = out.Outcome.Reason; out.Outcome.Status.Succeeded() {
+				j.Status = out.Outcome.Status
+			}
 		}
 	}
+	fin := final(&j, parked)
 	if r.rec.parts.Load() || fin.Agents > 0 || fin.bare() {
 		a := new(UsageReport)
 		for ev, err := range r.m.Store.Events(ctx, j.ID, 0, false) {

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -32,21 +34,54 @@ const (
 	Interrupted Status = "interrupted" // its runner died or was stopped; resume continues it
 	Blocked     Status = "blocked"     // its workflow diverged from its journal, or it crashed its runner three times
 	Done        Status = "done"
-	Limit       Status = "limit" // stopped by a limit, not done
-	Stuck       Status = "stuck" // stopped because it made no progress
+	Answered    Status = "answered"   // in words: no file was changed
+	Planned     Status = "planned"    // a plan: nothing was changed or tested
+	NotNeeded   Status = "not_needed" // nothing has to be changed, and the checks pass
 	Failed      Status = "failed"
 	Cancelled   Status = "cancelled"
+
+	// Stopped short of being done.
+
+	Limit             Status = "limit"               // by a limit
+	Stuck             Status = "stuck"               // it made no progress
+	NotNeededUnproven Status = "not_needed_unproven" // nothing has to be changed by the model's account alone
+	CannotBeDone      Status = "cannot_be_done"      // by the model's account
+	Silent            Status = "went_silent"         // the model answers with nothing
 )
 
-// halted reports whether a job was stopped short of being done by a decision
+// Statuses lists the valid values of Status.
+var Statuses = []Status{Queued, Running, Waiting, Interrupted, Blocked, Done, Answered, Planned, NotNeeded,
+	Limit, Stuck, NotNeededUnproven, CannotBeDone, Silent, Failed, Cancelled}
+
+// Ended lists the statuses in which a job never runs again by itself.
+func Ended() []Status {
+	return slices.DeleteFunc(slices.Clone(Statuses), func(s Status) bool { return !s.Final() })
+}
+
+// Succeeded reports whether a job in this status did what was asked.
+func (s Status) Succeeded() bool {
+	return s == Done || s == Answered || s == Planned || s == NotNeeded
+}
+
+// Halted reports whether a job was stopped short of being done by a decision
 // that holds as long as nothing else changes.
-func (s Status) halted() bool { return s == Limit || s == Stuck }
+func (s Status) Halted() bool {
+	return slices.Contains([]Status{Limit, Stuck, NotNeededUnproven, CannotBeDone, Silent}, s)
+}
+
+// Words is the status for people.
+func (s Status) Words() string {
+	if s == NotNeededUnproven {
+		return "not needed, unproven"
+	}
+	return strings.ReplaceAll(string(s), "_", " ")
+}
 
 // Reopening returns what plans the reopening of a job in this status, nil if it
 // goes on as it stands.
 func (s Status) Reopening(o flow.Reopener) func(flow.History) (flow.Reopening, error) {
 	switch {
-	case s == Failed || s.halted() || s == Done && o.Send != nil:
+	case s == Failed || s.Halted() || s.Succeeded() && o.Send != nil:
 		return func(h flow.History) (flow.Reopening, error) {
 			plan, err := o.Plan(h)
 			if err == nil && plan.Empty() && s != Failed {
@@ -70,11 +105,7 @@ func (j *Job) held() bool {
 
 // Final reports whether a job in this status never runs again by itself.
 func (s Status) Final() bool {
-	switch s {
-	case Done, Limit, Stuck, Failed, Cancelled:
-		return true
-	}
-	return false
+	return s.Succeeded() || s.Halted() || s == Failed || s == Cancelled
 }
 
 // A Job is one request and its fate.

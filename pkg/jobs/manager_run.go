@@ -42,7 +42,7 @@ func (m *Manager) reopen(ctx context.Context, id string, o *RunOptions) error {
 // resumable reports whether a job has to be reopened to go on, or why it cannot.
 func resumable(j *Job) (reopen bool, err error) {
 	switch {
-	case j.Status == Done || j.Status == Cancelled:
+	case j.Status.Succeeded() || j.Status == Cancelled:
 		return false, fmt.Errorf("%s: %w (%s); retry it to run it from the start", j.ID, ErrFinal, j.Status)
 	case j.held():
 		return false, fmt.Errorf("%s: %w", j.ID, ErrHeld)

@@ -28,7 +28,9 @@ const (
 //     agent is asked, see internal/coordinator.
 //   - 3: agents that change files see them without the numbers of their lines, and a
 //     task is not finished in an answer in which a change has failed.
-const Revision = 3
+//   - 4: finished work is done without the word for it, and what needs no change,
+//     cannot be done or is a plan has an end of its own.
+const Revision = 4
 
 // Repeatable reports whether a call of a tool may be made twice.
 func Repeatable(t tools.Metadata) bool {

@@ -55,7 +55,7 @@ func (k *Keeper) summarizeEnded(ctx context.Context, project string) error {
 	if err != nil {
 		return err
 	}
-	ended, err := all.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}, Limit: endedJobs})
+	ended, err := all.List(ctx, jobs.Query{Status: jobs.Ended(), Limit: endedJobs})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (k *Keeper) keepSummary(ctx context.Context, j *jobs.Job, in agents.Input) 
 func (k *Keeper) summary(ctx context.Context, j *jobs.Job, in agents.Input) (string, error) {
 	const task, reason = 160, 200
 	asked, _, _ := strings.Cut(strings.TrimSpace(in.Prompt), "\n")
-	text := fmt.Sprintf("%s was asked %q: %s", j.Agent, spelling.ClipRunes(cmp.Or(j.Title, asked), task), j.Status)
+	text := fmt.Sprintf("%s was asked %q: %s", j.Agent, spelling.ClipRunes(cmp.Or(j.Title, asked), task), j.Status.Words())
 	if j.Status != jobs.Done && j.Reason != "" {
 		text += ": " + spelling.ClipRunes(j.Reason, reason)
 	}

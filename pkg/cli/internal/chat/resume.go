@@ -124,7 +124,7 @@ func (s *Session) stands(d *adroit.JobDetail) {
 	case j.Status == jobs.Running:
 		s.say(term.Dim, "%s runs in another process, or did when that was killed; an empty message goes on where it stopped", j.ID)
 	default:
-		s.say(term.Dim, "%s is %s; an empty message goes on where it stopped", j.ID, j.Status)
+		s.say(term.Dim, "%s is %s; an empty message goes on where it stopped", j.ID, j.Status.Words())
 	}
 }
 

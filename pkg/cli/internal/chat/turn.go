@@ -180,14 +180,14 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 	if s.state != Idle || reopened {
 		return // a message is on its way, or has arrived
 	}
-	if d.Job.Status == jobs.Done && len(s.input.queue) > 0 {
+	if d.Job.Status.Succeeded() && len(s.input.queue) > 0 {
 		next := s.input.queue[0]
 		s.input.queue = s.input.queue[1:]
 		s.send(next)
 		return
 	}
 	s.unqueue()
-	s.ui.Notify("adroit: " + string(d.Job.Status))
+	s.ui.Notify("adroit: " + d.Job.Status.Words())
 }
 
 // resumeSent goes on with a job that was given a message in the moment in which its
@@ -218,7 +218,7 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 		f = &jobs.Final{Status: d.Job.Status, Reason: d.Job.Reason}
 	}
 	text := strings.TrimSpace(f.Summary)
-	if text != "" && d.Job.Status == jobs.Done && !strings.HasPrefix(s.view.Last(), text) {
+	if text != "" && d.Job.Status.Succeeded() && !strings.HasPrefix(s.view.Last(), text) {
 		s.ui.Print(format.NewMarkdown(s.Screen, term.Plain, "     ").Text(text))
 	}
 	for _, r := range d.Changes.Incomplete {

@@ -147,7 +147,7 @@ func Print(w io.Writer, sides []*Side) {
 	row("job", func(s *Side) string { return s.Job })
 	row("runs", func(s *Side) string { return s.runs() })
 	row("model", func(s *Side) string { return s.Model })
-	row("outcome", func(s *Side) string { return string(s.Status) + ": " + format.Cut(s.Reason, 60) })
+	row("outcome", func(s *Side) string { return s.Status.Words() + ": " + format.Cut(s.Reason, 60) })
 	row("turns", func(s *Side) string { return format.Count(s.Turns) })
 	row("tool calls", func(s *Side) string { return format.Count(s.Calls) })
 	if sides[0].Agents > 0 || sides[1].Agents > 0 {

@@ -18,7 +18,7 @@ const (
 	Done      = 0
 	Failed    = 1
 	Usage     = 2
-	Limit     = 3 // stopped by a limit or stuck, not done
+	Limit     = 3 // stopped short of being done: by a limit, stuck, or by the model's account
 	Waiting   = 4 // for a person
 	Cancelled = 5
 	Signal    = 128 // plus the signal's number
@@ -83,14 +83,14 @@ func Stopped(ctx context.Context) error {
 // OfJob is the exit code for the status of a job that a command with ctx ran or
 // waited for.
 func OfJob(ctx context.Context, status jobs.Status) int {
-	switch status {
-	case jobs.Done:
+	switch {
+	case status.Succeeded():
 		return Done
-	case jobs.Limit, jobs.Stuck:
+	case status.Halted():
 		return Limit
-	case jobs.Waiting:
+	case status == jobs.Waiting:
 		return Waiting
-	case jobs.Cancelled:
+	case status == jobs.Cancelled:
 		return Cancelled
 	}
 	if s, ok := errors.AsType[*StopError](context.Cause(ctx)); ok {

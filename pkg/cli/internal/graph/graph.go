@@ -195,7 +195,7 @@ func (d *Node) part(p *jobs.Part) {
 	}
 	d.status, d.took, d.turns, d.tokens, d.cost = p.Status, p.Took, p.Turns, p.Usage.In+p.Usage.Out, p.Cost
 	d.tries = max(1, p.Attempts)
-	if p.Status != string(jobs.Done) {
+	if !jobs.Status(p.Status).Succeeded() {
 		d.note = p.Reason
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // A chart writes a flowchart in Mermaid's language.
@@ -96,9 +97,9 @@ func (c *chart) joint(before []string, indent string) []string {
 // node draws one with what is in it.
 func (c *chart) node(d *Node, indent string) string {
 	id := c.id()
-	switch d.status {
-	case "done", "skipped":
-	case "failed", "limit", "stuck", "blocked":
+	switch s := jobs.Status(d.status); {
+	case s.Succeeded() || s == "skipped":
+	case s == jobs.Failed || s == jobs.Blocked || s.Halted():
 		c.bad = append(c.bad, id)
 	default:
 		c.open = append(c.open, id)

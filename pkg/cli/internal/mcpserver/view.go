@@ -71,7 +71,7 @@ func (s *Server) view(ctx context.Context, d *adroit.JobDetail) (*jobView, error
 		return v, nil
 	}
 	v.Summary, v.Unmet = d.Final.Summary, d.Final.Unmet
-	if a := s.agents[j.Agent]; a != nil && a.Output != nil && j.Status == jobs.Done {
+	if a := s.agents[j.Agent]; a != nil && a.Output != nil && j.Status.Succeeded() {
 		v.Output = answer(j)
 	}
 	list, err := s.c.Artifacts(ctx, j.ID)
@@ -110,8 +110,8 @@ func (s *Server) result(ctx context.Context, d *adroit.JobDetail) (*sdk.CallTool
 		return nil, err
 	}
 	r := withValue(v.text(), v)
-	switch v.Status {
-	case jobs.Limit, jobs.Stuck, jobs.Failed, jobs.Cancelled, jobs.Blocked, jobs.Interrupted:
+	switch s := v.Status; {
+	case s.Halted() || s == jobs.Failed || s == jobs.Cancelled || s == jobs.Blocked || s == jobs.Interrupted:
 		r.IsError = true
 	}
 	return r, nil
@@ -120,7 +120,7 @@ func (s *Server) result(ctx context.Context, d *adroit.JobDetail) (*sdk.CallTool
 // text is a view for clients that have no use for values.
 func (v *jobView) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "job %s of %s: %s\n", v.Job, v.Agent, v.Status)
+	fmt.Fprintf(&b, "job %s of %s: %s\n", v.Job, v.Agent, v.Status.Words())
 	if v.Reason != "" && v.Status != jobs.Done {
 		fmt.Fprintf(&b, "because: %s\n", v.Reason)
 	}

@@ -26,8 +26,7 @@ func Event(w io.Writer, ev event.Event) {
 
 // StatusStyle is how the line about a job with status s is painted.
 func StatusStyle(s jobs.Status) string {
-	switch s {
-	case jobs.Failed, jobs.Blocked, jobs.Stuck, jobs.Limit:
+	if s == jobs.Failed || s == jobs.Blocked || s.Halted() {
 		return term.Red
 	}
 	return term.Bold
@@ -145,6 +144,8 @@ func Verdict(job *jobs.Job, f *jobs.Final) []string {
 	switch job.Status {
 	case jobs.Done:
 		return []string{strings.TrimSuffix(fmt.Sprintf("done%s: %s", in, job.Reason), ": ")}
+	case jobs.Answered, jobs.Planned:
+		return []string{job.Status.Words() + ": " + job.Reason}
 	case jobs.Waiting:
 		return []string{"waiting for a person: " + QuestionLine(f.Waiting)}
 	case jobs.Interrupted:
@@ -152,7 +153,7 @@ func Verdict(job *jobs.Job, f *jobs.Final) []string {
 	case jobs.Cancelled:
 		return []string{"cancelled" + in}
 	}
-	out := []string{fmt.Sprintf("%s%s: %s", job.Status, in, job.Reason)}
+	out := []string{fmt.Sprintf("%s%s: %s", job.Status.Words(), in, job.Reason)}
 	for _, u := range f.Unmet {
 		out = append(out, "  not met: "+u)
 	}

@@ -113,7 +113,7 @@ func (v *Viewer) agent(ev event.Event) bool {
 		v.recalled()
 		v.parts.place = strings.Repeat("  ", depth-1)
 		style := term.Plain
-		if p.Status != string(jobs.Done) {
+		if !jobs.Status(p.Status).Succeeded() {
 			style = term.Red
 		}
 		v.aside(style, fmt.Sprintf("< %s: %s", v.parts.name(p.Path, p.Agent), ending(p)))
@@ -124,7 +124,7 @@ func (v *Viewer) agent(ev event.Event) bool {
 // ending is how a part ended and what it used.
 func ending(p jobs.Part) string {
 	parts := []string{p.Status}
-	if p.Status != string(jobs.Done) && p.Reason != "" {
+	if !jobs.Status(p.Status).Succeeded() && p.Reason != "" {
 		parts[0] += ": " + format.FirstSentence(p.Reason)
 	}
 	parts = append(parts, format.Plural(p.Turns, "turn"))

@@ -61,7 +61,7 @@ type listView struct {
 // statuses are those that jobs may have.
 func statuses() []string {
 	var names []string
-	for _, s := range []jobs.Status{jobs.Queued, jobs.Running, jobs.Waiting, jobs.Interrupted, jobs.Blocked, jobs.Done, jobs.Limit, jobs.Stuck, jobs.Failed, jobs.Cancelled} {
+	for _, s := range jobs.Statuses {
 		names = append(names, string(s))
 	}
 	return names

@@ -42,7 +42,7 @@ func New(e *env.Env) *cobra.Command {
 			"everything after -- is prompt.\n" +
 			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
 			"and @https://... the text of a page.\n\n" +
-			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped short of done, 4 waiting for a person,\n" +
 			"5 cancelled, 130 and 143 stopped by a signal.",
 		Example: "  adroit run builder \"make the failing tests pass\" -m ollama/qwen3:8b\n" +
 			"  git log -5 | adroit run builder - --json",

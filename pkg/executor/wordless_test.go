@@ -1,0 +1,101 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// TestWordIsNotTheWork checks how work ends for models that never say that it is
+// done, and for those that say that there is none.
+func TestWordIsNotTheWork(t *testing.T) {
+	change, look := calls(call("change", `{}`)), calls(call("peek", `{}`))
+	declines := func(result string) llm.Message {
+		return calls(llm.Call{Name: "finish", Args: json.RawMessage(`{"summary":"It is so.","result":"` + result + `"}`)})
+	}
+	var looks []llm.Message
+	for i := range 7 {
+		looks = append(looks, calls(call("add", fmt.Sprintf(`{"n":%d}`, i))), say("So far."))
+	}
+	for name, c := range map[string]struct {
+		turns  []llm.Message
+		edit   func(*executor.Task)
+		red    bool
+		status string
+		asked  int
+		words  string // in the summary or the reason
+		seen   string // by the model
+	}{
+		"finish":                            {turns: []llm.Message{change, calls(call("finish", `{"summary":"All is well."}`))}, status: executor.Done, asked: 2, words: "All is well."},
+		"text, green":                       {turns: []llm.Message{change, say("All is well.")}, status: executor.Done, asked: 2, words: "All is well."},
+		"nothing, green":                    {turns: []llm.Message{change, say("")}, status: executor.Done, asked: 3},
+		"text, red, then green":             {turns: []llm.Message{change, say("I am done."), change, say("All is well.")}, red: true, status: executor.Done, asked: 4, words: "All is well.", seen: "two tests fail"},
+		"text before anything was done":     {turns: []llm.Message{say("I begin by looking."), change, say("All is well.")}, status: executor.Done, asked: 3, seen: "no file has been changed\n"},
+		"text seven times, work between":    {turns: slices.Concat(looks, []llm.Message{change, say("All is well.")}), status: executor.Done, asked: 16},
+		"no word is asked for, none needed": {turns: []llm.Message{say("I begin.")}, edit: func(t *executor.Task) { t.Done = executor.Criterion{} }, status: executor.Done, asked: 1},
+		"the word alone is the work":        {turns: []llm.Message{look, say("It is fine.")}, edit: func(t *executor.Task) { t.Done = executor.Criterion{Signal: "APPROVED"} }, status: executor.Stuck, asked: 8},
+		"not needed":                        {turns: []llm.Message{declines("not_needed"), look, declines("not_needed")}, status: executor.NotNeeded, asked: 3, words: "It is so.", seen: "call finish with result not_needed again"},
+		"not needed, red":                   {turns: []llm.Message{declines("not_needed"), declines("not_needed")}, red: true, status: executor.NotNeededUnproven, asked: 2, words: "two tests fail"},
+		"not needed, then a change":         {turns: []llm.Message{declines("not_needed"), change, declines("not_needed")}, status: executor.Done, asked: 3},
+		"not needed, no check":              {turns: []llm.Message{declines("not_needed")}, edit: func(t *executor.Task) { t.Done = executor.Criterion{Artifact: "diff"} }, status: executor.NotNeededUnproven, asked: 2},
+		"not needed, no change was asked":   {turns: []llm.Message{declines("not_needed")}, edit: func(t *executor.Task) { t.Done = executor.Criterion{Check: "check"} }, status: executor.Done, asked: 1},
+		"not needed, in a word":             {turns: []llm.Message{say("It is so.\nNOT_NEEDED")}, status: executor.NotNeeded, asked: 2, words: "It is so."},
+		"cannot be done":                    {turns: []llm.Message{look, declines("cannot_be_done")}, status: executor.CannotBeDone, asked: 2, words: "It is so."},
+		"went silent":                       {turns: []llm.Message{say("")}, status: executor.Silent, asked: 3},
+		"a plan":                            {turns: []llm.Message{say("First this, then that.")}, edit: func(t *executor.Task) { t.Done, t.PlanOnly = executor.Criterion{}, true }, status: executor.Planned, asked: 1, words: "nothing was changed or tested"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.turns...)
+			runs := 0
+			type nothing struct{}
+			var err error
+			w.tools, err = w.tools.With(
+				tools.New(tools.Metadata{Name: "change", Description: "Change a file.", Needs: tools.Write, Produces: []string{"diff"}}, func(context.Context, *tools.Env, nothing) (tools.Result, error) {
+					return tools.Result{Text: "changed", Artifacts: map[string]json.RawMessage{"diff": json.RawMessage(`"+x"`)}}, nil
+				}),
+				tools.New(tools.Metadata{Name: "check", Description: "Run the tests.", Needs: tools.Exec}, func(context.Context, *tools.Env, nothing) (tools.Result, error) {
+					if runs++; c.red && (runs == 1 || c.status != executor.Done) {
+						return tools.Result{Failed: true, Text: "two tests fail"}, nil
+					}
+					return tools.Result{Text: "ok"}, nil
+				}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := w.run(t, new(flow.Memory), w.task(func(task *executor.Task) {
+				task.Tools, task.Revision = agentfile.PinTools(w.tools), stepio.Revision
+				task.Done = executor.Criterion{All: []executor.Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "diff"}, {Check: "check"}}}
+				if c.edit != nil {
+					c.edit(task)
+				}
+			}))
+			if s.Outcome == nil || s.Outcome.Status != c.status || !strings.Contains(s.Outcome.Summary+s.Outcome.Reason, c.words) {
+				t.Fatalf("%+v, want %s with %q (%v)", s.Outcome, c.status, c.words, err)
+			}
+			if stop := new(executor.StopError); s.Outcome.Succeeded() != (err == nil) || err != nil && !errors.As(err, &stop) {
+				t.Errorf("error %v for %s", err, c.status)
+			}
+			if int(w.asked.Load()) != c.asked {
+				t.Errorf("%d requests, want %d", w.asked.Load(), c.asked)
+			}
+			var seen strings.Builder
+			for _, m := range w.last {
+				seen.WriteString(m.Text + "\n")
+			}
+			if !strings.Contains(seen.String(), c.seen) {
+				t.Errorf("the model did not see %q:\n%s", c.seen, &seen)
+			}
+		})
+	}
+}
