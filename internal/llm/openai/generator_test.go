@@ -42,7 +42,7 @@ type ways struct {
 	Single       bool // tool_calls is an object
 	OldForm      bool // function_call
 	Parts        bool // content is a list
-	Twins        bool // the model wants the same call twice
+	Pair         bool // the model wants the same call twice
 }
 
 type drawn struct {
@@ -75,7 +75,7 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	}
 	w = ways{OtherIndexes: b(3), EmptyFirst: b(3), CallsAgain: b(3), CallsLate: b(5), Message: b(5), MessageLast: b(5), TextGrows: b(5), TextAgain: b(4),
 		ArgsGrow: b(5), Object: b(6), Raw: b(3), Escaped: b(3), NoFinish: b(4), NameEach: b(3), IDEach: b(5), NoIDs: b(4), NumberIDs: b(4), Index: r.IntN(4),
-		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Twins: b(5)}
+		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5)}
 	if d.text == "" && len(d.calls) == 0 {
 		d.text = phrase("Answer", 4)
 	}
@@ -84,10 +84,10 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	w.IDEach = w.IDEach && !w.NoIDs && !w.NameEach && w.Index != 3
 	w.OtherIndexes = w.OtherIndexes && w.Index != 3 && !w.NameEach
 	w.OldForm = w.OldForm && len(d.calls) == 1
-	if w.Twins = w.Twins && len(d.calls) == 1 && !w.NoIDs && !w.IDEach && !w.OldForm; w.Twins {
-		twin := d.calls[0]
-		twin.ID = "another1"
-		d.calls = append(d.calls, twin)
+	if w.Pair = w.Pair && len(d.calls) == 1 && !w.NoIDs && !w.IDEach && !w.OldForm; w.Pair {
+		second := d.calls[0]
+		second.ID = "another1"
+		d.calls = append(d.calls, second)
 	}
 	if w.NoIDs && slices.ContainsFunc(d.calls, func(c llm.Call) bool { return string(c.Args) == "{}" }) {
 		for i := range d.calls {
@@ -295,7 +295,7 @@ func (w *ways) send(r *rand.Rand, d drawn) string {
 			finish = `"tool_calls"`
 		}
 		chunk(last, message, finish)
-		if w.CallsLate && !w.Twins && !w.OldForm {
+		if w.CallsLate && !w.Pair && !w.OldForm {
 			for i, c := range d.calls {
 				chunk(call(fmt.Sprintf(`"index":%d,"id":"late%d",`, 900+i, i), c.Name, literal(string(c.Args))), "", "null")
 			}
