@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -65,11 +66,12 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 		rep.at(plainyaml.At(1, 1), agents.Error, "keep long material in files that the agent reads", "the file has %d bytes; an agent has at most %d", len(src), maxFile)
 		return "", "", 0, false
 	}
+	src = textfile.ToUTF8(src)
 	if !utf8.Valid(src) {
 		rep.at(plainyaml.At(1, 1), agents.Error, "save it as UTF-8", "the file is not valid UTF-8")
 		return "", "", 0, false
 	}
-	s := strings.ReplaceAll(strings.TrimPrefix(string(src), "\ufeff"), "\r\n", "\n")
+	s := strings.ReplaceAll(string(src), "\r\n", "\n")
 	lines := strings.Split(s, "\n")
 	fence := func(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 	if !fence(lines[0]) {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -121,10 +122,11 @@ func readText(fsys fs.FS, name string, most int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	b = textfile.ToUTF8(b)
 	if bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b) {
 		return "", errors.New("it is not text")
 	}
-	s := strings.ReplaceAll(strings.TrimPrefix(string(b), "\ufeff"), "\r\n", "\n")
+	s := strings.ReplaceAll(string(b), "\r\n", "\n")
 	return strings.TrimRight(s, " \t\n"), nil
 }
 

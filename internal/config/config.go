@@ -30,6 +30,7 @@ import (
 	"github.com/adroit-run/adroit/internal/provider"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -200,6 +201,7 @@ func meant(err error) string {
 
 // parse reads the file strictly: an unknown key is an error with its line.
 func (c *Config) parse(path string, b []byte) error {
+	b = textfile.ToUTF8(b)
 	hint := "ADROIT_CONFIG=/dev/null adroit config lists the keys there are"
 	var file Config
 	if len(strings.TrimSpace(string(b))) > 0 {
@@ -207,7 +209,7 @@ func (c *Config) parse(path string, b []byte) error {
 			if n := meant(err); n != "" {
 				hint = fmt.Sprintf("did you mean %s? %s", n, hint)
 			}
-			return fail(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
+			return fail(explain(path, b, err), hint)
 		}
 	}
 	file.from, file.getenv = c.from, c.getenv

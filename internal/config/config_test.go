@@ -2,12 +2,14 @@ package config
 
 import (
 	"errors"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"io/fs"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // load reads a configuration from a file's text and variables, without a
@@ -77,7 +79,7 @@ func TestOrigins(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for _, tc := range []struct{ file, want string }{
 		{"modle: x\n", "modle"},
-		{"model: x\nlimits: {turns: many}\n", "many"},
+		{"model: x\nlimits: {turns: many}\n", "limits.turns: it must be a whole number"},
 		{"mode: fast\n", `mode is "fast"`},
 		{"approve: never\n", `approve is "never"`},
 		{"limits: {turns: -1}\n", "a limit is negative"},
@@ -101,11 +103,23 @@ func TestMistakes(t *testing.T) {
 		{"cli: {lab: {env: [KEY=secret]}}\n", "names of variables, not values"},
 		{"conventions: {bytes: -2}\n", "conventions.bytes is negative"},
 		{"results: {bytes: 3}\n", "results.bytes is 3"},
+		{"model: a/b\nlimits:\n  turns: many\n", ".yaml:3: limits.turns: it must be a whole number"},
+		{"model: a/b\nsandbox: off\n", ".yaml:2: sandbox: it must be keys with values"},
+		{"\nnetwork: {allow: {a: b}}\n", ".yaml:2: network.allow: it must be a list"},
+		{"endpoints: {lab: {base_url: [x]}}\n", ".yaml:1: endpoints.lab.base_url"},
+		{"log:\n  level: info\n  levl: info\n", ".yaml:3: unknown key log.levl"},
+		{"model: a\nmodel: b\n", ".yaml:2: "},
+		{"model: [\n", ".yaml:1: "},
+		{"\xef\xbb\xbfmodle: a\n", ".yaml:1: unknown key modle"},
+		{string(textfile.Encode16("modle: a\n", textfile.UTF16LE)), ".yaml:1: unknown key modle"},
 	} {
 		t.Run(strings.TrimSpace(tc.file), func(t *testing.T) {
 			_, err := load(tc.file, nil, Flags{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("got %v, want %q", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "config.") && !strings.Contains(err.Error(), "config.yaml") {
+				t.Errorf("a Go type is shown: %v", err)
 			}
 			if !strings.HasPrefix(err.Error(), "/home/ann/.config/adroit/config.yaml") {
 				t.Errorf("the error does not begin with its file: %v", err)

@@ -44,8 +44,8 @@ var may = map[string][]string{
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
 	"pkg/agents":         {"internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/agentfile": {"internal/permission", "internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/pipeline":  {"internal/agentfile", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"internal/agentfile": {"internal/workspace/textfile", "internal/permission", "internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"internal/pipeline":  {"internal/workspace/textfile", "internal/agentfile", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/workflows": {"internal/coordinator", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
@@ -157,9 +157,9 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/rootfs", "internal/filelock", "internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"internal/config": {"internal/agentfile", "internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"internal/config": {"internal/workspace/textfile", "internal/agentfile", "internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
-	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools", "pkg/cli/internal/format"},
+	"pkg/cli/internal/env":     {"internal/workspace/textfile", "pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools", "pkg/cli/internal/format"},
 	"pkg/cli/internal/attach":  {"internal/rootfs", "pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/term", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/viewer"},
 	"pkg/cli/internal/request": append([]string{"internal/agentfile", "internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
 	"pkg/cli/internal/chat":    append([]string{"internal/rootfs", "pkg/cli/internal/viewer", "internal/executor/stepio", "pkg/executor", "pkg/flow", "internal/trust"}, command...),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -46,11 +47,12 @@ func read(src []byte, rep *report) *plainyaml.Node {
 		rep.at(top, agents.Error, "keep long texts in files that the agents read", "the file has %d bytes; a pipeline has at most %d", len(src), maxFile)
 		return nil
 	}
+	src = textfile.ToUTF8(src)
 	if !utf8.Valid(src) {
 		rep.at(top, agents.Error, "save it as UTF-8", "the file is not valid UTF-8")
 		return nil
 	}
-	text := strings.ReplaceAll(strings.TrimPrefix(string(src), "\ufeff"), "\r\n", "\n")
+	text := strings.ReplaceAll(string(src), "\r\n", "\n")
 	doc, err := plainyaml.Parse(text, 1)
 	if err != nil {
 		rep.at(err.Place, agents.Error, err.Hint, "the file %s", err.Message)

@@ -99,6 +99,20 @@ func Decode(b []byte) (t Text, reason string) {
 	return t, ""
 }
 
+// ToUTF8 is text of another program without a byte order mark, and UTF-16 that has one as
+// UTF-8. All else stays as it is.
+func ToUTF8(b []byte) []byte {
+	switch {
+	case bytes.HasPrefix(b, bom8):
+		return b[len(bom8):]
+	case bytes.HasPrefix(b, bom16le) && len(b)%2 == 0:
+		return []byte(decode16(b[2:], UTF16LE))
+	case bytes.HasPrefix(b, bom16be) && len(b)%2 == 0:
+		return []byte(decode16(b[2:], UTF16BE))
+	}
+	return b
+}
+
 // split takes the line ends out of s.
 func (t *Text) split(s string) {
 	crlf, lf := strings.Count(s, "\r\n"), strings.Count(s, "\n")

@@ -17,11 +17,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -134,6 +136,9 @@ func (e *Env) Content(arg string) (string, error) {
 	}
 	if len(b) > maxInput {
 		return "", exit.Usagef("put it into the workspace and name the file instead", "%s holds more than %d MiB", arg, maxInput>>20)
+	}
+	if b = textfile.ToUTF8(b); !utf8.Valid(b) || !textfile.IsText(b) {
+		return "", exit.Usagef("save it as UTF-8, or as UTF-16 with a byte order mark; name a file in the workspace or attach it if it is no text", "%s holds no text in UTF-8", arg)
 	}
 	return string(b), nil
 }
