@@ -10,6 +10,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -154,6 +155,26 @@ func Load(env Env, flags Flags) (*Config, error) {
 	if env.ReadFile == nil {
 		env.ReadFile = os.ReadFile
 	}
+	return readWith(env, flags, func(c *Config, path string, b []byte) error { return c.parse(path, b) })
+}
+
+// LoadPlace is Load for what only looks at jobs: of a file with faults it takes nothing but
+// data_dir. It fails where that cannot be known.
+func LoadPlace(env Env, flags Flags) (*Config, error) {
+	return readWith(env, flags, func(c *Config, path string, b []byte) error {
+		var file struct {
+			DataDir string `yaml:"data_dir"`
+		}
+		b = textfile.ToUTF8(b)
+		if err := yaml.Unmarshal(b, &file); err != nil && (flags.DataDir == "" && bytes.Contains(b, []byte("data_dir")) || !textfile.IsText(b)) {
+			return fail(explain(path, b, err), "name the directory with --data-dir DIR, or correct the file")
+		}
+		c.DataDir = file.DataDir
+		return nil
+	})
+}
+
+func readWith(env Env, flags Flags, parse func(c *Config, path string, b []byte) error) (*Config, error) {
 	c := &Config{from: map[string]string{}, getenv: env.Getenv}
 	path, named := Path(env.Getenv), env.Getenv("ADROIT_CONFIG") != ""
 	if path != "" {
@@ -163,7 +184,7 @@ func Load(env Env, flags Flags) (*Config, error) {
 		case err != nil:
 			return nil, fail(fmt.Errorf("reading the configuration: %w", err), "unset ADROIT_CONFIG or name a file that can be read")
 		default:
-			if err := c.parse(path, b); err != nil {
+			if err := parse(c, path, b); err != nil {
 				return nil, err
 			}
 		}

@@ -37,6 +37,7 @@ type app struct {
 	dataDir string // of the flag
 	server  string // of the flag; see served
 	local   bool   // no server does it
+	looks   bool   // the command only looks at jobs
 
 	out      *term.Output
 	conf     *config.Config
@@ -104,7 +105,14 @@ func (a *app) config() (*config.Config, error) {
 	if a.conf != nil {
 		return a.conf, nil
 	}
-	c, err := config.Load(config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile}, config.Flags{DataDir: a.dataDir})
+	from, flags := config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile}, config.Flags{DataDir: a.dataDir}
+	c, err := config.Load(from, flags)
+	if err != nil && a.looks {
+		if place, e := config.LoadPlace(from, flags); e == nil {
+			a.warnings.print("%v; the configuration is not used", err)
+			c, err = place, nil
+		}
+	}
 	if err == nil {
 		a.conf = c
 	}

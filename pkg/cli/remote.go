@@ -12,8 +12,16 @@ var localCommands = map[string]bool{
 	"adroit config": true, "adroit serve": true, "adroit mcp add": true, "adroit mcp remove": true, "adroit mcp login": true, "adroit mcp logout": true,
 }
 
+// looking are the commands that only look at jobs: they work although the configuration
+// has faults.
+var looking = map[string]bool{
+	"adroit jobs": true, "adroit jobs show": true, "adroit jobs logs": true, "adroit jobs steps": true, "adroit jobs transcript": true,
+	"adroit jobs artifacts": true, "adroit jobs diff": true, "adroit jobs graph": true,
+}
+
 // stayLocal has local commands ignore ADROIT_SERVER and refuse --server.
 func (a *app) stayLocal(cmd *cobra.Command, _ []string) error {
+	a.looks = looking[cmd.CommandPath()]
 	for c := cmd; c.HasParent(); c = c.Parent() {
 		if !localCommands[c.CommandPath()] {
 			continue
