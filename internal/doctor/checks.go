@@ -26,7 +26,7 @@ func (d *Doctor) Examine(ctx context.Context) []Finding {
 	if d.Failed == nil {
 		out = append(out, d.Models(ctx)...)
 	}
-	out = append(out, d.sandbox()...)
+	out = slices.Concat(out, d.sandbox(), d.removals())
 	if d.Check && d.Failed == nil {
 		out = append(out, d.check(ctx)...)
 	}
@@ -150,6 +150,18 @@ func (d *Doctor) tests() Finding {
 	return Finding{name, Fine, strings.Join(all, "; "), ""}
 }
 
+// removals reports jobs that are half removed.
+func (d *Doctor) removals() (out []Finding) {
+	ids, err := jobdir.Unfinished(d.Jobs)
+	if err != nil {
+		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
+	}
+	for _, id := range ids {
+		out = append(out, Finding{"removals", Note, id + " is half removed", "adroit jobs finishes it, as every command does that reads jobs"})
+	}
+	return out
+}
+
 // check reads all that is kept: the store, and what undo needs of every job.
 func (d *Doctor) check(ctx context.Context) []Finding {
 	const name, remedy = "check", "restore a backup: adroit restore FILE --replace"
@@ -182,7 +194,7 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 	for _, f := range folders {
 		if !known[f.Name()] {
 			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " has no job in the database",
-				"adroit jobs undo " + f.Name() + " takes its changes back, adroit jobs rm " + f.Name() + " removes it"})
+				"adroit jobs rm " + f.Name() + " removes it; if its database was lost, adroit jobs undo " + f.Name() + " takes its changes back first"})
 		}
 	}
 	if len(out) == 0 {

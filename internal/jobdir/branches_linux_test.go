@@ -232,7 +232,7 @@ func TestRemovedBranches(t *testing.T) {
 func TestBranchesOfAnOlderVersion(t *testing.T) {
 	levels(t, func(t *testing.T, level sandbox.Level) {
 		dir, data := repository(t)
-		w, err := worktree.Add(t.Context(), dir, filepath.Join(data, "worktrees/J1"), "adroit/J1")
+		w, err := worktree.Add(t.Context(), dir, filepath.Join(data, "worktrees/J1"), "adroit/J1", nil)
 		dirtest.Must(t, err)
 		record, err := json.Marshal(w)
 		dirtest.Must(t, err)
@@ -258,7 +258,7 @@ func TestBranchesOfAnOlderVersion(t *testing.T) {
 				t.Errorf("%s has %d commits of the job, want 2", branch, n)
 			}
 		}
-		if m, err := w.Merge(t.Context(), "Work"); err != nil || len(m.Paths) != 1 {
+		if m, err := w.Merge(t.Context(), "Work", nil); err != nil || len(m.Paths) != 1 {
 			t.Errorf("%+v, %v", m, err)
 		}
 		dirtest.Must(t, RemoveTrees(t.Context(), data, "J1"))

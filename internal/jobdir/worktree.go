@@ -2,11 +2,9 @@ package jobdir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
@@ -16,33 +14,31 @@ import (
 // AddWorktree makes a git worktree for a job that will be, on a branch of the
 // job's own, and keeps the record of it beside the job. data is the directory
 // that keeps jobs, dir one in the repository; the job is to work in Dir of
-// what is returned.
+// what is returned. What is left after an error, [Forget] removes.
 func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree, error) {
 	top, branch := newTree(data, id)
-	w, err := worktree.Add(ctx, dir, top, branch)
-	if err != nil {
-		return nil, err
-	}
 	home := filepath.Join(data, "jobs", id)
-	if err := rootfs.WriteJSON(filepath.Join(home, "worktree.json"), w); err != nil {
-		return nil, errors.Join(fmt.Errorf("noting the worktree: %w", err), w.Remove(ctx, true))
-	}
-	return w, nil
+	return worktree.Add(ctx, dir, top, branch, func(w *worktree.Worktree) error {
+		if err := rootfs.WriteJSON(filepath.Join(home, worktreeFile), w); err != nil {
+			return fmt.Errorf("noting the worktree: %w", err)
+		}
+		return nil
+	})
 }
+
+// worktreeFile is the file in a job's directory that has the record of its worktree.
+const worktreeFile = "worktree.json"
 
 // OpenWorktree finds the worktree of a job, nil if it has none.
 func OpenWorktree(data, id string) (*worktree.Worktree, error) {
-	path := filepath.Join(data, "jobs", id, "worktree.json")
-	b, err := os.ReadFile(path)
+	path := filepath.Join(data, "jobs", id, worktreeFile)
+	w := new(worktree.Worktree)
+	err := rootfs.ReadJSON(path, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	w := new(worktree.Worktree)
-	if err == nil {
-		err = json.Unmarshal(b, w)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("reading which worktree the job has, in %s: %w", path, err)
+		return nil, fmt.Errorf("reading which worktree the job has: %w", err)
 	}
 	return w, nil
 }

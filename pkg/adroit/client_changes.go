@@ -170,9 +170,37 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if message == j.Title {
 		message += "\n\nadroit job " + j.ID
 	}
-	merged, err := w.Merge(ctx, message)
+	deleted, err := deletions(ctx, rt.data(), j.ID)
+	if err != nil {
+		return nil, apierr.AsError(err)
+	}
+	merged, err := w.Merge(ctx, message, deleted)
 	if err != nil {
 		return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
 	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, merged.Paths}, nil
+}
+
+// deletions reports of a path, relative to the job's directory, whether the job's
+// ledger knows that the job removed it, or that it was removed while the job worked.
+func deletions(ctx context.Context, data, id string) (func(path string) bool, error) {
+	led, err := jobdir.OpenLedger(data, id)
+	if err != nil || led == nil {
+		return func(string) bool { return false }, err
+	}
+	defer led.Close()
+	changes, err := led.Changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone := map[string]bool{}
+	for _, c := range changes {
+		switch c.Kind {
+		case ledger.Deleted:
+			gone[c.Path] = true
+		case ledger.Renamed:
+			gone[c.From] = true
+		}
+	}
+	return func(path string) bool { return gone[path] }, nil
 }

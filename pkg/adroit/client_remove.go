@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -20,6 +18,8 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 	j, err := rt.findOrFolder(ctx, ref)
 	if err == nil {
 		err = rt.remove(ctx, j, o)
+	} else if r := rt.resumedRemoval(ref); r != nil {
+		j, err = r.job, r.err
 	}
 	if err == nil {
 		err = rt.sweep()
@@ -36,28 +36,27 @@ func (rt *Runtime) sweep() error {
 	return err
 }
 
+// remove removes a job: from the store first, so that nobody can claim, merge or
+// continue it while its files go. A kill after Begin is made up for by finishRemovals.
 func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) error {
-	if !held(j) {
-		err := rt.removeWorktrees(ctx, j.ID, o.Force)
-		if we := new(worktree.Error); errors.As(err, &we) {
-			return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
-		}
-		if err != nil {
-			return err
-		}
+	if held(j) {
+		return apierr.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
 	}
-	if j.Status != lost {
-		m, err := rt.Manager(ctx)
-		if err != nil {
-			return err
-		}
-		if err := m.Store.Remove(ctx, j.ID); errors.Is(err, jobs.ErrRunning) {
-			return apierr.WithHint(err, "adroit jobs cancel "+j.ID)
-		} else if err != nil {
-			return err
-		}
+	r, err := jobdir.CheckRemoval(ctx, rt.data(), j, o.Force)
+	if we := new(worktree.Error); errors.As(err, &we) {
+		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
 	}
-	return rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
+	if err != nil {
+		return err
+	}
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.Begin(); err != nil {
+		return err
+	}
+	return finishRemoval(ctx, m.Store, r)
 }
 
 // Prune implements [JobWriter].

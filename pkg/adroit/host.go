@@ -52,6 +52,7 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	rt.finishRemovals(ctx, store)
 	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.catalog.Workflows(), Mux: rt.mux,
 		Lock:  func(j *jobs.Job) (func(), bool, error) { return jobdir.Lock(filepath.Join(rt.home, j.ID)) },
 		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}

@@ -33,16 +33,23 @@ type Runtime struct {
 	forgets bool            // the store is the memory of this Runtime
 	failed  failures.Memory // what coordinators remember without a database
 
-	ctx  context.Context
-	stop context.CancelCauseFunc
-	mu   sync.Mutex
-	jobs *jobs.Manager // see Manager
-	shut bool
-	runs sync.WaitGroup
-	here map[string]*job // that run here, or ended here without a record of it, by id
-	live live.Broadcast
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	mu      sync.Mutex
+	jobs    *jobs.Manager // see Manager
+	shut    bool
+	runs    sync.WaitGroup
+	here    map[string]*job // that run here, or ended here without a record of it, by id
+	resumed []resumedRemoval
+	live    live.Broadcast
 	// memory has what jobs and people noted for later jobs.
 	memory *book.Keeper
+}
+
+// A resumedRemoval is the removal of a job that this process has taken over.
+type resumedRemoval struct {
+	job *jobs.Job
+	err error
 }
 
 // A job is a run that this process has begun.

@@ -84,7 +84,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	}
 	r.AgentDigest, r.KnownWindow = p.agent, knownWindow(p.Task)
 	if err := jobdir.SaveConfig(rt.data(), id, r.JobConfig); err != nil {
-		return nil, err
+		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
 	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: rt.title(r), Input: raw})
 	if errors.Is(err, jobs.ErrKey) {
@@ -129,7 +129,7 @@ func knownWindow(t executor.Task) int {
 func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (*worktree.Worktree, error) {
 	w, err := jobdir.AddWorktree(ctx, rt.data(), id, p.Input.Dir)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
 	p.Input.Dir, p.Input.Worktree = w.Dir(), true
 	m, err := rt.models.At(r.BaseURL, "")
@@ -253,25 +253,7 @@ func (rt *Runtime) again(ctx context.Context, old, again *jobs.Job, w *worktree.
 
 // forget removes what was kept beside a job that was not created after all.
 func (rt *Runtime) forget(ctx context.Context, id string) error {
-	if err := rt.removeWorktrees(ctx, id, true); err != nil {
-		return err
-	}
-	return os.RemoveAll(filepath.Join(rt.home, id))
-}
-
-// removeWorktrees removes a job's worktree and those of its sub-agents. Without
-// force, a worktree with work that is nowhere else is a *worktree.Error.
-func (rt *Runtime) removeWorktrees(ctx context.Context, id string, force bool) error {
-	w, err := jobdir.OpenWorktree(rt.data(), id)
-	if err != nil {
-		return err
-	}
-	if w != nil {
-		if err := w.Remove(ctx, force); err != nil {
-			return err
-		}
-	}
-	return jobdir.RemoveTrees(ctx, rt.data(), id)
+	return jobdir.Forget(context.WithoutCancel(ctx), rt.data(), id)
 }
 
 // maxTitle bounds the title of a job in characters.

@@ -293,27 +293,3 @@ func (w *Worktree) checkedOut() (branch string, ok bool) {
 	branch, _ = strings.CutPrefix(strings.TrimSpace(string(b)), "ref: refs/heads/")
 	return branch, w.Admin != "" && err == nil
 }
-
-// unlist makes the repository forget the work tree, and no other: git worktree
-// prune would forget those on a disk that is not plugged in.
-func (w *Worktree) unlist(common string) error {
-	if w.Admin == "" { // made, but not noted
-		all, _ := filepath.Glob(filepath.Join(common, "worktrees", "*", "gitdir"))
-		for _, f := range all {
-			if b, err := os.ReadFile(f); err == nil && strings.TrimSpace(string(b)) == filepath.Join(w.Top, ".git") {
-				w.Common, w.Admin = common, filepath.Dir(f)
-			}
-		}
-		if w.Admin == "" {
-			return nil
-		}
-	}
-	if filepath.Dir(w.Admin) != filepath.Join(w.Common, "worktrees") {
-		return fmt.Errorf("%s is not where a repository keeps what it knows of a worktree", w.Admin)
-	}
-	if err := rootfs.RemoveAll(w.Admin); err != nil {
-		return err
-	}
-	_ = os.Remove(filepath.Dir(w.Admin)) // if it was the last
-	return nil
-}

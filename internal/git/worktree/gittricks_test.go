@@ -269,12 +269,12 @@ func TestGitTricks(t *testing.T) {
 			clean("Blame")
 			_, _ = g.Branches(ctx)
 			clean("Branches")
-			if w, err := Add(ctx, tr.at, filepath.Join(t.TempDir(), "wt"), "adroit/J1"); err == nil {
+			if w, err := Add(ctx, tr.at, filepath.Join(t.TempDir(), "wt"), "adroit/J1", nil); err == nil {
 				clean("AddWorktree")
 				dirtest.Write(t, filepath.Join(w.Top, "d3/f3.txt"), "job\n")
 				dirtest.Git(t, tr.dir, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c", "filter.x.process=", "-c", "filter.x.required=false", "commit", "-q", "--allow-empty", "--only", "-m", "theirs")
 				_ = os.Remove(tr.mark)
-				if m, err := w.Merge(ctx, "Work"); name == "merge driver" && (err != nil || len(m.Paths) != 1) {
+				if m, err := w.Merge(ctx, "Work", nil); name == "merge driver" && (err != nil || len(m.Paths) != 1) {
 					t.Errorf("Merge: %+v, %v", m, err)
 				}
 				clean("Merge")

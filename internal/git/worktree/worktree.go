@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +65,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // Add makes a work tree at top, which must not exist, of what HEAD is
 // in the repository around dir, on a new branch. Nothing else of the
 // repository changes. Submodules stay empty.
-func Add(ctx context.Context, dir, top, branch string) (*Worktree, error) {
+//
+// note, if it is not nil, keeps the record of the work tree: it is called before
+// anything is made, so that what a kill leaves can be discarded, and again when all
+// is known.
+func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) error) (*Worktree, error) {
 	if err := git.CheckRef("branch", branch); err != nil {
 		return nil, err
 	}
@@ -91,10 +94,20 @@ func Add(ctx context.Context, dir, top, branch string) (*Worktree, error) {
 	if err := os.MkdirAll(filepath.Dir(top), 0o700); err != nil {
 		return nil, err
 	}
+	if note == nil {
+		note = func(*Worktree) error { return nil }
+	}
+	if err := note(w); err != nil {
+		return nil, err
+	}
 	if err := w.add(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := w.locate(); err != nil {
+	err = w.locate()
+	if err == nil {
+		err = note(w)
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.Remove(ctx, true))
 	}
 	if info, err := os.Stat(w.Dir()); err != nil || !info.IsDir() {
@@ -170,8 +183,10 @@ type Merged struct {
 }
 
 // Commit commits what is not committed in the work tree on its branch, and
-// reports whether there was anything. Names on the list of secrets are an error.
-func (w *Worktree) Commit(ctx context.Context, message string) (bool, error) {
+// reports whether there was anything. Names on the list of secrets are an error,
+// and so are files that are gone and that deleted, if it is not nil, does not know:
+// their paths are below Dir, with slashes. A half-removed tree is nobody's work.
+func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path string) bool) (bool, error) {
 	if err := w.Check(); err != nil {
 		return false, err
 	}
@@ -191,15 +206,44 @@ func (w *Worktree) Commit(ctx context.Context, message string) (bool, error) {
 			return false, &Error{Reason: "the worktree has conflicts", Paths: []string{e.Path}, Remedy: "resolve them in " + w.Top}
 		}
 	}
+	if err := w.checkDeleted(s, deleted); err != nil {
+		return false, err
+	}
 	_, err = g.Commit(ctx, message, []string{"."})
 	return err == nil, err
+}
+
+// checkDeleted refuses deletions that nobody has on record and that nobody has staged.
+func (w *Worktree) checkDeleted(s *git.Status, deleted func(path string) bool) error {
+	if deleted == nil {
+		return nil
+	}
+	var paths []string
+	for _, e := range s.Entries {
+		if e.Work != "D" {
+			continue
+		}
+		below, err := filepath.Rel(filepath.FromSlash(w.Sub), filepath.FromSlash(e.Path))
+		if err != nil || !filepath.IsLocal(below) || !deleted(filepath.ToSlash(below)) {
+			paths = append(paths, e.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	reason := "1 file is gone from the worktree that the job has not deleted"
+	if len(paths) > 1 {
+		reason = fmt.Sprintf("%d files are gone from the worktree that the job has not deleted", len(paths))
+	}
+	return &Error{Reason: reason, Paths: paths[:min(len(paths), 10)],
+		Remedy: fmt.Sprintf("git -C %[1]s restore . brings them back; git -C %[1]s rm --cached -- PATH means that they are to go", w.Top)}
 }
 
 // Merge commits what is not committed, then brings the branch into the one
 // that the repository's first work tree has checked out. A conflict, or a
 // changed file in the way, is a *WorktreeError with the paths, and leaves that
-// work tree, its index and its branch as they were.
-func (w *Worktree) Merge(ctx context.Context, message string) (*Merged, error) {
+// work tree, its index and its branch as they were. deleted is that of Commit.
+func (w *Worktree) Merge(ctx context.Context, message string, deleted func(path string) bool) (*Merged, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
 	}
@@ -210,7 +254,7 @@ func (w *Worktree) Merge(ctx context.Context, message string) (*Merged, error) {
 	defer unlock()
 	locked := *w
 	locked.held = lock
-	if _, err := locked.Commit(ctx, message); err != nil {
+	if _, err := locked.Commit(ctx, message, deleted); err != nil {
 		return nil, err
 	}
 	g := git.OnHost(w.Repo).Holding(lock).Operation()
@@ -272,89 +316,6 @@ func clear(s *git.Status, paths []string) error {
 		return &Error{Reason: "uncommitted changes are in the way", Paths: way, Remedy: "commit or stash them first"}
 	}
 	return nil
-}
-
-// Merged reports whether everything on the branch is in the branch that the
-// first work tree has checked out, and nothing is left to commit.
-func (w *Worktree) Merged(ctx context.Context) (bool, error) {
-	if err := w.Check(); err != nil {
-		return false, err
-	}
-	s, err := w.Inside().Status(ctx)
-	if err != nil {
-		return false, err
-	}
-	return w.merged(ctx, s)
-}
-
-// merged is Merged of a work tree whose state is s.
-func (w *Worktree) merged(ctx context.Context, s *git.Status) (bool, error) {
-	if len(s.Entries) > 0 || s.Branch != w.Branch {
-		return false, nil
-	}
-	head, err := git.OnHost(w.Repo).ResolveCommit(ctx, "HEAD")
-	if err != nil {
-		return false, err
-	}
-	return git.OnHost(w.Repo).IsAncestor(ctx, head, s.Commit)
-}
-
-// Remove takes the work tree away, and the branch too if it is merged. What is
-// not committed there makes it an error, unless it is forced: then everything
-// goes. Removing what is gone already does nothing.
-func (w *Worktree) Remove(ctx context.Context, force bool) error {
-	if _, err := os.Stat(w.Common); w.Common != "" && errors.Is(err, fs.ErrNotExist) {
-		return os.RemoveAll(w.Top) // the repository went before
-	}
-	_, err := os.Stat(w.Top)
-	there := err == nil
-	merged := false
-	if there && !force {
-		if err := w.Check(); err != nil {
-			return err
-		}
-		s, err := w.Inside().Status(ctx)
-		if err != nil {
-			return err
-		}
-		if len(s.Entries) > 0 {
-			var paths []string
-			for _, e := range s.Entries {
-				paths = append(paths, e.Path)
-			}
-			return &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
-		}
-		if merged, err = w.merged(ctx, s); err != nil {
-			return err
-		}
-	}
-	// What git ignores is in the tree too, and a forced removal by git would
-	// ask the .git file where to work.
-	if err := os.RemoveAll(w.Top); err != nil {
-		return err
-	}
-	return w.forget(ctx, merged || force)
-}
-
-// forget makes the repository forget the work tree, and its branch if asked.
-// What is forgotten already is no error.
-func (w *Worktree) forget(ctx context.Context, branch bool) error {
-	common, g, unlock, err := lockRepo(ctx, git.OnHost(w.Repo).Holding(w.held))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if w.Common == "" {
-		w.Common = common
-	}
-	w.release()
-	if err := w.unlist(common); err != nil || !branch {
-		return err
-	}
-	// The job may have made its branch stand for another, which stays. It is no error
-	// if there is no such branch any more.
-	_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "--no-deref", "-d", "refs/heads/" + w.Branch}})
-	return err
 }
 
 // refused reports that git ran and said no, as opposed to a git that could not

@@ -29,7 +29,7 @@ func gitRepo(t *testing.T) (*git.Repo, string) {
 func worktree(t *testing.T, sub string) (w *Worktree, repo string) {
 	t.Helper()
 	_, repo = gitRepo(t)
-	w, err := Add(t.Context(), filepath.Join(repo, sub), filepath.Join(t.TempDir(), "wt", "J1"), "adroit/J1")
+	w, err := Add(t.Context(), filepath.Join(repo, sub), filepath.Join(t.TempDir(), "wt", "J1"), "adroit/J1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestWorktreeLeavesTheRepositoryAlone(t *testing.T) {
 	mark := hooks(t, repo)
 	dirtest.Write(t, filepath.Join(repo, "d0/f0.txt"), "not committed\n")
 	before := ours(t, repo)
-	w, err := Add(t.Context(), filepath.Join(repo, "d1"), filepath.Join(t.TempDir(), "wt"), "adroit/J1")
+	w, err := Add(t.Context(), filepath.Join(repo, "d1"), filepath.Join(t.TempDir(), "wt"), "adroit/J1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestWorktreeLeavesTheRepositoryAlone(t *testing.T) {
 		t.Errorf("the worktree does not begin at HEAD: %q", got)
 	}
 	dirtest.Write(t, filepath.Join(w.Top, "d1/f1.txt"), "job\n")
-	if did, err := w.Commit(t.Context(), "Work"); err != nil || !did {
+	if did, err := w.Commit(t.Context(), "Work", nil); err != nil || !did {
 		t.Errorf("%v, %v", did, err)
 	}
 	if after := ours(t, repo); !slices.Equal(before, after) {
@@ -118,7 +118,7 @@ func TestWorktreeMerge(t *testing.T) {
 			dirtest.Git(t, repo, "add", "long")
 			dirtest.Git(t, repo, "commit", "-qm", "long", "long")
 			mark := hooks(t, repo)
-			w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "J1"), "adroit/J1")
+			w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "J1"), "adroit/J1", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestWorktreeMerge(t *testing.T) {
 				dirtest.Write(t, filepath.Join(repo, f), text)
 			}
 			before, head := ours(t, repo), dirtest.Git(t, repo, "rev-parse", "HEAD")
-			m, err := w.Merge(t.Context(), "Do the job")
+			m, err := w.Merge(t.Context(), "Do the job", nil)
 			if c.conflict != nil {
 				var we *Error
 				if !errors.As(err, &we) || !slices.Equal(we.Paths, c.conflict) || we.Hint() == "" {
@@ -166,7 +166,7 @@ func TestWorktreeMerge(t *testing.T) {
 			if out := dirtest.Git(t, repo, "diff", "--cached", "--name-only"); strings.TrimSpace(out) != "staged.txt" {
 				t.Errorf("the index is different: %s", out)
 			}
-			if again, err := w.Merge(t.Context(), "Again"); err != nil || again.Commit != "" {
+			if again, err := w.Merge(t.Context(), "Again", nil); err != nil || again.Commit != "" {
 				t.Errorf("merging twice: %+v, %v", again, err)
 			}
 			if err := w.Remove(t.Context(), false); err != nil {
@@ -189,7 +189,7 @@ func TestWorktreeRefuses(t *testing.T) {
 	if err := w.Remove(t.Context(), false); !errors.As(err, &we) || !slices.Equal(we.Paths, []string{"new"}) {
 		t.Errorf("removing what is not committed: %v", err)
 	}
-	if _, err := w.Commit(t.Context(), "Keep"); err != nil {
+	if _, err := w.Commit(t.Context(), "Keep", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Remove(t.Context(), false); err != nil {
@@ -198,26 +198,26 @@ func TestWorktreeRefuses(t *testing.T) {
 	if out := dirtest.Git(t, repo, "show", "adroit/J1:new"); out != "job\n" {
 		t.Errorf("the branch that was not merged has %q", out)
 	}
-	if _, err := Add(t.Context(), repo, w.Top, "adroit/J1"); err == nil {
+	if _, err := Add(t.Context(), repo, w.Top, "adroit/J1", nil); err == nil {
 		t.Error("a branch that exists was taken over")
 	}
 	for _, branch := range []string{"--orphan", "a b", ""} {
-		if _, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "x"), branch); err == nil {
+		if _, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "x"), branch, nil); err == nil {
 			t.Errorf("branch %q", branch)
 		}
 	}
 	empty := t.TempDir()
-	if _, err := Add(t.Context(), empty, filepath.Join(t.TempDir(), "x"), "b"); !errors.As(err, &we) || !strings.Contains(we.Reason, "no git repository") {
+	if _, err := Add(t.Context(), empty, filepath.Join(t.TempDir(), "x"), "b", nil); !errors.As(err, &we) || !strings.Contains(we.Reason, "no git repository") {
 		t.Errorf("outside a repository: %v", err)
 	}
 	dirtest.Git(t, empty, "init", "-q")
-	if _, err := Add(t.Context(), empty, filepath.Join(t.TempDir(), "x"), "b"); !errors.As(err, &we) || !strings.Contains(we.Reason, "no commit") {
+	if _, err := Add(t.Context(), empty, filepath.Join(t.TempDir(), "x"), "b", nil); !errors.As(err, &we) || !strings.Contains(we.Reason, "no commit") {
 		t.Errorf("without a commit: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(repo, "fresh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Add(t.Context(), filepath.Join(repo, "fresh"), filepath.Join(t.TempDir(), "x"), "b"); !errors.As(err, &we) || !strings.Contains(we.Reason, "fresh") {
+	if _, err := Add(t.Context(), filepath.Join(repo, "fresh"), filepath.Join(t.TempDir(), "x"), "b", nil); !errors.As(err, &we) || !strings.Contains(we.Reason, "fresh") {
 		t.Errorf("in a directory without commits: %v", err)
 	}
 	if out := dirtest.Git(t, repo, "branch", "--list", "b"); out != "" {
@@ -233,7 +233,7 @@ func TestWorktreeOfAnotherRepository(t *testing.T) {
 	dirtest.Git(t, t.TempDir(), "init", "-q", other)
 	mark := hooks(t, other)
 	dirtest.Write(t, filepath.Join(w.Top, ".git"), "gitdir: "+other+"/.git\n")
-	if m, err := w.Merge(t.Context(), "Work"); err != nil || !slices.Equal(m.Paths, []string{"new"}) {
+	if m, err := w.Merge(t.Context(), "Work", nil); err != nil || !slices.Equal(m.Paths, []string{"new"}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if b, err := os.ReadFile(mark); err == nil {
@@ -246,7 +246,7 @@ func TestWorktreeOfAnotherRepository(t *testing.T) {
 	if err := w.Check(); !errors.As(err, &we) || !strings.Contains(we.Reason, repo) || we.Hint() == "" {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.Merge(t.Context(), "Work"); !errors.As(err, &we) {
+	if _, err := w.Merge(t.Context(), "Work", nil); !errors.As(err, &we) {
 		t.Errorf("%v", err)
 	}
 	if err := w.Remove(t.Context(), false); err != nil {

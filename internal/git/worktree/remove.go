@@ -1,0 +1,159 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+)
+
+// merged reports whether everything on the branch is in the branch that the first
+// work tree has checked out, and nothing is left to commit, of a work tree whose
+// state is s.
+func (w *Worktree) merged(ctx context.Context, s *git.Status) (bool, error) {
+	if len(s.Entries) > 0 || s.Branch != w.Branch {
+		return false, nil
+	}
+	head, err := git.OnHost(w.Repo).ResolveCommit(ctx, "HEAD")
+	if err != nil {
+		return false, err
+	}
+	return git.OnHost(w.Repo).IsAncestor(ctx, head, s.Commit)
+}
+
+// Removable is an error if the work tree has something that is not committed.
+// merged reports whether its branch may go with it: everything on it is in the
+// branch that the first work tree has checked out. Nothing is changed.
+func (w *Worktree) Removable(ctx context.Context) (merged bool, err error) {
+	if w.gone() {
+		return false, nil
+	}
+	if _, err := os.Stat(w.Top); errors.Is(err, fs.ErrNotExist) {
+		// Somebody else removed it; only the branch is left.
+		tip, err := git.OnHost(w.Repo).ResolveCommit(ctx, "refs/heads/"+w.Branch)
+		if err != nil {
+			return false, nil
+		}
+		return w.merged(ctx, &git.Status{Branch: w.Branch, Commit: tip})
+	}
+	if err := w.Check(); err != nil {
+		return false, err
+	}
+	s, err := w.Inside().Status(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(s.Entries) > 0 {
+		var paths []string
+		for _, e := range s.Entries {
+			paths = append(paths, e.Path)
+		}
+		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
+	}
+	return w.merged(ctx, s)
+}
+
+// gone reports whether the repository itself is not there any more.
+func (w *Worktree) gone() bool {
+	_, err := os.Stat(w.Common)
+	return w.Common != "" && errors.Is(err, fs.ErrNotExist)
+}
+
+// Discard takes the work tree away with all that is in it, and its branch if
+// asked. What is gone already is no error, so that a removal that was cut short
+// can be finished.
+func (w *Worktree) Discard(ctx context.Context, branch bool) error {
+	// What git ignores is in the tree too, and a forced removal by git would
+	// ask the .git file where to work.
+	if err := rootfs.RemoveAll(w.Top); err != nil || w.Repo == "" || w.gone() {
+		return err
+	}
+	return w.forget(ctx, branch)
+}
+
+// Remove is Discard of a work tree that is Removable, with its branch if that is
+// merged. If it is forced, everything goes.
+func (w *Worktree) Remove(ctx context.Context, force bool) error {
+	branch := force
+	if !force {
+		var err error
+		if branch, err = w.Removable(ctx); err != nil {
+			return err
+		}
+	}
+	return w.Discard(ctx, branch)
+}
+
+// Find is the work tree at top whose record cannot be read, nil if nothing is
+// there. Repo is empty if its repository is not known: whoever worked there may
+// have changed what the work tree says of it, so the repository must confirm it.
+func Find(top, branch string) (*Worktree, error) {
+	if _, err := os.Lstat(top); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	w := &Worktree{Top: top, Branch: branch}
+	if info, err := os.Lstat(filepath.Join(top, ".git")); err != nil || !info.Mode().IsRegular() || w.locate() != nil {
+		return &Worktree{Top: top, Branch: branch}, nil
+	}
+	back, err := os.ReadFile(filepath.Join(w.Admin, "gitdir"))
+	if list := filepath.Dir(w.Admin); err == nil && strings.TrimSpace(string(back)) == filepath.Join(top, ".git") && filepath.Base(list) == "worktrees" && filepath.Base(filepath.Dir(list)) == ".git" {
+		w.Common = filepath.Dir(list)
+		w.Repo = filepath.Dir(w.Common)
+		return w, nil
+	}
+	return &Worktree{Top: top, Branch: branch}, nil
+}
+
+// forget makes the repository forget the work tree, and its branch if asked.
+// What is forgotten already is no error.
+func (w *Worktree) forget(ctx context.Context, branch bool) error {
+	common, g, unlock, err := lockRepo(ctx, git.OnHost(w.Repo).Holding(w.held))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if w.Common == "" {
+		w.Common = common
+	}
+	w.release()
+	if err := w.unlist(common); err != nil || !branch {
+		return err
+	}
+	// The job may have made its branch stand for another, which stays. It is no error
+	// if there is no such branch any more.
+	_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "--no-deref", "-d", "refs/heads/" + w.Branch}})
+	return err
+}
+
+// unlist makes the repository forget the work tree, and no other: git worktree
+// prune would forget those on a disk that is not plugged in.
+func (w *Worktree) unlist(common string) error {
+	if w.Admin == "" { // made, but not noted
+		all, _ := filepath.Glob(filepath.Join(common, "worktrees", "*", "gitdir"))
+		for _, f := range all {
+			if b, err := os.ReadFile(f); err == nil && strings.TrimSpace(string(b)) == filepath.Join(w.Top, ".git") {
+				w.Common, w.Admin = common, filepath.Dir(f)
+			}
+		}
+		if w.Admin == "" {
+			return nil
+		}
+	}
+	if filepath.Dir(w.Admin) != filepath.Join(w.Common, "worktrees") {
+		return fmt.Errorf("%s is not where a repository keeps what it knows of a worktree", w.Admin)
+	}
+	if err := rootfs.RemoveAll(w.Admin); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(w.Admin)) // if it was the last
+	return nil
+}

@@ -1,0 +1,180 @@
+package jobdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/filelock"
+	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A Removal is the recorded intent to remove a job with all that is kept for it. The
+// record is made before anything is removed and deleted when nothing is left, so that
+// whoever opens the data directory after a kill finishes the removal: what is half
+// removed is never taken for the work of a job. Whoever has a Removal has its lock.
+type Removal struct {
+	Job      *jobs.Job          `json:"job"`                // what names it: no input, no output
+	Worktree *worktree.Worktree `json:"worktree,omitempty"` // nil if it has none
+	Branch   bool               `json:"branch,omitempty"`   // of the worktree goes too
+
+	data string
+	lock *os.File
+}
+
+func removalsDir(data string) string { return filepath.Join(data, "removing") }
+
+func (r *Removal) path() string { return filepath.Join(removalsDir(r.data), r.Job.ID+".json") }
+
+// CheckRemoval is what has to be removed with a job, without anything being changed.
+// Without force, a worktree with work that is nowhere else is a *worktree.Error. data is
+// the directory that keeps jobs.
+func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*Removal, error) {
+	r := &Removal{data: data, Branch: force,
+		Job: &jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Created: j.Created}}
+	w, err := OpenWorktree(data, j.ID)
+	if err != nil && force { // the worktree is where all are
+		w, err = worktree.Find(newTree(data, j.ID))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Worktree = w; w != nil && !force {
+		if r.Branch, err = w.Removable(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Begin records the removal.
+func (r *Removal) Begin() error {
+	err := rootfs.WriteJSON(r.path(), r)
+	if err != nil {
+		return fmt.Errorf("recording that %s is to be removed: %w", r.Job.ID, err)
+	}
+	// Somebody who found the record first may be finishing it: then nothing is left to do.
+	if r.lock, err = os.Open(r.path()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return filelock.Lock(r.lock)
+}
+
+// Cancel deletes the record of a removal that removed nothing.
+func (r *Removal) Cancel() error {
+	err := os.Remove(r.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	_ = os.Remove(removalsDir(r.data)) // if it was the last
+	return errors.Join(err, r.Release())
+}
+
+// Release leaves the removal to whoever opens the data directory next.
+func (r *Removal) Release() error {
+	if r.lock == nil {
+		return nil
+	}
+	defer func() { r.lock = nil }()
+	return filelock.Close(r.lock)
+}
+
+// Finish removes the worktrees, their branches and the files of a job that is no longer
+// in the store, then the record. What is gone already is no error. With an error the
+// removal can be finished later.
+func (r *Removal) Finish(ctx context.Context) error {
+	if err := removeFiles(ctx, r.data, r.Job.ID, r.Worktree, r.Branch); err != nil {
+		return errors.Join(err, r.Release())
+	}
+	return r.Cancel()
+}
+
+// removeFiles removes what is kept for a job outside of the store.
+func removeFiles(ctx context.Context, data, id string, w *worktree.Worktree, branch bool) error {
+	if w != nil {
+		if err := w.Discard(ctx, branch); err != nil {
+			return fmt.Errorf("removing the worktree %s: %w", w.Top, err)
+		}
+	}
+	if err := RemoveTrees(ctx, data, id); err != nil {
+		return err
+	}
+	return rootfs.RemoveAll(filepath.Join(data, "jobs", id))
+}
+
+// Forget removes what is kept for a job that was not added to the store after all.
+func Forget(ctx context.Context, data, id string) error {
+	w, err := OpenWorktree(data, id)
+	if err != nil {
+		return err
+	}
+	return removeFiles(ctx, data, id, w, true)
+}
+
+// Unfinished are the ids of the jobs whose removal has begun and not ended.
+func Unfinished(data string) ([]string, error) {
+	names, err := os.ReadDir(removalsDir(data))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []string
+	for _, e := range names {
+		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// Removals are the removals that were begun and that nobody works on.
+func Removals(data string) ([]*Removal, error) {
+	ids, err := Unfinished(data)
+	var all []*Removal
+	errs := []error{err}
+	for _, id := range ids {
+		r, err := openRemoval(data, id)
+		if errs = append(errs, err); r != nil {
+			all = append(all, r)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// openRemoval takes over a removal; it is nil if somebody else has it.
+func openRemoval(data, id string) (*Removal, error) {
+	r := &Removal{data: data, Job: &jobs.Job{ID: id}}
+	f, err := os.Open(r.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := filelock.Try(f); err != nil {
+		_ = f.Close()
+		if errors.Is(err, filelock.ErrHeld) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	r.lock = f
+	if err := rootfs.ReadJSON(r.path(), r); errors.Is(err, fs.ErrNotExist) {
+		return nil, r.Release() // it is finished
+	} else if err != nil || r.Job == nil || r.Job.ID != id {
+		// The name is enough: the branch stays, for nothing shows that it may go.
+		w, err := worktree.Find(newTree(data, id))
+		if err != nil {
+			return nil, errors.Join(err, r.Release())
+		}
+		r.Job, r.Worktree, r.Branch = &jobs.Job{ID: id}, w, false
+	}
+	return r, nil
+}

@@ -1,0 +1,58 @@
+package adroit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// finishRemoval does what was recorded; a Ctrl-C does not stop it in the middle.
+func finishRemoval(ctx context.Context, store jobs.Store, r *jobdir.Removal) error {
+	ctx = context.WithoutCancel(ctx)
+	err := store.Remove(ctx, r.Job.ID)
+	switch {
+	case errors.Is(err, jobs.ErrRunning): // somebody goes on with it
+		return apierr.WithHint(errors.Join(err, r.Cancel()), "adroit jobs cancel "+r.Job.ID)
+	case err != nil && !errors.Is(err, jobs.ErrNotExist):
+		return errors.Join(err, r.Release())
+	}
+	if err := r.Finish(ctx); err != nil {
+		return apierr.WithHint(fmt.Errorf("%s is removed but for its files: %w", r.Job.ID, err), "correct what is in the way; the next command removes the rest")
+	}
+	return nil
+}
+
+// finishRemovals finishes the removals that were cut short, by a kill or an error.
+func (rt *Runtime) finishRemovals(ctx context.Context, store jobs.Store) {
+	left, err := jobdir.Removals(rt.data())
+	if err != nil {
+		rt.warn("reading which removals were cut short: %v", err)
+	}
+	for _, r := range left {
+		err := finishRemoval(ctx, store, r)
+		if err != nil {
+			rt.warn("finishing the removal of a job: %v", err)
+		} else {
+			rt.warn("%s is removed: the removal had been cut short", r.Job.ID)
+		}
+		rt.resumed = append(rt.resumed, resumedRemoval{r.Job, err})
+	}
+}
+
+// resumedRemoval is the removal that ref means, nil if there is none.
+func (rt *Runtime) resumedRemoval(ref string) *resumedRemoval {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	ref = strings.ToUpper(strings.TrimSpace(ref))
+	for i, r := range rt.resumed {
+		if len(ref) >= 2 && (strings.HasPrefix(r.job.ID, ref) || strings.HasSuffix(r.job.ID, ref)) {
+			return &rt.resumed[i]
+		}
+	}
+	return nil
+}
