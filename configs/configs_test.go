@@ -119,6 +119,59 @@ func TestMentions(t *testing.T) {
 	}
 }
 
+// TestWordsForEveryKindOfModel holds everything that a model is sent at the start
+// of a job to tools that it can call, for every shipped agent, kind of model, way
+// of calling and mode. An external agent has none of ours: it gets a word to say,
+// or is refused before it costs anything.
+func TestWordsForEveryKindOfModel(t *testing.T) {
+	cat, set := load(t)
+	refused := 0
+	for _, name := range cat.Names() {
+		a, err := cat.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []struct {
+			model   string
+			calling executor.CallMode
+		}{{"cli/claude", ""}, {"m/x", "native"}, {"m/x", "constrained"}, {"m/x", "text"}} {
+			for _, mode := range executor.Modes {
+				in := agents.Input{Agent: name, Prompt: "x", Model: kind.model, Mode: mode, Calling: kind.calling, Inputs: filled(a)}
+				task, err := agentfile.Resolve(in, cat, set, agentfile.Env{Host: func(string) error { return nil }, Confined: func() bool { return true }})
+				external := kind.model == "cli/claude"
+				if err != nil {
+					if refused++; !external || !strings.Contains(err.Error(), "name a model of another provider") {
+						t.Errorf("%s with %s %s in mode %s: %v", name, kind.model, kind.calling, mode, err)
+					}
+					continue
+				}
+				var words []string
+				for tool := range set.All() {
+					has := !external && slices.ContainsFunc(task.Tools, func(x executor.Tool) bool { return x.Name == tool.Name })
+					check := slices.Contains(task.Done.Checks(), tool.Name) // we run it
+					if !has && !check && strings.Contains(tool.Name, "_") {
+						words = append(words, tool.Name)
+					}
+				}
+				if external || !slices.ContainsFunc(task.Tools, func(x executor.Tool) bool { return x.Name == "finish" }) {
+					words = append(words, "call finish", "Call finish", "finish:", "calls")
+				}
+				for _, word := range words {
+					if all := task.System + "\n" + task.Prompt; strings.Contains(all, word) {
+						t.Errorf("%s with %s %s in mode %s is sent %q:\n%s", name, kind.model, kind.calling, mode, word, all)
+					}
+				}
+				if signals := task.Done.Signals(); external && len(signals) > 0 && !strings.Contains(task.System, "say "+signals[0]+" on a line of its own") {
+					t.Errorf("%s with %s in mode %s is not sent its word %s:\n%s", name, kind.model, mode, signals[0], task.System)
+				}
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("no agent is refused to a model without our tools: is the criterion of reviewer looked at?")
+	}
+}
+
 // TestShell checks that those who change code have a shell in mode auto where
 // something confines it, and nowhere else.
 func TestShell(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -41,6 +42,8 @@ func finishText(t executor.Task, has bool) string {
 		return "When the task is done, say " + strings.Join(words, " or ") + " on a line of its own."
 	case len(t.Tools) == 0:
 		return "Answer in one message."
+	case extagent.IsAgent(t.Model):
+		return "When the task is done, say what was done."
 	}
 	return "When the task is done, answer without calling a tool."
 }

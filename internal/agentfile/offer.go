@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/requirement"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -89,6 +90,41 @@ func Offer(a *agents.DynamicAgent, set *tools.Set) (own, checks *tools.Set, err 
 		return nil, nil, fmt.Errorf("its grant is %s, but %s", *a.Grant, strings.Join(over, ", "))
 	}
 	return own, checks, nil
+}
+
+// offeredTo are the tools that a model gets of own: an external agent has tools of
+// its own and none of ours, so that nothing it is sent may name one.
+func offeredTo(model string, own *tools.Set) *tools.Set {
+	if extagent.IsAgent(model) {
+		return nil
+	}
+	return own
+}
+
+// reachable refuses an external agent for an agent that cannot be done without a
+// call of one of our tools: all its work would be for nothing.
+func reachable(a *agents.DynamicAgent, set *tools.Set, model string) error {
+	if a.Workflow != "" || !extagent.IsAgent(model) {
+		return nil
+	}
+	lacks := a.Done.Tools()
+	for _, name := range a.Done.Checks() {
+		lacks = slices.DeleteFunc(lacks, func(s string) bool { return s == name })
+	}
+	for _, artifact := range a.Done.Artifacts() {
+		if artifact == "diff" {
+			continue
+		}
+		for tool := range set.All() {
+			if slices.Contains(tool.Produces, artifact) {
+				lacks = append(lacks, tool.Name)
+			}
+		}
+	}
+	if len(lacks) > 0 && a.Done.Any == nil {
+		return fmt.Errorf("it is not done without %s, which %s does not have: name a model of another provider", strings.Join(lacks, ", "), model)
+	}
+	return nil
 }
 
 // onHost leaves out of own what this host lacks the programs for, and fails if

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -32,7 +33,9 @@ func Resolve(in agents.Input, cat *Catalog, set *tools.Set, env Env) (executor.T
 	t, err := resolve(withGrant(a, in.Parent), in, set, env)
 	if err == nil {
 		t.Spawn, err = spawning(a, in, cat, set)
-		t.System = paragraphs(t.System, spawnList(&t))
+		if !extagent.IsAgent(t.Model) {
+			t.System = paragraphs(t.System, spawnList(&t))
+		}
 	}
 	if err != nil {
 		return executor.Task{}, fmt.Errorf("agent %s: %w", a.Name, err)
@@ -43,6 +46,9 @@ func Resolve(in agents.Input, cat *Catalog, set *tools.Set, env Env) (executor.T
 func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (t executor.Task, err error) {
 	sel, err := selectTools(a, in, set, env)
 	if err != nil {
+		return t, err
+	}
+	if err := reachable(a, set, sel.route.Model); err != nil {
 		return t, err
 	}
 	t = executor.Task{
@@ -64,7 +70,7 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (
 		return t, err
 	}
 	if t.Mode == executor.ModePlan {
-		t.Done, t.PlanOnly = planCriterion(a, sel.own)
+		t.Done, t.PlanOnly = planCriterion(a, offeredTo(sel.route.Model, sel.own))
 	}
 	if err := addChecks(a, &t, in, set, env); err != nil {
 		return t, err
@@ -96,11 +102,12 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (
 
 // writePrompts renders the system prompt and the user's message of a task.
 func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel selection, inputs map[string]json.RawMessage, env Env) error {
-	tmpl, err := compile(a.Name, a.Prompt, within(sel.own))
+	offered := offeredTo(t.Model, sel.own)
+	tmpl, err := compile(a.Name, a.Prompt, within(offered))
 	if err != nil {
 		return err
 	}
-	data := promptData{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(sel.own), Dir: in.Dir}
+	data := promptData{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(offered), Dir: in.Dir}
 	if words := a.Done.Signals(); len(words) > 0 {
 		data.Signal = words[0]
 	}
@@ -113,7 +120,10 @@ func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel
 	if err != nil {
 		return err
 	}
-	parts := []string{system, closingText(*t, sel.own), nothingToCheckText(t), skillList(sel.skills)}
+	parts := []string{system, closingText(*t, offered), nothingToCheckText(t)}
+	if offered != nil {
+		parts = append(parts, skillList(sel.skills))
+	}
 	if sel.mode == executor.ModePlan {
 		parts = append(parts, planInstructions)
 	}

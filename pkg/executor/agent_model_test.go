@@ -218,6 +218,22 @@ func TestExternalAgentWorks(t *testing.T) {
 	}
 }
 
+// One that ends without the word is done by its work, and is shown what is missing
+// without the name of a tool that it does not have.
+func TestExternalAgentSaysNoWord(t *testing.T) {
+	h := newAgentHost(t, func(t *executor.Task) {
+		t.Done = executor.Criterion{All: []executor.Criterion{{Signal: "COMPLETE"}, {Artifact: "diff", Where: json.RawMessage(`{"minLength":1}`)}}}
+	}, works("I looked.", llm.Work{Session: "s1", Turns: 1}, nil), works("All done.", llm.Work{Session: "s1", Turns: 1, Calls: 1}, writes("b.txt", "beta\n")))
+	s, err := h.run(t.Context())
+	if err != nil || s.Outcome.Status != executor.Done || s.Outcome.Summary != "All done." || len(h.reqs) != 2 {
+		t.Fatalf("%+v after %d requests: %v", s.Outcome, len(h.reqs), err)
+	}
+	want := "Not done yet:\n- no file has been changed\nText in an answer changes nothing. If nothing has to be changed, say NOT_NEEDED on a line of its own; if the task cannot be done, CANNOT_BE_DONE."
+	if got := h.feedback(1); got != want {
+		t.Errorf("it was shown\n%s\nwant\n%s", got, want)
+	}
+}
+
 // Stopped at work, in the middle of a change: the step is not performed again.
 // What was changed is known, and the next attempt gets it.
 func TestExternalAgentInterrupted(t *testing.T) {
