@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -63,7 +64,7 @@ func (m *Source) keyWords(provider string) string {
 // keyHint says of a refused key where it is from.
 func (m *Source) keyHint(provider string, err error) error {
 	var e *llm.Error
-	if !errors.As(err, &e) || e.Kind != llm.Auth || e.Status == 402 {
+	if spent := transport.Spent(""); !errors.As(err, &e) || e.Kind != llm.Auth || errors.As(err, &spent) {
 		return err
 	}
 	named := *e

@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,6 +23,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	a := newRequest(t, s)
+	var whole *State // before it was compacted for a refusal that nobody recognises
 	for compacted := false; ; {
 		a.Model, a.Options.Window = t.modelAt(s.Fallback)
 		a.Chain = stepio.Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
@@ -34,8 +37,24 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		case noted != nil:
 			return llm.Message{}, noted
 		case again:
+		case whole != nil: // it was not the length: what was left out stays for the next time
+			s.restore(whole)
+			return llm.Message{}, explained(err)
+		case !compacted && t.mayOverflow(s, err) && !extagent.IsAgent(a.Model):
+			before := *s
+			cerr := compact(r, t, s, compactGoal{limit: cmp.Or(t.limit(s), s.need(t)), refused: true})
+			if _, failed := errors.AsType[*flow.StepError](cerr); failed {
+				s.restore(&before)
+				return llm.Message{}, explained(err)
+			} else if cerr != nil {
+				return llm.Message{}, cerr
+			}
+			a, compacted, whole = newRequest(t, s), true, &before
+			if err := r.Note("the model's server refuses the request for a reason that is not known; it is asked once more with a shorter conversation"); err != nil {
+				return llm.Message{}, err
+			}
 		case !refused(err):
-			return llm.Message{}, err
+			return llm.Message{}, explained(err)
 		case compacted:
 			return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+stepMessage(err))
 		case t.Budget == nil || extagent.IsAgent(a.Model):

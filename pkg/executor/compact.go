@@ -75,6 +75,35 @@ func refused(err error) bool {
 	return ok && se.Code == tooLong
 }
 
+// leastOverflow is a request in tokens that is too small for any window.
+const leastOverflow = 2048
+
+// mayOverflow reports whether a refusal for a reason that nobody recognises may be one of a
+// request that was too long: it was at least half of the window, or the window is a guess.
+func (t *Task) mayOverflow(s *State, err error) bool {
+	se, ok := errors.AsType[*flow.StepError](err)
+	if !ok || se.Code != stepio.Unexplained || t.Budget == nil || s.Turns == 0 {
+		return false
+	}
+	need, window := s.need(t), t.knownWindow(s)
+	return need >= leastOverflow && (window == 0 || need*2 >= window)
+}
+
+// explained gives the failure of a model step the code that others know.
+func explained(err error) error {
+	if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code == stepio.Unexplained {
+		se.Code = "model." + string(llm.BadRequest)
+	}
+	return err
+}
+
+// restore takes back a compaction; what it cost stays.
+func (s *State) restore(before *State) {
+	n := s.Context.Compactions
+	s.Head, s.New, s.Notes, s.Context = before.Head, before.New, before.Notes, before.Context
+	s.OfferedTools, s.ShownDirs, s.Context.Compactions = before.OfferedTools, before.ShownDirs, n
+}
+
 // compact replaces the conversation by a smaller one: results that are of no
 // use any more go first, then notes take the place of earlier turns. It is
 // done at most once before a request and once after a refusal. The asks so far stay where they are; the conversation

@@ -32,6 +32,8 @@ type narrow struct {
 	turns    int
 	seed     uint64
 	mute     bool   // it does not count tokens
+	curt     bool   // it refuses what is too long without a reason
+	fails    bool   // it refuses everything from its fifth answer on
 	summary  string // what it answers when it is asked for notes; "" makes some
 	size     func(turn int) int
 
@@ -59,6 +61,10 @@ func (n *narrow) tokens(req *llm.Request) int {
 func (n *narrow) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
 	in := n.tokens(req)
 	n.asked.Add(1)
+	if n.curt && in > n.window || n.fails && n.asked.Load() > 4 {
+		n.refused.Add(1)
+		return nil, &llm.Error{Kind: llm.BadRequest, Status: 400, Provider: "narrow", Message: "no"}
+	}
 	if in > n.window {
 		n.refused.Add(1)
 		return nil, &llm.Error{Kind: llm.TooLong, Provider: "narrow", Message: fmt.Sprintf("%d tokens, the window has %d", in, n.window)}
@@ -272,6 +278,29 @@ func TestRandomHistoriesFit(t *testing.T) {
 	t.Logf("%d compactions, %d refusals, %d of 36 jobs failed clearly", compacted, refused, failed)
 	if compacted < 50 || failed > 12 {
 		t.Error("that is not what was to be tested")
+	}
+}
+
+// TestRefusalsWithoutReason: a request that may be too long is compacted once; if that was not
+// it, the job fails with the server's words and keeps its conversation.
+func TestRefusalsWithoutReason(t *testing.T) {
+	for _, b := range []stepio.Budget{{Window: 12_000, Guess: true}, {}, {Window: 10_500}} {
+		n := &narrow{t: t, window: 6000, perToken: 3, turns: 25, seed: 4, curt: true}
+		s, err := n.run(n.task(&b), nil)
+		if err != nil || n.refused.Load() == 0 || s.Context.Compactions == 0 || len(n.faults) > 0 {
+			t.Errorf("%+v: %v, refused %d times, %+v, %v", b, err, n.refused.Load(), s.Context, n.faults)
+		}
+		n = &narrow{t: t, window: 20_000, perToken: 3, turns: 25, seed: 4, fails: true, size: func(int) int { return 1500 }}
+		b.Window *= 8
+		s, err = n.run(n.task(&b), nil)
+		var stop *executor.StopError
+		times := int64(3) // the request, the one for notes, the shorter one
+		if b.Window > 0 && !b.Guess {
+			times = 1 // it is a small part of what is sure to fit
+		}
+		if !errors.As(err, &stop) || stop.Outcome.Code != "model.bad_request" || !strings.Contains(stop.Reason(), "no (HTTP 400)") || n.refused.Load() != times || s.Notes != nil || s.Turns != 4 {
+			t.Errorf("%+v: %v, refused %d times, notes %v", b, err, n.refused.Load(), s.Notes)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,6 +100,18 @@ func modelFailure(err error) error {
 		msg += fmt.Sprintf("; it asks to wait %s", le.RetryAfter.Round(time.Second))
 	}
 	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter, Busy: le.Busy()}
+}
+
+// unexplained is modelFailure, but for a refusal of unknown cause a code of its own: the loop
+// may find that the request was too long.
+func unexplained(err error) error {
+	out := modelFailure(err)
+	if le := new(llm.Error); errors.As(err, &le) && le.Kind == llm.BadRequest && slices.Contains([]int{400, 422, 500}, le.Status) {
+		if f := new(flow.Failure); errors.As(out, &f) {
+			f.Code = stepio.Unexplained
+		}
+	}
+	return out
 }
 
 // storageFailure is a failure to read a transcript: one that is there and cannot be

@@ -82,7 +82,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 				return nil, err
 			}
 		}
-		return nil, timeoutFailure(outer, ctx, most, finalIfBacked(a.Chain, modelFailure(err)))
+		return nil, timeoutFailure(outer, ctx, most, finalIfBacked(a.Chain, unexplained(err)))
 	}
 	repairCalls(answer.Message.Calls)
 	if m.Record != nil {

@@ -18,6 +18,10 @@ const (
 	SpawnTotal  = 50
 )
 
+// Unexplained is the code of a model step whose request was refused for a reason that is
+// not known. Outcomes have that of a bad request in its place.
+const Unexplained = "model.unexplained"
+
 // Revision is what new tasks are pinned with.
 //
 //   - 0: a tool that would be refused is left out of the next request.

@@ -12,13 +12,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -32,24 +32,30 @@ func (e *Endpoint) Error(kind llm.ErrorKind, message string) *llm.Error {
 // sent inside an answer with status 200.
 func (e *Endpoint) Reported(object []byte) *llm.Error {
 	said := read(object)
-	kind := classify(said.status, said.code+" "+said.typ+" "+said.text)
+	kind, spent := classify(said.status, said.words(string(object)), 0)
 	kind = cmp.Or(kind, llm.Overloaded)
 	err := e.Error(kind, "the server reports: "+said.text)
 	err.Status, err.Err = said.status, said.cause()
+	if spent {
+		e.spent(err)
+	}
 	return err
 }
 
 // ErrorIn is the error in a piece of an answer with status 200, nil if it holds
 // none.
 func (e *Endpoint) ErrorIn(data []byte) error {
-	if !bytes.Contains(data, []byte(`"error"`)) {
+	if !bytes.Contains(data, []byte(`"error"`)) && !bytes.Contains(data, []byte(`"base_resp"`)) {
 		return nil
 	}
 	var in struct {
 		Object string          `json:"object"`
 		Error  json.RawMessage `json:"error"`
+		Base   struct {
+			Code int `json:"status_code"`
+		} `json:"base_resp"`
 	}
-	if json.Unmarshal(data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null") {
+	if json.Unmarshal(data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null" || in.Base.Code != 0) {
 		return e.Reported(data)
 	}
 	return nil
@@ -61,6 +67,18 @@ func (e *Endpoint) ErrorIn(data []byte) error {
 type ErrorText string
 
 func (ErrorText) Error() string { return "the server reported it" }
+
+// Spent is the cause of a refusal for lack of money or of quota: waiting does not help, and
+// the key is right.
+type Spent string
+
+func (Spent) Error() string { return "the account has no credit or quota left" }
+
+// spent makes err say what is to be done about the account.
+func (e *Endpoint) spent(err *llm.Error) {
+	err.Err = Spent(err.Message)
+	err.Hint = "the account at " + e.host() + " has no credit or quota left for this: see its billing and limits, or take another model"
+}
 
 // A Generation is the cause of an error about a tool call that a server could
 // not parse: what the model wrote.
@@ -78,10 +96,13 @@ func (s reported) cause() error {
 // refused is the error for an answer whose status is not 200.
 func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	said := read(body)
-	kind := classify(resp.StatusCode, said.code+" "+said.typ+" "+said.text)
+	wait := cmp.Or(retryAfter(resp.Header), waiting(resp.Header, string(body)))
+	kind, spent := classify(resp.StatusCode, said.words(string(body)), wait)
 	kind = cmp.Or(kind, llm.BadRequest)
 	err := e.Error(kind, said.text)
-	err.Err = said.cause()
+	if err.Err = said.cause(); spent {
+		e.spent(err)
+	}
 	switch {
 	case resp.StatusCode/100 == 3:
 		err.Message = "the server answers with a redirect, which is not followed"
@@ -99,7 +120,7 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	}
 	err.Status = resp.StatusCode
 	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {
-		err.RetryAfter = waiting(resp.Header, string(body))
+		err.RetryAfter = wait
 	}
 	return err
 }
@@ -224,6 +245,18 @@ type reported struct {
 	generation      string // what the model wrote, if the server reports it
 }
 
+// words are those that decide about the kind: what the error says with its code and type, and
+// the names of quotas beside it.
+func (s reported) words(body string) string {
+	words := s.code + " " + s.typ + " " + s.text
+	if m := quotaID.FindStringSubmatch(body); m != nil {
+		words += " " + m[1]
+	}
+	return words
+}
+
+var quotaID = lazyregexp.New(`"quotaId":\s*"([A-Za-z-]+)"`)
+
 func read(body []byte) reported {
 	var o struct {
 		Error   json.RawMessage `json:"error"`
@@ -232,6 +265,10 @@ func read(body []byte) reported {
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
 		Failed  string          `json:"failed_generation"`
+		Base    struct {
+			Code    int    `json:"status_code"`
+			Message string `json:"status_msg"`
+		} `json:"base_resp"`
 	}
 	if json.Unmarshal(body, &o) != nil {
 		var list []json.RawMessage // Gemini's
@@ -243,6 +280,9 @@ func read(body []byte) reported {
 			return reported{text: s}
 		}
 		return reported{text: string(body)}
+	}
+	if o.Base.Code != 0 { // MiniMax's
+		return reported{text: o.Base.Message, code: strconv.Itoa(o.Base.Code)}
 	}
 	if len(o.Error) > 0 && string(o.Error) != "null" {
 		in := read(o.Error)
@@ -273,55 +313,6 @@ func read(body []byte) reported {
 	}
 	out.text = string(body)
 	return out
-}
-
-// classify returns the kind of an error by its status and text, "" if unknown.
-func classify(status int, text string) llm.ErrorKind {
-	text = strings.ToLower(text)
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
-	}
-	client := status == 0 || status/100 == 4 || status == 500
-	switch {
-	case status == 401 || status == 403:
-		return llm.Auth
-	case status == 402, has("insufficient_quota", "insufficient credits", "exceeded your current quota"):
-		return llm.Auth
-	case status == 407:
-		return llm.Unreachable
-	case status == 408:
-		return llm.Timeout
-	case status == 413:
-		return llm.TooLong
-	case status == 429:
-		return llm.RateLimit
-	case client && has("context length", "context_length", "context window", "context size", "exceed_context", "input length exceeds",
-		"prompt is too long", "too many tokens", "maximum context", "reduce the length"):
-		return llm.TooLong
-	case client && has("does not support", "not supported by this model", "no endpoints found that support"):
-		return llm.Unsupported
-	case client && has("model_not_found", "model not found", "no such model", "unknown model"),
-		client && has("model") && has("not found", "does not exist") && status != 500:
-		return llm.NoModel
-	// Ollama answers 500 to these mistakes of the client.
-	case status == 500 && has("invalid json schema", "invalid format", "invalid option", "must be of type"):
-		return llm.BadRequest
-	case status == 501:
-		return llm.Unsupported
-	case status >= 500:
-		return llm.Overloaded
-	case status >= 400:
-		return llm.BadRequest
-	case has("rate limit", "rate_limit", "too many requests"):
-		return llm.RateLimit
-	case has("authentication", "invalid api key", "invalid_api_key", "unauthorized"):
-		return llm.Auth
-	case has("overloaded", "server_error", "try again", "running the model"):
-		return llm.Overloaded
-	case has("invalid_request", "invalid request"):
-		return llm.BadRequest
-	}
-	return ""
 }
 
 // retryAfter reads how long the server wants to be left alone, at most an

@@ -1,0 +1,126 @@
+package transport
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A reason is the words of a refusal, in lower case.
+type reason string
+
+func (w reason) has(list ...string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.Contains(string(w), s) })
+}
+
+// classify returns the kind of an error by its status, its text and the time after which it
+// asks to come again, "" if unknown, and whether it is for lack of money or quota. What providers
+// are known to say decides first, then numbers and words that any of them may use:
+// testdata/refusals.jsonl has what it must make of real ones.
+func classify(status int, text string, wait time.Duration) (kind llm.ErrorKind, spent bool) {
+	said := reason(strings.ToLower(text))
+	client := status == 0 || status/100 == 4 || status == 500
+	switch {
+	case client && said.spent(status, wait):
+		return llm.Auth, true
+	case status == 401 || status == 403:
+		return llm.Auth, false
+	case status == 407:
+		return llm.Unreachable, false
+	case status == 408:
+		return llm.Timeout, false
+	case status == 413, status == 429 && said.tooLargeForLimit(), client && status != 429 && said.overflow():
+		return llm.TooLong, false
+	case status == 429:
+		return llm.RateLimit, false
+	case client && said.has("api key not valid", "invalid api key", "incorrect api key", "api_key_invalid", "invalid_api_key", "invalidapikey"):
+		return llm.Auth, false
+	case client && said.has("does not support", "not supported by this model", "no endpoints found that support"):
+		return llm.Unsupported, false
+	case client && said.has("model_not_found", "model not found", "no such model", "unknown model", "not a valid model", "invalid model", "model not exist", "model_decommissioned", "modelnotfound"),
+		client && said.has("model") && said.has("not found", "does not exist", "not exist.", "decommissioned", "no longer available") && status != 500:
+		return llm.NoModel, false
+	// Some answer 500 to these mistakes of the client: templates are run by the server.
+	case status == 500 && said.has("invalid json schema", "invalid format", "invalid option", "must be of type", "jinja template", "chat template", "alternate", "after role"):
+		return llm.BadRequest, false
+	case status == 501:
+		return llm.Unsupported, false
+	case status >= 500, status == 498:
+		return llm.Overloaded, false
+	case status == 400 && said.has("overloaded", "capacity") && said.has("again", "later"):
+		return llm.Overloaded, false
+	case status >= 400:
+		return llm.BadRequest, false
+	case said.has("rate limit", "rate_limit", "too many requests"):
+		return llm.RateLimit, false
+	case said.has("authentication", "unauthorized"):
+		return llm.Auth, false
+	case said.has("overloaded", "server_error", "try again", "running the model"):
+		return llm.Overloaded, false
+	case said.has("invalid_request", "invalid request"):
+		return llm.BadRequest, false
+	}
+	return "", false
+}
+
+// spent reports whether money or a quota is gone, which waiting does not bring back. Words that
+// providers also use of the limit of a minute count only if the refusal names no time.
+func (w reason) spent(status int, wait time.Duration) bool {
+	switch {
+	case status == 402, w.has("insufficient_quota", "insufficient balance", "insufficient credit", "insufficient fund", "insufficient_user_quota", "not enough credit", "credit balance is too low",
+		"out of credits", "no credits", "recharge", "top up", "arrear", "余额不足", "欠费", "billing_hard_limit", "spending limit", "spend limit", "usage limits. you will regain",
+		"free-models-per-day", "perday", "suspended", "exceeded_current_quota_error", "payment required", "payment_required"):
+		return true
+	case status != 429 && status != 403 && status != 0:
+		return false
+	case zeroLimit.MatchString(string(w)):
+		return true
+	}
+	return wait == 0 && w.has("quota", "billing", "purchase") && w.has("exceeded", "exhausted", "used up", "reached", "purchase") && !w.has("check quota", "per minute", "perminute", "rpm", "tpm", "try again")
+}
+
+var zeroLimit = lazyregexp.New(`\blimit: ?0\b`)
+
+// tooLargeForLimit reports whether a single request is larger than a limit of rate: it will be
+// refused at any time.
+func (w reason) tooLargeForLimit() bool {
+	if w.has("request too large", "request_too_large", "request is too large") {
+		return true
+	}
+	limit, asked := amount(limits, w), amount(requested, w)
+	return w.has("token") && limit > 0 && asked > limit
+}
+
+var (
+	limits    = lazyregexp.New(`\blimit:? ([0-9][0-9,]*)`)
+	requested = lazyregexp.New(`\brequested:? (?:about )?([0-9][0-9,]*)`)
+	number    = lazyregexp.New(`[0-9][0-9,]{3,}`)
+)
+
+func amount(r *lazyregexp.Regexp, w reason) int {
+	m := r.FindStringSubmatch(string(w))
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", "")) // 0 is none
+	return n
+}
+
+// overflow reports whether a request was longer than the model's window.
+func (w reason) overflow() bool {
+	if w.has("context length", "context_length", "context window", "context size", "context limit", "exceed_context", "input length exceeds", "prompt is too long", "input is too long",
+		"too many tokens", "maximum context", "reduce the length", "maximum prompt length", "token limit exceeded", "model token limit", "prompt_too_long", "request too large", "request_too_large", "range of input length", "inputs` tokens", "超长") {
+		return true
+	}
+	// What bounds the answer, or a single field, is another mistake.
+	if w.has("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "completion tokens", "output tokens", "string too long", "array too long", "image", "temperature", "top_p", "tools") {
+		return false
+	}
+	about := w.has("token", "prompt", "context", "input length", "input size", "input too", "message size", "messages too", "request size", "request body", "conversation")
+	over := w.has("exceed", "longer than", "larger than", "greater than", "more than", "beyond", "over the limit", "maximum")
+	return about && (w.has("too long", "too large", "too big") || over && (number.MatchString(string(w)) || w.has("limit", "maximum", "max length", "allowed")))
+}

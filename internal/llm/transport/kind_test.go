@@ -1,0 +1,65 @@
+package transport
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A refusal is a line of testdata/refusals.jsonl: what a provider answers, where that is from, and
+// what it means.
+type refusal struct {
+	Of      string            `json:"of"`
+	Status  int               `json:"status"` // 200: inside an answer
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	Kind    llm.ErrorKind     `json:"kind"`
+	Wait    float64           `json:"wait"`  // seconds
+	Spent   bool              `json:"spent"` // no money or quota is left
+	Source  string            `json:"source"`
+}
+
+func TestRefusals(t *testing.T) {
+	f, err := os.Open("testdata/refusals.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e := &Endpoint{Name: "x", Base: "http://x"}
+	n := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
+		var c refusal
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		var got *llm.Error
+		if c.Status == 200 {
+			if err := e.ErrorIn([]byte(c.Body)); !errors.As(err, &got) {
+				t.Errorf("%s: %s is no error", c.Of, c.Body)
+				continue
+			}
+		} else {
+			resp := &http.Response{StatusCode: c.Status, Header: http.Header{}}
+			for k, v := range c.Headers {
+				resp.Header.Set(k, v)
+			}
+			got = e.refused(resp, []byte(c.Body))
+		}
+		spent := Spent("")
+		if is := errors.As(got, &spent); got.Kind != c.Kind || is != c.Spent || got.RetryAfter != time.Duration(c.Wait*float64(time.Second)) {
+			t.Errorf("%s %d %s\nis %s, spent %v, to be waited for %s; want %s, %v, %gs", c.Of, c.Status, c.Body, got.Kind, is, got.RetryAfter, c.Kind, c.Spent, c.Wait)
+		}
+		if c.Source == "" {
+			t.Errorf("%s: %s has no source", c.Of, c.Body)
+		}
+	}
+	if n < 60 {
+		t.Errorf("%d refusals", n)
+	}
+}
