@@ -114,7 +114,7 @@ var oldJobs = []struct {
 		files: map[string]string{"turns.yaml": oldAnswer},
 		run:   []string{"run", "steps", "the task", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off"},
 		code:  -int(syscall.SIGKILL),
-		then:  []oldCommand{{"jobs resume last", 0, []string{"seen and done", `one +done`, "(?m)^done"}}},
+		then:  []oldCommand{{"jobs resume last", 4, []string{"nobody can tell"}}, {"approve last", 0, []string{"seen and done", `one +done`, "(?m)^done"}}},
 		tree:  map[string]string{"once": "x\n", "twice": "x\n", "o.txt": "seen and done"},
 	},
 	{

@@ -34,7 +34,7 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 	if c.left <= 0 && !c.o.Only {
 		return Action{Decision: Escalate, By: "rule attempts", Reasoning: fmt.Sprintf("it still fails after %d attempts: %s", c.o.attempts(), p.Message), Hint: "See what was tried, and repair it yourself."}, nil
 	}
-	if p.Interrupted {
+	if p.Interrupted { // in a journal of a version that did not ask a person
 		return Action{Decision: Retry, By: "rule interrupted", Reasoning: "the command was cut short with the process that ran it, so nobody knows how it would have ended"}, nil
 	}
 	if err := c.recall(p, sig); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -76,12 +77,7 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 	if c.sc.Has("rerun") {
 		tool = "rerun"
 	}
-	path := c.sc.Run.Next()
-	reply, err := c.sc.Tool(tool, map[string]any{"command": at.Action.Run})
-	if err == nil && reply.Interrupted {
-		path = c.sc.Run.Next()
-		reply, err = c.sc.Tool(tool, map[string]any{"command": at.Action.Run})
-	}
+	path, reply, err := runCommand(c.sc, stepio.Recognized, tool, map[string]any{"command": at.Action.Run})
 	at.Repair = &Repair{Status: executor.Done, Summary: clip(reply.Summary, 500), Path: path}
 	if err != nil {
 		return false, err
@@ -91,6 +87,18 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 	}
 	at.Repair.Changed, err = c.changed(path)
 	return true, err
+}
+
+// runCommand has a command run by a tool. Journals of versions that ran an interrupted one
+// again unasked, whatever it was, have the second run.
+func runCommand(sc *executor.Scope, interrupted stepio.Interruption, tool string, args map[string]any) (path string, reply executor.ToolResult, err error) {
+	path = sc.Run.Next()
+	reply, err = sc.Tool(tool, args, interrupted)
+	if err == nil && reply.Interrupted {
+		path = sc.Run.Next()
+		reply, err = sc.Tool(tool, args, interrupted)
+	}
+	return path, reply, err
 }
 
 // diagnose has the agent diagnostic look at a problem, if there is one.

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -48,6 +50,8 @@ var Workflow = agents.Define("coordinate", func(sc *executor.Scope) error {
 type Step struct {
 	Name string `json:"name"`
 	Run  string `json:"run"`
+	// Repeatable is set if running the command twice does no harm.
+	Repeatable bool `json:"repeatable,omitempty"`
 }
 
 // A job is what the agent coordinator was asked.
@@ -194,8 +198,18 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 
 func publishes(s Step) bool { return byCommand(s.Name+" "+s.Run) == problem.Publish }
 
-// try runs a step again. One that was cut short with its process is run once
-// more: whoever gives a command to adroit fix agrees that it may be run again.
+// interrupted is what becomes of the step if the process dies while it runs.
+func (s Step) interrupted() stepio.Interruption {
+	switch {
+	case publishes(s) || permission.Publishes(s.Name):
+		return stepio.AskPerson
+	case s.Repeatable || permission.Checks(s.Name):
+		return stepio.Again
+	}
+	return stepio.Recognized
+}
+
+// try runs a step again.
 func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
 	s := j.steps[at]
 	if len(j.steps) > 1 {
@@ -207,10 +221,7 @@ func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
 	if j.timeout > 0 {
 		args["timeout_s"] = j.timeout
 	}
-	reply, err := sc.Tool("rerun", args)
-	if err == nil && reply.Interrupted {
-		reply, err = sc.Tool("rerun", args)
-	}
+	_, reply, err := runCommand(sc, s.interrupted(), "rerun", args)
 	if err != nil {
 		return nil, err
 	}

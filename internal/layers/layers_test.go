@@ -34,7 +34,7 @@ var may = map[string][]string{
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
-	"pkg/executor":                 {"internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/loopdetect", "internal/executor/stepio", "internal/executor/toolcall"},
+	"pkg/executor":                 {"internal/permission", "internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/loopdetect", "internal/executor/stepio", "internal/executor/toolcall"},
 	"internal/executor/compaction": {"pkg/llm", "pkg/tools"},
 	"internal/executor/loopdetect": {"pkg/llm", "pkg/tools"},
 	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "internal/permission", "pkg/llm", "pkg/llm/price", "pkg/tools"},
@@ -45,10 +45,10 @@ var may = map[string][]string{
 
 	"pkg/agents":         {"internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/agentfile": {"internal/workspace/textfile", "internal/permission", "internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/pipeline":  {"internal/workspace/textfile", "internal/agentfile", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"internal/pipeline":  {"internal/workspace/textfile", "internal/agentfile", "internal/permission", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
-	"internal/workflows": {"internal/coordinator", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"internal/workflows": {"internal/coordinator", "internal/executor/stepio", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/pipeline":       {"internal/pipeline"},
 	"pkg/trust":          {"internal/trust"},
 	"pkg/config":         {"internal/config", "pkg/adroit", "pkg/flow", "pkg/tools"},
@@ -144,7 +144,7 @@ var may = map[string][]string{
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
-	"internal/coordinator": {"internal/agentfile", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"internal/coordinator": {"internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"internal/tools/shell": append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {"internal/rootfs"},

@@ -23,6 +23,8 @@ import (
 type Phase struct {
 	Name string `json:"name"`
 	Run  string `json:"run"`
+	// Repeatable is set if running the command twice does no harm.
+	Repeatable bool `json:"repeatable,omitempty"`
 }
 
 // An ecosystem is a language with the commands of its phases.
@@ -66,7 +68,7 @@ func Find(dir string, list []string) ([]Phase, error) {
 		if strings.TrimSpace(run) == "" {
 			return nil, fmt.Errorf("the phase %s has no command", name)
 		}
-		out = append(out, Phase{name, run})
+		out = append(out, Phase{Name: name, Run: run})
 	}
 	return out, nil
 }
@@ -155,10 +157,21 @@ func read(file string) ([]Phase, error) {
 	}
 	var out []Phase
 	for i, k := range root.Keys {
-		if root.Kids[i].Text == "" {
+		p, v := Phase{Name: k.Text, Run: root.Kids[i].Text}, root.Kids[i]
+		for n, key := range v.Keys {
+			switch text := v.Kids[n].Text; {
+			case key.Text == "run":
+				p.Run = text
+			case key.Text == "repeatable" && (text == "true" || text == "false"):
+				p.Repeatable = text == "true"
+			default:
+				bad = append(bad, fmt.Errorf("%s:%d: %s of the phase %s is not read; a phase is a command, or {run: COMMAND, repeatable: true}", file, key.Line, key.Text, k.Text))
+			}
+		}
+		if p.Run == "" {
 			bad = append(bad, fmt.Errorf("%s:%d: the phase %s has no command", file, k.Line, k.Text))
 		}
-		out = append(out, Phase{k.Text, root.Kids[i].Text})
+		out = append(out, p)
 	}
 	return out, errors.Join(bad...)
 }

@@ -59,6 +59,7 @@ func (d *decoder) step(n *node, depth int) Step {
 				s.Args = nil
 			}
 		},
+		"repeatable": func(v *node) { d.Bool(v, "repeatable", &s.Repeatable) },
 		"output": func(v *node) {
 			d.String(v, "output", &s.Output)
 			d.variable(v, s.Output)
@@ -143,6 +144,7 @@ func (d *decoder) fits(n *node, s *Step) {
 		{"input", s.Input != "", " agent pipeline "},
 		{"inputs", s.Inputs != nil, " agent pipeline "},
 		{"args", s.Args != nil, " tool "},
+		{"repeatable", s.Repeatable, " run tool "},
 		{"model", s.Model != "", " agent "},
 		{"worktree", s.Worktree, " agent "},
 		{"mcp_servers", s.MCPServers != nil, " agent "},

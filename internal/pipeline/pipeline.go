@@ -191,6 +191,9 @@ type Step struct {
 	// Check reports that Tool or Run was written as a check: lint refuses a tool whose
 	// success proves nothing.
 	Check bool `json:"check,omitempty"`
+	// Repeatable is set if running Run, or calling Tool, twice does no harm: one that was
+	// interrupted is then run again, and no person is asked.
+	Repeatable bool `json:"repeatable,omitempty"`
 	// Output names the variable that the output is bound to.
 	Output string `json:"output,omitempty"`
 

@@ -262,7 +262,7 @@ func (x *run) once(s *Step, ch coordinator.Adjustments) (outcome, error) {
 			if err != nil {
 				return failed("%v", err), nil
 			}
-			return x.call(s.Tool, args)
+			return x.call(s, s.Tool, args)
 		case "pipeline":
 			return x.within(s)
 		case "parallel":

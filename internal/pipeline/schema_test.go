@@ -124,6 +124,7 @@ func stepSchema(limits any) schemaMap {
 		"when":        schemaRef("condition", "The step is skipped unless this holds."),
 		"needs":       m{"type": "array", "items": id, "description": "Steps that must be done; else this one is skipped."},
 		"timeout":     schemaText("Of one attempt, as in 10m. What is under way then is ended."),
+		"repeatable":  m{"type": "boolean", "description": "Running it twice does no harm: if the process dies meanwhile it is run again, and no person is asked. For run and tool."},
 		"retries":     schemaEither("Attempts after the first, if that fails.", schemaCount("How many.", 0, maxRetries), schemaObject("How many, and how long between them.", m{"attempts": schemaCount("How many.", 1, maxRetries), "backoff": schemaText("Before the first of them, as in 10s; doubled for each further one.")})),
 		"until":       schemaRef("condition", "The step is run again until this holds; needs max."),
 		"max":         schemaCount("Runs of the step, by until and by jumps back to it. Retries are not counted.", 1, maxMaxSteps),

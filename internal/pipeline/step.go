@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -79,7 +81,7 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 // command has the step's command run. What it said is its output, without the
 // line about it that models get.
 func (x *run) command(s *Step) (outcome, error) {
-	o, err := x.call(shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
+	o, err := x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
 	if o.problem != nil {
 		o.problem.Command = s.Run
 	}
@@ -112,9 +114,20 @@ func printed(said string) string {
 	return strings.Join(lines, "\n")
 }
 
+// interrupted is what becomes of the step's call if the process dies during it.
+func (s *Step) interrupted() stepio.Interruption {
+	switch {
+	case permission.Publishes(s.ID + " " + s.Name):
+		return stepio.AskPerson
+	case s.Repeatable || s.Check:
+		return stepio.Again
+	}
+	return stepio.Recognized
+}
+
 // call has a tool called, under the rules that hold for those of agents.
-func (x *run) call(tool string, args any) (outcome, error) {
-	reply, err := x.sc.Tool(tool, args)
+func (x *run) call(s *Step, tool string, args any) (outcome, error) {
+	reply, err := x.sc.Tool(tool, args, s.interrupted())
 	if stop, ok := errors.AsType[*executor.StopError](err); ok {
 		o := failed("%s", stop.Outcome.Reason)
 		o.ended, o.spent = stop.Outcome.Status, stop

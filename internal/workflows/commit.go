@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -48,7 +49,7 @@ func commitOnce(sc *executor.Scope, message string, paths []string) (string, err
 		return "", err
 	}
 	for {
-		reply, err := sc.Tool("git_commit", args{"message": message, "paths": paths})
+		reply, err := sc.Tool("git_commit", args{"message": message, "paths": paths}, stepio.Reported)
 		if err != nil || !reply.Failed {
 			return reply.Summary, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -15,9 +16,13 @@ import (
 // tryStage runs the stage's command, and returns no problem if it passes. What was
 // cut short when the process died is run again: that it can be is what a check is.
 func tryStage(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
-	reply, err := sc.Tool(st.tool(), st.args())
-	if err == nil && reply.Interrupted {
-		reply, err = sc.Tool(st.tool(), st.args())
+	return tryThen(sc, stepio.Again, st)
+}
+
+func tryThen(sc *executor.Scope, interrupted stepio.Interruption, st Stage) (*coordinator.Problem, error) {
+	reply, err := sc.Tool(st.tool(), st.args(), interrupted)
+	if err == nil && reply.Interrupted { // journals of versions that asked nobody have the second run
+		reply, err = sc.Tool(st.tool(), st.args(), interrupted)
 	}
 	if err != nil || !reply.Failed {
 		return nil, err
@@ -54,7 +59,7 @@ func runRepair(sc *executor.Scope, st Stage) error {
 	if st.Check != "" {
 		st.Check = st.Run
 	}
-	_, err := tryStage(sc, st)
+	_, err := tryThen(sc, stepio.Recognized, st)
 	return err
 }
 

@@ -35,7 +35,7 @@ func (t *Task) taint(c llm.Call, r ToolResult) tools.Taint {
 	if tool == nil {
 		return r.Taint
 	}
-	if r.Interrupted && tool.Needs&tools.Publish != 0 {
+	if (r.Interrupted || r.unknown != "") && tool.Needs&tools.Publish != 0 {
 		r.Taint |= tools.Unconfirmed
 	}
 	return r.Taint | tools.Metadata{Needs: tool.Needs}.Taints()
@@ -44,9 +44,9 @@ func (t *Task) taint(c llm.Call, r ToolResult) tools.Taint {
 // act runs the calls of one answer: those that only read or think at once,
 // the others in the order given, each seeing the effects of the one before.
 // Replies come back in call order.
-func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]ToolResult, error) {
+func act(r *flow.Run, t *Task, s *State, by asked, calls []llm.Call) ([]ToolResult, error) {
 	replies := make([]ToolResult, len(calls))
-	now := callContext{taint: s.Taint, rules: s.Rules, calls: len(calls)}
+	now := callContext{taint: s.Taint, rules: s.Rules, calls: len(calls), asked: by}
 	for i := 0; i < len(calls); {
 		n, agents := 0, 0
 		for i+n < len(calls) && t.pure(calls[i+n]) {
@@ -96,6 +96,9 @@ func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]ToolResult, error)
 // thinks, and its tool does not declare that it does more.
 func (t *Task) pure(c llm.Call) bool {
 	tool := t.tool(c.Name)
+	if tool != nil && t.Revision >= 4 && tool.Needs == 0 && tool.Effect == "" {
+		return false // nothing says what it does
+	}
 	return tool != nil && tool.Needs&^(tools.Read|tools.Think) == 0 && (tool.Effect == "" || tool.Effect == tools.Pure) && (c.Name != spawnAgent || !t.needsOwnTree(c))
 }
 
@@ -147,6 +150,7 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Images: reply.Images, Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)
+		s.noteUnknown(c, reply)
 		s.Rules = append(s.Rules, reply.rules...)
 		if !reply.concurrent {
 			s.Elapsed += longest

@@ -74,11 +74,27 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		use.PlainText = tool.Needs == tools.Read && t.edits()
 		use.Artifacts = t.toolInputs(s, now, tool)
 	}
+	unknown := ""
+	if now.asked.workflow {
+		unknown = s.Unknown[callDigest(c)]
+	}
 	var rules []permit.Rule
 	for {
+		use.Permission = unknownAttempt(use.Permission, unknown)
 		reply, err := flow.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
 		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != stepio.Gone {
-			return stepFailure(c.Name, se), nil
+			switch t.afterInterruption(now.asked, c, se) {
+			case stepio.Again:
+			case stepio.AskPerson:
+				unknown = se.Path
+			default:
+				return stepFailure(c.Name, se), nil
+			}
+			use.Approved, use.Answers = "", nil // an approval covers one call
+			continue
+		}
+		if use.Approved == "" {
+			reply.unknown = unknown // it was not made again
 		}
 		if err == nil && reply.UserQuestion != nil {
 			answer, err := askUser(r, t, reply.UserQuestion, len(use.Answers))
@@ -94,14 +110,14 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		}
 		if reply.Question.Changed && t.Approve != "" && t.Approve != ApproveEdits && t.Approve != ApproveAsk {
 			no := "not run: " + reply.Question.Why + ", and nobody is there to accept it. Go on without it."
-			return refuse("%s", no), r.Note("%s: %s", c.Name, no)
+			return notMade(unknown, no), r.Note("%s: %s", c.Name, no)
 		}
 		no, rule, err := approve(r, t, reply.Question)
 		if err != nil {
 			return ToolResult{}, err
 		}
 		if no != "" {
-			return refuse("%s", no), nil
+			return notMade(unknown, no), nil
 		}
 		if reply.Question.Changed {
 			use.Accepted = reply.Question.Digest

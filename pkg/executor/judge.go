@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/schema"
@@ -107,7 +108,7 @@ func (t *Task) judge(r *flow.Run, s *State, done Criterion) (verdict, error) {
 			return engine // nothing is begun any more
 		}
 		tool, args := c.Call()
-		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules}, llm.Call{Name: tool, Args: args})
+		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules, asked: asked{workflow: true, interrupted: stepio.Again}}, llm.Call{Name: tool, Args: args})
 		if err != nil {
 			engine = err
 			return err

@@ -63,7 +63,7 @@ func run(r *flow.Run, t *Task, s *State) error {
 			return err
 		}
 		calls := t.meantCalls(answer.Calls)
-		replies, err := act(r, t, s, calls)
+		replies, err := act(r, t, s, asked{}, calls)
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func (sc *Scope) mergeBranches(branches []*Scope) {
 func (sc *Scope) branch(n int) *Scope {
 	t := *sc.Task
 	t.Limits, t.part = t.remainingLimits(sc.State).share(n), ""
-	s := &State{securityState: securityState{Taint: sc.State.Taint, Rules: sc.State.Rules}, Produced: Produced{Artifacts: map[string]Artifact{}}}
+	s := &State{securityState: securityState{Taint: sc.State.Taint, Rules: sc.State.Rules, Unknown: maps.Clone(sc.State.Unknown)}, Produced: Produced{Artifacts: map[string]Artifact{}}}
 	for name, a := range sc.State.Artifacts {
 		s.Artifacts[name] = a
 	}
@@ -92,6 +92,12 @@ func (s *State) merge(b *State) {
 	s.Usage = s.Usage.Add(b.Usage)
 	s.Cost += b.Cost
 	s.Taint |= b.Taint
+	if len(b.Unknown) > 0 {
+		if s.Unknown == nil {
+			s.Unknown = map[string]string{}
+		}
+		maps.Copy(s.Unknown, b.Unknown)
+	}
 	s.SubAgents = s.SubAgents.add(b.SubAgents)
 	if b.Last != "" {
 		s.Last = b.Last

@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
+
+// An Interruption is what becomes of a call during which the process died, and of which
+// nobody knows whether it happened. The zero value has a person asked.
+type Interruption = stepio.Interruption
 
 // Act has calls performed: with the same rules, approvals, artifacts and
 // accounts as those of a model. Those that only read or think run at once, the
@@ -17,6 +22,10 @@ import (
 // The error is a *StopError if a limit of the task was reached before the
 // calls were made.
 func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
+	return sc.act(stepio.Recognized, calls)
+}
+
+func (sc *Scope) act(interrupted stepio.Interruption, calls []llm.Call) ([]ToolResult, error) {
 	t, s := sc.Task, sc.State
 	if err := sc.withinLimits(); err != nil {
 		return nil, err
@@ -25,7 +34,7 @@ func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
 		s.Calls++
 		calls[i].ID = fmt.Sprintf("call%05d", s.Calls)
 	}
-	replies, err := act(sc.Run, t, s, calls)
+	replies, err := act(sc.Run, t, s, asked{true, interrupted}, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +75,11 @@ func (sc *Scope) Finish(err error) (*State, error) {
 
 // Tool has one of the task's tools called, with arguments that are encoded as
 // JSON; nil is none. That the tool failed is in the reply, not an error.
-func (sc *Scope) Tool(name string, args any) (ToolResult, error) {
+//
+// A call during which the process died, and of which nobody knows whether it happened, is
+// made again if it is a command that is known to build, test, lint or format; a person is
+// asked about any other, unless interrupted says what becomes of it.
+func (sc *Scope) Tool(name string, args any, interrupted ...Interruption) (ToolResult, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return ToolResult{}, fmt.Errorf("%s: encoding arguments: %w", name, err)
@@ -74,7 +87,7 @@ func (sc *Scope) Tool(name string, args any) (ToolResult, error) {
 	if string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	replies, err := sc.Act(llm.Call{Name: name, Args: raw})
+	replies, err := sc.act(append(interrupted, stepio.Recognized)[0], []llm.Call{{Name: name, Args: raw}})
 	if err != nil {
 		return ToolResult{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -28,6 +29,7 @@ type ToolResult struct {
 	// have happened. It follows from the journal and is not part of it.
 	Interrupted bool `json:"-"`
 
+	unknown    string        // the path of an attempt of which nobody knows whether it happened
 	rules      []permit.Rule // that the person who approved has added
 	report     *Report       // of a sub-agent
 	concurrent bool          // it ran at once with the one before it
@@ -56,6 +58,12 @@ type UserQuestion struct {
 	Fault    string          `json:"fault,omitempty"`  // what is wrong with the answer before
 }
 
+// An asked is who wants a call: a model, unless workflow is set.
+type asked struct {
+	workflow    bool
+	interrupted stepio.Interruption
+}
+
 // A callContext is what earlier calls have to do with whether the next may run.
 type callContext struct {
 	taint     tools.Taint
@@ -67,6 +75,8 @@ type callContext struct {
 	subAgents int
 	// failed is the tool of a change that failed before, in the same answer.
 	failed string
+	// asked is who wants the call, and what becomes of it if it is interrupted.
+	asked asked
 }
 
 func refuse(format string, args ...any) ToolResult {

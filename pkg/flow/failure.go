@@ -20,6 +20,10 @@ type Failure struct {
 	// Took is how long the step was tried, all attempts together, in whole
 	// seconds: what has failed has taken its time, too.
 	Took time.Duration `json:"took_ns,omitempty"`
+	// Undecided is set with Interrupted: whoever asked for the step decides whether
+	// it is performed again. Journals of versions in which each workflow did as it
+	// liked lack it, and what they did next stands there.
+	Undecided bool `json:"undecided,omitempty"`
 }
 
 func (f *Failure) Error() string { return f.Message }

@@ -22,7 +22,7 @@ func (l *Local) perform(s Step, again bool) (*Record, error) {
 			return nil, &InfrastructureError{fmt.Errorf("step %s: settling what was interrupted: %w", s.Path, err)}
 		}
 		if !safe {
-			rec.Failure = &Failure{Code: Interrupted, Message: "interrupted: it may or may not have happened"}
+			rec.Failure = &Failure{Code: Interrupted, Message: "interrupted: it may or may not have happened", Undecided: true}
 			return rec, l.finished(rt, s, rec, start)
 		}
 	}

@@ -140,7 +140,7 @@ func (e *engine) attempt(rt flow.Route, s flow.Step, n int) (outcome, error) {
 		return outcome{}, err // a cancellation is no outcome
 	}
 	if _, silent := errors.AsType[*temporal.TimeoutError](err); silent {
-		return outcome{Failure: &flow.Failure{Code: flow.Interrupted, Message: "interrupted: it may or may not have happened"}}, nil
+		return outcome{Failure: &flow.Failure{Code: flow.Interrupted, Message: "interrupted: it may or may not have happened", Undecided: true}}, nil
 	}
 	// The worker could not take the step or give its result back, for
 	// example because it is too big: a second time would be no better.

@@ -6,7 +6,7 @@ func (m Metadata) Safe() Effect {
 	switch {
 	case m.Effect != "":
 		return m.Effect
-	case m.Needs&^(Read|Think) == 0:
+	case m.Needs != 0 && m.Needs&^(Read|Think) == 0:
 		return Pure
 	}
 	return Unsafe

@@ -222,7 +222,7 @@ func TestSafe(t *testing.T) {
 		m    Metadata
 		want Effect
 	}{
-		{Metadata{}, Pure}, {Metadata{Needs: Read | Think}, Pure}, {Metadata{Needs: Write}, Unsafe}, {Metadata{Needs: Net}, Unsafe},
+		{Metadata{}, Unsafe}, {Metadata{Needs: Read}, Pure}, {Metadata{Needs: Read | Think}, Pure}, {Metadata{Needs: Write}, Unsafe}, {Metadata{Needs: Net}, Unsafe},
 		{Metadata{Needs: Exec, Effect: Idempotent}, Idempotent}, {Metadata{Effect: Unsafe}, Unsafe},
 	} {
 		if got := c.m.Safe(); got != c.want {

@@ -49,7 +49,8 @@ const (
 )
 
 // An Effect describes what performing a call twice does. The zero value derives it
-// from Needs: pure if the tool only reads or thinks, unsafe otherwise.
+// from Needs: pure if the tool needs to read or to think and nothing else, unsafe
+// otherwise. A tool that declares neither needs nor an effect is unsafe.
 type Effect string
 
 const (

@@ -49,11 +49,23 @@ func (a *approvalError) Error() string { return a.Tool + " needs approval" }
 
 const leakReason = "the job has read something secret and text that others wrote, so what it sends may be what they want"
 
-const repeatReason = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
+// Why a person is asked about a call that may have been made already.
+const (
+	republishReason = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
+	repeatReason    = "an earlier attempt may have happened, and nobody can tell: look there first; to run it again may do it twice"
+)
 
-// publishesAgain reports whether a call may publish what was published already.
-func publishesAgain(m stepio.PermissionContext, t tools.Tool) bool {
-	return m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0
+// repeats returns why a call may do what was done already, "" if it does not.
+func repeats(m stepio.PermissionContext, t tools.Tool, args json.RawMessage) string {
+	switch {
+	case m.Unknown != "" && (t.Needs&tools.Publish != 0 || t.Command != "" && permission.Publishes(stepio.Text(args, t.Command))):
+		return republishReason
+	case m.Unknown != "":
+		return repeatReason
+	case m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0:
+		return republishReason
+	}
+	return ""
 }
 
 // permitted returns the innermost handler of a call: it decides about the call
@@ -74,14 +86,15 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 			}
 			p.Args = args
 		}
+		again := repeats(may, p.Tool, p.Args)
 		switch {
-		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && !publishesAgain(may, p.Tool):
+		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && again == "":
 			if leaks {
 				emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
 			}
 		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveNone:
-			if publishesAgain(may, p.Tool) {
-				return denied(repeatReason + ". Nobody is there to approve it; tell the user"), nil
+			if again != "" {
+				return denied(again + ". Nobody is there to approve it; tell the user"), nil
 			}
 			why := "nobody is there to approve it"
 			if v.Why != "" {
@@ -144,8 +157,8 @@ func verdict(m stepio.PermissionContext, p Invocation, f func() Confinement) (v 
 		v.Do = permit.Ask
 		v.Why = leakReason
 	}
-	if publishesAgain(m, t) && v.Do != permit.Deny {
-		leaks, v.Do, v.Why = true, permit.Ask, repeatReason
+	if again := repeats(m, t, p.Args); again != "" && v.Do != permit.Deny {
+		leaks, v.Do, v.Why = true, permit.Ask, again
 	}
 	return v, leaks
 }
@@ -298,5 +311,5 @@ func (h Host) idle(s flow.Step, t tools.Tool) bool {
 	}
 	most := func() Confinement { return Confinement{Sandbox: "full", Network: "off"} } // that any host allows
 	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, most)
-	return v.Do == permit.Deny || v.Do == permit.Ask && executor.Approve(may.Approve) != executor.ApproveAll
+	return v.Do == permit.Deny || v.Do == permit.Ask && (may.Unknown != "" || executor.Approve(may.Approve) != executor.ApproveAll)
 }

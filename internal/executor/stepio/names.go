@@ -2,6 +2,23 @@ package stepio
 
 import "github.com/adroit-run/adroit/pkg/tools"
 
+// An Interruption is what becomes of a call during which the process died, and of which
+// nobody knows whether it happened.
+type Interruption int
+
+const (
+	// Recognized makes a command again that is known to build, test, lint or format, and
+	// has a person decide about all others; the zero value.
+	Recognized Interruption = iota
+	// Again makes the call again: whoever asks for it knows that this does no harm.
+	Again
+	// AskPerson has a person decide.
+	AskPerson
+	// Reported is the reply that says so: whoever asks for the call finds out what
+	// happened.
+	Reported
+)
+
 const (
 	// UncertainChanges is the artifact that lists paths which changed while a command
 	// ran, and may be somebody else's work. They are no evidence for "diff".
@@ -33,7 +50,8 @@ const Unexplained = "model.unexplained"
 //   - 3: agents that change files see them without the numbers of their lines, and a
 //     task is not finished in an answer in which a change has failed.
 //   - 4: finished work is done without the word for it, and what needs no change,
-//     cannot be done or is a plan has an end of its own.
+//     cannot be done or is a plan has an end of its own. A tool that
+//     declares neither needs nor an effect is not called beside others.
 const Revision = 4
 
 // Repeatable reports whether a call of a tool may be made twice.

@@ -44,6 +44,19 @@ type PermissionContext struct {
 	Approve string           `json:"approve,omitempty"`
 	Rules   permission.Rules `json:"rules,omitempty"`
 	Taint   tools.Taint      `json:"taint,omitempty"` // only if it matters: both kinds, or unconfirmed
+	// Unknown is the path of an earlier attempt at this call of which nobody knows
+	// whether it happened: a person decides about another one.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// Text is the text that arguments have by a name, "" if it is none.
+func Text(args json.RawMessage, name string) string {
+	var fields map[string]json.RawMessage
+	var text string
+	if json.Unmarshal(args, &fields) == nil && json.Unmarshal(fields[name], &text) == nil {
+		return text
+	}
+	return ""
 }
 
 // ExfiltrationTaint is what makes sending dangerous.

@@ -47,10 +47,7 @@ func (v *Viewer) call(ev event.Event) {
 	_ = json.Unmarshal(ev.Data, &d) // of an interrupted call there is none
 	style, text := term.Plain, ev.Text
 	if ev.Error != "" {
-		style, text = term.Red, ev.Error
-		if strings.HasPrefix(text, "interrupted:") {
-			text += "; reported to the model"
-		}
+		style, text = term.Red, v.tally.interrupted(ev)
 	} else if d.Failed {
 		style = term.Red
 	}

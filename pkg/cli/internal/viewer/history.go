@@ -3,6 +3,7 @@ package viewer
 import (
 	"encoding/json"
 	"iter"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -14,9 +15,30 @@ import (
 type usageTotals struct {
 	log  *jobs.UsageReport
 	rate func(model string, u llm.Usage) float64 // USD, 0 for a model without a price; may be nil
+
+	models map[string]bool // scopes in which a model is asked
 }
 
-func (t *usageTotals) add(ev event.Event) { t.account().Add(ev) }
+func (t *usageTotals) add(ev event.Event) {
+	t.account().Add(ev)
+	if ev.Step == stepio.ModelStep {
+		if t.models == nil {
+			t.models = map[string]bool{}
+		}
+		t.models[scopeOf(ev.Path)] = true
+	}
+}
+
+// interrupted is what is shown of a step that was interrupted: its outcome, and where a
+// model has asked for it, that the model learns that. A workflow has a person asked.
+func (t *usageTotals) interrupted(ev event.Event) string {
+	if strings.HasPrefix(ev.Error, "interrupted:") && t.models[scopeOf(ev.Path)] {
+		return ev.Error + "; reported to the model"
+	}
+	return ev.Error
+}
+
+func scopeOf(path string) string { return path[:strings.LastIndexByte(path, '.')+1] }
 
 func (t *usageTotals) account() *jobs.UsageReport {
 	if t.log == nil {

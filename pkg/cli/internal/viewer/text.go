@@ -179,11 +179,7 @@ func (v *Viewer) response(ev event.Event) {
 	}
 	t.ended[ev.Path] = true
 	if ev.Error != "" {
-		text := ev.Error
-		if strings.HasPrefix(text, "interrupted:") {
-			text += "; reported to the model"
-		}
-		v.aside(term.Red, "model: "+text)
+		v.aside(term.Red, "model: "+v.tally.interrupted(ev))
 		return
 	}
 	var d struct {

@@ -35,6 +35,7 @@ type command struct {
 	strategy   string
 	wait, most time.Duration
 	keep, json bool
+	repeatable bool
 	supervise  bool
 }
 
@@ -86,6 +87,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.DurationVar(&q.most, "command-timeout", 0, "what one run of the command may take; 30m if left out")
 	f.StringVar(&q.memory, "memory", "", "use and keep what helped with the same failure before: on, off (config: coordinator.memory)")
 	f.StringVar(&q.strategy, "strategy", "", "use the strategies of this name in files about problems, or default (config: coordinator.compare)")
+	f.BoolVar(&q.repeatable, "repeatable", false, "running the command, or the phases that publish nothing, twice does no harm: after a crash they are run again and nobody is asked")
 	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
 	f.BoolVar(&q.supervise, "supervise", false, "have an agent review each decision of a model, and each repair, before it is carried out")
 	f.StringVar((*string)(&q.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
@@ -181,6 +183,13 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 			return nil, exit.Usagef("for example: adroit fix --phases build,test=\"make check\"", "--phases: %v", err)
 		}
 		q.Title, given["steps"] = "fix: "+strings.Join(q.phases, ", "), steps
+	}
+	if q.repeatable {
+		for i := range steps {
+			steps[i].Repeatable = true
+		}
+		delete(given, "command")
+		given["steps"] = steps
 	}
 	if q.attempts > 0 {
 		given["attempts"] = q.attempts

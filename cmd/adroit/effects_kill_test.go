@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// An effect is a job with a step that has an effect, and what has to come of it if the
+// process dies in that step, after the effect.
+type effect struct {
+	name  string
+	args  []string
+	files map[string]string
+	at    string // the point: N performed NAME
+	// asks reports that a person decides; otherwise the job ends by itself with code, and
+	// most is how often the effect may be there.
+	asks   bool
+	denied bool
+	code   int
+	most   int
+}
+
+// mark writes a line of its own into the log of effects.
+const mark = "echo effect $$ >>log\n"
+
+func effects() []effect {
+	run := func(step string) map[string]string {
+		return map[string]string{"turns.yaml": "turns: [{text: none}]\n", "repo/post.sh": mark, "repo/build.sh": mark, "repo/fails.sh": mark + "exit 3\n",
+			"home/.config/adroit/pipelines/p.yaml": "steps:\n  - " + step + "\n  - {id: after, tool: list_files}\n"}
+	}
+	pipeline := func(name, step string, e effect) effect {
+		e.name, e.files, e.at = "pipeline, "+name, run(step), "1 performed shell"
+		e.args = []string{"run", "p", "-m", "script:../turns.yaml", "--approve", "all"}
+		return e
+	}
+	shell := "turns:\n  - calls: [{name: shell, args: {command: sh post.sh}}]\n  - {expect: {contains: may or may not have happened}, text: \"Looked.\\nDONE\"}\n"
+	agent := "---\nname: poster\ndescription: Posts.\ntools: [shell, finish]\ndone: {signal: DONE}\n---\nYou post.\n"
+	fix := map[string]string{"turns.yaml": "turns: [{text: none}]\n", "repo/build.sh": "test -f second && " + mark + "touch second\n" + `test -n "$FIRST" && exit 1; exit 0`, "repo/release.sh": mark,
+		"phases.yaml": "prepare: {run: test -f second || { touch second; exit 1; }, repeatable: true}\nship: {run: sh x.sh, repeatable: true}\n", "repo/x.sh": mark,
+		"repo/once.sh":                        "test -f second && " + mark + "test -f second || { touch second; exit 7; }\n",
+		"home/.config/adroit/problems/x.yaml": "detectors:\n  - {name: seven, exit_code: [1, 7]}\nstrategy:\n  - {retry: 1, wait: 1ms}\n"}
+	fixing := func(name string, e effect, args ...string) effect {
+		e.name, e.files, e.at = "fix, "+name, fix, cmp.Or(e.at, "1 performed rerun")
+		e.args = append([]string{"fix", "-m", "script:../turns.yaml", "--approve", "all"}, args...)
+		return e
+	}
+	return []effect{
+		{name: "agent, shell", args: []string{"run", "poster", "Post", "-m", "script:../turns.yaml", "--approve", "all"}, at: "1 performed shell", most: 1,
+			files: map[string]string{"turns.yaml": shell, "repo/post.sh": mark, "home/.config/adroit/agents/poster.md": agent}},
+		{name: "pipeline, agent", args: []string{"run", "p", "-m", "script:../turns.yaml", "--approve", "all"}, at: "1 performed shell", most: 1,
+			files: map[string]string{"turns.yaml": shell, "repo/post.sh": mark, "home/.config/adroit/agents/poster.md": agent,
+				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: post, agent: poster, input: Post}\n"}},
+		pipeline("run", "{id: work, run: sh post.sh}", effect{asks: true}),
+		pipeline("retries", "{id: work, run: sh post.sh, retries: 2}", effect{asks: true}),
+		pipeline("fails", "{id: work, run: sh fails.sh}", effect{asks: true, code: 1}),
+		pipeline("coordinate", "{id: work, run: sh post.sh, onFailure: coordinate}", effect{asks: true}),
+		pipeline("continue", "{id: work, run: sh post.sh, onFailure: continue}", effect{asks: true}),
+		pipeline("parallel", "{id: all, parallel: [{id: work, run: sh post.sh}, {id: b, tool: list_files}]}", effect{asks: true}),
+		pipeline("publishes by its id", "{id: publish, run: sh build.sh, repeatable: true}", effect{asks: true}),
+		pipeline("repeatable", "{id: work, run: sh post.sh, repeatable: true}", effect{most: 2}),
+		pipeline("recognized", "{id: work, run: sh build.sh}", effect{most: 2}),
+		fixing("command", effect{asks: true}, "--", "sh once.sh"),
+		fixing("repeatable", effect{most: 2}, "--repeatable", "--", "sh once.sh"),
+		fixing("phase that publishes", effect{asks: true, at: "2 performed rerun"}, "--phases", "prepare=test -f second || { touch second; exit 1; },publish=sh release.sh"),
+		{name: "validate, a stage", at: "1 performed shell", most: 2, args: []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"},
+			files: map[string]string{"turns.yaml": "turns: [{text: none}]\n", "stages.json": `[{"name": "a", "run": "sh a.sh"}]`, "repo/a.sh": mark}},
+		{name: "validate, a repair", at: "2 performed shell", asks: true, args: []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"},
+			files: map[string]string{"turns.yaml": "turns: [{text: none}]\n", "stages.json": `[{"name": "a", "run": "test -f log", "repair": "sh a.sh"}]`, "repo/a.sh": mark}},
+	}
+}
+
+// TestKillEffects kills jobs of each kind in a step, after its effect, and resumes them
+// three times: there is one effect, unless a person approves another or running the step
+// twice does no harm. It takes some of the kinds: see points.
+func TestKillEffects(t *testing.T) {
+	t.Parallel()
+	all := effects()
+	for i := range slices.Clone(all) {
+		if all[i].asks {
+			no := all[i]
+			no.name, no.denied = no.name+", no", true
+			all = append(all, no)
+		}
+	}
+	first, step := sample(t, 6)
+	for i := first; i < len(all); i += step {
+		t.Run(all[i].name, func(t *testing.T) { all[i].test(t) })
+	}
+}
+
+func (e *effect) test(t *testing.T) {
+	p := newPlace(t, e.files)
+	p.bin = program(t)
+	env := p.env
+	p.env = append(p.env[:len(env):len(env)], "ADROIT_KILL_AT="+e.at)
+	if code, out := p.run(e.args...); code != -int(syscall.SIGKILL) {
+		t.Fatalf("it was not killed: exit code %d\n%s", code, out)
+	}
+	p.env = env
+	p.effects("after the kill", 1, 1)
+	if !e.asks {
+		for i := range 3 {
+			code, out := p.run("jobs", "resume", "last")
+			if i == 0 && code != e.code {
+				t.Errorf("resume: exit code %d, want %d\n%s", code, e.code, out)
+			}
+			p.effects(fmt.Sprintf("after resume %d", i+1), 1, e.most)
+		}
+		return
+	}
+	for i := range 3 {
+		code, out := p.run("jobs", "resume", "last")
+		if code != 4 || !strings.Contains(out, "may have happened, and nobody can tell") || !strings.Contains(out, "adroit approve J") || strings.Contains(out, "reported to the model") {
+			t.Errorf("resume %d: exit code %d\n%s", i+1, code, out)
+		}
+		p.effects(fmt.Sprintf("after resume %d", i+1), 1, 1)
+	}
+	if e.denied {
+		p.run("deny", "last", "I look first")
+		p.effects("after a no", 1, 1)
+		_, out := p.run("jobs", "resume", "last")
+		p.effects("resumed after a no: "+out, 1, 1)
+		return
+	}
+	if code, out := p.run("approve", "last"); code != e.code {
+		t.Errorf("approve: exit code %d, want %d\n%s", code, e.code, out)
+	}
+	p.effects("after a yes", 2, 2)
+}
+
+// effects checks how often the effect is there.
+func (p *place) effects(when string, least, most int) {
+	p.t.Helper()
+	if n := strings.Count(p.read("repo/log"), "effect"); n < least || n > most {
+		p.t.Errorf("%s: %d effects, want %d to %d", when, n, least, most)
+	}
+}

@@ -1,0 +1,48 @@
+package handler_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A tool that declares itself unsafe, or nothing at all, is never begun again after an
+// interruption, although there are no files of it that could not be taken back.
+func TestUnsafeIsNotBegunAgain(t *testing.T) {
+	for _, c := range []struct {
+		needs  tools.Caps
+		effect tools.Effect
+		again  bool
+	}{
+		{0, tools.Unsafe, false}, {0, "", false}, {tools.Read, tools.Unsafe, false}, {tools.Think, tools.Unsafe, false}, {tools.Write, tools.Unsafe, false},
+		{tools.Read | tools.Shell, "", false}, {tools.Net, "", false}, {tools.Write | tools.Publish, "", false},
+		{tools.Read, "", true}, {tools.Think, "", true}, {tools.Read | tools.Write, "", true}, {0, tools.Pure, true}, {tools.Net, tools.Idempotent, true},
+	} {
+		tool := tools.New(tools.Metadata{Name: "act", Description: "Act.", UsageHint: "Rarely.", Category: "utility", Needs: c.needs, Effect: c.effect},
+			func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil })
+		set, err := tools.NewSet(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rt := handler.Serve(handler.Host{Tools: set, Revert: func(string, string, string) (bool, error) { return true, nil }})[stepio.ToolStep]
+		in, err := json.Marshal(stepio.ToolCall{Args: json.RawMessage(`{}`), Permission: &stepio.PermissionContext{Approve: "all"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := flow.Step{Job: "J", Path: "1.1", Kind: stepio.ToolStep, Name: "act", Input: in}
+		again := rt.Again(s)
+		if !again {
+			if again, err = rt.Settle(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again != c.again {
+			t.Errorf("needs %s, effect %q: begun again: %v", c.needs, c.effect, again)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package executor
+
+import (
+	"encoding/json"
+
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/flow/stepid"
+	"github.com/adroit-run/adroit/internal/permission"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// afterInterruption decides what becomes of an interrupted call, for every kind of step. A
+// tool whose declared effect makes it safe to begin again, and one whose effect was taken
+// back, were begun again before anybody asks here.
+func (t *Task) afterInterruption(by asked, c llm.Call, se *flow.StepError) stepio.Interruption {
+	tool, command := t.tool(c.Name), stepio.Text(c.Args, "command")
+	publishes := tool == nil || tool.Needs&tools.Publish != 0 || permission.Publishes(command)
+	switch {
+	case se.Code != flow.Interrupted, !se.Undecided, by.interrupted == stepio.Reported:
+		return stepio.Reported
+	case !publishes && (by.interrupted == stepio.Again || by.interrupted == stepio.Recognized && permission.Repeatable(command)):
+		return stepio.Again
+	case !by.workflow:
+		return stepio.Reported
+	}
+	return stepio.AskPerson
+}
+
+// unknownAttempt is m for a call of which there was an attempt at path, about which nobody
+// knows whether it happened; "" is none.
+func unknownAttempt(m *stepio.PermissionContext, path string) *stepio.PermissionContext {
+	if path == "" {
+		return m
+	}
+	var own stepio.PermissionContext
+	if m != nil {
+		own = *m
+	}
+	own.Unknown = path
+	return &own
+}
+
+// notMade is the reply to a call that was not made, perhaps again.
+func notMade(unknown, why string) ToolResult {
+	reply := refuse("%s", why)
+	reply.unknown = unknown
+	return reply
+}
+
+// callDigest is the same for calls that ask for the same.
+func callDigest(c llm.Call) string {
+	raw, err := json.Marshal([]any{c.Name, c.Args})
+	if err != nil {
+		panic(err) // a text, and JSON that was decoded
+	}
+	return stepid.Digest(raw)
+}
+
+// noteUnknown remembers the call, or that it is known what became of it.
+func (s *State) noteUnknown(c llm.Call, reply ToolResult) {
+	switch {
+	case reply.unknown != "":
+		if s.Unknown == nil {
+			s.Unknown = map[string]string{}
+		}
+		s.Unknown[callDigest(c)] = reply.unknown
+	case s.Unknown != nil:
+		delete(s.Unknown, callDigest(c))
+	}
+}
