@@ -17,17 +17,21 @@ type matchError struct {
 	How       matchRule
 	text, old string
 	what      string // how old is called where every occurrence cannot be replaced
-	part      bool   // the one place is a part of a line that cannot be replaced alone
+	part      string // why the one place, a part of a line, cannot be replaced alone
 }
 
 func (e *matchError) Error() string {
 	switch {
-	case e.part:
+	case e.part != "":
 		s := e.Spans[0]
 		first := strings.Count(e.text[:s.Start], "\n") + 1
 		ls := strings.Split(e.text, "\n")
 		n := strings.Count(e.text[s.Start:s.End], "\n") + 1
-		return fmt.Sprintf("%s only a part of this line (1 place), inside a longer word, or new repeats what stands next to it or parts it from its line; nothing was changed. Quote the whole line, if this is what you mean:\n%s", e.subject(), numbered(ls[first-1:min(first-1+n, len(ls))], first))
+		quoted := "old"
+		if e.what != "" && e.what != quoted {
+			quoted = "the text to replace" // as blocks have it
+		}
+		return fmt.Sprintf("%s %s; nothing was changed. Quote the whole line, if this is what you mean:\n%s", quoted, e.part, numbered(ls[first-1:min(first-1+n, len(ls))], first))
 	case len(e.Spans) > 0:
 		return e.many()
 	}

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,8 +36,10 @@ func replaceText(text, old, replacement string, all bool) (string, matchRule, []
 		places, how = []place{p}, p.how
 	case len(spans) > 1 && !all:
 		return text, how, nil, &matchError{text: text, old: old, Spans: spans, How: how}
-	case !all && how == ruleExact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)):
-		return text, how, nil, &matchError{text: text, old: old, part: true, Spans: spans, How: how}
+	case !all && how == ruleExact:
+		if part := cmp.Or(cutWord(text, spans[0], old, replacement), doubled(text, spans[0], old, replacement)); part != "" {
+			return text, how, nil, &matchError{text: text, old: old, part: part, Spans: spans, How: how}
+		}
 	}
 	for _, s := range spans {
 		put, ok := fit(text, s, old, replacement, how)
@@ -95,32 +98,80 @@ func inWord(text string, s textSpan) bool {
 		word(utf8.DecodeLastRuneInString(last)) && word(utf8.DecodeRuneInString(after))
 }
 
+// cutWord reports which word of the text the one place of old cuts in two, "" if
+// what is put there may do that: the replacement keeps the part that old quotes, or
+// old has several lines, which stand nowhere by chance.
+func cutWord(text string, s textSpan, old, replacement string) string {
+	const minKept = 3 // a shorter part may be anything: the 1 in "x = 1" and in "x = 10"
+	if !inWord(text, s) || strings.Contains(strings.TrimSuffix(old, "\n"), "\n") {
+		return ""
+	}
+	notWord := func(r rune) bool { return !wordRune(r) }
+	before, after := text[strings.LastIndexFunc(text[:s.Start], notWord)+1:s.Start], text[s.End:]
+	if i := strings.IndexFunc(after, notWord); i >= 0 {
+		after = after[:i]
+	}
+	first, last := old, old[strings.LastIndexFunc(old, notWord)+1:]
+	if i := strings.IndexFunc(old, notWord); i >= 0 {
+		first = old[:i]
+	}
+	switch {
+	case before != "" && first != "" && (len(first) < minKept || !strings.HasPrefix(replacement, first)):
+		return fmt.Sprintf("begins inside the word %q", before+first+ifWhole(first == old, after))
+	case after != "" && last != "" && (len(last) < minKept || !strings.HasSuffix(replacement, last)):
+		return fmt.Sprintf("ends inside the word %q", ifWhole(last == old, before)+last+after)
+	}
+	return ""
+}
+
+func ifWhole(whole bool, part string) string {
+	if whole {
+		return part
+	}
+	return ""
+}
+
 func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // doubles reports whether replacement brings along what stands before or after
 // the place on its line: the model quoted a part of a line and wrote all of it.
 func doubles(text string, s textSpan, old, replacement string) bool {
+	return doubled(text, s, old, replacement) != ""
+}
+
+// doubled is doubles with what would be there twice, or alone, as the end of a
+// sentence that begins with old.
+func doubled(text string, s textSpan, old, replacement string) string {
 	const minText = 3
 	before := text[strings.LastIndexByte(text[:s.Start], '\n')+1 : s.Start]
 	if before != "" && trim(before) == "" && lead(old) == "" && strings.HasPrefix(replacement, before) {
-		return true // the indentation would be there twice
+		return "begins behind the indentation of its line, and new brings it along"
 	}
 	before = strings.TrimLeft(before, " \t")
 	rest, _, _ := strings.Cut(text[s.End:], "\n")
 	if strings.HasSuffix(old, "\n") || s.End == s.Start {
 		rest = ""
 	}
+	alone := fmt.Sprintf("leaves out the end of its last line, %q, which would stand alone", clip(trim(rest)))
 	if strings.Contains(old+strings.TrimSuffix(replacement, "\n"), "\n") && strings.HasSuffix(replacement, "\n") && trim(rest) != "" {
-		return true // the last line was cut: its rest would stand alone
+		return alone
 	}
-	if strings.Contains(old, "\n") && (trim(rest) != "" && strings.HasPrefix(replacement, old+"\n") || before != "" && strings.HasSuffix(replacement, "\n"+old)) {
-		return true // lines would come into the midst of the first or last
+	if strings.Contains(old, "\n") && trim(rest) != "" && strings.HasPrefix(replacement, old+"\n") {
+		return alone
+	}
+	if strings.Contains(old, "\n") && before != "" && strings.HasSuffix(replacement, "\n"+old) {
+		return fmt.Sprintf("leaves out the beginning of its first line, %q, which would stand alone", clip(before))
 	}
 	if added, ok := strings.CutPrefix(replacement, old+"\n"); ok && before == "" && strings.ContainsFunc(rest, wordRune) && trim(added) != "" {
-		return true // what follows on the line would end up behind the last of the lines that come
+		return fmt.Sprintf("leaves out the end of its line, %q, which would come behind the lines that new adds", clip(trim(rest)))
 	}
-	return len(trim(before)) >= minText && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) ||
-		len(trim(rest)) >= minText && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest))
+	if len(trim(before)) >= minText && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) {
+		return fmt.Sprintf("begins behind %q on its line, and new repeats that", clip(trim(before)))
+	}
+	if len(trim(rest)) >= minText && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest)) {
+		return fmt.Sprintf("ends before %q on its line, and new repeats that", clip(trim(rest)))
+	}
+	return ""
 }
 
 // fit is the replacement as it goes into s.
