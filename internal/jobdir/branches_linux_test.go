@@ -55,7 +55,9 @@ func addJob(t *testing.T, data, id, dir string) *worktree.Worktree {
 // opened are the workspaces of a job that works in dir.
 func opened(t *testing.T, data, id, dir string, level sandbox.Level) *Workspaces {
 	t.Helper()
-	bs, err := OpenWorkspaces(Options{Job: id, Dir: dir, Data: data, Sandbox: process.SandboxOptions{Level: level}})
+	w, err := OpenWorktree(data, id)
+	dirtest.Must(t, err)
+	bs, err := OpenWorkspaces(Options{Job: id, Dir: dir, Data: data, Worktree: w, Sandbox: process.SandboxOptions{Level: level}})
 	dirtest.Must(t, err)
 	t.Cleanup(func() { dirtest.Must(t, bs.Close()) })
 	return bs

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -30,26 +31,57 @@ type Config struct {
 	AgentDigest string `json:"agent_digest,omitempty"`
 }
 
-// SaveConfig keeps the configuration of a job. data is the directory that
-// keeps jobs.
-func SaveConfig(data, id string, c Config) error {
-	return rootfs.WriteJSON(filepath.Join(data, "jobs", id, "host.json"), c)
+// record is what a job's Host has.
+type record struct {
+	Config
+	Worktree *worktree.Worktree `json:"worktree,omitempty"`
 }
 
-// LoadConfig reads the configuration of a job, the zero value if it has none.
-func LoadConfig(data, id string) (c Config, err error) {
-	path := filepath.Join(data, "jobs", id, "host.json")
+// Host is what a job to be keeps in the store: its configuration, and its worktree if
+// it has one.
+func Host(c Config, w *worktree.Worktree) (json.RawMessage, error) {
+	return json.Marshal(record{c, w})
+}
+
+// An UnknownError is a file beside a job that cannot be read, because of a power cut
+// or a hand. What it had is unknown; the job can do without.
+type UnknownError struct {
+	File string
+	Err  error
+}
+
+func (e *UnknownError) Error() string { return fmt.Sprintf("%s cannot be read: %v", e.File, e.Err) }
+
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// read reads a file beside a job into v, if it is there.
+func read(path string, v any) (there bool, err error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, v)
 	}
 	if err != nil {
-		return c, err
+		return true, &UnknownError{path, err}
 	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
+	return true, nil
+}
+
+// LoadConfig returns the configuration of a job, the zero value if it has none. Of a
+// job that an earlier version submitted it is in a file below data, the directory that
+// keeps jobs, and with an *UnknownError it is not known.
+func LoadConfig(data string, j *jobs.Job) (Config, error) {
+	var r record
+	if len(j.Host) > 0 {
+		err := json.Unmarshal(j.Host, &r)
+		return r.Config, err
 	}
-	return c, nil
+	if _, err := read(filepath.Join(data, "jobs", j.ID, "host.json"), &r.Config); err != nil {
+		return Config{}, err
+	}
+	return r.Config, nil
 }
 
 // JobFile is the file in a job's directory that keeps what undoing its changes
@@ -59,7 +91,7 @@ const JobFile = "job.json"
 // SaveJob writes the job file of a job that is about to run.
 func SaveJob(data string, j *jobs.Job) error {
 	home := filepath.Join(data, "jobs", j.ID)
-	if _, err := os.Lstat(filepath.Join(home, JobFile)); err == nil {
+	if there, err := read(filepath.Join(home, JobFile), new(jobs.Job)); there && err == nil {
 		return nil
 	}
 	return rootfs.WriteJSON(filepath.Join(home, JobFile), jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Created: j.Created})

@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
@@ -31,6 +32,8 @@ type Options struct {
 	Job  string
 	Dir  string // the job's workspace
 	Data string // keeps jobs; what belongs to this one is in it by its id
+	// Worktree is the one that the job has, or nil.
+	Worktree *worktree.Worktree
 	// Confine is how commands run, in each directory by itself. Its Private is
 	// not read, and what a worktree needs of its repository is added.
 	Sandbox  process.SandboxOptions
@@ -60,13 +63,10 @@ var _ handler.Worktrees = (*Workspaces)(nil)
 func OpenWorkspaces(o Options) (*Workspaces, error) {
 	bs := &Workspaces{o: o, subs: map[string]*Workspace{}}
 	home := filepath.Join(o.Data, "jobs", o.Job)
-	w, err := OpenWorktree(o.Data, o.Job)
-	if err != nil {
-		return nil, err
-	}
 	var shows string
 	var writes []string
-	if w != nil { // its commits are made in the repository that it belongs to
+	var err error
+	if w := o.Worktree; w != nil { // its commits are made in the repository that it belongs to
 		if err := w.Check(); err != nil {
 			return nil, err
 		}
@@ -235,11 +235,7 @@ func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (stepio.Tre
 	}
 	o := worktree.CopyOptions{Dir: bs.o.Dir, Names: bs.o.DenyList, Home: treeHome(bs.o.Data, job, name), Except: bs.o.Data}
 	o.Top, o.Branch = newTree(bs.o.Data, job+"-"+name)
-	if w, err := OpenWorktree(bs.o.Data, job); err != nil {
-		return stepio.Tree{}, err
-	} else if w != nil {
-		o.From = w
-	}
+	o.From = bs.o.Worktree
 	if of != "" {
 		c, err := openTree(treeHome(bs.o.Data, job, of))
 		if err != nil {
@@ -358,9 +354,20 @@ func Trees(data, job string) ([]SubAgentTree, error) {
 }
 
 // RemoveTrees removes the worktrees of a job's sub-agents, with their branches
-// and whatever is in them. Nobody may work there any more.
+// and whatever is in them, also those whose record cannot be read. Nobody may work there
+// any more.
 func RemoveTrees(ctx context.Context, data, job string) error {
 	list, err := Trees(data, job)
+	if err != nil {
+		var left []string
+		left, err = filepath.Glob(WorktreeDir(data, job+"-*")) // their repository forgets them by itself
+		left = slices.DeleteFunc(left, func(dir string) bool {
+			return slices.ContainsFunc(list, func(t SubAgentTree) bool { return t.Tree.Top == dir })
+		})
+		for _, dir := range left {
+			err = errors.Join(err, rootfs.RemoveAll(dir))
+		}
+	}
 	errs := []error{err}
 	for _, t := range list {
 		if err := t.Remove(ctx); err != nil {

@@ -2,13 +2,13 @@ package jobdir
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // AddWorktree makes a git worktree for a job that will be, on a branch of the
@@ -29,18 +29,33 @@ func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree,
 // worktreeFile is the file in a job's directory that has the record of its worktree.
 const worktreeFile = "worktree.json"
 
-// OpenWorktree finds the worktree of a job, nil if it has none.
-func OpenWorktree(data, id string) (*worktree.Worktree, error) {
-	path := filepath.Join(data, "jobs", id, worktreeFile)
-	w := new(worktree.Worktree)
-	err := rootfs.ReadJSON(path, w)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// Worktree returns the worktree of a job, nil if it has none. With an *UnknownError it
+// is not known.
+func Worktree(data string, j *jobs.Job) (*worktree.Worktree, error) {
+	if len(j.Host) == 0 {
+		return OpenWorktree(data, j.ID)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading which worktree the job has: %w", err)
+	var r record
+	err := json.Unmarshal(j.Host, &r)
+	return r.Worktree, err
+}
+
+// OpenWorktree finds the worktree of a job by the record beside it, nil if there is
+// none: of what is no job yet, or none any more, or of an earlier version. Else see
+// [Worktree].
+func OpenWorktree(data, id string) (*worktree.Worktree, error) {
+	w := new(worktree.Worktree)
+	there, err := read(filepath.Join(data, "jobs", id, worktreeFile), w)
+	if err != nil || !there {
+		return nil, err
 	}
 	return w, nil
+}
+
+// WorktreeDir is where the worktree of a job is.
+func WorktreeDir(data, id string) string {
+	top, _ := newTree(data, id)
+	return top
 }
 
 // newTree is where a new worktree is and what its branch is called. A name is

@@ -11,13 +11,13 @@ import (
 )
 
 const columns = `n, id, workflow, agent, title, dir, model, input, key, status, reason, output,
-	cancel, crashes, created, started, updated, finished, owner, token, expires, boot, ticks, seq, scope, request`
+	cancel, crashes, created, started, updated, finished, owner, token, expires, boot, ticks, seq, scope, request, host`
 
 func (r *row) scan(scan func(...any) error) error {
 	var created, started, updated, finished, expires int64
 	err := scan(&r.n, &r.ID, &r.Workflow, &r.Agent, &r.Title, &r.Dir, &r.Model, (*[]byte)(&r.Input), &r.Key, (*string)(&r.Status),
 		&r.Reason, (*[]byte)(&r.Output), &r.Cancel, &r.Crashes, &created, &started, &updated, &finished,
-		&r.Lease.Owner, &r.Lease.Token, &expires, &r.boot, &r.ticks, &r.seq, &r.Scope, &r.Request)
+		&r.Lease.Owner, &r.Lease.Token, &expires, &r.boot, &r.ticks, &r.seq, &r.Scope, &r.Request, (*[]byte)(&r.Host))
 	r.Created, r.Started, r.Updated, r.Finished = at(created), at(started), at(updated), at(finished)
 	r.Lease.Expires = at(expires)
 	return err

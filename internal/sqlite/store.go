@@ -51,9 +51,9 @@ func (d *DB) Add(ctx context.Context, j *jobs.Job) (*jobs.Job, error) {
 			add.Updated = add.Created
 		}
 		n, err := t.exec(`insert into jobs (id, workflow, agent, title, dir, model, input, key, status, reason, output,
-			cancel, crashes, created, started, updated, finished, scope, request) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing`,
+			cancel, crashes, created, started, updated, finished, scope, request, host) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing`,
 			add.ID, add.Workflow, add.Agent, add.Title, add.Dir, add.Model, []byte(add.Input), add.Key, string(add.Status), add.Reason,
-			[]byte(add.Output), add.Cancel, add.Crashes, nanos(add.Created), nanos(add.Started), nanos(add.Updated), nanos(add.Finished), add.Scope, add.Request)
+			[]byte(add.Output), add.Cancel, add.Crashes, nanos(add.Created), nanos(add.Started), nanos(add.Updated), nanos(add.Finished), add.Scope, add.Request, []byte(add.Host))
 		if err != nil {
 			return err
 		}

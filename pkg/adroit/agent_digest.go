@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -36,9 +35,9 @@ func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
 // warnAgentChanged warns that the agent of a job is another now: the job goes on with
 // the one that it began with.
 func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
-	c, err := jobdir.LoadConfig(rt.data(), j.ID)
+	c := rt.config(j)
 	var in agents.Input
-	if err != nil || c.AgentDigest == "" || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil || in.Agent == "" {
+	if c.AgentDigest == "" || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil || in.Agent == "" {
 		return
 	}
 	switch now := rt.agentNow(in, c.Trust); now {

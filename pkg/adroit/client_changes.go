@@ -159,7 +159,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if held(j) {
 		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
 	}
-	w, err := jobdir.OpenWorktree(rt.data(), j.ID)
+	w, err := jobdir.Worktree(rt.data(), j)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}

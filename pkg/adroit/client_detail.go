@@ -103,8 +103,8 @@ func (rt *Runtime) worksIn(j *jobs.Job, dir string) bool {
 	if !overlap(j.Dir, rt.data()) {
 		return false
 	}
-	w, err := jobdir.OpenWorktree(rt.data(), j.ID)
-	return err == nil && w != nil && overlap(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), dir)
+	w := rt.worktree(j)
+	return w != nil && overlap(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), dir)
 }
 
 // summarize fills in what a job's row in the store does not have.
@@ -134,9 +134,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 		return nil, apierr.AsError(err)
 	}
 	d := &JobDetail{Job: j, Changes: rt.changes(ctx, j.ID)}
-	if d.Config, err = jobdir.LoadConfig(rt.data(), j.ID); err != nil {
-		return nil, apierr.AsError(err)
-	}
+	d.Config = rt.config(j)
 	d.Config.Servers = nil // they may have secrets
 	asked, err := jobWithSignals(ctx, m.Store, j.ID)
 	if err != nil {
@@ -145,7 +143,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	d.Questions, d.Unread = asked.Questions, unread(asked)
 	j.Signals = asked.Signals
 	var noTree, noTrees error
-	d.Worktree, noTree = jobdir.OpenWorktree(rt.data(), j.ID)
+	d.Worktree, noTree = jobdir.Worktree(rt.data(), j)
 	d.Trees, noTrees = rt.keptTrees(j.ID)
 	if err := errors.Join(noTree, noTrees); err != nil {
 		d.Unreadable = err.Error()

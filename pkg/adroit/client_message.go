@@ -74,7 +74,7 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 		return nil // what else is wrong, the run reports
 	}
 	hint := fmt.Sprintf("adroit jobs retry %s does its task again in a new worktree", j.ID)
-	if w, err := jobdir.OpenWorktree(rt.data(), j.ID); err != nil || w == nil {
+	if rt.worktree(j) == nil {
 		return apierr.Invalidf("put it back, or start a new job elsewhere: adroit run", "the directory of %s is gone: %s", j.ID, j.Dir)
 	}
 	return apierr.Invalidf(hint, "the worktree of %s is gone: %s", j.ID, j.Dir)
@@ -91,10 +91,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 	if m.Model == "" && !attaches {
 		return nil
 	}
-	c, err := jobdir.LoadConfig(rt.data(), j.ID)
-	if err != nil {
-		return err
-	}
+	c := rt.config(j)
 	models, err := rt.models.At(c.BaseURL, "")
 	if err != nil {
 		return err

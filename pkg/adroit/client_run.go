@@ -93,11 +93,8 @@ func fault(id string, err error) error {
 // started is what surrounds a job here.
 func (rt *Runtime) started(ctx context.Context, m *jobs.Manager, j *jobs.Job) *Started {
 	s := &Started{Job: j, Sandbox: "unknown"}
-	var err error
-	if s.Config, err = jobdir.LoadConfig(rt.data(), j.ID); err == nil {
-		s.Sandbox = rt.sandboxLevel(s.Config)
-	}
-	s.Worktree, _ = jobdir.OpenWorktree(rt.data(), j.ID) // what is wrong with it, the run reports
+	s.Config, s.Worktree = rt.config(j), rt.worktree(j)
+	s.Sandbox = rt.sandboxLevel(s.Config)
 	all, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Running}, Brief: true})
 	if err != nil {
 		return s // the run reports what is wrong with the store

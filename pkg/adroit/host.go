@@ -71,10 +71,7 @@ func (rt *Runtime) store(ctx context.Context) (jobs.Store, error) {
 // mux opens the workspace of a job and serves its steps. It is the only place
 // that constructs a handler.Host.
 func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
-	c, err := jobdir.LoadConfig(rt.data(), j.ID)
-	if err != nil {
-		return nil, nil, err
-	}
+	c := rt.config(j)
 	models, err := rt.models.At(c.BaseURL, j.Model)
 	if err != nil {
 		return nil, nil, err
@@ -174,7 +171,7 @@ func (rt *Runtime) openWorkspaces(j *jobs.Job, c JobConfig, hide *secret.Redacto
 			return nil, fmt.Errorf("the job's sandbox: %w", err)
 		}
 	}
-	return jobdir.OpenWorkspaces(jobdir.Options{Job: j.ID, Dir: j.Dir, Data: rt.data(), Sandbox: confine, Secrets: hide, DenyList: rt.o.Names, Network: rt.o.Network, Servers: servers})
+	return jobdir.OpenWorkspaces(jobdir.Options{Job: j.ID, Dir: j.Dir, Data: rt.data(), Worktree: rt.worktree(j), Sandbox: confine, Secrets: hide, DenyList: rt.o.Names, Network: rt.o.Network, Servers: servers})
 }
 
 // rate returns what models cost, in USD; it is 0 for one without a price.
@@ -268,7 +265,7 @@ func (rt *Runtime) failureMemory(j *jobs.Job, fixes repairs.Repairs, hide *secre
 // the one that it was made from.
 func (rt *Runtime) projectOf(j *jobs.Job) string {
 	dir := j.Dir
-	if w, err := jobdir.OpenWorktree(rt.data(), j.ID); err == nil && w != nil {
+	if w := rt.worktree(j); w != nil {
 		dir = filepath.Join(w.Repo, filepath.FromSlash(w.Sub))
 	}
 	if p, err := rootfs.Real(dir); err == nil {

@@ -42,6 +42,7 @@ type Runtime struct {
 	here    map[string]*job // that run here, or ended here without a record of it, by id
 	resumed []resumedRemoval
 	live    live.Broadcast
+	unknown sync.Map // what was warned of already: see warnUnknown
 	// memory has what jobs and people noted for later jobs.
 	memory *book.Keeper
 }

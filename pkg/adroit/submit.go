@@ -83,10 +83,11 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, fmt.Errorf("agent %s: encoding the request: %w", p.Input.Name(), err)
 	}
 	r.AgentDigest, r.KnownWindow = p.agent, knownWindow(p.Task)
-	if err := jobdir.SaveConfig(rt.data(), id, r.JobConfig); err != nil {
+	host, err := jobdir.Host(r.JobConfig, s.Worktree)
+	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
-	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: rt.title(r), Input: raw})
+	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: rt.title(r), Input: raw, Host: host})
 	if errors.Is(err, jobs.ErrKey) {
 		return nil, errors.Join(keyTaken(r.Key, s.Job, p.Input.Name(), rt.shortPrompt(r)), rt.forget(ctx, id))
 	}
@@ -165,10 +166,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	if err != nil {
 		return nil, err
 	}
-	w, err := jobdir.OpenWorktree(rt.data(), old.ID)
-	if err != nil {
-		return nil, err
-	}
+	w := rt.worktree(old)
 	s, id := &Submitted{}, jobid.New(time.Now())
 	again := &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: old.Dir, Model: old.Model, Input: old.Input}
 	if again.Model, err = rt.retryModel(old, o.Model); err != nil {
@@ -178,7 +176,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 		err = rt.again(ctx, old, again, w, s, o)
 	}
 	if err == nil {
-		err = errors.Join(jobdir.CopyImages(rt.data(), old.ID, id), rt.copyConfig(old, again))
+		err = errors.Join(jobdir.CopyImages(rt.data(), old.ID, id), rt.copyConfig(old, again, s.Worktree))
 	}
 	if err == nil {
 		s.Job, err = m.Submit(ctx, again)
@@ -208,11 +206,8 @@ func (rt *Runtime) retryModel(old *jobs.Job, ref string) (string, error) {
 // copyConfig gives a new job the configuration of an old one, without its recording,
 // which is of one job, with the agent as it is now, and without the address of the
 // provider if the model is another's.
-func (rt *Runtime) copyConfig(old, again *jobs.Job) error {
-	c, err := jobdir.LoadConfig(rt.data(), old.ID)
-	if err != nil {
-		return err
-	}
+func (rt *Runtime) copyConfig(old, again *jobs.Job, w *worktree.Worktree) (err error) {
+	c := rt.config(old)
 	var in agents.Input
 	if c.Record, c.AgentDigest = "", ""; json.Unmarshal(old.Input, &in) == nil {
 		c.AgentDigest = rt.agentNow(in, c.Trust)
@@ -221,7 +216,8 @@ func (rt *Runtime) copyConfig(old, again *jobs.Job) error {
 	if now, _, _ := strings.Cut(again.Model, "/"); now != before {
 		c.BaseURL = ""
 	}
-	return jobdir.SaveConfig(rt.data(), again.ID, c)
+	again.Host, err = jobdir.Host(c, w)
+	return err
 }
 
 // again changes the request of a job that is done again: where it works, and the

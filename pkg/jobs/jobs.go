@@ -120,6 +120,9 @@ type Job struct {
 	Key      string          `json:"key,omitempty"`     // of an idempotent submit, unique in Scope
 	Scope    string          `json:"scope,omitempty"`   // the directory that was named; Dir if empty. Of a job in a worktree it is another
 	Request  string          `json:"request,omitempty"` // digest of what was asked with Key; empty if not known
+	// Host is what the program that submits and runs jobs keeps with this one. It may
+	// have secrets and is shown to nobody.
+	Host     json.RawMessage `json:"-"`
 	Status   Status          `json:"status"`
 	Reason   string          `json:"reason,omitempty"` // why it stopped, in a sentence
 	Output   json.RawMessage `json:"output,omitempty"`

@@ -117,7 +117,7 @@ func (m *Memory) Add(ctx context.Context, j *Job) (*Job, error) {
 	m.n++
 	h := &memoryJob{Job: *j, n: m.n, changed: make(chan struct{}), questions: map[string]Question{}}
 	h.Lease = Lease{}
-	h.Input = slices.Clone(j.Input)
+	h.Input, h.Host = slices.Clone(j.Input), slices.Clone(j.Host)
 	h.Status = cmp.Or(h.Status, Queued)
 	if h.Created.IsZero() {
 		h.Created = time.Now()

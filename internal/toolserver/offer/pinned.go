@@ -45,9 +45,7 @@ func (o Source) Pinned(home string, scope func() (toolserver.Scope, error)) *Pin
 func (p *Pinned) Pin(task executor.Task, all map[string]toolserver.Tool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.load(); err != nil {
-		return err
-	}
+	p.load()
 	changed := false
 	add := func(name string) {
 		tool, ok := all[name]
@@ -76,9 +74,9 @@ func (p *Pinned) Pin(task executor.Task, all map[string]toolserver.Tool) error {
 }
 
 // load reads what an earlier process has pinned.
-func (p *Pinned) load() error {
+func (p *Pinned) load() {
 	if p.tools != nil {
-		return nil
+		return
 	}
 	found := map[string]toolserver.Tool{}
 	b, err := os.ReadFile(filepath.Join(p.home, serverToolsFile))
@@ -86,10 +84,10 @@ func (p *Pinned) load() error {
 		err = json.Unmarshal(b, &found)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		p.from.Warn("the tools of servers that the job was given are unknown, and it goes on without: %s: %v", filepath.Join(p.home, serverToolsFile), err)
+		found = map[string]toolserver.Tool{}
 	}
 	p.tools = found
-	return nil
 }
 
 // Lookup finds one by name, or one that reaches them.
@@ -103,10 +101,7 @@ func (p *Pinned) Lookup(name string) (tools.Tool, bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.load(); err != nil {
-		p.from.Warn("the tools of servers of a job cannot be read: %v", err)
-		return tools.Tool{}, false
-	}
+	p.load()
 	t, ok := p.tools[name]
 	if !ok {
 		return tools.Tool{}, false
@@ -117,15 +112,12 @@ func (p *Pinned) Lookup(name string) (tools.Tool, bool) {
 // reacher is a tool that reaches others, with its body.
 func (p *Pinned) reacher(name string) (tools.Tool, bool) {
 	p.mu.Lock()
-	err := p.load()
+	p.load()
 	p.mu.Unlock()
-	switch {
-	case err != nil:
-		p.from.Warn("the tools of servers of a job cannot be read: %v", err)
-		return tools.Tool{}, false
-	case name == toolserver.DescribeTool:
+	switch name {
+	case toolserver.DescribeTool:
 		return describeTool("", p.describe), len(p.tools) > 0
-	case name == toolserver.CallTool:
+	case toolserver.CallTool:
 		return callTool(p.missing), true
 	}
 	return readResource(nil, p.resource), true

@@ -91,10 +91,13 @@ func (l *Ledger) InUse(name string) bool {
 }
 
 // Reopen reads the snapshot of an interrupted command that had an overlay. If it
-// is gone already, it is an empty one of root.
+// is gone already, or cannot be read, it is an empty one of root.
 func (l *Ledger) Reopen(name, root string) (*Snapshot, error) {
 	file := filepath.Join(l.Dir, name)
 	s, err := l.readSnapshot(file)
+	if errors.Is(err, errDamaged) {
+		s, err = nil, l.abandon(file, err)
+	}
 	if s == nil && err == nil {
 		s = &Snapshot{Ledger: l, Root: root, File: file}
 	}

@@ -56,7 +56,7 @@ func status(t testing.TB, s jobs.Store, id string, want jobs.Status) *jobs.Job {
 
 func add(t testing.TB, s jobs.Store, id string) *jobs.Job {
 	t.Helper()
-	j, err := s.Add(t.Context(), &jobs.Job{ID: id, Workflow: "w", Agent: "a", Input: json.RawMessage(`{"n":1}`)})
+	j, err := s.Add(t.Context(), &jobs.Job{ID: id, Workflow: "w", Agent: "a", Input: json.RawMessage(`{"n":1}`), Host: json.RawMessage(`{"h":1}`)})
 	ok(t, err)
 	return j
 }
@@ -77,7 +77,7 @@ func hold(t testing.TB, s jobs.Store, id string, ttl time.Duration) claimed {
 func addAndList(t *testing.T, s jobs.Store) {
 	start := time.Now().Add(-time.Hour)
 	for i, agent := range []string{"a", "b", "a"} {
-		_, err := s.Add(t.Context(), &jobs.Job{ID: fmt.Sprintf("J%d", i), Workflow: "w", Agent: agent, Created: start.Add(time.Duration(i) * time.Second)})
+		_, err := s.Add(t.Context(), &jobs.Job{ID: fmt.Sprintf("J%d", i), Workflow: "w", Agent: agent, Host: json.RawMessage(`{"h":1}`), Created: start.Add(time.Duration(i) * time.Second)})
 		ok(t, err)
 	}
 	if _, err := s.Add(t.Context(), &jobs.Job{ID: "J1", Workflow: "w"}); err == nil {
@@ -106,6 +106,11 @@ func addAndList(t *testing.T, s jobs.Store) {
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%+v gives %v, want %v", tt.q, got, tt.want)
+		}
+	}
+	for _, brief := range []bool{false, true} {
+		if list, err := s.List(t.Context(), jobs.Query{ID: "J0", Brief: brief}); err != nil || string(list[0].Host) != `{"h":1}` {
+			t.Errorf("brief %v: the job has the host %s, %v", brief, list[0].Host, err)
 		}
 	}
 }

@@ -1,0 +1,125 @@
+package adroit_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// besideJob are files beside a job that a power cut or a hand can damage. The last ones
+// are of a command that was interrupted.
+var besideJob = []string{"host.json", "worktree.json", "job.json", "lock", "named", "server-tools.json", "ledger/pending-X", "ledger/overlays/1/overlay.json", "ledger/overlays/2/overlay.json"}
+
+// TestUnknownFiles damages all files beside a job with a worktree, in each way, and of
+// a job of this version and one of an earlier, which has its options in files. The job
+// can be shown, goes on, is done again, undone and removed; the worktree of this
+// version's can be merged.
+func TestUnknownFiles(t *testing.T) {
+	for _, how := range []string{"empty", "garbage", "removed"} {
+		for _, version := range []string{"this", "earlier"} {
+			t.Run(how+"/"+version, func(t *testing.T) { unknownFiles(t, how, version == "earlier") })
+		}
+	}
+}
+
+func unknownFiles(t *testing.T, how string, earlier bool) {
+	dir, data := field(t), t.TempDir()
+	o := treesOptions(dir, data)
+	var warned []string
+	o.Callbacks.Warn = func(s string) { warned = append(warned, s) }
+	rt, err := adroit.Open(t.Context(), o)
+	dirtest.Must(t, err)
+	s, err := rt.Submit(t.Context(), adroit.Request{Target: "worker", Input: agents.Input{Prompt: put("new.txt", "new\n") + put("a.txt", "b\n"), Worktree: true, Approve: executor.ApproveAll}})
+	dirtest.Must(t, err)
+	id := s.Job.ID
+	run := func() {
+		t.Helper()
+		_, err := rt.Start(t.Context(), id, adroit.StartOptions{})
+		dirtest.Must(t, err)
+		j, err := rt.Wait(t.Context(), id)
+		if err != nil || j.Status != "done" {
+			t.Fatalf("the job is %s (%s), %v", j.Status, j.Reason, err)
+		}
+	}
+	run()
+	dirtest.Must(t, rt.Close())
+	if earlier {
+		db, err := sql.Open("sqlite", filepath.Join(data, "adroit.db"))
+		dirtest.Must(t, err)
+		_, err = db.Exec("update jobs set host = null")
+		dirtest.Must(t, err)
+		dirtest.Must(t, db.Close())
+	}
+	home := filepath.Join(data, "jobs", id)
+	note := `{"root": "` + s.Job.Dir + `", "pending": "pending-X", "temp": ".adroit-x.tmp"}`
+	for _, n := range []string{"1", "2"} { // the first has its note, and the second not
+		for _, sub := range []string{"upper", "work"} {
+			dirtest.Must(t, os.MkdirAll(filepath.Join(home, "ledger/overlays", n, sub), 0o755))
+		}
+		dirtest.Write(t, filepath.Join(home, "ledger/overlays", n, "lock"), "")
+	}
+	for _, name := range besideJob {
+		file := filepath.Join(home, name)
+		switch {
+		case strings.HasSuffix(name, "1/overlay.json"):
+			dirtest.Write(t, file, note)
+		case how == "removed":
+			_ = os.Remove(file)
+		case how == "empty":
+			dirtest.Write(t, file, "")
+		default:
+			dirtest.Write(t, file, "\x00\x00{")
+		}
+	}
+	warned = nil
+	rt = open(t, o)
+	d, err := rt.Job(t.Context(), id)
+	dirtest.Must(t, err)
+	if known := !earlier || how == "removed"; known != (len(warned) == 0) {
+		t.Errorf("warnings: %q", warned)
+	}
+	if known := !earlier; known != (d.Worktree != nil) {
+		t.Errorf("the worktree is %v, %s", d.Worktree, d.Unreadable)
+	}
+	_, err = rt.Send(t.Context(), id, executor.Message{Text: "Go on."})
+	dirtest.Must(t, err)
+	run()
+	if _, err := os.Stat(filepath.Join(home, "ledger/overlays/1/overlay.json")); err == nil {
+		t.Error("the interrupted command is not over")
+	}
+	diff, err := rt.Diff(t.Context(), id, adroit.Selection{})
+	dirtest.Must(t, err)
+	if len(diff.Changes) != 2 {
+		t.Errorf("the diff has %+v", diff)
+	}
+	if !earlier {
+		if m, err := rt.Merge(t.Context(), id, "Work"); err != nil || len(m.Paths) != 2 {
+			t.Errorf("%+v, %v", m, err)
+		}
+	}
+	again, err := rt.Retry(t.Context(), id, adroit.RetryOptions{})
+	dirtest.Must(t, err)
+	u, err := rt.Undo(t.Context(), id, adroit.Selection{})
+	dirtest.Must(t, err)
+	if len(u.Restored)+len(u.Removed) != 2 {
+		t.Errorf("%+v", u)
+	}
+	for _, id := range []string{id, again.Job.ID} {
+		_, err = rt.Remove(t.Context(), id, adroit.RemoveOptions{Force: true})
+		dirtest.Must(t, err)
+		if _, err := os.Stat(filepath.Join(data, "jobs", id)); err == nil {
+			t.Errorf("%s is left", id)
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(data, "worktrees"))
+	if err != nil || len(left) > 0 && !(earlier && how == "removed") { // of which nothing is known
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
