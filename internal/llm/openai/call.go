@@ -26,6 +26,9 @@ type call struct {
 	req             *llm.Request
 	messages, tools []byte         // JSON arrays; tools may be nil
 	extra           map[string]any // fields that the library's request lacks
+	bridge          bool           // no user right behind a result
+	reasoning       string         // the field in which reasoning goes back, "" for none
+	must            bool           // with every call, there was one or not
 	fields          []byte         // all fields but messages and tools, as sent
 	sent            int            // bytes of the body
 	reply           *transport.Reply

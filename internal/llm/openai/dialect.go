@@ -105,7 +105,7 @@ func dialects() []Dialect {
 			About: "ids of nine characters, no user right after a tool, refuses fields it does not know"},
 		{Name: "groq", effortField: effortString, Must: "required", hosts: []string{"api.groq.com"}, Parallel: true, Format: formatSchema, Alone: true,
 			About: "tools and a schema exclude each other; a call it cannot parse is an error that holds the call"},
-		{Name: "deepseek", hosts: []string{"api.deepseek.com"}, Format: formatObject, state: "reasoning_content",
+		{Name: "deepseek", hosts: []string{"api.deepseek.com"}, Format: formatObject, state: reasoningContent,
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
 		{Name: "gemini", effortField: effortString, Must: "required", hosts: []string{"generativelanguage.googleapis.com", ".aiplatform.googleapis.com"}, Format: formatSchema, state: extraContent, thoughtsInTotal: true,
 			About: "Gemini's own compatible endpoint; wants the signatures of its calls back"},
@@ -120,6 +120,14 @@ func dialects() []Dialect {
 		{Name: compatible, effortField: effortString, Format: formatSchema, Alone: true,
 			About: "any other server: what nearly all of them take"},
 	}
+}
+
+// wantReasoning reports whether a server without a dialect of its own is known to want the
+// reasoning of calls back.
+func wantReasoning(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && slices.Contains([]string{"api.moonshot.ai", "api.moonshot.cn", "api.kimi.com", "api.z.ai", "open.bigmodel.cn", "api.minimax.io", "api.minimaxi.com",
+		"dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com"}, strings.ToLower(u.Hostname()))
 }
 
 // Known gives the dialect of that name.

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -346,6 +348,75 @@ func TestLearnsWhatIsRefused(t *testing.T) {
 	}
 }
 
+// TestWhatServersWantOfMessages: reasoning goes back with its calls and no user follows a result, once a
+// refusal has said so, in known words or none.
+func TestWhatServersWantOfMessages(t *testing.T) {
+	for _, c := range []struct {
+		label, says string
+		status      int
+	}{
+		{"reasoning", "thinking is on, but reasoning_content is missing in message 2", 400},
+		{"reasoning", "no", 422},
+		{"roles", "Conversation roles must alternate user/assistant", 500},
+		{"roles", "Unexpected role 'user' after role 'tool'", 400},
+		{"roles", "no", 400},
+	} {
+		ok := func(body []byte) bool {
+			var in struct {
+				Messages []struct {
+					Role      string            `json:"role"`
+					Calls     []json.RawMessage `json:"tool_calls"`
+					Reasoning string            `json:"reasoning_content"`
+				} `json:"messages"`
+			}
+			if err := json.Unmarshal(body, &in); err != nil {
+				t.Fatal(err)
+			}
+			for i, m := range in.Messages {
+				if c.label == "reasoning" && len(m.Calls) > 0 && m.Reasoning == "" || c.label == "roles" && m.Role == "user" && i > 0 && in.Messages[i-1].Role == "tool" {
+					return false
+				}
+			}
+			return true
+		}
+		asked := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			asked++
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case !ok(body):
+				w.WriteHeader(c.status)
+				fmt.Fprintf(w, `{"error":{"message":%q}}`, c.says)
+			case asked == 1:
+				fmt.Fprint(w, `{"choices":[{"message":{"reasoning_content":"I look.","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+			default:
+				if c.label == "reasoning" && !strings.Contains(string(body), `"reasoning_content":"I look."`) {
+					t.Errorf("%s: the reasoning that came is not sent: %s", c.says, body)
+				}
+				fmt.Fprint(w, `{"choices":[{"message":{"content":"done"},"finish_reason":"stop"}]}`)
+			}
+		}))
+		m := newModel(false)(s.URL)
+		req := request()
+		req.History = new(llm.EncodedHistory)
+		for range 2 {
+			r, err := m.Generate(t.Context(), req, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", c.says, err)
+			}
+			if req.Messages = append(req.Messages, r.Message); len(r.Message.Calls) > 0 {
+				req.Messages = append(req.Messages, llm.Message{Role: llm.Tool, CallID: r.Message.Calls[0].ID, Name: "f", Text: "x"})
+			}
+			req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: "go on"})
+		}
+		if _, err := m.Generate(t.Context(), req, nil); err != nil || asked != 4 { // learned with the second request
+			t.Errorf("%s: %v, asked %d times", c.says, err, asked)
+		}
+		s.Close()
+	}
+}
+
 func TestWhatAServerCannotDo(t *testing.T) {
 	m, _ := product(t, "vllm without a parser", nil, nil)
 	var e *llm.Error
@@ -366,7 +437,8 @@ func TestWhatAServerCannotDo(t *testing.T) {
 		{400, "Failed to initialize samplers: failed to parse grammar", false, llm.Unsupported},
 		{400, "messages: missing", false, llm.BadRequest},
 	} {
-		s := llmtest.New(t, llmtest.Fail(c.status, fmt.Sprintf(`{"error":{"message":%q}}`, c.says)))
+		no := llmtest.Fail(c.status, fmt.Sprintf(`{"error":{"message":%q}}`, c.says))
+		s := llmtest.New(t, no, no)
 		req := request()
 		if !c.tools {
 			req.Tools, req.Output = nil, json.RawMessage(`{"type":"object"}`)

@@ -79,6 +79,9 @@ func New(c Config) (llm.Model, error) {
 			return nil, fmt.Errorf("%s: there is no dialect %q; use %s", m.end.Name, c.Dialect, names())
 		}
 	}
+	if m.dialect.state == "" && wantReasoning(m.end.Base) {
+		m.dialect.state = reasoningContent
+	}
 	m.version, m.oneCall = cmp.Or(c.APIVersion, "2024-10-21"), c.OneCall && m.dialect.Parallel
 	if h := m.dialect.keyHeader; h != "" && m.end.Key != "" {
 		m.end.Headers = maps.Clone(m.end.Headers)
@@ -119,6 +122,8 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	}
 	a := &answer{end: &m.end, Answer: transport.NewAnswer(&m.end, req, emit, "")}
 	var stream *goopenai.ChatCompletionStream
+	var refused error // the refusal that another form is tried after
+	var changes []string
 	for {
 		var err error
 		if a.call, err = m.call(req); err != nil {
@@ -129,6 +134,19 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		}
 		if field, ok := m.quirks.learn(a.call, err); ok {
 			a.Notes = append(a.Notes, "the server refuses "+field+"; it was asked again without")
+			continue
+		}
+		if refused != nil {
+			m.quirks.undo(req.Model, changes)
+			return m.failed(a.call, refused)
+		}
+		if m.asUnknown(err, req) {
+			changes = m.quirks.other(a.call, err)
+		}
+		if len(changes) > 0 {
+			refused = err
+			m.quirks.add(req.Model, changes...)
+			a.Notes = append(a.Notes, "the server refuses the request for a reason that is not known; it was asked again without "+strings.Join(changes, ", "))
 			continue
 		}
 		return m.failed(a.call, err)
@@ -150,6 +168,13 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		r.Notes = append(r.Notes, "the output schema was not sent: "+m.dialect.Name+" cannot combine it with tools")
 	}
 	return r, err
+}
+
+// asUnknown reports whether no other way to answer err is known.
+func (m *model) asUnknown(err error, req *llm.Request) bool {
+	var e *llm.Error
+	var raw transport.Generation
+	return errors.As(asUnsupported(err, req), &e) && e.Kind == llm.BadRequest && !errors.As(err, &raw)
 }
 
 // failed makes an answer of what a model wrote and the server could not parse.

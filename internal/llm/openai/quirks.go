@@ -19,11 +19,19 @@ import (
 type quirks struct {
 	mu      sync.Mutex
 	refused map[string][]string // by model
+	tried   map[string]bool     // models whose refusal another form did not answer
 }
 
 // fields that a request can do without, as they are named in refusals.
 // max_tokens is renamed rather than left out.
 var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "reasoning", "tool_choice", "grammar", "max_completion_tokens", "max_tokens"}
+
+// Quirks of the messages: the server wants reasoning back with the calls that came with it,
+// and takes no message of the user right behind a result.
+const (
+	wantsReasoning = "conversations without reasoning_content"
+	alternates     = "a user behind a tool"
+)
 
 // strictTools is the quirk of a server that does not take strict tools. With
 // the name of a tool behind it, it is that of a server that does not take the
@@ -53,16 +61,20 @@ func (q *quirks) of(model string) []string {
 // learn reads a refusal and reports whether asking again without what it
 // names may help: whether it names a field that was sent.
 func (q *quirks) learn(c *call, err error) (field string, ok bool) {
-	model := c.req.Model
 	var e *llm.Error
-	if !errors.As(err, &e) || e.Kind != llm.BadRequest && e.Kind != llm.Unsupported || e.Status != 400 && e.Status != 422 {
-		return "", false
-	}
 	var words transport.ErrorText
-	if !errors.As(err, &words) {
+	if !errors.As(err, &e) || e.Kind != llm.BadRequest && e.Kind != llm.Unsupported || !errors.As(err, &words) {
 		return "", false
 	}
-	said := strings.ToLower(string(words))
+	model, said := c.req.Model, strings.ToLower(string(words))
+	switch {
+	case strings.Contains(said, "reasoning_content") && c.lacksReasoning():
+		return wantsReasoning, q.add(model, wantsReasoning)
+	case (strings.Contains(said, "alternate") || strings.Contains(said, "after role")) && c.userBehindTool():
+		return alternates, q.add(model, alternates)
+	case e.Status != 400 && e.Status != 422:
+		return "", false
+	}
 	for _, f := range append([]string{strictTools}, fields...) {
 		if f == strictTools {
 			if !strings.Contains(said, "invalid schema for function") && !strings.Contains(said, "strict") || !bytes.Contains(c.tools, []byte(`"strict":true`)) {
@@ -74,18 +86,97 @@ func (q *quirks) learn(c *call, err error) (field string, ok bool) {
 		} else if !about(said, f) || !bytes.Contains(c.fields, []byte(`"`+f+`":`)) {
 			continue
 		}
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if slices.Contains(q.refused[model], f) {
-			return "", false
-		}
-		if q.refused == nil {
-			q.refused = map[string][]string{}
-		}
-		q.refused[model] = append(q.refused[model], f)
-		return f, true
+		return f, q.add(model, f)
 	}
 	return "", false
+}
+
+// add notes what a model refuses and reports whether that is new.
+func (q *quirks) add(model string, what ...string) (fresh bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.refused == nil {
+		q.refused = map[string][]string{}
+	}
+	for _, f := range what {
+		if !slices.Contains(q.refused[model], f) {
+			q.refused[model] = append(q.refused[model], f)
+			fresh = true
+		}
+	}
+	return fresh
+}
+
+// other finds another form of a request that was refused for a reason that is not known: without
+// the fields that can be missing, and with what some servers want of the messages. None is left after one
+// that did not help.
+func (q *quirks) other(c *call, err error) (changes []string) {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.BadRequest || !slices.Contains([]int{400, 422, 500}, e.Status) || c.named(err) {
+		return nil
+	}
+	for _, f := range fields {
+		if f != "max_tokens" && f != "max_completion_tokens" && bytes.Contains(c.fields, []byte(`"`+f+`":`)) && c.m.more[f] == nil {
+			changes = append(changes, f)
+		}
+	}
+	if c.lacksReasoning() {
+		changes = append(changes, wantsReasoning)
+	}
+	if c.userBehindTool() {
+		changes = append(changes, alternates)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(changes) == 0 || q.tried[c.req.Model] {
+		return nil
+	}
+	if q.tried == nil {
+		q.tried = map[string]bool{}
+	}
+	q.tried[c.req.Model] = true
+	return changes
+}
+
+// undo takes back what another form was tried with.
+func (q *quirks) undo(model string, changes []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refused[model] = slices.DeleteFunc(q.refused[model], func(f string) bool { return slices.Contains(changes, f) })
+}
+
+// named reports whether the server names a field that the operator wants sent.
+func (c *call) named(err error) bool {
+	var words transport.ErrorText
+	if !errors.As(err, &words) {
+		return false
+	}
+	for name := range c.m.more {
+		if strings.Contains(string(words), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacksReasoning reports whether the conversation has calls, and the server does not get
+// the reasoning that came with them.
+func (c *call) lacksReasoning() bool {
+	return c.m.dialect.state == "" && !slices.Contains(c.m.quirks.of(c.req.Model), wantsReasoning) &&
+		slices.ContainsFunc(c.req.Messages, func(m llm.Message) bool { return len(m.Calls) > 0 })
+}
+
+// userBehindTool reports whether a message of the user is right behind a result.
+func (c *call) userBehindTool() bool {
+	if c.bridge {
+		return false
+	}
+	for i := 1; i < len(c.req.Messages); i++ {
+		if c.req.Messages[i].Role == llm.User && c.req.Messages[i-1].Role == llm.Tool {
+			return true
+		}
+	}
+	return false
 }
 
 // about reports whether a refusal is about a field. Ollama has words of its own

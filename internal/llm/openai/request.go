@@ -21,10 +21,18 @@ import (
 // call encodes the messages and tools of a request that the history does not
 // have yet.
 func (m *model) call(req *llm.Request) (*call, error) {
-	c := &call{m: m, req: req}
+	quirks := m.quirks.of(req.Model)
+	c := &call{m: m, req: req, bridge: m.dialect.bridge || slices.Contains(quirks, alternates), reasoning: m.dialect.state, must: slices.Contains(quirks, wantsReasoning)}
 	form := "openai/" + m.dialect.Name
+	if c.bridge && !m.dialect.bridge {
+		form += " bridge"
+	}
+	if c.must {
+		c.reasoning = reasoningContent
+		form += " reasoning"
+	}
 	var err error
-	encode := func(dst []byte, msg *llm.Message) ([]byte, error) { return m.append(dst, req, msg) }
+	encode := func(dst []byte, msg *llm.Message) ([]byte, error) { return c.append(dst, msg) }
 	if c.messages, err = req.History.Encode(form, req.Messages, encode); err != nil {
 		return nil, err
 	}
@@ -209,8 +217,9 @@ func raiseArguments(calls []llm.Call, offered []llm.ToolSpec) {
 
 // append appends one message, encoded by the library's type. Content is always
 // there, since several servers refuse messages without it.
-func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, error) {
-	d, text := &m.dialect, msg.Text
+func (c *call) append(dst []byte, msg *llm.Message) ([]byte, error) {
+	m, req, text := c.m, c.req, msg.Text
+	d := &m.dialect
 	if text == "" {
 		switch {
 		case msg.Role == llm.Tool:
@@ -219,7 +228,7 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 			text = "(no text)"
 		}
 	}
-	if d.bridge && msg.Role == llm.User && before(req.Messages, msg) == llm.Tool {
+	if c.bridge && msg.Role == llm.User && before(req.Messages, msg) == llm.Tool {
 		dst = append(dst, `{"role":"assistant","content":"(noted)"},`...)
 	}
 	out := goopenai.ChatCompletionMessage{Role: string(msg.Role), Content: text}
@@ -233,14 +242,17 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 	if msg.Role == llm.Tool {
 		out.ToolCallID = d.id(msg.CallID)
 	}
-	for _, c := range msg.Calls {
-		out.ToolCalls = append(out.ToolCalls, goopenai.ToolCall{ID: d.id(c.ID), Type: goopenai.ToolTypeFunction,
-			Function: goopenai.FunctionCall{Name: transport.CallName(c.Name), Arguments: string(transport.Plain(transport.Object(c.Args)))}})
+	for _, k := range msg.Calls {
+		out.ToolCalls = append(out.ToolCalls, goopenai.ToolCall{ID: d.id(k.ID), Type: goopenai.ToolTypeFunction,
+			Function: goopenai.FunctionCall{Name: transport.CallName(k.Name), Arguments: string(transport.Plain(transport.Object(k.Args)))}})
 	}
 	b, err := out.MarshalJSON() // json.Marshal would read what it returns once more
 	s := msg.State
-	if s != nil && (s.Dialect != d.Name || s.Field != d.state || !json.Valid(s.Value)) {
+	if s != nil && (s.Dialect != d.Name || s.Field != c.reasoning || !json.Valid(s.Value)) {
 		s = nil
+	}
+	if s == nil && c.must && len(msg.Calls) > 0 {
+		s = &llm.ProviderState{Field: reasoningContent, Value: json.RawMessage(`"(none)"`)} // also of calls that came without
 	}
 	if err == nil && s != nil && s.Field == extraContent {
 		b, err = signCalls(b, s.Value)
@@ -254,14 +266,14 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 		dst = append(dst[:len(dst)-1], `,"content":""}`...)
 	}
 	if s != nil {
-		dst = append(append(append(dst[:len(dst)-1], `,"`+d.state+`":`...), s.Value...), '}')
+		dst = append(append(append(dst[:len(dst)-1], `,"`+s.Field+`":`...), s.Value...), '}')
 	}
-	return m.appendShown(dst, req.Messages, msg)
+	return c.appendShown(dst, req.Messages, msg)
 }
 
 // appendShown appends what the results of an answer's calls show behind the last of
 // them, as a message of the user: those of tools carry text only.
-func (m *model) appendShown(dst []byte, msgs []llm.Message, msg *llm.Message) ([]byte, error) {
+func (c *call) appendShown(dst []byte, msgs []llm.Message, msg *llm.Message) ([]byte, error) {
 	at := len(msgs) - 1 // a message that was not encoded before is near the end
 	for at >= 0 && &msgs[at] != msg {
 		at--
@@ -283,7 +295,7 @@ func (m *model) appendShown(dst []byte, msgs []llm.Message, msg *llm.Message) ([
 	slices.Reverse(names)
 	text := goopenai.ChatMessagePart{Type: goopenai.ChatMessagePartTypeText, Text: "[shown by the results above: " + strings.Join(names, ", ") + "]"}
 	b, err := json.Marshal(goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleUser, MultiContent: slices.Insert(parts, 0, text)})
-	if m.dialect.bridge {
+	if c.bridge {
 		dst = append(dst, `,{"role":"assistant","content":"(noted)"}`...)
 	}
 	return append(append(dst, ','), transport.Plain(b)...), err

@@ -63,14 +63,18 @@ func signCalls(message, signed json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
+// reasoningContent is the field in which several servers send reasoning and want it back. It is
+// kept for those too of which that is not known: the first refusal shows it.
+const reasoningContent = "reasoning_content"
+
 // state is what the server wants back with an answer, nil for nothing: only an
 // answer with calls goes on in the same thought.
 func (a *answer) state(calls int) *llm.ProviderState {
 	d := &a.m.dialect
 	s := &llm.ProviderState{Dialect: d.Name, Field: d.state}
 	switch {
-	case calls > 0 && d.state == "reasoning_content" && a.Thinking() != "":
-		s.Value = jsontext.Quote(a.Thinking())
+	case calls > 0 && (d.state == reasoningContent || d.state == "") && a.Thinking() != "":
+		s.Field, s.Value = reasoningContent, jsontext.Quote(a.Thinking())
 	case calls > 0 && d.state == "reasoning_details" && len(a.details) > 0:
 		s.Value, _ = json.Marshal(a.details) // raw JSON, which was valid
 	case calls > 0 && d.state == extraContent && len(a.Calls.Extra()) > 0:

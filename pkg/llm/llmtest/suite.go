@@ -66,7 +66,8 @@ func question() *llm.Request {
 // ask has a model answer one question with a behaviour.
 func (s *suite) ask(t *testing.T, do Behaviour) (*llm.Response, error) {
 	t.Helper()
-	return s.newModel(New(t, do).URL).Generate(t.Context(), question(), nil)
+	// An adapter may ask once more in another form.
+	return s.newModel(New(t, do, do).URL).Generate(t.Context(), question(), nil)
 }
 
 func (s *suite) answer(t *testing.T, turn Turn) *llm.Response {
