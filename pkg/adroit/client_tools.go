@@ -3,17 +3,25 @@ package adroit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/project"
+	"github.com/adroit-run/adroit/internal/artifactname"
+	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -33,10 +41,12 @@ func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResu
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	return &executor.ToolResult{Result: r}, nil
+	return r, nil
 }
 
-func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, err error) {
+// callTool performs the step that a job would perform, with the operator's rules, mode, hooks and
+// secrets. Whoever calls approves it, so that only what is denied is refused.
+func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolResult, err error) {
 	set, err := rt.tools()
 	if err != nil {
 		return r, err
@@ -78,12 +88,50 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 	// logs goes when the command has ended; what it must not leave stays.
 	confined.Removed = filepath.Join(rt.data(), "removed", time.Now().UTC().Format("20060102T150405.000"))
 	exec := process.New(c.Dir, logs, nil, process.WithSandbox(confined))
+	exec.DenyList = rt.o.Names
 	defer exec.Close()
 	test, _, err := rt.testCommandIn(c.Dir)
 	if err != nil {
 		return r, err
 	}
-	return t.Run(ctx, &tools.Env{Job: "call", Key: "call", Artifacts: project.TestCommand(test), Files: files, Exec: exec, HTTP: rt.o.Network.Client()}, c.Args)
+	dir := func(string) (string, error) { return c.Dir, nil }
+	runners := hooks.In(dir, rt.o.Hooks)
+	defer func() { err = errors.Join(err, runners.Close()) }()
+	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, c.Dir)...)
+	client := rt.o.Network.Client()
+	defer client.CloseIdleConnections()
+	h := handler.Host{
+		Tools: set, ServerTool: func(name string) (tools.Tool, bool) { return t, c.Server != "" }, Secrets: hide,
+		Env: func(context.Context, string, string) (*tools.Env, error) {
+			return &tools.Env{Files: files.WithDenyList(rt.o.Names), Exec: exec, HTTP: client}, nil
+		},
+		Middleware:  slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{runners.Around}, rt.o.Middleware),
+		Confinement: func() handler.Confinement { return rt.fence(JobConfig{Sandbox: confined.Level}) },
+	}
+	given := map[string]json.RawMessage{}
+	if test != "" {
+		if given[artifactname.TestCommand], err = json.Marshal(test); err != nil {
+			return r, err
+		}
+	}
+	use := stepio.ToolCall{Args: c.Args, Artifacts: given, Permission: &stepio.PermissionContext{
+		Mode: string(rt.o.Defaults.Mode), Approve: string(executor.ApproveAll), Rules: rt.o.Defaults.Rules,
+	}}
+	raw, err := json.Marshal(use)
+	if err != nil {
+		return r, apierr.Invalidf("the arguments are one JSON object", "%v", err)
+	}
+	step := flow.Step{Job: "call", Kind: stepio.ToolStep, Name: t.Name, Input: raw}
+	if raw, err = handler.Guard(handler.Serve(h), hide)[stepio.ToolStep].Handler(ctx, step, func(event.Event) {}); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, err
+	}
+	if q := r.Question; q != nil {
+		return r, apierr.Invalidf("a job asks a person about it", "%s was not run: %s", t.Name, q.Why)
+	}
+	return r, nil
 }
 
 // testCommandIn returns the command line that runs the tests of a workspace, and

@@ -144,7 +144,11 @@ func (rt *Runtime) readAttached(ctx context.Context, r reader.Reader, a *executo
 	}
 	if fetch {
 		r.Call = func(ctx context.Context, tool string, args json.RawMessage) (tools.Result, error) {
-			return rt.callTool(ctx, ToolCall{Name: tool, Args: args, Dir: r.Dir})
+			res, err := rt.callTool(ctx, ToolCall{Name: tool, Args: args, Dir: r.Dir})
+			if err != nil {
+				return tools.Result{}, err
+			}
+			return res.Result, nil
 		}
 	}
 	return r.Read(ctx, a)
