@@ -47,41 +47,24 @@ func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResu
 // callTool performs the step that a job would perform, with the operator's rules, mode, hooks and
 // secrets. Whoever calls approves it, so that only what is denied is refused.
 func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolResult, err error) {
-	set, err := rt.tools()
+	t, ctx, err := rt.calledTool(ctx, c)
 	if err != nil {
-		return r, err
-	}
-	t, ok := set.Lookup(c.Name)
-	if c.Server != "" {
-		scope, err := rt.serverScope(c.Dir, false)
-		if err != nil {
-			return r, err
-		}
-		if t, err = rt.toolServers().Find(ctx, scope, c.Server, c.Name); err != nil {
-			return r, err
-		}
-		ctx = toolserver.WithSaid(ctx, toolserver.Said{Nobody: true})
-	} else if !ok {
-		hint := "adroit tools list lists the tools"
-		if n := set.Nearest(c.Name); n != "" {
-			hint = fmt.Sprintf("did you mean %q?", n)
-		}
-		return r, apierr.Invalidf(hint, "unknown tool %q", c.Name)
+		return nil, err
 	}
 	logs, err := os.MkdirTemp("", "adroit-call-")
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	defer os.RemoveAll(logs)
 	files, err := workspace.Open(c.Dir, nil)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	defer files.Close()
 	confined := rt.confine()
 	if c.Sandbox != "" {
 		if confined.Level, err = sandbox.Parse(c.Sandbox); err != nil {
-			return r, apierr.Invalidf("", "--sandbox: %v", err)
+			return nil, apierr.Invalidf("", "--sandbox: %v", err)
 		}
 	}
 	confined.Private = filepath.Join(logs, "sandbox")
@@ -92,7 +75,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	defer exec.Close()
 	test, _, err := rt.testCommandIn(c.Dir)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	dir := func(string) (string, error) { return c.Dir, nil }
 	runners := hooks.In(dir, rt.o.Hooks)
@@ -101,7 +84,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	client := rt.o.Network.Client()
 	defer client.CloseIdleConnections()
 	h := handler.Host{
-		Tools: set, ServerTool: func(name string) (tools.Tool, bool) { return t, c.Server != "" }, Secrets: hide,
+		ServerTool: func(string) (tools.Tool, bool) { return t, true }, Secrets: hide,
 		Env: func(context.Context, string, string) (*tools.Env, error) {
 			return &tools.Env{Files: files.WithDenyList(rt.o.Names), Exec: exec, HTTP: client}, nil
 		},
@@ -111,7 +94,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	given := map[string]json.RawMessage{}
 	if test != "" {
 		if given[artifactname.TestCommand], err = json.Marshal(test); err != nil {
-			return r, err
+			return nil, err
 		}
 	}
 	use := stepio.ToolCall{Args: c.Args, Artifacts: given, Permission: &stepio.PermissionContext{
@@ -119,19 +102,44 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	}}
 	raw, err := json.Marshal(use)
 	if err != nil {
-		return r, apierr.Invalidf("the arguments are one JSON object", "%v", err)
+		return nil, apierr.Invalidf("the arguments are one JSON object", "%v", err)
 	}
 	step := flow.Step{Job: "call", Kind: stepio.ToolStep, Name: t.Name, Input: raw}
 	if raw, err = handler.Guard(handler.Serve(h), hide)[stepio.ToolStep].Handler(ctx, step, func(event.Event) {}); err != nil {
-		return r, err
+		return nil, err
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return r, err
+		return nil, err
 	}
 	if q := r.Question; q != nil {
-		return r, apierr.Invalidf("a job asks a person about it", "%s was not run: %s", t.Name, q.Why)
+		return nil, apierr.Invalidf("a job asks a person about it", "%s was not run: %s", t.Name, q.Why)
 	}
 	return r, nil
+}
+
+// calledTool is the tool that a call names, the program's or a server's.
+func (rt *Runtime) calledTool(ctx context.Context, c ToolCall) (t tools.Tool, _ context.Context, err error) {
+	set, err := rt.tools()
+	if err != nil {
+		return t, ctx, err
+	}
+	if c.Server != "" {
+		scope, err := rt.serverScope(c.Dir, false)
+		if err != nil {
+			return t, ctx, err
+		}
+		t, err = rt.toolServers().Find(ctx, scope, c.Server, c.Name)
+		return t, toolserver.WithSaid(ctx, toolserver.Said{Nobody: true}), err
+	}
+	t, ok := set.Lookup(c.Name)
+	if !ok {
+		hint := "adroit tools list lists the tools"
+		if n := set.Nearest(c.Name); n != "" {
+			hint = fmt.Sprintf("did you mean %q?", n)
+		}
+		return t, ctx, apierr.Invalidf(hint, "unknown tool %q", c.Name)
+	}
+	return t, ctx, nil
 }
 
 // testCommandIn returns the command line that runs the tests of a workspace, and
