@@ -3,8 +3,10 @@ package permission
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -286,7 +288,7 @@ func (p *spec) find(text string) (o option, name, value string, ok bool) {
 		return o, name, value, !attached || o&takesValue != 0 || p.words
 	}
 	longest := ""
-	for prefix := range p.prefixes {
+	for _, prefix := range slices.Sorted(maps.Keys(p.prefixes)) { // workflows ask too, which want one order
 		if strings.HasPrefix(text, prefix) && len(text) > len(prefix) && len(prefix) > len(longest) {
 			longest = prefix
 		}
