@@ -19,6 +19,8 @@ import (
 // nameCalls are the system calls that change a name.
 const nameCalls = "rename,renameat,renameat2,unlink,unlinkat,rmdir,link,linkat,mkdir,mkdirat,symlink,symlinkat"
 
+const syncCalls = "fsync,fdatasync,syncfs"
+
 // killAtName runs adroit and kills its process group at the n-th system call that
 // changes a name, which it does not perform: of one thread, of adroit or of a git. It
 // reports whether there was such a call.
@@ -27,8 +29,11 @@ func (p *place) killAtName(n int, args ...string) (killed bool, out string) {
 	trace := p.path("trace")
 	cmd, buf := p.command(args...)
 	cmd.Path = strace(p.t)
-	cmd.Args = append([]string{"strace", "-f", "-qq", "-o", trace, "-e", "trace=" + nameCalls,
+	cmd.Args = append([]string{"strace", "-f", "-qq", "-o", trace, "-e", "trace=" + nameCalls + "," + syncCalls, "-e", "inject=" + syncCalls + ":retval=0",
 		"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", nameCalls, n), p.bin}, args...)
+	// strace counts the calls of each thread: one thread should make all that matter. A
+	// kill loses nothing that was not synced, so nothing is, and no thread waits.
+	cmd.Env = append(p.env[:len(p.env):len(p.env)], "GOMAXPROCS=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err := cmd.Run()
 	killed = bytes.Contains([]byte(p.read("trace")), []byte("+++ killed by SIGKILL +++"))
@@ -137,4 +142,51 @@ func (p *place) removed(n int, id string, before []string) {
 			p.t.Errorf("call %d: left over: %v", n, left)
 		}
 	}
+}
+
+// A restore that is killed is finished, or has not begun: the jobs are never gone. A
+// backup that is killed leaves nothing of the database anywhere.
+func TestBackupKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some processes; run it without -short")
+	}
+	t.Parallel()
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/editor.md": editor, "repo/a": "a\n", "turns.yaml": `turns:
+  - calls: [{name: write_file, args: {path: new.txt, content: "new\n"}}]
+  - calls: [{name: finish, args: {summary: Done.}}]
+`})
+	p.bin = program(t)
+	p.ok(0, "run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all")
+	id := jobID.FindString(p.ok(0, "jobs", "--all"))
+	p.ok(0, "backup", "../all.tar")
+	left := func(n int) {
+		for _, pattern := range []string{"data/.*-*", "data/restoring.json", "*.part*", "new-*"} {
+			if left, _ := filepath.Glob(p.path(pattern)); len(left) > 0 {
+				t.Errorf("call %d: left over: %v", n, left)
+			}
+		}
+	}
+	t.Run("restore", func(t *testing.T) {
+		namePoints(t, 8, func(n int) bool {
+			killed, _ := p.killAtName(n, "restore", "../all.tar", "--replace")
+			if out := p.ok(0, "jobs", "--all"); !strings.Contains(out, id) {
+				t.Errorf("call %d: jobs: %s", n, out)
+			}
+			p.ok(0, "backup", fmt.Sprintf("../after%d.tar", n))
+			left(n)
+			return killed
+		})
+	})
+	t.Run("backup", func(t *testing.T) {
+		namePoints(t, 3, func(n int) bool {
+			file := fmt.Sprintf("../b%d.tar", n)
+			killed, _ := p.killAtName(n, "backup", file)
+			p.ok(0, "backup", fmt.Sprintf("../again%d.tar", n))
+			left(n)
+			if p.read(fmt.Sprintf("b%d.tar", n)) != "" {
+				p.ok(0, "restore", file, "--data-dir", p.path(fmt.Sprintf("data%d", n)))
+			}
+			return killed
+		})
+	})
 }

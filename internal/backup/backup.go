@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -57,12 +58,30 @@ func Write(ctx context.Context, data, file, version string) (*Manifest, error) {
 	if _, err := os.Lstat(file); err == nil {
 		return nil, fmt.Errorf("backup: %s exists; choose another name", file)
 	}
-	part, err := rootfs.Begin(file)
+	if _, err := sqlite.FinishExchange(data); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	if _, err := os.Lstat(filepath.Join(data, databaseFile)); err != nil {
+		return nil, fmt.Errorf("backup: there is no database: %w", err)
+	}
+	if err := scratch.Sweep(data); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	dir, err := scratch.New(data, "backup")
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	defer dir.Remove()
+	temp := file + ".part" + strings.TrimPrefix(filepath.Base(dir.Path), ".backup")
+	if err := dir.Note(temp); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	part, err := rootfs.BeginAs(file, temp)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	defer part.Drop()
-	m, err := writeBackup(ctx, data, part, strings.HasSuffix(file, ".gz") || strings.HasSuffix(file, ".tgz"), version)
+	m, err := writeBackup(ctx, data, dir.Path, part, strings.HasSuffix(file, ".gz") || strings.HasSuffix(file, ".tgz"), version)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
@@ -72,12 +91,7 @@ func Write(ctx context.Context, data, file, version string) (*Manifest, error) {
 	return m, nil
 }
 
-func writeBackup(ctx context.Context, data string, to io.Writer, compress bool, version string) (m *Manifest, err error) {
-	tmp, err := os.MkdirTemp("", "adroit-backup-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(tmp)
+func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress bool, version string) (m *Manifest, err error) {
 	if m, err = copyDatabase(ctx, filepath.Join(data, databaseFile), filepath.Join(tmp, databaseFile), version); err != nil {
 		return nil, err
 	}
@@ -137,9 +151,6 @@ func writeBackup(ctx context.Context, data string, to io.Writer, compress bool, 
 
 // copyDatabase makes a consistent copy and counts what is in it.
 func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, error) {
-	if _, err := os.Lstat(from); err != nil {
-		return nil, fmt.Errorf("there is no database: %w", err)
-	}
 	db, err := sqlite.Open(ctx, from, sqlite.Options{Version: version})
 	if err != nil {
 		return nil, err
@@ -204,7 +215,7 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 			return err
 		case p == ".":
 			return nil
-		case p == "cache", p == "adroit.token", strings.HasPrefix(p, ".token-"), strings.HasPrefix(p, "new-"), d.IsDir() && d.Name() == "sandbox" && path.Dir(path.Dir(p)) == "jobs", strings.HasPrefix(p, "replaced-"), strings.HasPrefix(p, ".restore-"):
+		case p == "cache", p == "adroit.token", strings.HasPrefix(p, ".token-"), strings.HasPrefix(p, "new-"), d.IsDir() && d.Name() == "sandbox" && path.Dir(path.Dir(p)) == "jobs", strings.HasPrefix(p, "replaced-"), p == "restoring.json", scratch.Is(p):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -33,15 +35,27 @@ func Restore(ctx context.Context, data, file, version string, replace bool) (*Re
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.MkdirAll(data, 0o700), restorable(ctx, data, version, replace)); err != nil {
+	if err := rootfs.MkdirAll(data); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
-	tmp, err := os.MkdirTemp(data, ".restore-")
+	if _, err := sqlite.FinishExchange(data); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	if err := errors.Join(restorable(ctx, data, version, replace), scratch.Sweep(data)); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	dir, err := scratch.New(data, "restore")
 	if err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	tmp := dir.Path
 	out := &Restored{}
+	recorded := false
+	defer func() {
+		if !recorded {
+			_ = dir.Remove()
+		}
+	}()
 	if err := extract(ctx, file, tmp, &out.Manifest); err != nil {
 		return nil, fmt.Errorf("restore: reading %s: %w", file, err)
 	}
@@ -52,10 +66,11 @@ func Restore(ctx context.Context, data, file, version string, replace bool) (*Re
 	if err := db.Close(); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
-	if out.Aside, err = exchange(data, tmp); err != nil {
-		return nil, fmt.Errorf("restore: %w; what was there is in %s, and the restore can be run again", err, out.Aside)
+	recorded = true // from here on the new files are all that may be left of the jobs
+	if out.Aside, err = sqlite.Exchange(data, tmp); err != nil {
+		return nil, fmt.Errorf("restore: %w; the next command goes on with it", err)
 	}
-	return out, nil
+	return out, dir.Remove()
 }
 
 // restorable is an error if a data directory may not be replaced.
@@ -169,42 +184,4 @@ func extractFile(root *os.Root, r io.Reader, h *tar.Header) error {
 	}
 	_, err = io.Copy(f, r)
 	return errors.Join(err, f.Chmod(h.FileInfo().Mode().Perm()), f.Sync(), f.Close(), root.Chtimes(h.Name, h.ModTime, h.ModTime))
-}
-
-// exchange puts what is in tmp in the place of what is in data. The database
-// goes first and comes last: without it, nothing can be taken for whole.
-func exchange(data, tmp string) (aside string, err error) {
-	entries, err := os.ReadDir(tmp)
-	if err != nil {
-		return "", err
-	}
-	move := []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm"}
-	for _, e := range entries {
-		if e.Name() != databaseFile {
-			move = append(move, e.Name())
-		}
-	}
-	for _, name := range move {
-		if _, err := os.Lstat(filepath.Join(data, name)); err != nil {
-			continue
-		}
-		if aside == "" {
-			if aside, err = os.MkdirTemp(data, "replaced-"+time.Now().Format("20060102-150405-")); err != nil {
-				return "", err
-			}
-		}
-		if err := os.Rename(filepath.Join(data, name), filepath.Join(aside, name)); err != nil {
-			return aside, err
-		}
-	}
-	for _, name := range append(move[3:], databaseFile) {
-		if err := os.Rename(filepath.Join(tmp, name), filepath.Join(data, name)); err != nil {
-			return aside, err
-		}
-	}
-	d, err := os.Open(data)
-	if err != nil {
-		return aside, err
-	}
-	return aside, errors.Join(d.Sync(), d.Close())
 }

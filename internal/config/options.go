@@ -45,6 +45,13 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	if err != nil {
 		return adroit.Options{Tools: c.Tools(p), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
 	}
+	aside, err := sqlite.FinishExchange(data)
+	if err != nil {
+		return adroit.Options{Tools: c.Tools(p), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
+	}
+	if aside != "" && p.Warn != nil {
+		p.Warn("a restore that was cut short is finished; what was there before is in " + aside)
+	}
 	hide := Redactor(c, c.getenv)
 	servers, err := c.toolServers(p, data, confine, hide)
 	if err != nil {

@@ -9,10 +9,12 @@ import (
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/requirement"
+	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/pkg/workspace"
 	"golang.org/x/sys/unix"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -152,12 +154,22 @@ func (d *Doctor) tests() Finding {
 
 // removals reports jobs that are half removed.
 func (d *Doctor) removals() (out []Finding) {
+	if d.Jobs == "" {
+		return nil
+	}
 	ids, err := jobdir.Unfinished(d.Jobs)
 	if err != nil {
 		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
 	}
 	for _, id := range ids {
 		out = append(out, Finding{"removals", Note, id + " is half removed", "adroit jobs finishes it, as every command does that reads jobs"})
+	}
+	left, err := scratch.Left(d.Jobs)
+	if err != nil {
+		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
+	}
+	for _, path := range left {
+		out = append(out, Finding{"removals", Note, d.home(path) + " is left of a command that was killed", "the next adroit jobs rm, jobs prune, backup or restore removes it"})
 	}
 	return out
 }
@@ -192,7 +204,12 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 	}
 	folders, _ := os.ReadDir(filepath.Join(d.Data, "jobs")) // there need not be any
 	for _, f := range folders {
-		if !known[f.Name()] {
+		if known[f.Name()] {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(d.Data, "jobs", f.Name(), jobdir.JobFile)); errors.Is(err, fs.ErrNotExist) {
+			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " is of a job that was never begun", "the next adroit jobs rm or jobs prune removes it, a day after it was made"})
+		} else {
 			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " has no job in the database",
 				"adroit jobs rm " + f.Name() + " removes it; if its database was lost, adroit jobs undo " + f.Name() + " takes its changes back first"})
 		}

@@ -146,12 +146,28 @@ func TestCheck(t *testing.T) {
 	if f := find(t, d, "check"); len(f) != 1 || f[0].Status != doctor.Fine {
 		t.Errorf("a store without jobs on disk: %+v", f)
 	}
-	for _, id := range []string{"J1", "J2"} {
+	for _, id := range []string{"J1", "J2", "J3"} {
 		dirtest.Must(t, os.MkdirAll(filepath.Join(d.Data, "jobs", id), 0o755))
 	}
+	dirtest.Write(t, filepath.Join(d.Data, "jobs/J2/job.json"), "{}")
 	damage = []string{"page 7 is torn"}
 	f := find(t, d, "check")
-	if len(f) != 2 || f[0].Status != doctor.Broken || f[0].What != "page 7 is torn" || f[1].Status != doctor.Note || !strings.Contains(f[1].What, "J2") {
+	if len(f) == 3 && (!strings.Contains(f[1].Do, "adroit jobs rm J2") || !strings.Contains(f[2].What, "J3 is of a job that was never begun")) {
+		t.Errorf("folders without a job: %+v", f[1:])
+	}
+	if len(f) != 3 || f[0].Status != doctor.Broken || f[0].What != "page 7 is torn" || f[1].Status != doctor.Note || !strings.Contains(f[1].What, "J2") {
 		t.Errorf("a damaged store and a folder without a job: %+v", f)
+	}
+}
+
+// What killed commands left is named until it is removed.
+func TestLeftOver(t *testing.T) {
+	d := healthy(t)
+	dirtest.Write(t, filepath.Join(d.Jobs, "removing/J1.json"), "{}")
+	dirtest.Must(t, os.MkdirAll(filepath.Join(d.Jobs, ".restore-1"), 0o700))
+	dirtest.Must(t, os.MkdirAll(filepath.Join(d.Jobs, "jobs"), 0o700))
+	f := find(t, d, "removals")
+	if len(f) != 2 || !strings.Contains(f[0].What, "J1 is half removed") || !strings.Contains(f[1].What, ".restore-1 is left of") {
+		t.Errorf("%+v", f)
 	}
 }

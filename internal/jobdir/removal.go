@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/git/worktree"
@@ -129,6 +130,26 @@ func Unfinished(data string) ([]string, error) {
 	for _, e := range names {
 		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok {
 			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// NeverAdded are the ids of jobs that have files and cannot have run, a day after
+// these were made: whoever has no row for one removes it with [Forget]. A folder with
+// the file of a job that ran is kept: its database may have been lost.
+func NeverAdded(data string) ([]string, error) {
+	folders, err := os.ReadDir(filepath.Join(data, "jobs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []string
+	for _, f := range folders {
+		if _, err := os.Lstat(filepath.Join(data, "jobs", f.Name(), JobFile)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if info, err := f.Info(); err == nil && info.IsDir() && time.Since(info.ModTime()) > 24*time.Hour {
+			ids = append(ids, f.Name())
 		}
 	}
 	return ids, err

@@ -74,6 +74,16 @@ func Begin(path string) (*NewFile, error) {
 	return beginIn(dir, path)
 }
 
+// BeginAs is Begin with a name on its way that the caller chose and has on record. Its
+// directory must be there.
+func BeginAs(path, temp string) (*NewFile, error) {
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &NewFile{f, path}, nil
+}
+
 func beginIn(dir, path string) (*NewFile, error) {
 	f, err := os.CreateTemp(dir, "new-*") // 0600
 	if err != nil {

@@ -21,6 +21,9 @@ func OpenReadOnly(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := FinishExchange(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)

@@ -47,6 +47,9 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := FinishExchange(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
 	if err := prepare(ctx, path, o); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -22,7 +23,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 		j, err = r.job, r.err
 	}
 	if err == nil {
-		err = rt.sweep()
+		err = rt.sweep(ctx)
 	}
 	if err != nil {
 		return nil, apierr.AsError(err)
@@ -30,10 +31,34 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 	return j, nil
 }
 
-// sweep frees the former content of files that no job has any more.
-func (rt *Runtime) sweep() error {
+// sweep frees the former content of files that no job has any more, and removes what
+// killed commands left and no row names.
+func (rt *Runtime) sweep(ctx context.Context) error {
 	_, err := ledger.SweepContent(jobdir.ContentDir(rt.data()))
-	return err
+	if err != nil {
+		return err
+	}
+	if err := scratch.Sweep(rt.data()); err != nil {
+		return err
+	}
+	ids, err := jobdir.NeverAdded(rt.data())
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	store, err := rt.store(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		list, err := store.List(ctx, jobs.Query{ID: id, Brief: true})
+		if err == nil && len(list) == 0 {
+			err = rt.forget(ctx, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remove removes a job: from the store first, so that nobody can claim, merge or
@@ -83,7 +108,7 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 		r.Removed = append(r.Removed, j.ID)
 	}
 	if !o.DryRun {
-		err = rt.sweep()
+		err = rt.sweep(ctx)
 	}
 	return r, asError(err)
 }
