@@ -124,6 +124,13 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 			l.criterion(*c.IfMissing, key+".if_missing")
 		}
 	}
+	if w := c.When; w != nil {
+		if w.Artifact == "" && w.Tool == "" || w.IsCheck() || w.Signal != "" || w.All != nil || w.Any != nil || w.When != nil {
+			l.key(key+".when", agents.Error, "write when: {artifact: diff}, or a tool that was called", "when takes an artifact or a tool")
+		} else {
+			l.criterion(*w, key+".when")
+		}
+	}
 	if c.Tool != "" {
 		if _, ok := l.all.Lookup(c.Tool); !ok {
 			l.unknown(key+".tool", c.Tool)

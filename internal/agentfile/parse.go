@@ -237,6 +237,10 @@ func (d *decoder) criterion(n *node) executor.Criterion {
 			instead := d.criterion(v)
 			c.IfMissing = &instead
 		},
+		"when": func(v *node) {
+			when := d.criterion(v)
+			c.When = &when
+		},
 		"all": parts(&c.All),
 		"any": parts(&c.Any),
 	})

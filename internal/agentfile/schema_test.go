@@ -114,6 +114,7 @@ func criterionSchema(str func(about string) map[string]any, object func(about st
 			object("A tool with arguments.", m{"tool": str("Its name."), "with": m{"type": "object", "description": "Its arguments."}}),
 			object("A command.", m{"run": str("The command line, which the tool shell runs: under your permissions, in the sandbox.")}),
 		}},
+		"when":       m{"$ref": "#/$defs/criterion", "description": "Beside the others: they must hold only if this does, an artifact or a tool, as in {artifact: diff}: if a file was changed."},
 		"if_missing": m{"$ref": "#/$defs/criterion", "description": "Beside check: what must hold instead where there was nothing to check when the job began, such as no tests. Without it the job ends, stuck."},
 		"all":        parts("All of these hold."),
 		"any":        parts("One of these holds."),

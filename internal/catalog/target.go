@@ -66,10 +66,10 @@ func (c *Catalog) defaultAgent(dir string) (string, error) {
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return agentPrefix + "builder", nil
+			return agentPrefix + "assistant", nil
 		}
 		if at == filepath.Dir(at) {
-			return "", apierr.Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be builder", dir)
+			return "", apierr.Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
 		}
 	}
 }

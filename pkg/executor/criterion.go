@@ -25,8 +25,37 @@ type Criterion struct {
 	// check when the job began, and still is nothing: tests in a project without
 	// any. Nil: the run ends, since no work of the model makes the check pass.
 	IfMissing *Criterion
-	All       []Criterion
-	Any       []Criterion
+	// When narrows the rest to runs of which it holds: an artifact or a call. It
+	// decides by what was done, without a check. Any other kind always holds, so
+	// that the rest is never left out by mistake.
+	When *Criterion
+	All  []Criterion
+	Any  []Criterion
+}
+
+// changedFiles is the condition that a file was changed.
+const changedFiles = "diff"
+
+// conditional reports whether a part of c applies only to runs that change a file.
+func (c Criterion) conditional() bool {
+	return c.When != nil && c.When.Artifact == changedFiles || slices.ContainsFunc(c.parts(), Criterion.conditional)
+}
+
+// unconditional is c without the parts that do not apply to every run.
+func (c Criterion) unconditional() Criterion {
+	if c.When != nil {
+		return Criterion{}
+	}
+	strip := func(list []Criterion) (out []Criterion) {
+		for _, part := range list {
+			if part = part.unconditional(); !part.Zero() {
+				out = append(out, part)
+			}
+		}
+		return out
+	}
+	c.All, c.Any = strip(c.All), strip(c.Any)
+	return c
 }
 
 // Zero reports whether c is the zero Criterion.
@@ -63,7 +92,7 @@ func (c Criterion) Checks() []string {
 
 // Artifacts lists the artifacts that c cannot hold without.
 func (c Criterion) Artifacts() []string {
-	return c.collect(func(c Criterion) string { return c.Artifact })
+	return c.unconditional().collect(func(c Criterion) string { return c.Artifact })
 }
 
 func (c Criterion) collect(f func(Criterion) string) []string {
@@ -87,6 +116,11 @@ func (c Criterion) collect(f func(Criterion) string) []string {
 
 // Describe states in one line each what must hold, for prompts and listings.
 func (c Criterion) Describe() []string {
+	if w := c.When; w != nil {
+		rest := c
+		rest.When = nil
+		return []string{"if " + strings.Join(w.Describe(), " and ") + ": " + strings.Join(rest.Describe(), "; ")}
+	}
 	switch {
 	case c.Signal != "":
 		return []string{"you call finish, or say " + c.Signal + " on a line of its own"}
@@ -196,6 +230,7 @@ type criterionJSON struct {
 	Tool      string          `json:"tool,omitempty"`
 	Check     json.RawMessage `json:"check,omitempty"`
 	IfMissing *Criterion      `json:"if_missing,omitempty"`
+	When      *Criterion      `json:"when,omitempty"`
 	All       []Criterion     `json:"all,omitempty"`
 	Any       []Criterion     `json:"any,omitempty"`
 }
@@ -211,7 +246,7 @@ func (c Criterion) MarshalJSON() ([]byte, error) {
 	case c.Check != "":
 		check = c.Check
 	}
-	j := criterionJSON{c.Signal, c.Artifact, c.Where, c.Tool, nil, c.IfMissing, c.All, c.Any}
+	j := criterionJSON{c.Signal, c.Artifact, c.Where, c.Tool, nil, c.IfMissing, c.When, c.All, c.Any}
 	if check != nil {
 		var err error
 		if j.Check, err = json.Marshal(check); err != nil {
@@ -224,7 +259,9 @@ func (c Criterion) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *Criterion) UnmarshalJSON(b []byte) error {
 	var j criterionJSON
-	if err := json.Unmarshal(b, &j); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields() // what is not understood may be what must hold
+	if err := dec.Decode(&j); err != nil {
 		return err
 	}
 	var check Criterion
@@ -235,6 +272,6 @@ func (c *Criterion) UnmarshalJSON(b []byte) error {
 		}
 	}
 	*c = Criterion{Signal: j.Signal, Artifact: j.Artifact, Where: j.Where, Tool: j.Tool,
-		Check: check.Check, With: check.With, Run: check.Run, IfMissing: j.IfMissing, All: j.All, Any: j.Any}
+		Check: check.Check, With: check.With, Run: check.Run, IfMissing: j.IfMissing, When: j.When, All: j.All, Any: j.Any}
 	return nil
 }

@@ -60,17 +60,21 @@ func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, 
 	if s.Outcome.Reason == "" {
 		s.Outcome.Reason = "the model stopped calling tools"
 	}
-	t.settlePlan(s.Outcome)
+	t.settlePlan(s, s.Outcome)
 	if s.Claim != nil {
 		s.Outcome.Summary, s.Outcome.Evidence = s.Claim.Summary, s.Claim.Evidence
 	}
 	return v, nil
 }
 
-// settlePlan has the outcome of a run that could only plan say so.
-func (t *Task) settlePlan(o *Outcome) {
-	if t.PlanOnly {
+// settlePlan has the outcome of a run that could only plan, or that had nothing to
+// prove since it changed nothing, say so.
+func (t *Task) settlePlan(s *State, o *Outcome) {
+	switch {
+	case t.PlanOnly:
 		o.Status, o.Reason = Planned, "nothing was changed or tested"
+	case t.Done.conditional() && !Criterion{Artifact: changedFiles}.applies(s):
+		o.Status, o.Reason = Answered, "no file was changed"
 	}
 }
 

@@ -66,7 +66,7 @@ func (sc *Scope) Finish(err error) (*State, error) {
 	}
 	if len(v.Unmet) == 0 {
 		s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
-		sc.Task.settlePlan(s.Outcome)
+		sc.Task.settlePlan(s, s.Outcome)
 		return s, nil
 	}
 	s.Outcome = &Outcome{Status: Failed, Reason: v.Unmet[0], Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked}

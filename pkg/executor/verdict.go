@@ -59,6 +59,9 @@ func (c Criterion) Unmet(s *State, check func(Criterion) error) error {
 
 // judge is Unmet with the parts that hold.
 func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
+	if c.When != nil && !c.When.applies(s) {
+		return verdict{}
+	}
 	switch {
 	case c.Signal != "":
 		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
@@ -89,6 +92,18 @@ func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
 		return c.any(s, check)
 	}
 	return verdict{}
+}
+
+// applies reports whether c, a condition, holds of s: if that cannot be said, it does.
+func (c Criterion) applies(s *State) bool {
+	if c.Artifact == "" && c.Tool == "" || c.Signal != "" || c.IsCheck() || c.All != nil || c.Any != nil {
+		return true
+	}
+	if c.Artifact == changedFiles && (changed(s.Value(changedFiles)) || c.uncertain(s) != "") {
+		return true
+	}
+	v := c.judge(s, func(Criterion) error { return nil })
+	return len(v.Unmet) == 0 && (c.Artifact != changedFiles || changed(s.Value(changedFiles)))
 }
 
 func (c Criterion) artifact(s *State) verdict {

@@ -17,6 +17,25 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
+// TestConditionInJSON checks that a condition survives its encoding, and that one
+// that is not known is no criterion that always holds.
+func TestConditionInJSON(t *testing.T) {
+	const text = `{"check":"run_tests","when":{"artifact":"diff"}}`
+	var c executor.Criterion
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := json.Marshal(c); err != nil || string(b) != text {
+		t.Errorf("%s, %v", b, err)
+	}
+	if got := strings.Join(c.Describe(), "\n"); got != "if a file was changed: run_tests passes; it is run for you when all else holds" {
+		t.Errorf("it is described as %q", got)
+	}
+	if err := json.Unmarshal([]byte(`{"check":"run_tests","unless":{"artifact":"diff"}}`), &c); err == nil {
+		t.Error("an unknown condition is decoded as none")
+	}
+}
+
 // TestWordIsNotTheWork checks how work ends for models that never say that it is
 // done, and for those that say that there is none.
 func TestWordIsNotTheWork(t *testing.T) {
@@ -27,6 +46,9 @@ func TestWordIsNotTheWork(t *testing.T) {
 	var looks []llm.Message
 	for i := range 7 {
 		looks = append(looks, calls(call("add", fmt.Sprintf(`{"n":%d}`, i))), say("So far."))
+	}
+	conditional := func(t *executor.Task) {
+		t.Done = executor.Criterion{When: &executor.Criterion{Artifact: "diff"}, Check: "check"}
 	}
 	for name, c := range map[string]struct {
 		turns  []llm.Message
@@ -53,7 +75,14 @@ func TestWordIsNotTheWork(t *testing.T) {
 		"not needed, in a word":             {turns: []llm.Message{say("It is so.\nNOT_NEEDED")}, status: executor.NotNeeded, asked: 2, words: "It is so."},
 		"cannot be done":                    {turns: []llm.Message{look, declines("cannot_be_done")}, status: executor.CannotBeDone, asked: 2, words: "It is so."},
 		"went silent":                       {turns: []llm.Message{say("")}, status: executor.Silent, asked: 3},
-		"a plan":                            {turns: []llm.Message{say("First this, then that.")}, edit: func(t *executor.Task) { t.Done, t.PlanOnly = executor.Criterion{}, true }, status: executor.Planned, asked: 1, words: "nothing was changed or tested"},
+		"a question":                        {turns: []llm.Message{look, say("It counts.")}, edit: conditional, status: executor.Answered, asked: 2, words: "no file was changed"},
+		"a question, finish":                {turns: []llm.Message{calls(call("finish", `{"summary":"It counts."}`))}, edit: conditional, red: true, status: executor.Answered, asked: 1, words: "It counts."},
+		"a change, green":                   {turns: []llm.Message{change, say("All is well.")}, edit: conditional, status: executor.Done, asked: 2, words: "check passed"},
+		"a change, red":                     {turns: []llm.Message{change, say("So."), change, say("Now.")}, edit: conditional, red: true, status: executor.Done, asked: 4, seen: "two tests fail"},
+		"a condition of another kind": {turns: []llm.Message{say("It counts.")}, edit: func(t *executor.Task) {
+			t.Done = executor.Criterion{When: &executor.Criterion{Check: "peek"}, Check: "check"}
+		}, status: executor.Done, asked: 1, words: "check passed"},
+		"a plan": {turns: []llm.Message{say("First this, then that.")}, edit: func(t *executor.Task) { t.Done, t.PlanOnly = executor.Criterion{}, true }, status: executor.Planned, asked: 1, words: "nothing was changed or tested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.turns...)

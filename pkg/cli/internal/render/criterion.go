@@ -9,6 +9,11 @@ import (
 
 // Criterion is a definition of done in words.
 func Criterion(c executor.Criterion) string {
+	if w := c.When; w != nil {
+		rest := c
+		rest.When = nil
+		return "if " + strings.Join(w.Describe(), " and ") + ": " + Criterion(rest)
+	}
 	switch {
 	case c.Signal != "":
 		return fmt.Sprintf("the model says %s or calls finish", c.Signal)

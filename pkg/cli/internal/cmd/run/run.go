@@ -37,7 +37,7 @@ func New(e *env.Env) *cobra.Command {
 			"If no agent has the name, the pipeline of that name is run; agent:NAME and pipeline:NAME say which is meant.\n" +
 			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
 			"A first argument with a space in it is a prompt for the default agent, and so is a - alone. That agent is\n" +
-			"agent: in the configuration (or ADROIT_AGENT), else builder in a git repository.\n" +
+			"agent: in the configuration (or ADROIT_AGENT), else assistant in a git repository.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
 			"everything after -- is prompt.\n" +
 			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
