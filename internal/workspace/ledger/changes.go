@@ -70,7 +70,7 @@ func (l *Ledger) shifts(ns []net) []shift {
 	var cs []shift
 	moved := map[string]bool{}
 	for _, n := range ns {
-		if l.ineffective(&n) || n.orig().Type == rootfs.TypeDir || n.orig().Type == "" && n.last.After.Type == rootfs.TypeDir {
+		if n.ignored || l.ineffective(&n) || n.orig().Type == rootfs.TypeDir || n.orig().Type == "" && n.last.After.Type == rootfs.TypeDir {
 			continue // git has no directories either
 		}
 		c := Change{Path: n.path, Kind: Modified, Before: n.orig().Digest, After: n.last.After.Digest, OldMode: n.orig().Mode,
@@ -99,7 +99,7 @@ func (l *Ledger) OwnChanges() (nets []PathChange) {
 	defer l.mu.Unlock()
 	at := map[rootfs.RawName]int{}
 	for _, e := range l.entries {
-		if e.step != l.StepPath {
+		if e.step != l.StepPath || e.Ignored {
 			continue
 		}
 		if i, ok := at[e.Path]; ok {

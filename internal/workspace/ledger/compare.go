@@ -30,6 +30,9 @@ func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []st
 		l.mu.Unlock()
 	}()
 	r, changed, err := s.compare(ctx, reported)
+	if err == nil {
+		err = s.watchAfter(ctx, len(r.Changes) > 0)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +47,19 @@ func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []st
 		return changed, fmt.Errorf("closing the record of a command: %w", err)
 	}
 	return changed, nil
+}
+
+// watchAfter calls Watch where the command may have had git ignore something.
+func (s *Snapshot) watchAfter(ctx context.Context, changed bool) error {
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if changed || s.vanished || s.IndexChanged(t) {
+		return s.Watch(ctx, t)
+	}
+	return nil
 }
 
 // temporary reports whether a name is one that only adroit's tools give.
@@ -61,6 +77,9 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 	defer t.Close()
 	after, others, err := s.scan(ctx, t, false)
 	if err == nil {
+		err = s.findNew(ctx, t, after)
+	}
+	if err == nil {
 		err = s.Recall(ctx, t, others)
 	}
 	if err != nil {
@@ -73,26 +92,31 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 		if _, had := s.before[p]; !had && s.Partial != "" {
 			continue // perhaps it was there, and was not looked at
 		}
+		if was.Type == "" && s.wasIgnored(p) {
+			continue // it was there
+		}
 		if now.Type == "" && was.Type != "" { // perhaps it is only ignored now
 			if now, err = t.State(p, nil); err != nil {
 				continue
 			}
 		}
+		s.vanished = s.vanished || now.Type != "" && after[p].Type == ""
 		if now.Equal(was) || s.Ledger.Has(p, now) {
 			continue
 		}
 		if between, ok := mine[p]; ok {
 			was = between
 		}
-		r.Changes = append(r.Changes, PathChange{Path: rootfs.RawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p) || slices.Contains(reported, ".")})
+		r.Changes = append(r.Changes, PathChange{Path: rootfs.RawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p) || slices.Contains(reported, "."), Ignored: s.ignored[p]})
 		if s.unkept[p] {
 			r.Unkept = append(r.Unkept, rootfs.RawName(p))
 		}
-		if was.Type != rootfs.TypeDir && now.Type != rootfs.TypeDir {
+		if was.Type != rootfs.TypeDir && now.Type != rootfs.TypeDir && !s.ignored[p] {
 			changed = append(changed, p)
 		}
 	}
 	PairRenames(r.Changes)
+	r.Partial = joinPartial(r.Partial, NotKept(s.lost(t)))
 	return r, changed, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -92,11 +93,21 @@ func (l *Ledger) Note(ds []PathChange, unkept []rootfs.RawName) error {
 	return l.add(record{Step: l.StepPath, Changes: ds, Unkept: unkept}, true)
 }
 
+// NotePartial notes why not all that a command changed is in the ledger, once.
+func (l *Ledger) NotePartial(why string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.Contains(l.partial, why) {
+		return nil
+	}
+	return l.add(record{Step: l.StepPath, Partial: why}, true)
+}
+
 // TakeBack notes that the newest change was not made after all.
 func (l *Ledger) TakeBack(ds ...PathChange) {
 	back := make([]PathChange, 0, len(ds))
 	for _, d := range ds {
-		back = append(back, PathChange{Path: d.Path, Before: d.After, After: d.Before, Uncertain: d.Uncertain})
+		back = append(back, PathChange{Path: d.Path, Before: d.After, After: d.Before, Uncertain: d.Uncertain, Ignored: d.Ignored})
 	}
 	// If even this cannot be written, Undo finds the content as it was before
 	// the change and takes that for the job's.

@@ -31,7 +31,11 @@ func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, 
 	if err == nil {
 		for name := range strings.SplitSeq(string(out), "\x00") {
 			if name != "" {
-				l.files = append(l.files, strings.TrimSuffix(name, "/"))
+				dir, repo := strings.CutSuffix(name, "/")
+				l.files = append(l.files, dir)
+				if repo {
+					l.nested = append(l.nested, dir)
+				}
 			}
 		}
 		l.files = append(l.files, x.rest...)

@@ -54,6 +54,8 @@ type log struct {
 	seen      map[string]string
 	temp      string // the newest change's temporary file
 	cache     map[string]stamp
+	ignored   map[string]bool   // paths whose changes are all Ignored ones
+	watched   map[string]bool   // see watch
 	unkept    map[string]bool   // paths whose original content was too much to keep
 	active    map[string]bool   // snapshots of ours that wait for their Record
 	partial   []string          // why not everything is in the ledger
@@ -81,6 +83,9 @@ type PathChange struct {
 	Uncertain bool `json:"uncertain,omitempty"`
 	// Reported: the program that was watched reported that it changed the path.
 	Reported bool `json:"reported,omitempty"`
+	// Ignored: git did not list the path before the command. What it held is kept,
+	// and an undo brings it back; it is no work of the job's.
+	Ignored bool `json:"ignored,omitempty"`
 }
 
 // A record is one line of the journal.
@@ -90,6 +95,7 @@ type record struct {
 	Changes []PathChange     `json:"changes,omitempty"`
 	Unkept  []rootfs.RawName `json:"unkept,omitempty"`
 	Partial string           `json:"partial,omitempty"`
+	Watch   []rootfs.RawName `json:"watch,omitempty"` // see watch
 	Seen    rootfs.RawName   `json:"seen,omitempty"`
 	Digest  string           `json:"digest,omitempty"`
 }
@@ -116,12 +122,13 @@ type stamp struct {
 // goes or is renamed changes its directory, so the names are the same as long as
 // the directories are, and what says which of them git ignores.
 type listing struct {
-	root  string
-	index *gitIndex
-	files []string // sorted, without those that the index judges
-	dirs  map[string]rootfs.State
-	more  bool // there are too many
-	made  time.Time
+	root   string
+	index  *gitIndex
+	files  []string // sorted, without those that the index judges
+	nested []string // of them, repositories
+	dirs   map[string]rootfs.State
+	more   bool // there are too many
+	made   time.Time
 	// stamps are those of the directories, the ignore files and the index.
 	stamps map[string]fileStamp
 }
@@ -130,6 +137,7 @@ type listing struct {
 func (b *log) reset() {
 	b.good, b.entries, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, 0, 0, "", nil, false
 	b.first, b.last, b.seen, b.unkept = map[string]rootfs.State{}, map[string]PathChange{}, map[string]string{}, map[string]bool{}
+	b.ignored, b.watched = map[string]bool{}, map[string]bool{}
 }
 
 // read takes in what was added to the journal since it was last read.
@@ -183,11 +191,16 @@ func (b *log) apply(r record) {
 			b.unkept[string(p)] = true
 		}
 	}
+	for _, p := range r.Watch {
+		b.watched[string(p)] = true
+	}
 	for _, d := range r.Changes {
 		p := string(d.Path)
 		if _, ok := b.first[p]; !ok {
 			b.first[p] = d.Before
+			b.ignored[p] = true
 		}
+		b.ignored[p] = b.ignored[p] && d.Ignored
 		b.last[p] = d
 		b.entries = append(b.entries, entry{step: r.Step, record: b.records, PathChange: d})
 	}

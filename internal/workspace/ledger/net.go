@@ -33,6 +33,7 @@ type net struct {
 	unkept       bool
 	uncertain    bool // some of the deltas are
 	reported     bool // all of those are
+	ignored      bool // all of the deltas are
 }
 
 // orig is the state before the first of the deltas.
@@ -104,7 +105,7 @@ func (b *log) nets(take func(i int, e entry) bool) []net {
 			continue
 		}
 		if n == nil {
-			n = &net{path: p, spans: []span{{e.Before, e.After, e.Uncertain}}, unkept: b.unkept[p]}
+			n = &net{path: p, spans: []span{{e.Before, e.After, e.Uncertain}}, unkept: b.unkept[p], ignored: true}
 			found[p] = n
 		} else {
 			n.extend(e, was)
@@ -116,6 +117,7 @@ func (b *log) nets(take func(i int, e entry) bool) []net {
 		n.last, n.step, n.record, n.later = e.PathChange, e.step, e.record, nil
 		n.reported = e.Uncertain && e.Reported && (n.reported || !n.uncertain)
 		n.uncertain = n.uncertain || e.Uncertain
+		n.ignored = n.ignored && e.Ignored
 		switch {
 		case e.From != "":
 			n.from = string(e.From)

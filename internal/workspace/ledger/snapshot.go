@@ -33,9 +33,6 @@ func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	return s, s.save()
 }
 
-// InIndex reports whether git's index has the file as the snapshot found it.
-func (s *Snapshot) InIndex(p string) bool { return s.index != nil && s.index.find(p) != nil }
-
 // StateBefore is what the snapshot found at a path, if it looked at it.
 func (s *Snapshot) StateBefore(p string) (st rootfs.State, known bool) {
 	st, known = s.before[p]

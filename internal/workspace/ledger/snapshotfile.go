@@ -30,6 +30,9 @@ func (s *Snapshot) save() error {
 	for _, name := range slices.Sorted(maps.Keys(s.unkept)) {
 		p.Unkept = append(p.Unkept, rootfs.RawName(name))
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
+		p.Ignored = append(p.Ignored, rootfs.RawName(name))
+	}
 	for p0 := range s.dirty {
 		if _, there := s.before[p0]; !there {
 			p.Gone = append(p.Gone, rootfs.RawName(p0))
@@ -66,6 +69,7 @@ type pending struct {
 	Began   int              `json:"began,omitempty"`
 	Before  []PathChange     `json:"before"`
 	Unkept  []rootfs.RawName `json:"unkept,omitempty"`
+	Ignored []rootfs.RawName `json:"ignored,omitempty"`
 	Index   string           `json:"index,omitempty"` // the file with git's index as it was
 	Prefix  string           `json:"prefix,omitempty"`
 	Gone    []rootfs.RawName `json:"gone,omitempty"` // files of the index that were not there
@@ -112,6 +116,10 @@ func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	}
 	for _, name := range p.Unkept {
 		s.unkept[string(name)] = true
+	}
+	s.ignored = map[string]bool{}
+	for _, name := range p.Ignored {
+		s.ignored[string(name)] = true
 	}
 	if s.reopened = true; p.Index != "" {
 		if s.index, err = readIndex(filepath.Join(l.Dir, filepath.Base(p.Index)), p.Prefix); err != nil {

@@ -21,19 +21,26 @@ const maxSnapBytes = 256 << 20
 // A Snapshot is how the files that git does not ignore looked before a command.
 // Use it once, for one Record.
 type Snapshot struct {
-	Ledger *Ledger
-	Root   string
-	before map[string]rootfs.State // but for the files that were as git's index has them
-	unkept map[string]bool
-	index  *gitIndex       // nil: none that could be read
-	prefix string          // of the root in the repository
-	dirty  map[string]bool // files of the index that were not as it has them
-	began  int             // entries of the ledger when it was taken
-	File   string          // what is needed for Record, on disk
+	Ledger  *Ledger
+	Root    string
+	before  map[string]rootfs.State // but for the files that were as git's index has them
+	unkept  map[string]bool
+	index   *gitIndex            // nil: none that could be read
+	prefix  string               // of the root in the repository
+	dirty   map[string]bool      // files of the index that were not as it has them
+	ignored map[string]bool      // of before, what git ignored; see KeepIgnored
+	large   map[string]fileStamp // of the same, what was not kept
+	deps    []string             // directories of dependencies that git ignored before
+	exclude string               // see excludeOf
+	nested  []string             // repositories in the tree
+	listed  []string             // names that git listed, without those of the index
+	began   int                  // entries of the ledger when it was taken
+	File    string               // what is needed for Record, on disk
 	// looking: nothing may be written, so content from git stays in memory.
 	looking bool
 	// reopened: it was read from disk, where only the index has what it has.
 	reopened bool
+	vanished bool // compare found something that git listed before and does not list now
 	// Partial says why not everything was noted, if that is so: changes to what
 	// was left out are not in the record and cannot be undone.
 	Partial string
@@ -55,11 +62,18 @@ func (b *log) indexed(ctx context.Context, t *rootfs.Tree) (*gitIndex, string) {
 	return b.index, b.prefix
 }
 
-// Paths returns the paths that the ledger has entries for, sorted.
+// Paths returns the paths that snapshots look at whatever git lists, sorted: those
+// that the job changed, and those that are ignored only since a command of the job.
 func (b *log) Paths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.first))
+	all := maps.Clone(b.watched)
+	for p := range b.first {
+		if !b.ignored[p] {
+			all[p] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // scan reads the state of every file, link and directory, except the files that
@@ -72,15 +86,28 @@ func (s *Snapshot) scan(ctx context.Context, t *rootfs.Tree, keep bool) (found m
 	if err != nil {
 		return nil, nil, err
 	}
+	if keep {
+		s.listed, s.nested = ls.files, ls.nested
+	}
 	var x gitIndex
 	if s.index != nil {
 		x = *s.index
 	}
 	names := slices.Clip(ls.files)
-	for _, p := range b.Paths() { // also those that are ignored
+	for _, p := range slices.Concat(b.Paths(), slices.Sorted(maps.Keys(s.ignored))) { // also those that are ignored
 		if _, found := slices.BinarySearch(ls.files, p); !found && x.find(p) == nil {
 			names = append(names, p)
 		}
+	}
+	if !keep { // in a repository that the command made, git lists nothing
+		for _, d := range ls.nested {
+			if !slices.Contains(s.nested, d) {
+				below, _, _ := t.Walk(ctx, d) // what can be read
+				names = append(names, slices.DeleteFunc(below, func(p string) bool { return x.find(p) != nil })...)
+			}
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
 	}
 	if ls.more {
 		s.Partial = fmt.Sprintf("the workspace has more than %d files; changes to the rest were not recorded", rootfs.MaxNames)
@@ -210,4 +237,20 @@ func (b *log) stampOf(t *rootfs.Tree, p string, info fs.FileInfo, keep bool) (ro
 		delete(b.cache, p)
 	}
 	return now.state, now.kept, nil
+}
+
+// InIndex reports whether git's index has the file as the snapshot found it.
+func (s *Snapshot) InIndex(p string) bool { return s.index != nil && s.index.find(p) != nil }
+
+// Listed reports whether a path was there before the command and git tracked it, or
+// did not ignore it, or the ledger knows it: whatever the command has git ignore
+// since, its change is noted.
+func (s *Snapshot) Listed(p string) bool {
+	_, found := s.before[p]
+	return found || s.InIndex(p)
+}
+
+// IndexChanged reports whether git's index is another one than before the command.
+func (s *Snapshot) IndexChanged(t *rootfs.Tree) bool {
+	return s.index != nil && stampAt(t, s.index.file) != s.index.now
 }

@@ -63,14 +63,14 @@ func (g *goal) deltas(now rootfs.State) []PathChange {
 	var ds []PathChange
 	for i := len(g.steps) - 1; i > 0; i-- {
 		if g.spans[i].uncertain != g.spans[i-1].uncertain {
-			ds = append(ds, PathChange{Path: rootfs.RawName(g.path), Before: now, After: g.steps[i].State, Uncertain: g.spans[i].uncertain})
+			ds = append(ds, PathChange{Path: rootfs.RawName(g.path), Before: now, After: g.steps[i].State, Uncertain: g.spans[i].uncertain, Ignored: g.ignored})
 			now = g.steps[i].State
 		}
 	}
-	return append(ds, PathChange{Path: rootfs.RawName(g.path), Before: now, After: g.to.State, Uncertain: g.spans[0].uncertain})
+	return append(ds, PathChange{Path: rootfs.RawName(g.path), Before: now, After: g.to.State, Uncertain: g.spans[0].uncertain, Ignored: g.ignored})
 }
 
 // delta is a change of the undo's own that is not the goal.
 func (g *goal) delta(before, after rootfs.State) PathChange {
-	return PathChange{Path: rootfs.RawName(g.path), Before: before, After: after, Uncertain: g.spans[len(g.spans)-1].uncertain}
+	return PathChange{Path: rootfs.RawName(g.path), Before: before, After: after, Uncertain: g.spans[len(g.spans)-1].uncertain, Ignored: g.ignored}
 }

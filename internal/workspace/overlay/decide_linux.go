@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
@@ -32,7 +34,9 @@ func (j *joiner) weigh(ctx context.Context, op *operation) error {
 		return j.weighRemove(op)
 	case opPut:
 		if op.quiet {
-			j.weighQuiet(op)
+			if j.weighQuiet(op); op.kind == opPut {
+				return j.setAside(op)
+			}
 			return nil
 		}
 		return j.weighPut(ctx, op)
@@ -49,8 +53,9 @@ func (j *joiner) weighRemove(op *operation) error {
 	if op.quiet {
 		if j.touched(op.low) {
 			j.conflict(op, opNothing, keptHere)
+			return nil
 		}
-		return nil
+		return j.setAside(op)
 	}
 	base, known := j.snap.StateBefore(op.path)
 	if j.touched(op.low) {
@@ -82,6 +87,42 @@ func (j *joiner) remember(op *operation) error {
 	op.unkept = true
 	op.was, err = j.t.State(p, nil)
 	return j.oddState(op, err)
+}
+
+// setAside keeps what a file held that git ignores and that the command removed or
+// overwrote, unless it is too large, or what a tool makes.
+func (j *joiner) setAside(op *operation) error {
+	if op.low == nil || ledger.InDependencies(op.path) {
+		return nil
+	}
+	kind := op.low.Mode & unix.S_IFMT
+	if kind != unix.S_IFREG && kind != unix.S_IFLNK {
+		return nil
+	}
+	if j.writing() == op.path { // a join that was killed kept it
+		return nil
+	}
+	size := op.low.Size
+	if size > ledger.MaxIgnored || j.aside+size > ledger.MaxAllIgnored {
+		j.lost = append(j.lost, op.path)
+		return nil
+	}
+	if op.kind == opPut {
+		var err error
+		if op.now, err = j.up.State(op.path, nil); err != nil {
+			j.lost = append(j.lost, op.path)
+			return nil
+		}
+	}
+	if err := j.remember(op); err != nil {
+		return err
+	}
+	j.aside += size
+	if op.aside = !op.unkept && op.was.Type != ""; !op.aside {
+		op.unkept = false
+		j.lost = append(j.lost, op.path)
+	}
+	return nil
 }
 
 // oddState leaves out of the ledger what has no state that could be noted, such as

@@ -31,6 +31,8 @@ type joiner struct {
 	ops    []operation
 	deltas map[string]ledger.PathChange
 	kept   bool                     // content was put into the ledger
+	aside  int64                    // bytes of it that git ignores
+	lost   []string                 // ignored files that are too large to be kept
 	modes  map[string]uint32        // of directories that were made writable
 	times  map[string]unix.Timespec // that directories get in the end
 	root   int                      // the workspace
@@ -78,7 +80,20 @@ func (j *joiner) run(ctx context.Context) error {
 		return err
 	}
 	j.at("noted")
-	return j.perform()
+	return errors.Join(j.perform(), j.watch(ctx))
+}
+
+// watch has later snapshots look at what git listed before the command and does
+// not list any more.
+func (j *joiner) watch(ctx context.Context) error {
+	again := j.snap.IndexChanged(j.t)
+	for _, op := range j.ops {
+		again = again || path.Base(op.path) == ".gitignore" || path.Base(op.path) == ".git"
+	}
+	if !again && j.o.sameExcludes(j.t) {
+		return nil
+	}
+	return j.snap.Watch(ctx, j.t)
 }
 
 // Recall has the snapshot know what the files were like before the command that
@@ -93,12 +108,18 @@ func (j *joiner) Recall(ctx context.Context) error {
 	return j.snap.Recall(ctx, j.t, names)
 }
 
-// sift finds the ops that are not for the ledger: what git ignores, unless the
-// ledger knows it.
+// sift finds the ops that are no work: what git ignored before the command. What
+// it listed is recorded, whatever the command has git ignore.
 func (j *joiner) sift(ctx context.Context) error {
 	var ask []string
-	for _, op := range j.ops {
-		if (op.kind == opPut || op.kind == opRemove) && !op.quiet {
+	for i := range j.ops {
+		op := &j.ops[i]
+		switch {
+		case j.snap.Listed(op.path):
+			op.quiet = false
+		case op.kind == opTree && path.Base(op.path) == ".git":
+			op.quiet = false // undo leaves what is in it, and so names it
+		case (op.kind == opPut || op.kind == opRemove) && !op.quiet:
 			ask = append(ask, op.path)
 		}
 	}
@@ -112,7 +133,7 @@ func (j *joiner) sift(ctx context.Context) error {
 	known := j.o.led.Paths()
 	for i := range j.ops {
 		op := &j.ops[i]
-		if ignored[op.path] {
+		if ignored[op.path] && !j.snap.Listed(op.path) {
 			_, found := slices.BinarySearch(known, op.path)
 			op.quiet = !found
 		}
@@ -152,13 +173,14 @@ func (j *joiner) Note() error {
 			continue
 		}
 		d, twice := j.deltas[op.path]
-		if op.quiet && !twice {
+		if op.quiet && !twice && !op.aside {
 			continue
 		}
 		if !twice {
 			d = ledger.PathChange{Path: rootfs.RawName(op.path), Before: op.was}
 		}
 		d.After = op.now
+		d.Ignored = op.quiet && op.aside
 		j.deltas[op.path] = d
 		if op.unkept {
 			unkept = append(unkept, rootfs.RawName(op.path))
@@ -174,8 +196,13 @@ func (j *joiner) Note() error {
 		if !l.Has(p, d.After) { // else it was noted before a kill
 			ds = append(ds, d)
 		}
-		if d.Before.Type != rootfs.TypeDir && d.After.Type != rootfs.TypeDir {
+		if d.Before.Type != rootfs.TypeDir && d.After.Type != rootfs.TypeDir && !d.Ignored {
 			j.report.Changed = append(j.report.Changed, p)
+		}
+	}
+	if why := ledger.NotKept(j.lost); why != "" {
+		if err := l.NotePartial(why); err != nil {
+			return err
 		}
 	}
 	if len(ds) == 0 {
@@ -205,7 +232,7 @@ func (j *joiner) perform() error {
 			bad = fmt.Errorf("%s: %w", op.path, err)
 		}
 		if d, ok := j.deltas[op.path]; ok {
-			back = append(back, ledger.PathChange{Path: d.Path, Before: d.After, After: d.Before})
+			back = append(back, ledger.PathChange{Path: d.Path, Before: d.After, After: d.Before, Ignored: d.Ignored})
 			j.report.Changed = slices.DeleteFunc(j.report.Changed, func(p string) bool { return p == op.path })
 		}
 	}

@@ -39,17 +39,24 @@ type note struct {
 	Began   int64  `json:"began"`             // what was touched later has a later ctime; Unix nanoseconds
 	Pending string `json:"pending,omitempty"` // base name of the snapshot's file in the ledger
 	Temp    string `json:"temp"`              // name of temporary files that join makes in the workspace
+	// Excludes is core.excludesFile. Where an older version wrote the note, what git
+	// ignores is not kept apart; see Kept.
+	Excludes string `json:"excludes,omitempty"`
+	Kept     bool   `json:"kept,omitempty"`
 }
 
 // Path is the directory for sandbox.Policy.Collect.
 func (o *Overlay) Path() string { return o.dir }
+
+// old reports whether an older version made the overlay.
+func (o *Overlay) old() bool { return !o.Kept }
 
 func (o *Overlay) upper() string { return filepath.Join(o.dir, "upper") }
 
 // New prepares the directories of an overlay for a command that
 // belongs to the snapshot. It returns once the times of files
 // distinguish changes from now on from earlier ones.
-func New(led *ledger.Ledger, s *ledger.Snapshot) (*Overlay, error) {
+func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot) (*Overlay, error) {
 	fail := func(err error) (*Overlay, error) {
 		return nil, fmt.Errorf("preparing the overlay for the command's changes: %w", err)
 	}
@@ -63,14 +70,14 @@ func New(led *ledger.Ledger, s *ledger.Snapshot) (*Overlay, error) {
 	}
 	o := &Overlay{led: led, dir: dir, note: note{
 		Root: s.Root, Step: led.StepPath, Pending: filepath.Base(s.File), Temp: filepath.Base(rootfs.TempName("x"))}}
-	if err := o.prepare(); err != nil {
+	if err := o.prepare(ctx); err != nil {
 		o.Discard()
 		return fail(err)
 	}
 	return o, nil
 }
 
-func (o *Overlay) prepare() error {
+func (o *Overlay) prepare(ctx context.Context) error {
 	var root unix.Stat_t
 	t, err := rootfs.Open(o.Root)
 	if err != nil {
@@ -106,6 +113,10 @@ func (o *Overlay) prepare() error {
 	if o.Began, err = passTick(); err != nil {
 		return err
 	}
+	if err := o.noteExcludes(ctx, t); err != nil {
+		return err
+	}
+	o.Kept = true
 	return rootfs.WriteJSON(filepath.Join(o.dir, "overlay.json"), o.note)
 }
 
@@ -157,7 +168,8 @@ func (o *Overlay) Finish(ctx context.Context, s *ledger.Snapshot, guard func(int
 	if err != nil {
 		_ = filelock.Close(o.lock) // for the next command
 		s.Leave()
-		return j.report, fmt.Errorf("bringing the command's changes into the workspace: %w; what is left of them is kept in %s, and the next command of the job tries again", err, o.upper())
+		// A job does not end as done whose files are not in the workspace.
+		return j.report, o.led.RecordFailure(fmt.Errorf("bringing the command's changes into the workspace: %w; what is left of them is kept in %s, and the next command of the job tries again", err, o.upper()))
 	}
 	err = s.Drop()
 	j.at("dropped")

@@ -22,7 +22,9 @@ func (*Support) Usable(string, string) string { return "this system has no overl
 
 func (*Support) Fits(string, []string) string { return "this system has no overlays" }
 
-func New(*ledger.Ledger, *ledger.Snapshot) (*Overlay, error) { return nil, errors.ErrUnsupported }
+func New(context.Context, *ledger.Ledger, *ledger.Snapshot) (*Overlay, error) {
+	return nil, errors.ErrUnsupported
+}
 
 func (*Overlay) Path() string { return "" }
 

@@ -2,14 +2,10 @@ package overlay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -23,7 +19,8 @@ type operation struct {
 	up     unix.Stat_t // in the upper layer, unless the name is to go
 	low    *unix.Stat_t
 	copied bool // the upper layer has a changed copy of a file of the lower one
-	quiet  bool // not for the ledger
+	quiet  bool // no work: not for the ledger, or only to be kept
+	aside  bool // of a quiet one, what was there is kept
 	after  int  // for opTree: index of the first op behind what is in it
 	why    string
 
@@ -60,7 +57,6 @@ func (j *joiner) scan(ctx context.Context, upper, lower int, rel string, opaque,
 		_ = rootfs.UnlinkAt(lower, j.o.Temp, 0) // of a join that was killed
 		j.noteTimes(upper, lower, rel)
 	}
-	quiet = quiet || rel != "." && (slices.Contains(names, ".git") || lower >= 0 && lstat(lower, ".git") != nil)
 	if opaque && lower >= 0 {
 		below, err := readNames(lower)
 		if err != nil {
@@ -174,9 +170,8 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
-		quiet = op.quiet || slices.Contains(names, ".git")
 		for _, n := range names {
-			if err := j.gone(ctx, sub, path.Join(p, n), quiet); err != nil {
+			if err := j.gone(ctx, sub, path.Join(p, n), op.quiet); err != nil {
 				return err
 			}
 		}
@@ -261,94 +256,4 @@ func stripXattrs(fd int) {
 	for _, a := range []string{"opaque", "origin", "impure", "uuid"} {
 		_ = unix.Fremovexattr(fd, "user.overlay."+a)
 	}
-}
-
-// ignored finds which of the paths git does not list, by the ignore files as
-// they are once the command's changes are joined. In no repository it is what
-// lies in the usual directories of dependencies.
-func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (map[string]bool, error) {
-	out := map[string]bool{}
-	top, sub, ok := t.Repository()
-	if !ok {
-		for _, p := range paths {
-			parts := strings.Split(p, "/")
-			out[p] = slices.ContainsFunc(parts[:len(parts)-1], func(s string) bool { return slices.Contains(rootfs.DependencyDirs, s) })
-		}
-		return out, nil
-	}
-	work := filepath.Join(j.o.dir, "ignore")
-	defer os.RemoveAll(work)
-	if err := j.ignoreFiles(top, sub, work); err != nil {
-		return nil, err
-	}
-	var in strings.Builder
-	for _, p := range paths {
-		in.WriteString(path.Join(sub, p) + "\x00")
-	}
-	stdout := rootfs.LimitedBuffer{Max: 256 * rootfs.MaxNames}
-	err := rootfs.RunGit(ctx, work, []string{"GIT_DIR=" + filepath.Join(top, ".git"), "GIT_WORK_TREE=" + work}, []byte(in.String()), &stdout, "check-ignore", "-z", "--stdin")
-	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: git ignores none of them
-		return nil, fmt.Errorf("finding out what git ignores: %w", err)
-	}
-	for p := range strings.SplitSeq(stdout.Buffer.String(), "\x00") {
-		if rel, err := filepath.Rel(filepath.FromSlash(path.Join("/", sub)), path.Join("/", p)); err == nil {
-			out[filepath.ToSlash(rel)] = true
-		}
-	}
-	return out, nil
-}
-
-// maxIgnoreFile bounds an ignore file, in bytes.
-const maxIgnoreFile = 32 << 20
-
-// ignoreFiles copies the ignore files that hold for the visited directories.
-func (j *joiner) ignoreFiles(top, sub, work string) error {
-	if err := os.MkdirAll(work, 0o700); err != nil {
-		return err
-	}
-	put := func(dir string, root int, from string) (found bool, err error) {
-		up, base, err := rootfs.OpenParent(root, from)
-		if err != nil {
-			return false, nil
-		}
-		defer unix.Close(up)
-		if lstat(up, base) == nil {
-			return false, nil
-		}
-		b, err := rootfs.ReadAt(up, base, maxIgnoreFile)
-		if err != nil {
-			return true, nil // a whiteout, for one
-		}
-		to := filepath.Join(work, dir)
-		if err := os.MkdirAll(to, 0o700); err != nil {
-			return true, err
-		}
-		return true, rootfs.WriteScratch(filepath.Join(to, ".gitignore"), 0o600, b)
-	}
-	around, err := unix.Open(top, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(around)
-	for d := sub; d != "."; {
-		d = path.Dir(d)
-		if _, err := put(d, around, path.Join(d, ".gitignore")); err != nil {
-			return err
-		}
-	}
-	seen := map[string]bool{}
-	for _, op := range j.ops {
-		for d := path.Dir(op.path); !seen[d]; d = path.Dir(d) {
-			seen[d] = true
-			found, err := put(path.Join(sub, d), j.above, path.Join(d, ".gitignore"))
-			if err == nil && !found {
-				_, err = put(path.Join(sub, d), j.root, path.Join(d, ".gitignore"))
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,7 @@ import (
 )
 
 // confine settles what a command may touch.
-func (r *Runner) confine(p *Process, c Cmd) error {
+func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 	level, err := r.sandbox.level()
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 	if err := p.plan(); err != nil {
 		return err
 	}
-	if err := r.collect(p, root); err != nil {
+	if err := r.collect(ctx, p, root); err != nil {
 		return err
 	}
 	if p.disks, err = disks(p.policy, r.sandbox.Limits.FreeMB); err != nil {
@@ -58,7 +59,7 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 // waited for, and can have one. A command in the background has none: it and the
 // job's other tools have to see each other's changes at once. For the same reason
 // no other command has one meanwhile.
-func (r *Runner) collect(p *Process, root string) error {
+func (r *Runner) collect(ctx context.Context, p *Process, root string) error {
 	if p.snap == nil {
 		return nil
 	}
@@ -69,7 +70,7 @@ func (r *Runner) collect(p *Process, root string) error {
 		return nil
 	}
 	var err error
-	if p.overlay, err = overlay.New(p.snap.Ledger, p.snap); err != nil {
+	if p.overlay, err = overlay.New(ctx, p.snap.Ledger, p.snap); err != nil {
 		return err
 	}
 	p.policy.Collect = p.overlay.Path()

@@ -106,9 +106,15 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Dir = dir
 	p.cmd.Env = rootfs.Environ(os.Environ(), c.Env)
-	if err := r.confine(p, c); err != nil {
+	if err := r.confine(ctx, p, c); err != nil {
 		r.forget(p)
 		return nil, err
+	}
+	if p.snap != nil && p.overlay == nil {
+		if err := p.snap.KeepIgnored(ctx); err != nil {
+			r.forget(p)
+			return nil, err
+		}
 	}
 	started := make(chan error)
 	go r.supervise(p, c, started)
