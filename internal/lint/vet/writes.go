@@ -34,7 +34,6 @@ var writers = map[string]string{
 	"internal/sqlite":            "a store with a discipline, and a power-cut test, of its own",
 	"internal/workspace/sandbox": "what a command's own mounts, and the kernel's files, have: none outlives it",
 
-	"internal/backup.exchange":            "the rename of whole data directories",
 	"internal/backup.extractFile":         "into a directory that becomes the data directory when all of it is synced",
 	"internal/llm/script.append":          "a line at the end of a recording, synced; a torn one is dropped when it is read",
 	"internal/oplog.Open":                 "the operator's log, which may be a link to a terminal",
