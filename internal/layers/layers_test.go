@@ -72,7 +72,7 @@ var may = map[string][]string{
 	"internal/llm/openai":         {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "internal/llm/transport"},
 	"pkg/llm/anthropic":           {"pkg/llm", "internal/llm/schema", "internal/llm/transport"},
 	"internal/llm/ollama":         {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "internal/llm/transport"},
-	"internal/llm/script":         {"internal/rootfs", "pkg/llm"},
+	"internal/llm/script":         {"internal/plainyaml", "internal/rootfs", "pkg/llm"},
 	"pkg/llm/openai":              {"internal/llm/openai", "pkg/llm"},
 	"pkg/llm/ollama":              {"internal/llm/ollama", "pkg/llm"},
 	"pkg/llm/script":              {"internal/llm/script", "pkg/llm"},

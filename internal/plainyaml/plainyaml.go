@@ -146,6 +146,50 @@ func deep(src string) (Place, bool) {
 	return Place{}, false
 }
 
+// Added is how many nodes references add to those that are written: a short text can
+// stand for billions. One to what is not there, or to what it is part of, adds more than
+// any number allows.
+func (d *Document) Added() int {
+	total, written, anchors := 0, 0, map[string]int{}
+	for _, doc := range d.file.Docs {
+		total = min(total+expanded(doc.Body, anchors, &written), endless)
+	}
+	return total - written
+}
+
+// endless is more than can be read.
+const endless = math.MaxInt32
+
+// expanded counts the nodes of n with all references written out, and in written those
+// that are there.
+func expanded(n ast.Node, anchors map[string]int, written *int) int {
+	sum := 1
+	*written++
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		sum = expanded(n.Value, anchors, written)
+		anchors[n.Name.GetToken().Value] = sum
+	case *ast.AliasNode:
+		known, ok := anchors[n.Value.GetToken().Value]
+		if sum = known; !ok {
+			sum = endless
+		}
+	case *ast.TagNode:
+		sum = expanded(n.Value, anchors, written)
+	case *ast.SequenceNode:
+		for _, kid := range n.Values {
+			sum = min(sum+expanded(kid, anchors, written), endless)
+		}
+	case *ast.MappingNode:
+		for _, pair := range n.Values {
+			sum = min(sum+expanded(pair, anchors, written), endless)
+		}
+	case *ast.MappingValueNode:
+		sum = min(sum+expanded(n.Key, anchors, written)+expanded(n.Value, anchors, written), endless)
+	}
+	return sum
+}
+
 // Read gives the document's mapping, and reports what cannot be used in it. It
 // is nil if the document is no mapping at all; an empty one is.
 func (d *Document) Read(report func(p Place, hint, words string)) *Node {

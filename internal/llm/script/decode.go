@@ -13,6 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/adroit-run/adroit/internal/plainyaml"
 )
 
 // decode reads JSON with the JSON decoder, so that large numbers in arguments
@@ -20,6 +22,9 @@ import (
 func decode(b []byte) (*file, error) {
 	var f file
 	if !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		if err := plain(b); err != nil {
+			return nil, err
+		}
 		dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
 		if err := dec.Decode(&f); err != nil && err != io.EOF {
 			// Its text points to line and column and shows the place.
@@ -55,6 +60,30 @@ func decode(b []byte) (*file, error) {
 	}
 	at = min(max(at, 0), int64(len(b)))
 	return nil, fmt.Errorf("line %d: %s", 1+bytes.Count(b[:at], []byte("\n")), strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// maxYAML bounds a script in YAML in bytes. Recordings, which can be longer, are JSON.
+const maxYAML = 4 << 20
+
+// maxAdded bounds the values that references stand for.
+const maxAdded = 100_000
+
+// plain refuses YAML that takes longer to read than its length says: what nests too
+// deeply, and references that stand for more than anybody would write.
+func plain(b []byte) error {
+	if len(b) > maxYAML {
+		return fmt.Errorf("it has %d bytes of YAML, at most %d are read; write it as JSON", len(b), maxYAML)
+	}
+	doc, syntax := plainyaml.Parse(string(b), 1)
+	if syntax != nil && syntax.Hint != "" {
+		return fmt.Errorf("line %d: %w", syntax.Line, syntax)
+	} else if syntax != nil {
+		return nil // the decoder shows the place
+	}
+	if doc.Added() > maxAdded {
+		return fmt.Errorf("its references stand for more than %d values, or for one that is not there; write them out", maxAdded)
+	}
+	return nil
 }
 
 // duration is written like 20ms or 1s.
@@ -103,13 +132,19 @@ func (a *arguments) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (a *arguments) UnmarshalYAML(b []byte) error {
+// UnmarshalYAML takes the node: for its text, the decoder would go through the tokens
+// of the whole file, for each call again.
+func (a *arguments) UnmarshalYAML(n ast.Node) error {
 	// The JSON decoder's rules for numbers hold for JSON inside YAML.
-	if json.Valid(b) {
-		*a = append((*a)[:0], b...)
+	if b := []byte(n.String()); json.Valid(b) {
+		*a = b
 		return nil
 	}
-	j, err := yaml.YAMLToJSON(b)
+	var v any
+	if err := yaml.NodeToValue(n, &v, yaml.UseOrderedMap()); err != nil {
+		return err
+	}
+	j, err := yaml.MarshalWithOptions(v, yaml.JSON())
 	*a = arguments(bytes.TrimSpace(j))
 	return err
 }
