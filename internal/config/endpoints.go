@@ -1,6 +1,8 @@
 package config
 
 import (
+	"time"
+
 	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
@@ -15,6 +17,9 @@ type endpoint struct {
 	APIVersion string         `yaml:"api_version"`
 	OneCall    bool           `yaml:"one_call"`
 	Body       map[string]any `yaml:"body" show:"json"`
+
+	IdleTimeout time.Duration `yaml:"idle_timeout"`
+	Timeout     time.Duration `yaml:"timeout"`
 }
 
 // A rate is a price in USD per million tokens.
@@ -27,5 +32,5 @@ type rate struct {
 // openAI is the endpoint's configuration for its adapter, without the key.
 func (e endpoint) openAI(name string) openai.Config {
 	return openai.Config{Name: name, BaseURL: e.BaseURL, Headers: e.Headers,
-		Dialect: e.Dialect, APIVersion: e.APIVersion, OneCall: e.OneCall, Body: e.Body}
+		Dialect: e.Dialect, APIVersion: e.APIVersion, OneCall: e.OneCall, Body: e.Body, IdleTimeout: e.IdleTimeout, Timeout: e.Timeout}
 }

@@ -33,6 +33,8 @@ var settings = []word{
 	{"endpoints.NAME.api_version", "Of Azure's addresses; 2024-10-21 if left out"},
 	{"endpoints.NAME.one_call", "Ask for one call of a tool at a time, where the dialect can"},
 	{"endpoints.NAME.body.FIELD", "Sent with every request, beside and over what adroit sends; not model, messages, tools, stream or response_format"},
+	{"endpoints.NAME.idle_timeout", "The longest silence, as in 10m; five minutes if left out. A server on this machine or in its network is waited for before its first byte as long as it lives, unless this or timeout is set"},
+	{"endpoints.NAME.timeout", "The longest answer, as in 1h; thirty minutes if left out"},
 	{"calling.MODEL", "How models whose provider/model matches (`*` stands for any text) call tools: `auto` (the first that works of the others), `native`, `constrained` (each answer held to a schema) or `text`. The longest pattern decides; `--calling` and an agent's own `calling` go before"},
 	{"ollama.keep_alive", "How long Ollama keeps a model loaded after its last answer, as in 30m; below zero: for ever. Without it the server decides (5m). A job that waits for a slow test or a person loads its model again and reads its whole prompt anew if this is too short"},
 	{"cli.NAME.command", "A command-line agent, whose model is cli/NAME: the program and its first arguments. claude, codex, gemini and opencode need no entry; one of these names replaces the program. See [command-line agents](cli-agents.md)"},

@@ -37,11 +37,11 @@ func (m *Source) key(provider string) keyOf {
 		}
 	}
 	if k.variable != "" {
-		k.value = m.conf.Getenv(k.variable)
+		k.value = transport.Secret(m.conf.Getenv(k.variable))
 	}
 	if k.value != "" {
 		k.from = k.variable
-	} else if k.value = m.conf.Keys[provider]; k.value != "" {
+	} else if k.value = transport.Secret(m.conf.Keys[provider]); k.value != "" {
 		k.from = "adroit login"
 	}
 	return k
@@ -61,9 +61,22 @@ func (m *Source) keyWords(provider string) string {
 	return "the key of adroit login"
 }
 
-// keyHint says of a refused key where it is from.
-func (m *Source) keyHint(provider string, err error) error {
+// hinted is a model whose errors name the settings that they are about.
+func (m *Source) hinted(provider string, model llm.Model) llm.Model {
+	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+		res, err := model.Generate(ctx, req, emit)
+		return res, m.hint(provider, err)
+	})
+}
+
+// hint says of a refused key where it is from, and of a limit of time which setting it is.
+func (m *Source) hint(provider string, err error) error {
 	var e *llm.Error
+	if _, own := m.conf.Endpoints[provider]; own && errors.As(err, &e) && e.Kind == llm.Timeout && e.Status == 0 {
+		named := *e
+		named.Hint = fmt.Sprintf("endpoints.%s.idle_timeout and endpoints.%[1]s.timeout in the configuration are how long it may be silent and take", provider)
+		return &named
+	}
 	if spent := transport.Spent(""); !errors.As(err, &e) || e.Kind != llm.Auth || errors.As(err, &spent) {
 		return err
 	}
@@ -78,6 +91,8 @@ func (m *Source) keyHint(provider string, err error) error {
 		if k.variable != "" {
 			named.Hint += ", or set " + k.variable
 		}
+	case strings.ContainsFunc(k.value, func(r rune) bool { return r <= ' ' || r > '~' }):
+		named.Hint = k.from + " has a character that no key has"
 	case k.from == k.variable:
 		named.Hint = "check " + k.variable + " and the account of " + provider
 	default:
@@ -125,6 +140,7 @@ var ErrKeyRefused = errors.New("the server refuses the key")
 // VerifyKey asks the server of a provider, without a request to a model, whether it
 // takes a key. Neither its error nor anything else repeats the key.
 func (m *Source) VerifyKey(ctx context.Context, provider, key string) error {
+	key = transport.Secret(key)
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return errors.New("the key has a character that no key has")
 	}
@@ -141,8 +157,15 @@ func (m *Source) VerifyKey(ctx context.Context, provider, key string) error {
 	}
 	header := http.Header{"Authorization": {"Bearer " + key}}
 	if dialect == Anthropic {
-		base = strings.TrimSuffix(strings.TrimRight(cmp.Or(m.base(provider), m.endpoint(provider).BaseURL, "https://api.anthropic.com"), "/"), "/v1")
+		base = cmp.Or(m.base(provider), m.endpoint(provider).BaseURL, "https://api.anthropic.com")
 		path, header = "/v1/models", http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
+	}
+	base, query := transport.Address(base)
+	if dialect == Anthropic {
+		base = strings.TrimSuffix(base, "/v1")
+	}
+	if query != "" {
+		path += "?" + query
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

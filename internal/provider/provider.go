@@ -23,6 +23,7 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -290,16 +291,24 @@ func (m *Source) make(provider, name string) (llm.Model, error) {
 	case Ollama:
 		return ollama.New(m.ollama())
 	}
-	return m.endpoint(provider).Open()
+	model, err := m.endpoint(provider).Open()
+	if k := m.key(provider); err != nil && k.value != "" {
+		err = apierr.WithHint(err, "the key is from "+k.from)
+	}
+	return model, err
 }
 
-// loadTime is how long Ollama may take to load a model and to read the prompt: it
-// sends nothing meanwhile, and hanging up makes it begin again.
+// loadTime is how long a distant Ollama may take to load a model and to read the prompt: it
+// sends nothing meanwhile, and hanging up makes it begin again. One on this machine or in its
+// network is waited for as long as it lives.
 const loadTime = 10 * time.Minute
 
 func (m *Source) ollama() ollama.Config {
-	return ollama.Config{KeepAlive: m.conf.KeepAlive, BaseURL: cmp.Or(m.base(Ollama), ollamaHost(m.conf.Getenv("OLLAMA_HOST"))), Key: m.key(Ollama).value,
-		IdleTimeout: loadTime}
+	c := ollama.Config{KeepAlive: m.conf.KeepAlive, BaseURL: cmp.Or(m.base(Ollama), ollamaHost(m.conf.Getenv("OLLAMA_HOST"))), Key: m.key(Ollama).value}
+	if c.BaseURL != "" && !transport.Local(c.BaseURL) {
+		c.IdleTimeout = loadTime
+	}
+	return c
 }
 
 // base is the address that the command line gives a provider, "" if none.
@@ -355,14 +364,6 @@ func (m *Source) endpoint(provider string) Endpoint {
 	e := m.conf.Endpoints[provider]
 	e.BaseURL, e.Key = cmp.Or(m.base(provider), e.BaseURL), m.key(provider).value
 	return e
-}
-
-// hinted is a model whose refusal of a key says where the key is from.
-func (m *Source) hinted(provider string, model llm.Model) llm.Model {
-	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
-		res, err := model.Generate(ctx, req, emit)
-		return res, m.keyHint(provider, err)
-	})
 }
 
 // guarded is a model whose errors do not echo keys: what a provider says of a

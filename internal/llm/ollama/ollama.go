@@ -41,7 +41,7 @@ type Config struct {
 	Key         string            // for a proxy in front of the server, "" for none
 	Headers     map[string]string // sent with each request
 	HTTP        *http.Client      // default: a client that heeds the environment's proxies
-	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, negative no limit
+	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, near by from the first byte on; negative no limit
 	Timeout     time.Duration     // the longest answer; 0 means thirty minutes, negative no limit
 	NoStream    bool              // ask for the answer in one piece
 	Think       string            // "on", "off", "low", "medium", "high"; "" leaves it to the model
@@ -94,7 +94,7 @@ func (c Config) endpoint() (*transport.Endpoint, error) {
 		return nil, err
 	}
 	// The path of the compatible protocol is what people have at hand.
-	end.Base = strings.TrimSuffix(end.Base, "/v1")
+	end.Base = strings.TrimSuffix(strings.TrimSuffix(end.Base, "/v1"), "/api")
 	return end, nil
 }
 

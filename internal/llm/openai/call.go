@@ -50,6 +50,8 @@ func (c *call) post(ctx context.Context) (*goopenai.ChatCompletionStream, error)
 func (m *model) base(name string) (base, version string) {
 	base = m.end.Base
 	switch {
+	case m.below.Load():
+		return base + "/v1", ""
 	case !m.dialect.deployment, strings.HasSuffix(base, "/v1"):
 		return base, ""
 	case strings.Contains(base, "/deployments/"):

@@ -18,8 +18,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	goopenai "github.com/sashabaranov/go-openai"
@@ -37,7 +39,7 @@ type Config struct {
 	Key         string            // "" for servers that want none
 	Headers     map[string]string // sent with each request; they win over ours
 	HTTP        *http.Client      // default: a client that heeds the environment's proxies
-	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, negative no limit
+	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, near by from the first byte on; negative no limit
 	Timeout     time.Duration     // the longest answer; 0 means thirty minutes, negative no limit
 	NoStream    bool              // ask for the answer in one piece
 
@@ -55,14 +57,24 @@ type model struct {
 	more    map[string]json.RawMessage
 	oneCall bool
 	quirks  quirks
+	below   atomic.Bool // paths are below /v1, which the base URL lacks
 	schemas schema.Cache
 }
 
 // New returns a Model for the endpoint. It does not connect.
 func New(c Config) (llm.Model, error) {
+	base, query := transport.Address(c.BaseURL)
+	if q, err := url.ParseQuery(query); err == nil && q.Has("api-version") { // Azure's, which we send ourselves
+		c.APIVersion = cmp.Or(c.APIVersion, q.Get("api-version"))
+		q.Del("api-version")
+		query = q.Encode()
+	}
+	if query != "" {
+		base += "?" + query
+	}
 	m := &model{stream: !c.NoStream, end: transport.Endpoint{
 		Name:    cmp.Or(c.Name, "openai"),
-		Base:    cmp.Or(c.BaseURL, "https://api.openai.com/v1"),
+		Base:    cmp.Or(base, "https://api.openai.com/v1"),
 		Key:     c.Key,
 		Headers: c.Headers,
 		HTTP:    c.HTTP,
@@ -136,6 +148,10 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 			a.Notes = append(a.Notes, "the server refuses "+field+"; it was asked again without")
 			continue
 		}
+		if m.lacksVersion(err) {
+			a.Notes = append(a.Notes, "the server has no such path; it was asked again below /v1")
+			continue
+		}
 		if refused != nil {
 			m.quirks.undo(req.Model, changes)
 			return m.failed(a.call, refused)
@@ -168,6 +184,15 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		r.Notes = append(r.Notes, "the output schema was not sent: "+m.dialect.Name+" cannot combine it with tools")
 	}
 	return r, err
+}
+
+// lacksVersion reports whether the address has no path and the server none of ours below it: then
+// it is asked below /v1, where most have it.
+func (m *model) lacksVersion(err error) bool {
+	var e *llm.Error
+	u, perr := url.Parse(m.end.Base)
+	return perr == nil && strings.Trim(u.Path, "/") == "" && !m.dialect.deployment && errors.As(err, &e) && e.Kind == llm.BadRequest &&
+		(e.Status == 404 || e.Status == 405) && m.below.CompareAndSwap(false, true)
 }
 
 // asUnknown reports whether no other way to answer err is known.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -60,6 +61,7 @@ func TestStreamsAsTheyAre(t *testing.T) {
 		{"other choices", `data: {"choices":[{"index":1,"delta":{"content":"x"}}]}` + "\n\n" + text("a") + end, "a", ""},
 		{"reasoning", `data: {"choices":[{"delta":{"reasoning":"h"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"reasoning_content":"m"}}]}` + "\n\n" + text("a") + end, "a", "hm"},
 		{"both spellings", `data: {"choices":[{"delta":{"reasoning":"h","reasoning_content":"h"}}]}` + "\n\n" + end, "", "h"},
+		{"null for calls", `data: {"choices":[{"delta":{"content":"a","tool_calls":[null]}}]}` + "\n\n" + `data: {"choices":[{"delta":{"tool_calls":null,"function_call":null}}]}` + "\n\n" + end, "a", ""},
 		{"parts", `data: {"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}` + "\n\n" + end, "a", ""},
 		{"null content", `data: {"choices":[{"delta":{"content":null,"role":"assistant"}}]}` + "\n\n" + text("a") + end, "a", ""},
 		{"a message instead of deltas", `data: {"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n", "a", ""},
@@ -214,6 +216,28 @@ func TestHeadersAreSecretToo(t *testing.T) {
 	_, err = m.Generate(t.Context(), request(), nil)
 	if err == nil || strings.Contains(err.Error(), "hunter2") || s.Requests()[0].Header.Get("Api-Key") != "hunter2hunter2" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAddresses: whatever part of the address people have at hand, the request comes to its path.
+func TestAddresses(t *testing.T) {
+	for _, tail := range []string{"/v1", "/v1/", "", " ", "/v1/chat/completions", "/v1?tenant=a", "/v1/chat/completions?tenant=a"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/chat/completions" || strings.Contains(tail, "tenant") != (r.URL.RawQuery == "tenant=a") {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`)
+		}))
+		m, err := openai.New(openai.Config{BaseURL: s.URL + tail})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := m.Generate(t.Context(), request(), nil); err != nil || r.Message.Text != "a" {
+			t.Errorf("%q: %+v, %v", tail, r, err)
+		}
+		s.Close()
 	}
 }
 

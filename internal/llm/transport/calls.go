@@ -137,6 +137,9 @@ func (c *Calls) Add(p Piece) {
 	} else if k == nil && n > 0 && p.Name == "" && p.Args != "" && (c.list[n-1].blank() || !c.list[n-1].complete()) {
 		k = c.list[n-1]
 	}
+	if k == nil && p.ID == "" && p.Name == "" && p.Args == "" {
+		return // null, or a place for a call that may come
+	}
 	if k == nil || k.ended(p) {
 		k = &call{index: p.Index, id: p.ID, began: c.phase}
 		c.list = append(c.list, k)

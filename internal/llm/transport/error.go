@@ -115,6 +115,9 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		err.Message = strings.ToLower(http.StatusText(resp.StatusCode))
 		err.Message = cmp.Or(err.Message, "the request was refused without a reason")
 	}
+	if strings.Contains(said.text, "HTTP request to an HTTPS server") || strings.Contains(said.text, "plain HTTP request was sent to HTTPS port") {
+		err.Hint = "the base URL must begin with https://"
+	}
 	if kind == llm.BadRequest && (resp.StatusCode == 404 || resp.StatusCode == 405) {
 		err.Hint = "check the base URL: the server has no such path"
 	}
@@ -151,11 +154,11 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 	switch cause := context.Cause(w.ctx); {
 	case errors.Is(cause, errIdle):
 		out := e.Error(llm.Timeout, fmt.Sprintf("no data for %s%s", w.limit, after))
-		out.Hint, out.Err = "raise idle_timeout if the model needs longer to answer", errIdle
+		out.Hint, out.Err = "", errIdle
 		return out
 	case errors.Is(cause, errTotal):
 		out := e.Error(llm.Timeout, fmt.Sprintf("the answer took longer than %s", w.whole))
-		out.Hint, out.Err = "raise timeout, or ask for less at once", errTotal
+		out.Hint, out.Err = "ask for less at once", errTotal
 		return out
 	}
 	err = inner(err)
@@ -177,6 +180,7 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 		out = e.Error(llm.Cut, "the connection failed"+after+": "+err.Error())
 	default:
 		out = e.Error(llm.Unreachable, err.Error())
+		out.Hint = reachHint(e.Name, e.host(), e.Base, err)
 	}
 	out.Err = err
 	return out
@@ -198,11 +202,10 @@ func (e *Endpoint) hint(kind llm.ErrorKind) string {
 		return "see what there is with: adroit models list"
 	case llm.TooLong:
 		return "shorten the conversation or use a larger window"
-	case llm.Unreachable:
-		if e.Name == "ollama" {
-			return "start it with: ollama serve; or correct the base URL, which is " + e.host()
+	case llm.Unreachable: // 407
+		if proxy := proxyWords(e.Base); proxy != "" {
+			return "the request goes through " + proxy + ": put its user and password there, or name the server's host in NO_PROXY"
 		}
-		return "check that a server runs at " + e.host() + ", which the base URL names"
 	}
 	return ""
 }

@@ -121,7 +121,7 @@ func (e *Endpoint) send(ctx context.Context, method, path string, body Body, str
 // Do sends body, nil for none, in a request that somebody else made, under the
 // endpoint's limits and with its headers. It is otherwise as [Endpoint.Post].
 func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error) {
-	w := newWatch(req.Context(), e.Idle, e.Total, stream)
+	w := newWatch(req.Context(), e.Idle, e.Total, stream && !e.patient, e.patient)
 	req = req.WithContext(w.ctx)
 	if body != nil {
 		req.Body = body.reader()
@@ -135,6 +135,9 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 	}
 	for k, v := range e.Headers {
 		req.Header.Set(k, v)
+	}
+	if e.query != "" {
+		req.URL.RawQuery = strings.Trim(e.query+"&"+req.URL.RawQuery, "&")
 	}
 	resp, err := e.HTTP.Do(req)
 	if err != nil {

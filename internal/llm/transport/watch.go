@@ -21,15 +21,16 @@ type Watch struct {
 	limit  time.Duration
 	whole  time.Duration
 	lazy   bool // the idle limit starts with the first Touch
+	late   bool // the total limit does too
 }
 
-func newWatch(parent context.Context, idle, total time.Duration, now bool) *Watch {
+func newWatch(parent context.Context, idle, total time.Duration, now, late bool) *Watch {
 	ctx, cancel := context.WithCancelCause(parent)
-	w := &Watch{parent: parent, ctx: ctx, cancel: cancel, limit: idle, whole: total, lazy: !now}
+	w := &Watch{parent: parent, ctx: ctx, cancel: cancel, limit: idle, whole: total, lazy: !now, late: late}
 	if idle > 0 && now {
 		w.idle = time.AfterFunc(idle, func() { cancel(errIdle) })
 	}
-	if total > 0 {
+	if total > 0 && !late {
 		w.total = time.AfterFunc(total, func() { cancel(errTotal) })
 	}
 	return w
@@ -37,6 +38,9 @@ func newWatch(parent context.Context, idle, total time.Duration, now bool) *Watc
 
 // Touch says that real data arrived: comments and blank lines do not count.
 func (w *Watch) Touch() {
+	if w.late && w.total == nil && w.whole > 0 {
+		w.total = time.AfterFunc(w.whole, func() { w.cancel(errTotal) })
+	}
 	switch {
 	case w.idle != nil:
 		w.idle.Reset(w.limit)

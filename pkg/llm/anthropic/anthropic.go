@@ -37,7 +37,7 @@ type Config struct {
 	Key         string            // sent as X-Api-Key; "" for servers that want none
 	Headers     map[string]string // sent with each request; they win over ours
 	HTTP        *http.Client      // default: a client that heeds the environment's proxies
-	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, negative no limit
+	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, near by from the first byte on; negative no limit
 	Timeout     time.Duration     // the longest answer; 0 means thirty minutes, negative no limit
 }
 
@@ -45,17 +45,19 @@ type Config struct {
 func New(c Config) (llm.Model, error) {
 	m := &model{end: transport.Endpoint{
 		Name:    cmp.Or(c.Name, "anthropic"),
-		Base:    strings.TrimSuffix(strings.TrimRight(cmp.Or(c.BaseURL, "https://api.anthropic.com"), "/"), "/v1"),
+		Base:    cmp.Or(c.BaseURL, "https://api.anthropic.com"),
 		Headers: map[string]string{},
 		HTTP:    c.HTTP,
 		Idle:    c.IdleTimeout,
 		Total:   c.Timeout,
 	}}
-	if c.Key != "" {
-		m.end.Headers["X-Api-Key"] = c.Key
+	if key := transport.Secret(c.Key); key != "" {
+		m.end.Headers["X-Api-Key"] = key
 	}
 	maps.Copy(m.end.Headers, c.Headers)
-	return m, m.end.Ready()
+	err := m.end.Ready()
+	m.end.Base = strings.TrimSuffix(m.end.Base, "/v1")
+	return m, err
 }
 
 // Generate implements [llm.Model].

@@ -22,7 +22,7 @@ type Config struct {
 	Key         string            // "" for servers that want none
 	Headers     map[string]string // sent with each request; they win over ours
 	HTTP        *http.Client      // default: a client that heeds the environment's proxies
-	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, negative no limit
+	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, near by from the first byte on; negative no limit
 	Timeout     time.Duration     // the longest answer; 0 means thirty minutes, negative no limit
 	NoStream    bool              // ask for the answer in one piece
 

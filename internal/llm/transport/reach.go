@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// proxyVariable is the variable that names the proxy for a scheme, and its value: one of its own, else
+// that for all. It is read by hand since the library knows no ALL_PROXY.
+func proxyVariable(scheme string) (name, value string) {
+	names := []string{"HTTP_PROXY", "ALL_PROXY"}
+	if scheme == "https" {
+		names[0] = "HTTPS_PROXY"
+	}
+	for _, n := range names {
+		// A CGI program is given HTTP_PROXY by whoever asks it.
+		if v := cmp.Or(os.Getenv(n), os.Getenv(strings.ToLower(n))); v != "" && (n != "HTTP_PROXY" || os.Getenv("REQUEST_METHOD") == "") {
+			return n, v
+		}
+	}
+	return "", ""
+}
+
+// proxyOf is the proxy for an address, nil for none.
+func proxyOf(u *url.URL) (*url.URL, error) {
+	name, value := proxyVariable(u.Scheme)
+	if value == "" || direct(u, cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))) {
+		return nil, nil
+	}
+	if !strings.Contains(value, "://") {
+		value = "http://" + value
+	}
+	p, err := url.Parse(value)
+	if err != nil || p.Host == "" {
+		return nil, errors.New(name + " is no address of a proxy") // it may hold a password
+	}
+	return p, nil
+}
+
+// direct reports whether no proxy is asked for an address: it is on this machine, or in the list, which has
+// names, with what is below them, addresses and their ranges.
+func direct(u *url.URL, list string) bool {
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && ip.IsLoopback() {
+		return true
+	}
+	for _, entry := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
+		entry = strings.ToLower(entry)
+		if h, port, err := net.SplitHostPort(entry); err == nil {
+			if port != u.Port() {
+				continue
+			}
+			entry = h
+		}
+		if in, err := netip.ParsePrefix(entry); err == nil && ip.IsValid() && in.Contains(ip) {
+			return true
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(entry, "*"), ".")
+		if entry == "*" || host == name && name == entry || name != "" && strings.HasSuffix(host, "."+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// reachHint is what to do about a server that could not be asked, by the cause that the network
+// reports; "" if that is nothing known. host is the server, and base its address.
+func reachHint(name, host, base string, err error) string {
+	var authority x509.UnknownAuthorityError
+	var other x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var record tls.RecordHeaderError
+	var op *net.OpError
+	proxy := proxyWords(base)
+	switch {
+	case errors.As(err, &authority):
+		hint := "the certificate of " + host + " is signed by an authority that is not known here: name the file of its certificate in SSL_CERT_FILE"
+		if f := os.Getenv("SSL_CERT_FILE"); f != "" {
+			hint = "the certificate of " + host + " is signed by no authority in " + f + ", which SSL_CERT_FILE names"
+		}
+		return hint
+	case errors.As(err, &other):
+		return "the certificate that " + host + " shows is for another name; check the base URL"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate of " + host + " has expired, or the clock of this machine is wrong"
+	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return host + " does not use TLS: the base URL must begin with http://"
+	case proxy != "":
+		return "the request goes through " + proxy + ": check that, or name the server's host in NO_PROXY"
+	case name == "ollama":
+		return "start it with: ollama serve; or correct the base URL, which is " + host
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "check that a server runs at " + host + ", which the base URL names"
+	case errors.As(err, &op):
+		return "check the network, and that a server runs at " + host + ", which the base URL names"
+	}
+	return ""
+}
+
+// proxyWords describe the proxy that requests to an address go through, "" for none.
+func proxyWords(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	p, err := proxyOf(u)
+	if err != nil || p == nil {
+		return ""
+	}
+	name, _ := proxyVariable(u.Scheme)
+	return "the proxy " + p.Host + ", which " + name + " names"
+}

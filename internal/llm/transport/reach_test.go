@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+func TestAddress(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://h:8000/v1":                               "http://h:8000/v1",
+		" http://h:8000/v1/ \r\n":                        "http://h:8000/v1",
+		`"http://h/v1/"`:                                 "http://h/v1",
+		"'http://h/v1 '":                                 "http://h/v1",
+		"http://h/v1/chat/completions":                   "http://h/v1",
+		"http://h/v1/chat/completions/?a=b&c=d":          "http://h/v1?a=b&c=d",
+		"https://h/v1/messages":                          "https://h/v1",
+		"http://h/api/chat":                              "http://h",
+		"http://h/openai/deployments/x/chat/completions": "http://h/openai/deployments/x",
+	} {
+		base, query := Address(in)
+		if got := strings.TrimSuffix(base+"?"+query, "?"); got != want {
+			t.Errorf("%q is %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestSecret(t *testing.T) {
+	for _, in := range []string{"sk-1", "sk-1\r", "sk-1\r\n", " sk-1\t", `"sk-1"`, "'sk-1'\n", "\ufeffsk-1", "Bearer sk-1", `"Bearer sk-1 "`} {
+		e := Endpoint{Name: "x", Base: "http://h", Key: in}
+		if err := e.Ready(); err != nil || e.Key != "sk-1" {
+			t.Errorf("%q is %q, %v", in, e.Key, err)
+		}
+	}
+	for in, want := range map[string]string{"sk\n1": "the end of a line", "sk\x001": "a control character"} {
+		e := Endpoint{Name: "x", Base: "http://h", Key: in}
+		if err := e.Ready(); err == nil || !strings.Contains(err.Error(), "the key has "+want) || strings.Contains(err.Error(), "sk") {
+			t.Errorf("%q: %v", in, err)
+		}
+		e = Endpoint{Name: "x", Base: "http://h", Headers: map[string]string{"A": in}}
+		if err := e.Ready(); err == nil || !strings.Contains(err.Error(), "the header A has "+want) {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
+
+func TestProxies(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"} {
+		t.Setenv(name, "")
+		t.Setenv(strings.ToLower(name), "")
+	}
+	for _, c := range []struct{ set, to, want string }{
+		{"", "https://h.example", ""},
+		{"HTTPS_PROXY=http://p:1", "https://h.example", "p:1"},
+		{"HTTPS_PROXY=http://p:1", "http://h.example", ""},
+		{"ALL_PROXY=socks5://q:2", "https://h.example", "q:2"},
+		{"all_proxy=q:2", "http://h.example", "q:2"},
+		{"ALL_PROXY=q:2 HTTPS_PROXY=p:1", "https://h.example", "p:1"},
+		{"ALL_PROXY=q:2 NO_PROXY=.example", "https://h.example", ""},
+		{"ALL_PROXY=q:2", "http://127.0.0.1:8000", ""},
+		{"ALL_PROXY=q:2 NO_PROXY=a,h.example", "https://h.example", ""},
+		{"ALL_PROXY=q:2 NO_PROXY=example", "https://h.example", ""},
+		{"ALL_PROXY=q:2 NO_PROXY=xample", "https://h.example", "q:2"},
+		{"ALL_PROXY=q:2 NO_PROXY=.h.example", "https://h.example", "q:2"},
+		{"ALL_PROXY=q:2 NO_PROXY=h.example:99", "https://h.example", "q:2"},
+		{"ALL_PROXY=q:2 NO_PROXY=10.0.0.0/8", "https://10.1.2.3", ""},
+		{"ALL_PROXY=q:2 NO_PROXY=*", "https://h.example", ""},
+	} {
+		t.Run(c.set+" "+c.to, func(t *testing.T) {
+			for _, v := range strings.Fields(c.set) {
+				name, value, _ := strings.Cut(v, "=")
+				t.Setenv(name, value)
+			}
+			u, _ := url.Parse(c.to)
+			got := ""
+			if p, err := proxyOf(u); err != nil {
+				t.Fatal(err)
+			} else if p != nil {
+				got = p.Host
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestHintsNameTheCause: what is not measured is not said.
+func TestHintsNameTheCause(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "REQUEST_METHOD"} {
+		t.Setenv(name, "")
+		t.Setenv(strings.ToLower(name), "")
+	}
+	h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	plain, secure := httptest.NewServer(h), httptest.NewTLSServer(h)
+	defer plain.Close()
+	defer secure.Close()
+	secure.Config.ErrorLog = nil
+	for _, c := range []struct{ set, base, want, not string }{
+		{"", "http://127.0.0.1:1", "check that a server runs at http://127.0.0.1:1", ""},
+		{"", secure.URL, "SSL_CERT_FILE", "server runs"},
+		{"", strings.Replace(plain.URL, "http:", "https:", 1), "http://", "server runs"},
+		{"", strings.Replace(secure.URL, "https:", "http:", 1), "https://", "server runs"},
+		{"HTTPS_PROXY=http://127.0.0.1:1", "https://h.example", "the proxy 127.0.0.1:1, which HTTPS_PROXY names", "server runs"},
+		{"ALL_PROXY=http://127.0.0.1:1", "http://h.example", "the proxy 127.0.0.1:1, which ALL_PROXY names", "server runs"},
+	} {
+		t.Run(c.set+" "+c.base, func(t *testing.T) {
+			if name, value, ok := strings.Cut(c.set, "="); ok {
+				t.Setenv(name, value)
+			}
+			e := &Endpoint{Name: "x", Base: c.base}
+			if err := e.Ready(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := e.Get(t.Context(), "/")
+			var got *llm.Error
+			if !errors.As(err, &got) || !strings.Contains(got.Hint, c.want) || c.not != "" && strings.Contains(got.Hint, c.not) {
+				t.Errorf("%v: %+v", err, got)
+			}
+		})
+	}
+}
+
+// TestPatience: a server near by may be silent before its first byte for as long as it lives, unless a
+// limit is set.
+func TestPatience(t *testing.T) {
+	for base, near := range map[string]bool{"http://127.0.0.1:1": true, "http://[::1]:1": true, "http://192.168.1.2": true, "http://gpu:8000": true, "http://box.local": true,
+		"https://api.openai.com": false, "http://8.8.8.8": false} {
+		for _, limit := range []time.Duration{0, time.Minute} {
+			e := Endpoint{Name: "x", Base: base, Idle: limit}
+			if err := e.Ready(); err != nil || e.patient != (near && limit == 0) {
+				t.Errorf("%s with %s: %v, %v", base, limit, e.patient, err)
+			}
+		}
+	}
+	w := newWatch(context.Background(), time.Minute, time.Hour, false, true)
+	defer w.stop()
+	if w.idle != nil || w.total != nil {
+		t.Error("a limit runs before the first byte")
+	}
+	if w.Touch(); w.idle == nil || w.total == nil {
+		t.Error("no limit runs after the first byte")
+	}
+}
