@@ -30,6 +30,7 @@ func protect(scans []*scan, everything bool) (*protection, error) {
 		}
 	}
 	p.uncover()
+	p.share()
 	return p, nil
 }
 

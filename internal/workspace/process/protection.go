@@ -1,9 +1,11 @@
 package process
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +32,93 @@ type protection struct {
 	backups []backup
 
 	everything bool // keep what must not change, where the level cannot lock it
+	shared     *baseline
+}
+
+// A baseline is what was there before the first of the commands that run in a
+// workspace at one moment, of whatever job of this process. What one of them
+// changed is no state that the end of another puts back.
+type baseline struct {
+	workspace sandbox.ID
+	commands  int
+	held      map[string]*node // backups, by absolute name
+	before    map[string]found
+	links     map[string]string
+	had       map[sandbox.ID]map[string]found // of git directories
+}
+
+var baselines = struct {
+	sync.Mutex
+	of map[sandbox.ID]*baseline
+}{of: map[sandbox.ID]*baseline{}}
+
+// share has the protection go by the baseline of the commands that run already, or
+// makes the one for those that start later.
+func (p *protection) share() {
+	var st unix.Stat_t
+	if len(p.scans) == 0 || unix.Fstat(p.scans[0].tree.FD(), &st) != nil {
+		return
+	}
+	id := rootfs.FileID(&st)
+	baselines.Lock()
+	defer baselines.Unlock()
+	b := baselines.of[id]
+	if b == nil {
+		b = &baseline{workspace: id, held: map[string]*node{}, before: maps.Clone(p.before), links: maps.Clone(p.links), had: map[sandbox.ID]map[string]found{}}
+		for _, k := range p.backups {
+			b.held[k.scan.abs(k.rel)] = k.held
+		}
+		for id, r := range p.repos {
+			b.had[id] = maps.Clone(r.had)
+		}
+		baselines.of[id] = b
+	} else {
+		p.follows(b)
+	}
+	b.commands++
+	p.shared = b
+}
+
+// follows takes out of a protection what was not there before the first command.
+func (p *protection) follows(b *baseline) {
+	p.backups = slices.DeleteFunc(p.backups, func(k backup) bool { _, had := b.held[k.scan.abs(k.rel)]; return !had })
+	for i, k := range p.backups {
+		p.backups[i].held = b.held[k.scan.abs(k.rel)]
+	}
+	maps.DeleteFunc(p.before, func(at string, f found) bool {
+		_, had := b.before[at]
+		if !had {
+			delete(p.configs, f.id)
+		}
+		return !had
+	})
+	for at := range p.links {
+		if to, had := b.links[at]; had {
+			p.links[at] = to
+		} else {
+			delete(p.links, at)
+		}
+	}
+	for id, r := range p.repos {
+		had := b.had[id]
+		if had == nil { // made since: it is judged as a new one
+			unix.Close(r.fd)
+			delete(p.repos, id)
+			continue
+		}
+		maps.DeleteFunc(r.had, func(name string, _ found) bool { _, ok := had[name]; return !ok })
+	}
+}
+
+func (b *baseline) release() {
+	if b == nil {
+		return
+	}
+	baselines.Lock()
+	defer baselines.Unlock()
+	if b.commands--; b.commands == 0 {
+		delete(baselines.of, b.workspace)
+	}
 }
 
 // uncover leaves out what lies in something that is covered: nothing in there can
@@ -44,6 +133,8 @@ func (p *protection) uncover() {
 }
 
 func (p *protection) Close() {
+	p.shared.release()
+	p.shared = nil
 	for _, r := range p.repos {
 		unix.Close(r.fd)
 	}

@@ -1,0 +1,67 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+)
+
+// Of two commands that overlap, of one job or of two, the end of the second does not
+// put back what the first had planted.
+func TestOneBaseline(t *testing.T) {
+	t.Parallel()
+	const plant = `printf '[core]\n\tfsmonitor = evil\n' >>.git/config; echo . >.git/commondir; mkdir -p .vscode && echo evil >.vscode/tasks.json; ln -s /etc .claude; echo evil >.git/hooks/pre-commit; echo planted; read x`
+	levels(t, func(t *testing.T, level sandbox.Level) {
+		if level == sandbox.Off {
+			t.Skip("nothing is protected")
+		}
+		t.Parallel()
+		r, dir := cellmate(t, SandboxOptions{Level: level})
+		dirtest.Git(t, dir, "init", "-q")
+		config := dirtest.Content(t, filepath.Join(dir, ".git/config"))
+		other := New(dir, "", nil, WithSandbox(SandboxOptions{Level: level, Private: t.TempDir()}))
+		t.Cleanup(func() { dirtest.Must(t, other.Close()) })
+		start := func(r *Runner, script, said string) *Process {
+			p, err := r.Start(t.Context(), Cmd{Shell: script, Interactive: true})
+			dirtest.Must(t, err)
+			for !strings.Contains(p.Output().Text, said) {
+				if !p.running() {
+					t.Fatalf("%+v", p.Output())
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			return p
+		}
+		first := start(r, plant, "planted")
+		second, third := start(r, "echo begun; read x", "begun"), start(other, "echo begun; read x", "begun")
+		for _, p := range []*Process{first, second, third} {
+			_, err := p.Stdin().Write([]byte("on\n"))
+			dirtest.Must(t, err)
+			<-p.Done()
+		}
+		if got := dirtest.Content(t, filepath.Join(dir, ".git/config")); got != config {
+			t.Errorf("the settings are %q and were %q", got, config)
+		}
+		for _, name := range []string{".git/commondir", ".vscode", ".claude", ".git/hooks/pre-commit"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				t.Errorf("%s is there", name)
+			}
+		}
+		if o := did(t, r, "git status --short", 0, ""); rootfs.Exists(filepath.Join(dir, "evil")) {
+			t.Errorf("%+v", o)
+		}
+		baselines.Lock()
+		defer baselines.Unlock()
+		for _, b := range baselines.of {
+			if b.held[filepath.Join(dir, ".git/config")] != nil {
+				t.Error("the baseline is still there")
+			}
+		}
+	})
+}
