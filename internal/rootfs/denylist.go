@@ -1,54 +1,44 @@
 package rootfs
 
 import (
+	_ "embed"
 	"fmt"
 	"path"
 	"strings"
 	"unicode"
 )
 
-// The names no tool may read or write, whatever it was granted. A pattern is
-// matched against each component of the name with its links followed and its
-// spelling folded (see fold); one with a slash against components in a row.
-// The list is short on purpose: what it refuses, a person can still do by hand.
+// names.txt has the names that no tool may read or write, whatever it was granted, and
+// those that need somebody's consent.
+//
+//go:embed names.txt
+var namesText string
+
 var (
-	// secretNames are refused for reading and writing.
-	secretNames = []string{
-		".git", "git~1", // a repository's own files: hooks and config run code, config may hold tokens
-		".env*", // and .envrc
-		"*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.age-key", "*.agekey", "*.ovpn",
-		"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*",
-		".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".htpasswd", ".pgpass", ".my.cnf",
-		".dockercfg", ".dockerconfigjson", ".vault-token", ".terraformrc", "terraform.rc", "*.tfstate", "*.tfstate.backup",
-		".boto", ".s3cfg", "credentials.json", "client_secret*.json", "service-account*.json", "service_account*.json",
-		".ssh", ".gnupg", ".aws", ".azure", ".oci", ".terraform.d", ".password-store",
-		".kube/config", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub", ".cargo/credentials*", ".gem/credentials",
-		".m2/settings.xml", ".gradle/gradle.properties", ".config/adroit", ".local/share/adroit", "adroit.db*", "adroit.token",
-	}
-	// openNames are examples that only look like secrets.
-	openNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist"}
-	// startNames are those of secretNames from which a program takes code when it
-	// starts. Commands cannot make them either.
-	startNames = []string{".npmrc", ".yarnrc.yml", ".envrc"}
-	// guardedNames may be read but not written: each is taken as instruction or
-	// configuration by adroit, another agent or an editor, some without asking.
-	guardedNames = []string{
-		".adroit", ".claude", ".mcp.json", ".vscode", ".idea",
-		".cursor", ".codex", ".gemini", ".windsurf", ".kiro", ".opencode", "opencode.json", ".zed",
-	}
-	// askedNames are written by tools only when a person has agreed: they are part
-	// of many a task, but say what runs later without a question, on the machine
-	// of continuous integration, with a commit, or when a shell or a program starts.
-	askedNames = []string{
-		".github/workflows", ".github/actions", ".gitlab-ci.yml", ".gitlab-ci.yaml", ".gitlab/ci", ".circleci", ".cirrus.yml", ".travis.yml",
-		".drone.yml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml", ".buildkite", ".forgejo/workflows", ".gitea/workflows",
-		"azure-pipelines.yml", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", "jenkinsfile",
-		".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".husky", ".devcontainer",
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
-		".gitconfig", ".yarnrc", ".pnpmfile.cjs", ".ripgreprc", ".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".gdbinit", ".lldbinit",
-		".pdbrc", ".irbrc", ".pryrc", ".rprofile",
-	}
+	nameSections = parseNames(namesText)
+	secretNames  = nameSections["secret"]
+	openNames    = nameSections["open"]
+	startNames   = nameSections["start"]
+	guardedNames = nameSections["guarded"]
+	askedNames   = nameSections["asked"]
 )
+
+// parseNames reads names.txt.
+func parseNames(text string) map[string][]string {
+	out, section := map[string][]string{}, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		head, isHead := strings.CutPrefix(line, "[")
+		switch {
+		case line == "" || line[0] == '#':
+		case isHead:
+			section = strings.TrimSuffix(head, "]")
+		default:
+			out[section] = append(out[section], line)
+		}
+	}
+	return out
+}
 
 // NeedsApproval reports whether a clean name is one of askedNames.
 func NeedsApproval(p string) bool { return listed(foldedParts(p), askedNames) }
