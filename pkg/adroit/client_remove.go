@@ -84,6 +84,12 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 	return finishRemoval(ctx, m.Store, r)
 }
 
+// A shrinker is a store that keeps the space of removed jobs until it is asked to give
+// it back to the disk.
+type shrinker interface {
+	Shrink(ctx context.Context) (bool, error)
+}
+
 // Prune implements [JobWriter].
 func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, error) {
 	m, err := rt.Manager(ctx)
@@ -109,6 +115,9 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 	}
 	if !o.DryRun {
 		err = rt.sweep(ctx)
+	}
+	if s, ok := m.Store.(shrinker); ok && err == nil && !o.DryRun && len(r.Removed) > 0 {
+		_, err = s.Shrink(ctx)
 	}
 	return r, asError(err)
 }
