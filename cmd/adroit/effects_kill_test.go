@@ -130,6 +130,12 @@ func (e *effect) test(t *testing.T) {
 		t.Errorf("approve: exit code %d, want %d\n%s", code, e.code, out)
 	}
 	p.effects("after a yes", 2, 2)
+	if e.code != 0 { // an approval covers one call
+		if code, out := p.run("jobs", "resume", "last"); code != 4 {
+			t.Errorf("resumed after a yes: exit code %d\n%s", code, out)
+		}
+		p.effects("resumed after a yes", 2, 2)
+	}
 }
 
 // effects checks how often the effect is there.

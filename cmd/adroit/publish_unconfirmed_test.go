@@ -61,39 +61,53 @@ func TestUnconfirmedIsNotPublishedAgain(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedInPipelines has a receiver take the post of a pipeline's step while the
-// runner is killed. A person is asked each time that the job is resumed, and an approval
-// covers one post.
+// TestUnconfirmedInPipelines has a receiver take the post of a pipeline's step without an
+// answer, by a dropped connection and by a kill of the runner. A person is asked each time
+// that the job is resumed, and an approval covers one post.
 func TestUnconfirmedInPipelines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p := w.place(t, "turns: [{text: none}]\n", map[string]string{"repo/post.md": "# Journals\n\nThey go on where they stopped.\n",
-		"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: post, tool: publish_webhook, args: {from: post.md}}\n"})
-	config, _, _ := strings.Cut(p.read("home/.config/adroit/config.yaml"), ", lookup:")
-	put(t, p.path("home/.config/adroit/config.yaml"), config+"}\n")
-	cmd, out := p.command("run", "p", "-m", "script:../turns.yaml", "--approve", "all")
-	started, dead := make(chan struct{}), make(chan struct{})
-	w.whenPosted(func() {
-		<-started
-		_ = cmd.Process.Kill()
-		<-dead
-	})
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	close(started)
-	code := ended(t, cmd.Wait())
-	close(dead)
-	if code != -int(syscall.SIGKILL) {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
-	for i := range 3 {
-		code, text := p.run("jobs", "resume", "last")
-		if code != 4 || !strings.Contains(text, "to publish again may publish twice") || !strings.Contains(text, "adroit approve J") || w.sent("publish_webhook") != 1 {
-			t.Errorf("resume %d: published %d times, exit code %d\n%s", i+1, w.sent("publish_webhook"), code, text)
-		}
-	}
-	if code, text := p.run("approve", "last"); code != 0 || w.sent("publish_webhook") != 2 {
-		t.Errorf("approve: published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
+	for _, how := range []string{"dropped", "killed"} {
+		t.Run(how, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.place(t, "turns: [{text: none}]\n", map[string]string{"repo/post.md": "# Journals\n\nThey go on where they stopped.\n",
+				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: post, tool: publish_webhook, args: {from: post.md}}\n"})
+			config, _, _ := strings.Cut(p.read("home/.config/adroit/config.yaml"), ", lookup:")
+			put(t, p.path("home/.config/adroit/config.yaml"), config+"}\n")
+			cmd, out := p.command("run", "p", "-m", "script:../turns.yaml", "--approve", "all")
+			started, dead, want := make(chan struct{}), make(chan struct{}), 1
+			w.whenPosted(func() { panic(http.ErrAbortHandler) })
+			if how == "killed" {
+				want = -int(syscall.SIGKILL)
+				w.whenPosted(func() {
+					<-started
+					_ = cmd.Process.Kill()
+					<-dead
+				})
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			close(started)
+			code := ended(t, cmd.Wait())
+			close(dead)
+			if code != want {
+				t.Fatalf("exit code %d\n%s", code, out)
+			}
+			for i := range 3 {
+				code, text := p.run("jobs", "resume", "last")
+				if code != 4 || !strings.Contains(text, "to publish again may publish twice") || !strings.Contains(text, "adroit approve J") || w.sent("publish_webhook") != 1 {
+					t.Errorf("resume %d: published %d times, exit code %d\n%s", i+1, w.sent("publish_webhook"), code, text)
+				}
+			}
+			if code, text := p.run("deny", "last"); code == 0 || w.sent("publish_webhook") != 1 {
+				t.Errorf("deny: published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
+			}
+			if code, text := p.run("jobs", "resume", "last"); code != 4 || w.sent("publish_webhook") != 1 {
+				t.Errorf("resumed after a no: published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
+			}
+			if code, text := p.run("approve", "last"); code != 0 || w.sent("publish_webhook") != 2 {
+				t.Errorf("approve: published %d times, exit code %d\n%s", w.sent("publish_webhook"), code, text)
+			}
+		})
 	}
 }

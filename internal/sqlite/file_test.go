@@ -208,7 +208,7 @@ func TestMigrateEvents(t *testing.T) {
 	_, err = db.Exec(`create table before (job text not null, seq integer not null, data blob not null, primary key (job, seq)) strict, without rowid;
 		insert into before select job, seq, data from events; drop table events; alter table before rename to events;
 		drop index jobs_key; alter table jobs drop column scope; alter table jobs drop column request; alter table jobs drop column host;
-		create unique index jobs_key on jobs (key) where key <> ''; pragma user_version = 4`)
+		create unique index jobs_key on jobs (key) where key <> ''; drop table attempts; pragma user_version = 4`)
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,22 @@ func (t *tx) replan(id string, reopening func(flow.History) (flow.Reopening, err
 	if err != nil {
 		return err
 	}
+	again, err := json.Marshal(append([]string{}, plan.Again...))
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(`insert into attempts (job, path, n, kind, name, begun, output, failure, unknown)
+		select s.job, s.path, 1 + (select count(*) from attempts a where a.job = s.job and a.path = s.path), s.kind, s.name, s.begun, s.output, s.failure,
+			s.path in (select value from json_each(?3))
+		from steps s where s.job = ?1 and s.done and (s.path in (select value from json_each(?2)) or s.path in (select value from json_each(?3)))`,
+		id, string(forget), string(again)); err != nil {
+		return err
+	}
+	for _, path := range plan.Again {
+		if _, err := t.exec("update steps set done = 0, output = null, big = '', failure = null where job = ? and path = ?", id, path); err != nil {
+			return err
+		}
+	}
 	for _, q := range []string{
 		// Outputs that lie in blobs go with their steps, as in journal.Save.
 		`delete from refs where job = ?1 and not keep
@@ -44,7 +60,15 @@ func (t *tx) replan(id string, reopening func(flow.History) (flow.Reopening, err
 
 // history reads what is left of a job's run, without the outputs of steps.
 func (t *tx) history(id string) (flow.History, error) {
-	h := flow.History{States: map[string]flow.State{}}
+	h := flow.History{States: map[string]flow.State{}, Unknown: map[string]bool{}}
+	if err := t.each("select distinct path from attempts where job = ? and unknown", []any{id}, func(scan func(...any) error) error {
+		var path string
+		err := scan(&path)
+		h.Unknown[path] = true
+		return err
+	}); err != nil {
+		return h, err
+	}
 	err := t.each("select path, kind, name, sum, done, failure from steps where job = ?", []any{id}, func(scan func(...any) error) error {
 		rec := flow.Record{Job: id}
 		var failure []byte

@@ -153,6 +153,7 @@ func (d *DB) Remove(ctx context.Context, id string) error {
 			"delete from signals where job = ?1",
 			"delete from checkpoints where job = ?1",
 			"delete from steps where job = ?1",
+			"delete from attempts where job = ?1",
 			"delete from jobs where id = ?1",
 		} {
 			if _, err := t.exec(q, id); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -34,7 +35,7 @@ func (m Message) Reopener(set *tools.Set) (flow.Reopener, error) {
 	o.Redo = func(rec flow.Record, output json.RawMessage) bool {
 		var r ToolResult
 		asks := json.Unmarshal(output, &r) == nil && r.Question != nil
-		return rec.Kind == stepio.ModelStep || rec.Kind == stepio.CompactStep || rec.Kind == stepio.ToolStep && (asks || idle(set, rec.Name))
+		return rec.Kind == stepio.ModelStep && !extagent.IsAgent(rec.Name) || rec.Kind == stepio.CompactStep || rec.Kind == stepio.ToolStep && (asks || idle(set, rec.Name))
 	}
 	return o, nil
 }
@@ -48,7 +49,7 @@ type reopener struct {
 }
 
 func (o *reopener) flow() flow.Reopener {
-	return flow.Reopener{Failed: o.failed, Repeat: o.repeat, RepeatScope: o.repeatScope, Ended: o.ended, Revive: o.revive, Raise: o.raise}
+	return flow.Reopener{Failed: o.failed, Unknown: o.unknown, Asked: onlyAsked, Denied: denied, Repeat: o.repeat, RepeatScope: o.repeatScope, Ended: o.ended, Revive: o.revive, Raise: o.raise}
 }
 
 // failed reports that a tool said so: a command of a pipeline, a check.
@@ -57,10 +58,38 @@ func (o *reopener) failed(rec flow.Record, output json.RawMessage) bool {
 	return rec.Kind == stepio.ToolStep && json.Unmarshal(output, &r) == nil && r.Failed
 }
 
+// unknown reports that a step may have happened: the process died in it, or its time was
+// over, or it says so itself, as a publication does whose answer was lost.
+func (o *reopener) unknown(rec flow.Record, output json.RawMessage) bool {
+	if rec.Failure == nil {
+		var r ToolResult
+		return json.Unmarshal(output, &r) == nil && r.Taint.Has(tools.Unconfirmed)
+	}
+	switch rec.Failure.Code {
+	case flow.Interrupted, flow.TimedOut, flow.Panicked:
+		return !o.repeat(rec)
+	}
+	return false
+}
+
+// onlyAsked reports that a call was not made because somebody had to be asked first.
+func onlyAsked(rec flow.Record, output json.RawMessage) bool {
+	var r ToolResult
+	return rec.Kind == stepio.ToolStep && json.Unmarshal(output, &r) == nil && (r.Question != nil || r.UserQuestion != nil)
+}
+
+// denied reports that a person did not approve a call.
+func denied(answer json.RawMessage) bool {
+	var sig flow.Signal
+	return json.Unmarshal(answer, &sig) == nil && strings.HasPrefix(sig.Name, "deny@")
+}
+
 // repeat reports that a step leaves nothing behind but its result.
 func (o *reopener) repeat(rec flow.Record) bool {
 	switch rec.Kind {
-	case stepio.ModelStep, stepio.CompactStep, stepio.WorktreeStep:
+	case stepio.ModelStep:
+		return !extagent.IsAgent(rec.Name) // it works on files
+	case stepio.CompactStep, stepio.WorktreeStep:
 		return true
 	case stepio.ToolStep:
 		return idle(o.set, rec.Name)

@@ -22,6 +22,7 @@ type Memory struct {
 	records map[string]*Record // by Step.Key
 	signals map[string][]Signal
 	states  map[string]State
+	unknown map[string]bool // steps of which an attempt was unknown, by Step.Key
 	blobs   map[string]json.RawMessage
 	order   []string // of the blobs, as they came
 }
@@ -69,9 +70,14 @@ func (m *Memory) keep(key string, rec *Record) {
 
 // History is what is kept of job, for [Reopener.Plan].
 func (m *Memory) History(job string) History {
-	h := History{Steps: m.Records(job), States: map[string]State{}}
+	h := History{Steps: m.Records(job), States: map[string]State{}, Unknown: map[string]bool{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for key := range m.unknown {
+		if path, ok := strings.CutPrefix(key, job+"/"); ok {
+			h.Unknown[path] = true
+		}
+	}
 	for key, st := range m.states {
 		if scope, ok := strings.CutPrefix(key, job+"/"); ok {
 			h.States[scope] = st
@@ -91,6 +97,15 @@ func (m *Memory) Reopen(job string, o Reopening) {
 	defer m.mu.Unlock()
 	for _, path := range o.Forget {
 		delete(m.records, Step{Job: job, Path: path}.Key())
+	}
+	for _, path := range o.Again {
+		key := Step{Job: job, Path: path}.Key()
+		if m.unknown == nil {
+			m.unknown = map[string]bool{}
+		}
+		open := *m.records[key]
+		open.Done, open.Output, open.Failure, m.unknown[key] = false, nil, nil, true
+		m.keep(key, &open)
 	}
 	if m.states == nil {
 		m.states = map[string]State{}

@@ -18,14 +18,21 @@ type History struct {
 	States map[string]State
 	// Stopped reports that the run did not end, but was stopped.
 	Stopped bool
+	// Unknown has the paths of steps of which an earlier attempt was reopened without
+	// anybody knowing whether it happened.
+	Unknown map[string]bool
 	// Output reads the output of one of the steps.
 	Output func(path string) (json.RawMessage, error)
 }
 
-// A Reopening is what a journal changes so that an ended run goes on: steps
-// that it forgets, and checkpoints that it replaces.
+// A Reopening is what a journal changes so that an ended run goes on: steps that are
+// performed anew, others that are open again, and checkpoints that it replaces. The
+// outcomes that steps had are kept beside the journal.
 type Reopening struct {
 	Forget []string
+	// Again are steps of which nobody knows whether they happened. They are open as
+	// those that were interrupted: what is not safe to perform again is asked about.
+	Again  []string
 	States map[string]State
 }
 
@@ -36,6 +43,15 @@ type Reopener struct {
 	// Failed reports whether a step that has an output is a failure to the
 	// workflow, as a command with another exit code than 0.
 	Failed func(rec Record, output json.RawMessage) bool
+	// Unknown reports whether nobody knows if a step that failed has happened; output is
+	// nil if it has none.
+	Unknown func(rec Record, output json.RawMessage) bool
+	// Asked reports whether a step only asked a person. It is performed again with the
+	// one that was approved, so that an approval covers one call.
+	Asked func(rec Record, output json.RawMessage) bool
+	// Denied reports whether what a person answered was a no: a failure that is tried
+	// again by asking again.
+	Denied func(answer json.RawMessage) bool
 	// Repeat reports whether a finished step may be performed again where it
 	// depends on one that is.
 	Repeat func(rec Record) bool
@@ -82,8 +98,9 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 	if err != nil {
 		return Reopening{}, err
 	}
-	out := Reopening{Forget: p.forget, States: states}
+	out := Reopening{Forget: p.forget, Again: p.again, States: states}
 	slices.SortFunc(out.Forget, stepid.Compare)
+	slices.SortFunc(out.Again, stepid.Compare)
 	for _, scope := range p.revive {
 		st := h.States[scope]
 		value, err := o.Revive(st.Value, len(p.revive))
@@ -143,35 +160,9 @@ func (o Reopener) redo(h History, rec Record) (bool, error) {
 }
 
 // Empty reports whether a reopening changes nothing.
-func (r Reopening) Empty() bool { return len(r.Forget) == 0 && len(r.States) == 0 }
-
-// A stepTree is a step, or a branch of a fork, with what lies in its scope.
-type stepTree struct {
-	rec   *Record
-	state *State
-	kids  map[int]*stepTree
+func (r Reopening) Empty() bool {
+	return len(r.Forget) == 0 && len(r.Again) == 0 && len(r.States) == 0
 }
-
-// at is the tree at a path, which is made if it is not there.
-func (t *stepTree) at(path string) *stepTree {
-	if path == "" {
-		return t
-	}
-	for part := range strings.SplitSeq(path, ".") {
-		n, _ := strconv.Atoi(part) // paths of workflows' steps are numbers
-		if t.kids == nil {
-			t.kids = map[int]*stepTree{}
-		}
-		if t.kids[n] == nil {
-			t.kids[n] = &stepTree{}
-		}
-		t = t.kids[n]
-	}
-	return t
-}
-
-// fork reports whether t is that of a Map: its branches are no steps.
-func (t *stepTree) fork() bool { return t != nil && t.rec == nil && len(t.kids) > 0 }
 
 // A reopening is one Plan under way.
 type reopening struct {
@@ -179,13 +170,19 @@ type reopening struct {
 	h      History
 	root   *stepTree
 	forget []string
+	again  []string
 	revive []string // scopes
 }
 
-// dropLeaf forgets a step that is performed again at the same path. Signals that
-// were received before it stay with the run.
-func (p *reopening) dropLeaf(t *stepTree) {
-	p.forget = append(p.forget, t.rec.Path)
+// dropLeaf has a step that failed performed again at the same path: anew, or as one that
+// was interrupted if an attempt may have happened. Signals that were received within it
+// stay with the run.
+func (p *reopening) dropLeaf(t *stepTree, output json.RawMessage) {
+	if p.h.Unknown[t.rec.Path] || p.Unknown != nil && p.Unknown(*t.rec, output) {
+		p.again = append(p.again, t.rec.Path)
+	} else {
+		p.forget = append(p.forget, t.rec.Path)
+	}
 	for _, k := range t.kids {
 		if k.rec == nil || k.rec.Kind != stepkind.Await || k.rec.Failure != nil {
 			p.drop(k)
@@ -225,7 +222,7 @@ back:
 			for _, k := range after {
 				p.drop(k)
 			}
-			return true, nil
+			return true, p.dropAsked(t, at[:i+1])
 		}
 		free, err := p.free(k)
 		switch {
@@ -246,6 +243,33 @@ back:
 		p.drop(k)
 	}
 	return unanswered > 0, nil
+}
+
+// dropAsked forgets the questions about the step at the last of the numbers, which is
+// performed anew, and their answers.
+func (p *reopening) dropAsked(t *stepTree, at []int) error {
+	i := len(at) - 1
+	leaf := t.kids[at[i]].rec
+	if p.Asked == nil || leaf == nil || !slices.Contains(p.forget, leaf.Path) {
+		return nil
+	}
+	if leaf.Kind != stepkind.Await {
+		i-- // the answer to the last question
+	}
+	for ; i > 0; i -= 2 {
+		answer, asked := t.kids[at[i]], t.kids[at[i-1]]
+		if answer.rec == nil || answer.rec.Kind != stepkind.Await || asked.rec == nil || !asked.rec.Done || asked.rec.Failure != nil {
+			return nil
+		}
+		out, err := p.h.Output(asked.rec.Path)
+		if err != nil || !p.Asked(*asked.rec, out) {
+			return err
+		}
+		if p.drop(asked); answer.rec != leaf {
+			p.drop(answer)
+		}
+	}
+	return nil
 }
 
 // raise has the last part of the run go on past a limit of its own. found reports
@@ -276,35 +300,6 @@ func (p *reopening) raise(found bool) (map[string]State, error) {
 	return map[string]State{scope: st}, nil
 }
 
-// lastPart is the last part of a run, nil if it has none.
-func (t *stepTree) lastPart() *stepTree {
-	for _, n := range slices.Backward(slices.Sorted(maps.Keys(t.kids))) {
-		if k := t.kids[n]; k.rec != nil && k.rec.Kind == stepkind.Call {
-			return k
-		}
-	}
-	return nil
-}
-
-// end is where a scope, or the last part within it, has stopped: after its last step
-// but the notes, which are returned. A fork of which nothing is left has no record.
-func (t *stepTree) end(scope string) (at string, notes []string) {
-	for _, n := range slices.Backward(slices.Sorted(maps.Keys(t.kids))) {
-		switch k := t.kids[n]; {
-		case k.rec == nil:
-			return scope + strconv.Itoa(n+1), notes
-		case k.rec.Kind == stepkind.Note || k.rec.Kind == stepkind.Await && k.rec.Failure != nil:
-			notes = append(notes, k.rec.Path)
-		case k.rec.Kind == stepkind.Call && k.state == nil:
-			at, more := k.end(k.rec.Path + ".")
-			return at, append(notes, more...)
-		default:
-			return scope + strconv.Itoa(n+1), notes
-		}
-	}
-	return scope + "0", notes
-}
-
 // step reopens a step that failed, or what lies in its scope.
 func (p *reopening) step(t *stepTree, path string) (bool, error) {
 	rec := t.rec
@@ -323,10 +318,17 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 		return p.scope(t, path+".")
 	case !rec.Done:
 		return true, nil // it goes on there by itself
-	case rec.Kind == stepkind.Await:
+	case rec.Kind == stepkind.Await && (rec.Failure != nil || p.Denied == nil):
 		return false, nil // see free: one that was not answered may be a poll
+	case rec.Kind == stepkind.Await:
+		answer, err := p.h.Output(rec.Path)
+		if err != nil || !p.Denied(answer) {
+			return false, err
+		}
+		p.drop(t)
+		return true, nil
 	case rec.Failure != nil:
-		p.dropLeaf(t)
+		p.dropLeaf(t, nil)
 		return true, nil
 	case p.Failed == nil || rec.Kind == stepkind.Note || rec.Kind == stepkind.Return || rec.Kind == stepkind.Sleep:
 		return false, nil
@@ -335,7 +337,7 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 	if err != nil || !p.Failed(*rec, out) {
 		return false, err
 	}
-	p.dropLeaf(t)
+	p.dropLeaf(t, out)
 	return true, nil
 }
 
