@@ -66,6 +66,8 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
 	a := &answer{Answer: transport.NewAnswer(&m.end, req, emit, ""), end: &m.end}
+	var refused error // the refusal that another form is tried after
+	var undo func()
 	for {
 		params, err := m.params(req)
 		if err != nil {
@@ -77,6 +79,15 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		}
 		if field, ok := m.quirks.learn(req.Model, a.body, err); ok {
 			a.Notes = append(a.Notes, "the server refuses "+field+"; it was asked again without")
+			continue
+		}
+		if refused != nil {
+			undo()
+			return nil, refused
+		}
+		if undo = m.quirks.other(req.Model, a.body, err); undo != nil {
+			refused = err
+			a.Notes = append(a.Notes, "the server refuses the request for a reason that is not known; it was asked again without what may be missing")
 			continue
 		}
 		return nil, err

@@ -292,6 +292,29 @@ func TestQuirks(t *testing.T) {
 	}
 }
 
+// TestAnotherForm: a refusal without a reason is answered once with a plainer request; if that is refused
+// too, the first one counts and nothing is learned.
+func TestAnotherForm(t *testing.T) {
+	refuse := func(text string) llmtest.Behaviour {
+		return llmtest.Fail(400, `{"type":"error","error":{"type":"invalid_request_error","message":"`+text+`"}}`)
+	}
+	ok := llmtest.Say(llmtest.Turn{Text: "ok", Usage: &llm.Usage{In: 1, Out: 1}})
+	r, s, err := ask(t, request(), refuse("no"), ok)
+	if err != nil || r.Message.Text != "ok" || strings.Contains(string(s.Requests()[1].Body), "cache_control") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s = llmtest.New(t, refuse("no"), refuse("nor that"), refuse("no"), ok)
+	m := newModel(s.URL, llmtest.Limits{})
+	for range 2 {
+		if _, err := m.Generate(t.Context(), request(), nil); err == nil || !strings.Contains(err.Error(), ": no (HTTP 400)") {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := m.Generate(t.Context(), request(), nil); err != nil || !strings.Contains(string(s.Requests()[3].Body), "cache_control") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestStops(t *testing.T) {
 	turn := llmtest.Turn{Text: "I", Calls: []llm.Call{{ID: "a", Name: "f", Args: json.RawMessage(`{}`)}}}
 	for finish, want := range map[string]llm.Stop{

@@ -176,6 +176,8 @@ var fields = []string{"temperature", "adaptive", effort, "cache_control", "tool_
 type quirks struct {
 	mu   sync.Mutex
 	list map[string][]string // by model
+	// tried are models whose refusal for an unknown reason was answered with another form.
+	tried map[string]bool
 }
 
 func (q *quirks) refused(model, field string) bool {
@@ -206,6 +208,39 @@ func (q *quirks) learn(model string, sent []byte, err error) (field string, ok b
 		return f, true
 	}
 	return "", false
+}
+
+// other gives up all fields that were sent and can be missing, once for a model, after a refusal for a
+// reason that is not known. undo takes that back.
+func (q *quirks) other(model string, sent []byte, err error) (undo func()) {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.BadRequest || e.Status != 400 {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before, tried := q.list[model], q.tried[model]
+	now := slices.Clone(before)
+	for _, f := range fields {
+		if bytes.Contains(sent, []byte(`"`+f+`"`)) && !slices.Contains(now, f) {
+			now = append(now, f)
+		}
+	}
+	if tried || len(now) == len(before) {
+		return nil
+	}
+	if q.tried == nil {
+		q.tried = map[string]bool{}
+	}
+	if q.list == nil {
+		q.list = map[string][]string{}
+	}
+	q.tried[model], q.list[model] = true, now
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.list[model] = before
+	}
 }
 
 type model struct {
