@@ -81,6 +81,7 @@ type Config struct {
 	Ollama    ollamaSection       `yaml:"ollama"`
 	CLI       map[string]cliAgent `yaml:"cli"`
 	MCP       mcpSection          `yaml:"mcp_servers"`
+	Projects  mcpProjects         `yaml:"mcp_projects"`
 	Models    map[string]role     `yaml:"models"`
 	Fallbacks map[string][]string `yaml:"fallbacks"`
 	Prices    price.Table         `yaml:"-"`

@@ -28,6 +28,18 @@ func (m mcpSection) String() string {
 	return strings.Join(words, "; ")
 }
 
+// mcpProjects has what servers of projects may have, by directory and name.
+type mcpProjects map[string]map[string]mcp.ProjectGrant
+
+// String lists the servers by directory.
+func (m mcpProjects) String() string {
+	var words []string
+	for _, dir := range slices.Sorted(maps.Keys(m)) {
+		words = append(words, dir+": "+strings.Join(slices.Sorted(maps.Keys(m[dir])), ", "))
+	}
+	return strings.Join(words, "; ")
+}
+
 // mcpServers are the servers of the configuration file and those that were added; an
 // entry of the configuration file is the one that counts.
 func (c *Config) mcpServers() (map[string]mcp.Server, error) {
@@ -46,6 +58,16 @@ func (c *Config) checkMCP(where string) error {
 			return fail(fmt.Errorf("%s: mcp_servers.%s: %w", where, name, err), "docs/config.md has an example")
 		}
 	}
+	for _, dir := range slices.Sorted(maps.Keys(c.Projects)) {
+		if !filepath.IsAbs(c.expand(dir)) {
+			return fail(fmt.Errorf("%s: mcp_projects: %q is no directory", where, dir), "begin it with / or ~/")
+		}
+		for name, g := range c.Projects[dir] {
+			if err := errors.Join(mcp.CheckName(name), g.Check()); err != nil {
+				return fail(fmt.Errorf("%s: mcp_projects.%s.%s: %w", where, dir, name, err), "docs/config.md has an example")
+			}
+		}
+	}
 	return nil
 }
 
@@ -55,7 +77,11 @@ func (c *Config) toolServers(p Program, data string, confine process.SandboxOpti
 	if err != nil {
 		return nil, err
 	}
-	return mcp.New(mcp.Options{Servers: servers, Dir: filepath.Join(data, "mcp"), Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
+	projects := map[string]map[string]mcp.ProjectGrant{}
+	for dir, grants := range c.Projects {
+		projects[c.expand(dir)] = grants
+	}
+	return mcp.New(mcp.Options{Servers: servers, Projects: projects, Dir: filepath.Join(data, "mcp"), Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
 		Keys: keysOf(c.getenv), Getenv: c.getenv, Version: p.Version, Warn: p.Warn}), nil
 }
 

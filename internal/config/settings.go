@@ -71,7 +71,7 @@ func defaults() map[string]string {
 		"sandbox.limits.cpu_seconds": "7200", "sandbox.limits.free_mb": "512, or a sixteenth of the disk",
 		"network.allow": "none", "network.timeout": net.Timeout.String(), "network.max_body": strconv.FormatInt(net.MaxBody>>20, 10),
 		"network.redirects": strconv.Itoa(net.Redirects), "github.token_env": "none", "github.host": "github.com",
-		"results.bytes": strconv.Itoa(compaction.DefaultResult), "hooks": "none", "permissions": "none", "mcp_servers": "none",
+		"results.bytes": strconv.Itoa(compaction.DefaultResult), "hooks": "none", "permissions": "none", "mcp_servers": "none", "mcp_projects": "none",
 	}
 }
 

@@ -83,10 +83,13 @@ func (d definition) tool(name, server string, s Server) toolserver.Tool {
 		Name: name, Description: cmp.Or(strings.TrimSpace(d.Description), fmt.Sprintf("The tool %s of the server %s.", d.Name, server)),
 		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Produces: []string{name + "/*"},
 	}
+	if s.Workspace == "write" || len(s.Write) > 0 || s.Sandbox == "off" {
+		m.Needs |= tools.Write // it can write, whatever it says: mode plan has none of its tools
+	}
 	switch {
-	case d.ReadOnly:
+	case d.ReadOnly && m.Needs&tools.Write == 0:
 		m.Effect = tools.Pure
-	case d.Idempotent:
+	case d.ReadOnly, d.Idempotent:
 		m.Effect = tools.Idempotent
 	}
 	switch {

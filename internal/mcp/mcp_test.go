@@ -23,7 +23,7 @@ func TestMCPCall(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			f := serve(t, how, twoTools)
 			look, drop := f.tool(t, "look"), f.tool(t, "drop")
-			if look.Name != "mcp__fake__look" || look.Safe() != tools.Pure || look.Asks != "" || drop.Safe() != tools.Unsafe || drop.Asks == "" {
+			if look.Name != "mcp__fake__look" || look.Safe() != tools.Idempotent || look.Asks != "" || drop.Safe() != tools.Unsafe || drop.Asks == "" {
 				t.Errorf("the tools are %+v and %+v", look, drop)
 			}
 			if r := f.call(t, look); r.Failed || r.Text != "did look" && r.Text != "ok" {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/keyfile"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -27,15 +29,17 @@ import (
 // Options are what servers are started and reached with.
 type Options struct {
 	Servers map[string]Server // the operator's, checked
-	Dir     string            // keeps what is remembered of them
-	Sandbox process.SandboxOptions
-	Network netguard.Guard
-	Names   *workspace.DenyList
-	Secrets *secret.Redactor
-	Keys    keyfile.File        // has what logins give
-	Getenv  func(string) string // nil: os.Getenv
-	Version string              // of this program
-	Warn    func(text string)   // may be nil
+	// Projects are what servers of projects may have, by directory and name of the server.
+	Projects map[string]map[string]ProjectGrant
+	Dir      string // keeps what is remembered of them
+	Sandbox  process.SandboxOptions
+	Network  netguard.Guard
+	Names    *workspace.DenyList
+	Secrets  *secret.Redactor
+	Keys     keyfile.File        // has what logins give
+	Getenv   func(string) string // nil: os.Getenv
+	Version  string              // of this program
+	Warn     func(text string)   // may be nil
 }
 
 // A Pool has the servers of a process. It starts one when a call first needs it;
@@ -98,12 +102,16 @@ func (p *Pool) entries(in toolserver.Scope) (map[string]Server, error) {
 	if all == nil {
 		all = map[string]Server{}
 	}
-	return all, errors.Join(p.others(all, "the job", sourceClient, in.Client), p.others(all, toolserver.ProjectFile, sourceProject, in.Project))
+	return all, errors.Join(p.others(all, "the job", sourceClient, in), p.others(all, toolserver.ProjectFile, sourceProject, in))
 }
 
 // others adds the servers of a file that is not the operator's, as far as their
 // names are free.
-func (p *Pool) others(all map[string]Server, from string, source source, file []byte) error {
+func (p *Pool) others(all map[string]Server, from string, source source, in toolserver.Scope) error {
+	file := in.Client
+	if source == sourceProject {
+		file = in.Project
+	}
 	if file == nil {
 		return nil
 	}
@@ -126,9 +134,24 @@ func (p *Pool) others(all map[string]Server, from string, source source, file []
 		}
 		// They do not decide how far they reach.
 		s.source, s.Agents, s.Sandbox, s.Read, s.Write = source, nil, "", nil, nil
+		if source == sourceProject {
+			s = p.granted(from, name, s, in)
+		}
 		all[name] = s
 	}
 	return nil
+}
+
+// granted is a project's server with what the operator grants it, in place of what its file
+// asks for.
+func (p *Pool) granted(from, name string, s Server, in toolserver.Scope) Server {
+	asked := s.Grants
+	g := p.o.Projects[rootfs.Closest(slices.Collect(maps.Keys(p.o.Projects)), cmp.Or(in.Origin, in.Dir))][name]
+	s.Net, s.Workspace, s.variables = g.Net, g.Workspace, g.Variables
+	if asked.Net && !s.Net || asked.Workspace != "" && asked.Workspace != s.Workspace {
+		p.warn("%s: the server %s does not get the net and workspace that it asks for: mcp_projects in the configuration grants them", from, name)
+	}
+	return s
 }
 
 // entry finds a server by name.

@@ -50,8 +50,9 @@ type Server struct {
 	Agents  []string      `json:"agents,omitempty" yaml:"agents"`
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout"` // of a call
 
-	source source
-	wanted bool // it came with the job, and the operator has it, too
+	source    source
+	variables []string // that a project's entry may use
+	wanted    bool     // it came with the job, and the operator has it, too
 }
 
 // A source is whose an entry is.
@@ -74,6 +75,22 @@ type Grants struct {
 	Write     []string `json:"write,omitempty" yaml:"write"`         // paths
 	Workspace string   `json:"workspace,omitempty" yaml:"workspace"` // read or write that of the job
 	Sandbox   string   `json:"sandbox,omitempty" yaml:"sandbox"`     // "off" runs it without one
+}
+
+// A ProjectGrant is what the operator lets a server of a project's own file have, which
+// gets none of it by that file.
+type ProjectGrant struct {
+	Variables []string `yaml:"variables"` // that ${NAME} may stand for
+	Net       bool     `yaml:"net"`
+	Workspace string   `yaml:"workspace"` // read or write
+}
+
+// Check returns what is wrong with a grant.
+func (g ProjectGrant) Check() error {
+	if g.Workspace != "" && g.Workspace != "read" && g.Workspace != "write" {
+		return fmt.Errorf("workspace is %q: it is read or write, or left out", g.Workspace)
+	}
+	return nil
 }
 
 // commandLine is a list, or a program alone as other clients write it.
@@ -275,6 +292,11 @@ func (s Server) reference(text, dir string, getenv func(string) string, readFile
 			out.WriteString(strings.TrimSpace(string(b)))
 		case name == "workspace":
 			out.WriteString(dir)
+		case s.project() && !slices.Contains(s.variables, name):
+			if !hasDefault {
+				return "", fmt.Errorf("a project's server gets the variables that you name for it: variables: [%s] under mcp_projects in the configuration", name)
+			}
+			out.WriteString(otherwise)
 		case getenv(name) != "":
 			out.WriteString(getenv(name))
 		case hasDefault:

@@ -3,7 +3,6 @@ package project
 import (
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
@@ -18,7 +17,7 @@ import (
 // are empty if none is configured. A command for the directory comes before the
 // project's own, as far as that is trusted, and that before the one for all.
 func (d Decision) TestCommand(all map[string]string, warn func(format string, args ...any)) (command, from string) {
-	if key := testKey(all, d.dir); key != "" {
+	if key := rootfs.Closest(slices.Collect(maps.Keys(all)), d.dir); key != "" {
 		return all[key], key
 	}
 	if !d.ignores {
@@ -34,27 +33,6 @@ func (d Decision) TestCommand(all map[string]string, warn func(format string, ar
 		return command, projectdir.Any
 	}
 	return "", ""
-}
-
-// testKey is the closest directory at or above dir that has a test command, ""
-// if there is none.
-func testKey(commands map[string]string, dir string) (key string) {
-	if r, err := rootfs.Real(dir); err == nil {
-		dir = r
-	}
-	longest := -1
-	for _, k := range slices.Sorted(maps.Keys(commands)) {
-		at := filepath.Clean(k)
-		if r, err := rootfs.Real(at); err == nil {
-			at = r
-		}
-		rel, err := filepath.Rel(at, dir)
-		if k == projectdir.Any || err != nil || rel != "." && !filepath.IsLocal(rel) || len(at) <= longest {
-			continue
-		}
-		key, longest = k, len(at)
-	}
-	return key
 }
 
 // Missing returns in a line what the workspace dir lacks for a tool to check

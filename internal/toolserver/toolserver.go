@@ -52,6 +52,7 @@ type Servers interface {
 // A Scope is where tools are asked for.
 type Scope struct {
 	Dir     string // the workspace
+	Origin  string // the work tree that a worktree of a job was made from; empty: Dir
 	Project []byte // the content of its trusted ProjectFile; nil for none
 	Client  []byte // servers that came with the job, in the same form; nil for none
 }

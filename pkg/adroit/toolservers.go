@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/toolserver/offer"
 )
@@ -78,6 +79,9 @@ func (rt *Runtime) serverScope(dir string, all bool) (toolserver.Scope, error) {
 	d, err := rt.trusts(dir, all)
 	if err == nil {
 		s.Project, err = d.ToolServers()
+	}
+	if err == nil {
+		s.Origin, err = jobdir.Origin(rt.data(), dir)
 	}
 	return s, err
 }
