@@ -42,6 +42,9 @@ func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []st
 		if err := l.add(r, true); err != nil {
 			return nil, err
 		}
+		if err := l.SyncWorkspace(s.Root); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.Remove(s.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return changed, fmt.Errorf("closing the record of a command: %w", err)

@@ -66,6 +66,7 @@ type log struct {
 	prefix    string
 	listing   *listing
 	fault     atomic.Pointer[StorageError]
+	syncs     atomic.Int64                         // of the workspace, see SyncWorkspace
 	peeked    bool                                 // the maps have what no record has; see peek
 	JoinPoint func(string)                         // for tests: called at each point of joining a command's changes
 	overlays  func(context.Context, *Ledger) error // see OpenLedger

@@ -146,6 +146,20 @@ func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	return s, nil
 }
 
+// SyncWorkspace makes what a command changed below root durable, with one call. It
+// comes before the end of the snapshot and the outcome of the step: after a power cut
+// the command is interrupted or its files are there.
+func (b *log) SyncWorkspace(root string) error {
+	b.syncs.Add(1)
+	if err := rootfs.SyncFS(root); err != nil {
+		return b.RecordFailure(fmt.Errorf("syncing what a command changed: %w", err))
+	}
+	return nil
+}
+
+// Syncs is how often the workspace was synced.
+func (b *log) Syncs() int64 { return b.syncs.Load() }
+
 // Drop takes the snapshot away without a comparison: what the command changed
 // is known otherwise.
 func (s *Snapshot) Drop() error {

@@ -96,6 +96,11 @@ func (j *joiner) watch(ctx context.Context) error {
 	return j.snap.Watch(ctx, j.t)
 }
 
+// changes reports whether the command changed anything, what git ignores too.
+func (j *joiner) changes() bool {
+	return slices.ContainsFunc(j.ops, func(op operation) bool { return op.kind != opNothing && op.kind != opKeep })
+}
+
 // Recall has the snapshot know what the files were like before the command that
 // somebody else changed since: of most, only git has that.
 func (j *joiner) Recall(ctx context.Context) error {

@@ -171,6 +171,13 @@ func (o *Overlay) Finish(ctx context.Context, s *ledger.Snapshot, guard func(int
 		// A job does not end as done whose files are not in the workspace.
 		return j.report, o.led.RecordFailure(fmt.Errorf("bringing the command's changes into the workspace: %w; what is left of them is kept in %s, and the next command of the job tries again", err, o.upper()))
 	}
+	if j.changes() {
+		if err := o.led.SyncWorkspace(o.Root); err != nil {
+			_ = filelock.Close(o.lock)
+			s.Leave()
+			return j.report, err
+		}
+	}
 	err = s.Drop()
 	j.at("dropped")
 	o.Discard()
