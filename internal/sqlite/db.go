@@ -43,6 +43,7 @@ type DB struct {
 	opened   os.FileInfo
 	stopped  chan struct{}
 	broken   atomic.Pointer[error]
+	fold     bool // the writer's: a job has ended since the log was folded into the database
 	commits  atomic.Int64
 	notifier notifier
 	clock    clock

@@ -241,6 +241,7 @@ func (t *tx) finishJob(id string, status jobs.Status, reason string, output json
 		return err
 	}
 	t.notify(id)
+	t.d.fold = true
 	if last == nil {
 		return nil
 	}

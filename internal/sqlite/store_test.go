@@ -434,3 +434,34 @@ func TestListBrief(t *testing.T) {
 		t.Errorf("done: %+v", done)
 	}
 }
+
+// TestFolded has the database without its write-ahead log know how a job ended: after
+// the end of a job, the log is folded into it.
+func TestFolded(t *testing.T) {
+	d := fresh(t)
+	add(t, d, "J")
+	j := claim(t, d, "J")
+	j.Status = jobs.Waiting
+	if err := d.Journal("J", j.Lease.Token).FinishJob(t.Context(), j, nil); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for n := 0; ; n++ {
+		b, err := os.ReadFile(d.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, fmt.Sprint(n), "a.db")
+		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, b, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		c := open(t, path, Options{})
+		if got, err := c.List(t.Context(), jobs.Query{ID: "J"}); err == nil && len(got) == 1 && got[0].Status == jobs.Waiting {
+			return
+		}
+		if n == 600 {
+			t.Fatal("the log was not folded into the database")
+		}
+		time.Sleep(100 * time.Millisecond) // it is folded after the answer
+	}
+}

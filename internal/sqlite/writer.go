@@ -79,6 +79,11 @@ func (d *DB) loop() {
 			}
 		}
 		d.serve(batch)
+		if d.fold && len(d.ops) == 0 {
+			d.fold = false
+			// At best: readers that need the log are not waited for.
+			_, _ = d.conn.ExecContext(context.Background(), "pragma wal_checkpoint(passive)")
+		}
 	}
 }
 

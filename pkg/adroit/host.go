@@ -143,6 +143,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		return nil, nil, err
 	}
 	runners := hooks.In(b.Dir, rt.o.Hooks)
+	h.New = rt.neverBefore(b)
 	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
 	h.Middleware, h.Context, h.Secrets = rt.around(runners, b), rt.memory.With(b.Dir, hide), hide
 	return hide, func() error { return errors.Join(runners.Close(), b.Close()) }, nil
@@ -272,4 +273,30 @@ func (rt *Runtime) projectOf(j *jobs.Job) string {
 		return p
 	}
 	return dir
+}
+
+// neverBefore is an error for a step that the journal has never seen and that changed
+// something already: the database is older than the files, as after a damage or a copy
+// of it was put back. What it lacks would be done twice.
+func (rt *Runtime) neverBefore(b *jobdir.Workspaces) func(ctx context.Context, job, at, path string) error {
+	return func(ctx context.Context, job, at, path string) error {
+		led, _, err := b.Ledger(at)
+		if err != nil || !led.HasStep(path) {
+			return err
+		}
+		store, err := rt.store(ctx)
+		if err != nil {
+			return err
+		}
+		for ev, err := range store.Events(ctx, job, 0, false) {
+			if err != nil {
+				return err
+			}
+			if ev.Path == path {
+				return nil // it is tried again: its first attempt is in the log
+			}
+		}
+		return fmt.Errorf("the database has gone back: the job has performed step %s before, as the record of its changes shows, and the database has lost it. "+
+			"The step is not repeated. Look at what the job changed; then undo the job, or retry it, which begins anew", path)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -51,11 +52,7 @@ func unknownFiles(t *testing.T, how string, earlier bool) {
 	run()
 	dirtest.Must(t, rt.Close())
 	if earlier {
-		db, err := sql.Open("sqlite", filepath.Join(data, "adroit.db"))
-		dirtest.Must(t, err)
-		_, err = db.Exec("update jobs set host = null")
-		dirtest.Must(t, err)
-		dirtest.Must(t, db.Close())
+		change(t, data, "update jobs set host = null")
 	}
 	home := filepath.Join(data, "jobs", id)
 	note := `{"root": "` + s.Job.Dir + `", "pending": "pending-X", "temp": ".adroit-x.tmp"}`
@@ -121,5 +118,66 @@ func unknownFiles(t *testing.T, how string, earlier bool) {
 	left, err := os.ReadDir(filepath.Join(data, "worktrees"))
 	if err != nil || len(left) > 0 && !(earlier && how == "removed") { // of which nothing is known
 		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// change changes a database that nobody has open.
+func change(t *testing.T, data, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(data, "adroit.db"))
+	dirtest.Must(t, err)
+	_, err = db.Exec(statement)
+	dirtest.Must(t, err)
+	dirtest.Must(t, db.Close())
+}
+
+// TestDatabaseGoesBack puts the database back to what it was after the first of two
+// commands. Neither is repeated: the job stops, and says why, whenever it is resumed.
+func TestDatabaseGoesBack(t *testing.T) {
+	dir, data := field(t), t.TempDir()
+	o := treesOptions(dir, data)
+	kept := map[string][]byte{}
+	o.Callbacks.Emit = func(ev event.Event) {
+		if ev.Kind != event.StepFinished || ev.Name != "shell" || len(kept) > 0 {
+			return
+		}
+		for _, name := range []string{"adroit.db", "adroit.db-wal"} {
+			b, err := os.ReadFile(filepath.Join(data, name))
+			if err != nil {
+				t.Error(err)
+			}
+			kept[name] = b
+		}
+	}
+	rt, err := adroit.Open(t.Context(), o)
+	dirtest.Must(t, err)
+	s, err := rt.Submit(t.Context(), adroit.Request{Target: "worker", Input: agents.Input{Prompt: sh("echo 1 >>log") + sh("echo 2 >>log") + sh("echo 3 >>log"), Approve: executor.ApproveAll}})
+	dirtest.Must(t, err)
+	id := s.Job.ID
+	_, err = rt.Start(t.Context(), id, adroit.StartOptions{})
+	dirtest.Must(t, err)
+	j, err := rt.Wait(t.Context(), id)
+	if err != nil || j.Status != "done" {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	dirtest.Must(t, rt.Close())
+	_ = os.Remove(filepath.Join(data, "adroit.db-shm"))
+	for name, b := range kept {
+		dirtest.Write(t, filepath.Join(data, name), string(b))
+	}
+	change(t, data, "update jobs set owner = '', status = 'interrupted'") // which is this process, and runs
+	for range 2 {
+		rt, err := adroit.Open(t.Context(), o)
+		dirtest.Must(t, err)
+		_, err = rt.Start(t.Context(), id, adroit.StartOptions{})
+		dirtest.Must(t, err)
+		j, err := rt.Wait(t.Context(), id)
+		if err != nil || j.Status != "interrupted" || !strings.Contains(j.Reason, "the database has gone back") {
+			t.Errorf("the job is %s: %s, %v", j.Status, j.Reason, err)
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, "log")); string(b) != "1\n2\n3\n" {
+			t.Errorf("the commands wrote %q, %v", b, err)
+		}
+		dirtest.Must(t, rt.Close())
 	}
 }

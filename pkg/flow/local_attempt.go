@@ -26,6 +26,11 @@ func (l *Local) perform(s Step, again bool) (*Record, error) {
 			return rec, l.finished(rt, s, rec, start)
 		}
 	}
+	if !again && !s.Repeatable && rt.New != nil {
+		if err := rt.New(l.Ctx, s); err != nil {
+			return nil, &InfrastructureError{err}
+		}
+	}
 	l.emit(s, event.Event{Kind: event.StepStarted})
 	var tries retrier
 	for {

@@ -23,6 +23,10 @@ type Route struct {
 	// Safe says whether a step that was interrupted may be performed again.
 	// Nil means no.
 	Safe func(Step) bool
+	// New is called before a step is performed that is not repeatable and that the
+	// journal did not know. Its error stops the run: the step is known elsewhere, so
+	// the journal has gone back. May be nil.
+	New func(ctx context.Context, s Step) error
 	// Settle takes back what an interrupted step did that is not Safe, and
 	// reports whether it may be performed again then. Nil means no.
 	Settle func(ctx context.Context, s Step) (bool, error)

@@ -25,7 +25,7 @@ func Serve(h Host) flow.Mux {
 	m := &models{Host: h, convs: map[string]*conversation{}, blind: map[string]string{}}
 	return flow.Mux{
 		stepio.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, stepio.AgentTimeout), Attempts: attempts, Patience: h.Patience, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
-		stepio.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
+		stepio.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, New: h.isNew, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
 
 		stepio.WorktreeStep: h.trees(),
 		stepio.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Patience: h.Patience, Safe: flow.Always, Describe: h.withCost(describeCompact), Recount: recountCost(h.withCost(describeCompact))},

@@ -44,6 +44,9 @@ type Host struct {
 	// Revert takes back what the step at path has changed of files there, so
 	// that it can be performed again; false if it cannot. May be nil.
 	Revert func(job, at, path string) (bool, error)
+	// New is an error if a step at path has changed something there before. It is called
+	// before a step that the journal has never seen. May be nil.
+	New func(ctx context.Context, job, at, path string) error
 	// Worktrees makes copies of the work tree for sub-agents. May be nil.
 	Worktrees Worktrees
 	// Confinement returns the sandbox around commands here, for decisions about calls

@@ -145,6 +145,15 @@ func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
 	return h.Revert(s.Job, use.At, s.Path)
 }
 
+// isNew is an error if a step that the journal has never seen has been performed.
+func (h Host) isNew(ctx context.Context, s flow.Step) error {
+	var use stepio.ToolCall
+	if h.New == nil || json.Unmarshal(s.Input, &use) != nil {
+		return nil
+	}
+	return h.New(ctx, s.Job, use.At, s.Path)
+}
+
 type artifacts map[string]json.RawMessage
 
 func (g artifacts) Value(name string) json.RawMessage { return g[name] }

@@ -133,6 +133,13 @@ type StepChanges struct {
 	Changes []Change `json:"changes"`
 }
 
+// HasStep reports whether a step has changed something.
+func (l *Ledger) HasStep(path string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.entries, func(e entry) bool { return e.step == path })
+}
+
 // Steps lists the steps that changed files, in the order they began to. An
 // Undo is a step too, by the name undo.1, undo.2, …
 func (l *Ledger) Steps(ctx context.Context) ([]StepChanges, error) {
