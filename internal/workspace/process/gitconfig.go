@@ -37,6 +37,43 @@ func hooksPath(config []byte) string {
 	return found
 }
 
+// included are the files that settings include, as they are written there.
+func included(config []byte) (files []string) {
+	section := ""
+	for line := range strings.Lines(string(config)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			head, rest, _ := strings.Cut(line, "]")
+			section, line = strings.ToLower(strings.TrimSpace(head[1:])), strings.TrimSpace(rest)
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || !strings.HasPrefix(section, "include") || !strings.EqualFold(strings.TrimSpace(key), "path") {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if quoted, ok := strings.CutPrefix(value, `"`); ok {
+			value, _, _ = strings.Cut(quoted, `"`)
+		}
+		if value != "" && !strings.HasPrefix(value, "~") {
+			files = append(files, value)
+		}
+	}
+	return files
+}
+
+// todoFile is what git rebase --continue goes on with.
+const todoFile = "rebase-merge/git-rebase-todo"
+
+// execLines are the lines of a list of a rebase that run a program.
+func execLines(todo []byte) (lines []string) {
+	for line := range strings.Lines(string(todo)) {
+		if f := strings.Fields(line); len(f) > 1 && (f[0] == "exec" || f[0] == "x") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
 // A gitSetting is one line of a repository's settings: core.bare=false.
 type gitSetting struct{ section, name, key, value string }
 

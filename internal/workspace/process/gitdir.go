@@ -20,6 +20,7 @@ type gitDir struct {
 	kind  gitKind
 	had   map[string]found // of gitNames and gitDirs, what was there
 	hooks string           // core.hooksPath
+	execs []string         // programs that a rebase under way runs
 }
 
 type gitKind int
@@ -59,6 +60,20 @@ func (r *gitDir) entry(name string) (f found, link string) {
 		link, _ = rootfs.LinkAt(dir, path.Base(name))
 	}
 	return f, link
+}
+
+// rebaseExecs are the programs that a rebase under way runs.
+func (r *gitDir) rebaseExecs() []string {
+	dir, err := rootfs.OpenBeneath(r.fd, path.Dir(todoFile))
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(dir)
+	b, err := rootfs.ReadAt(dir, path.Base(todoFile), maxGitConfig)
+	if err != nil {
+		return nil
+	}
+	return execLines(b)
 }
 
 // Inside reports whether a work tree that the settings of a repository name lies

@@ -32,7 +32,7 @@ func (c *check) addRepos(s *scan, rel string, kind gitKind) {
 		}
 		r := &gitDir{scan: s, rel: rel, fd: keep, kind: kind}
 		if was := c.protection.repos[rootfs.FileID(&st)]; was != nil {
-			r.had, r.hooks = was.had, was.hooks
+			r.had, r.hooks, r.execs = was.had, was.hooks, was.execs
 		}
 		c.known[rootfs.FileID(&st)] = true
 		c.repos = append(c.repos, r)
@@ -53,6 +53,7 @@ func (c *check) judgeRepo(r *gitDir) {
 			c.take(r.scan, dir, rel, rootfs.ConfiguresPrograms)
 		}
 	})
+	c.judgeRebase(r)
 	for _, name := range slices.Concat(gitAbsent, gitNames, gitDirs) {
 		now, link := r.entry(name)
 		if now.id == (sandbox.ID{}) {
@@ -81,6 +82,28 @@ func (c *check) judgeRepo(r *gitDir) {
 			c.take(r.scan, dir, now.rel, rootfs.ConfiguresPrograms)
 		}
 		unix.Close(dir)
+	}
+}
+
+// judgeRebase takes away the list of a rebase that a command had run a program, or
+// a link in its place.
+func (c *check) judgeRebase(r *gitDir) {
+	if st, err := rootfs.StatAt(r.fd, path.Dir(todoFile)); err == nil && rootfs.TypeOf(&st) == unix.S_IFLNK {
+		c.take(r.scan, r.fd, path.Join(r.rel, path.Dir(todoFile)), rootfs.ConfiguresPrograms)
+		return
+	}
+	dir, err := rootfs.OpenBeneath(r.fd, path.Dir(todoFile))
+	if err != nil {
+		return
+	}
+	defer unix.Close(dir)
+	st, err := rootfs.StatAt(dir, path.Base(todoFile))
+	if err != nil {
+		return
+	}
+	foreign := func(l string) bool { return !slices.Contains(r.execs, l) }
+	if rootfs.TypeOf(&st) != unix.S_IFREG || st.Size > maxGitConfig || slices.ContainsFunc(r.rebaseExecs(), foreign) {
+		c.take(r.scan, dir, path.Join(r.rel, todoFile), rootfs.ConfiguresPrograms)
 	}
 }
 

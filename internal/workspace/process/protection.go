@@ -45,6 +45,7 @@ type baseline struct {
 	before    map[string]found
 	links     map[string]string
 	had       map[sandbox.ID]map[string]found // of git directories
+	execs     map[sandbox.ID][]string
 }
 
 var baselines = struct {
@@ -64,12 +65,12 @@ func (p *protection) share() {
 	defer baselines.Unlock()
 	b := baselines.of[id]
 	if b == nil {
-		b = &baseline{workspace: id, held: map[string]*node{}, before: maps.Clone(p.before), links: maps.Clone(p.links), had: map[sandbox.ID]map[string]found{}}
+		b = &baseline{workspace: id, held: map[string]*node{}, before: maps.Clone(p.before), links: maps.Clone(p.links), had: map[sandbox.ID]map[string]found{}, execs: map[sandbox.ID][]string{}}
 		for _, k := range p.backups {
 			b.held[k.scan.abs(k.rel)] = k.held
 		}
 		for id, r := range p.repos {
-			b.had[id] = maps.Clone(r.had)
+			b.had[id], b.execs[id] = maps.Clone(r.had), r.execs
 		}
 		baselines.of[id] = b
 	} else {
@@ -106,6 +107,7 @@ func (p *protection) follows(b *baseline) {
 			delete(p.repos, id)
 			continue
 		}
+		r.execs = b.execs[id]
 		maps.DeleteFunc(r.had, func(name string, _ found) bool { _, ok := had[name]; return !ok })
 	}
 }
