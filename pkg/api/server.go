@@ -65,6 +65,11 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 		fail(w, apierr.Invalidf("see the reference of the interface", "decoding the request to %s: %v", req.URL.Path, err))
 		return in, false
 	}
+	// Only when all of the body is read does the server notice that the client leaves.
+	if _, err := dec.Token(); err != io.EOF {
+		fail(w, apierr.Invalidf("send one JSON object and end the body", "the request to %s does not end after its object", req.URL.Path))
+		return in, false
+	}
 	return in, true
 }
 

@@ -63,7 +63,7 @@ func decode(b []byte) (*file, error) {
 }
 
 // maxYAML bounds a script in YAML in bytes. Recordings, which can be longer, are JSON.
-const maxYAML = 4 << 20
+const maxYAML = 1 << 20
 
 // maxAdded bounds the values that references stand for.
 const maxAdded = 100_000
