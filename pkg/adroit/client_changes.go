@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -174,7 +175,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	merged, err := w.Merge(ctx, message, deleted)
+	merged, err := w.Merge(ctx, message, filepath.Join(rt.home, j.ID, "merging.json"), deleted)
 	if err != nil {
 		return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}

@@ -243,7 +243,9 @@ func (w *Worktree) checkDeleted(s *git.Status, deleted func(path string) bool) e
 // that the repository's first work tree has checked out. A conflict, or a
 // changed file in the way, is a *WorktreeError with the paths, and leaves that
 // work tree, its index and its branch as they were. deleted is that of Commit.
-func (w *Worktree) Merge(ctx context.Context, message string, deleted func(path string) bool) (*Merged, error) {
+// record, if it is not empty, is a file in which what is about to change is noted
+// first: a merge that was killed is reported as such by the next one.
+func (w *Worktree) Merge(ctx context.Context, message, record string, deleted func(path string) bool) (*Merged, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
 	}
@@ -275,8 +277,16 @@ func (w *Worktree) Merge(ctx context.Context, message string, deleted func(path 
 	if err != nil {
 		return nil, err
 	}
+	begun, err := readMerging(record)
+	if err != nil {
+		return nil, err
+	}
 	if done, err := g.IsAncestor(ctx, s.Commit, tip); err != nil || done {
-		return m, err
+		if err == nil && begun.To == s.Commit { // only its report is missing
+			m.Commit = begun.To
+			m.Paths, err = changed(ctx, g, begun.From, begun.To)
+		}
+		return m, errors.Join(err, forgetMerging(record))
 	}
 	target := tip
 	if ahead, err := g.IsAncestor(ctx, tip, s.Commit); err != nil {
@@ -286,12 +296,18 @@ func (w *Worktree) Merge(ctx context.Context, message string, deleted func(path 
 			return nil, err
 		}
 	}
-	names, err := g.Run(ctx, process.Cmd{Args: []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", s.Commit, target}})
-	if err != nil {
+	m.Commit = target
+	if m.Paths, err = changed(ctx, g, s.Commit, target); err != nil {
 		return nil, err
 	}
-	m.Commit, m.Paths = target, git.SplitNul(names)
 	if err := clear(s, m.Paths); err != nil {
+		if way := new(Error); begun.From == s.Commit && errors.As(err, &way) {
+			way.Reason = "an earlier merge was killed in the middle and left files half changed"
+			way.Remedy = fmt.Sprintf("look at them; git -C %s stash --include-untracked -- PATH puts them aside, then merge again", w.Repo)
+		}
+		return nil, err
+	}
+	if err := (merging{s.Commit, target}).write(record); err != nil {
 		return nil, err
 	}
 	// From here a fast-forward is all that is left to do.
@@ -299,7 +315,7 @@ func (w *Worktree) Merge(ctx context.Context, message string, deleted func(path 
 	if err != nil {
 		return nil, &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: brief(err)}
 	}
-	return m, nil
+	return m, forgetMerging(record)
 }
 
 // clear refuses to merge over what is not committed.
