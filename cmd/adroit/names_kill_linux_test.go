@@ -167,7 +167,7 @@ func TestBackupKilled(t *testing.T) {
 		}
 	}
 	t.Run("restore", func(t *testing.T) {
-		namePoints(t, 8, func(n int) bool {
+		namePoints(t, 5, func(n int) bool {
 			killed, _ := p.killAtName(n, "restore", "../all.tar", "--replace")
 			if out := p.ok(0, "jobs", "--all"); !strings.Contains(out, id) {
 				t.Errorf("call %d: jobs: %s", n, out)
