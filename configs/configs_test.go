@@ -16,6 +16,7 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -169,6 +170,21 @@ func TestWordsForEveryKindOfModel(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("no agent is refused to a model without our tools: is the criterion of reviewer looked at?")
+	}
+}
+
+// TestSynonymsOnlyRead holds the names of other programs to tools that read: no
+// synonym leads to a write, a command or a publication.
+func TestSynonymsOnlyRead(t *testing.T) {
+	_, set := load(t)
+	for name, tool := range toolcall.Synonyms() {
+		meant, ok := set.Lookup(tool)
+		if !ok || meant.Needs&^(tools.Read|tools.Exec) != 0 || !executor.ModePlan.Allows(meant.Metadata) || meant.Safe() == tools.Unsafe {
+			t.Errorf("%s stands for %s, which needs %s", name, tool, meant.Needs)
+		}
+		if _, is := set.Lookup(name); is {
+			t.Errorf("%s is a tool itself", name)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func (t *Tree) Clean(name string) (string, error) {
 	if path.IsAbs(rel) {
 		in, ok := t.Inside(rel)
 		if !ok {
-			return "", outside(name)
+			return refuse("leads outside the workspace; paths are relative to its top, as in " + path.Base(rel))
 		}
 		rel = in
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -133,6 +134,9 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 	}
 	var longest time.Duration // of those that ran at once
 	for i, c := range calls {
+		if wrote := answer.Calls[i].Name; wrote != c.Name && wrote != toolserver.CallTool {
+			s.feedback.repairs = append(s.feedback.repairs, wrote+" is called "+c.Name)
+		}
 		for _, words := range replies[i].Repairs {
 			s.feedback.repairs = append(s.feedback.repairs, c.Name+": "+words)
 		}

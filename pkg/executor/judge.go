@@ -195,11 +195,11 @@ func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 			return nil
 		}
 		if c.Name == finish && !replies[i].Failed {
-			var in struct{ Summary, Evidence, Result string }
+			var in struct{ Summary, Evidence, Outcome string }
 			if err := json.Unmarshal(c.Args, &in); err != nil || strings.TrimSpace(in.Summary) == "" {
 				in.Summary = answer.Text
 			}
-			return &Claim{Word: finish, Result: t.resultOf(in.Result), Summary: in.Summary, Evidence: in.Evidence}
+			return &Claim{Word: finish, Result: t.resultOf(in.Outcome), Summary: in.Summary, Evidence: in.Evidence}
 		}
 	}
 	words := t.Done.Signals()
@@ -242,7 +242,7 @@ func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 
 // The words, alone on a line, by which a model without finish reports that
 // nothing has to be changed or that the task cannot be done. In lower case they
-// are the values of finish's argument result.
+// are the values of finish's argument outcome.
 const (
 	notNeededWord = "NOT_NEEDED"
 	cannotWord    = "CANNOT_BE_DONE"
@@ -270,7 +270,7 @@ func (t *Task) otherEnds(s *State) string {
 	case t.Revision < 4 || !t.asksForChange():
 		return ""
 	case s.finishOffered:
-		return " If nothing has to be changed, call finish with result " + NotNeeded + "; if the task cannot be done, with " + CannotBeDone + "."
+		return " If nothing has to be changed, call finish with outcome " + NotNeeded + "; if the task cannot be done, with " + CannotBeDone + "."
 	}
 	return " If nothing has to be changed, say " + notNeededWord + " on a line of its own; if the task cannot be done, " + cannotWord + "."
 }
@@ -294,7 +294,7 @@ func (t *Task) decline(r *flow.Run, s *State) (bool, error) {
 		s.AskedBack = c.Result
 		again := "say " + notNeededWord + " on a line of its own again"
 		if s.finishOffered {
-			again = "call finish with result " + NotNeeded + " again"
+			again = "call finish with outcome " + NotNeeded + " again"
 		}
 		s.addUserMessage("You report that nothing has to be changed. Compare the task with the files once more. If something is missing, make the change; if nothing is, %s.", again)
 		return true, nil

@@ -57,7 +57,7 @@ func newWorld(t testing.TB, turns ...llm.Message) *world {
 		tools.New(tools.Metadata{Name: "finish", Description: "Finish.", UsageHint: "When done."},
 			func(_ context.Context, _ *tools.Env, in struct {
 				Summary string `json:"summary"`
-				Result  string `json:"result,omitempty"`
+				Outcome string `json:"outcome,omitempty"`
 			}) (string, error) {
 				return "noted", nil
 			}),

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -67,15 +68,30 @@ func (t *Task) reach() *toolserver.Reach {
 	return toolserver.ReadReach(t.Artifacts[toolserver.ReachArtifact])
 }
 
+func (t *Task) specs() (out []llm.ToolSpec) {
+	for _, tool := range t.Tools {
+		out = append(out, tool.ToolSpec)
+	}
+	return out
+}
+
 // meantCalls are the calls that an answer stands for: a call through call_tool is one
-// of the tool that it names, for rules, results and records. The transcript keeps
+// of the tool that it names, and one of a tool that is spelled otherwise is of that
+// tool, for rules, results and records. The transcript keeps
 // what the model wrote.
 func (t *Task) meantCalls(calls []llm.Call) []llm.Call {
+	calls = slices.Clone(calls)
+	if t.Revision >= 4 {
+		for i, c := range calls {
+			if name, ok := toolcall.Meant(c.Name, t.specs()); ok && t.tool(c.Name) == nil {
+				calls[i].Name = name
+			}
+		}
+	}
 	reach := t.reach()
 	if reach == nil {
 		return calls
 	}
-	calls = slices.Clone(calls)
 	for i, c := range calls {
 		if c.Name != toolserver.CallTool || c.Malformed != "" {
 			continue

@@ -41,7 +41,7 @@ func TestConditionInJSON(t *testing.T) {
 func TestWordIsNotTheWork(t *testing.T) {
 	change, look := calls(call("change", `{}`)), calls(call("peek", `{}`))
 	declines := func(result string) llm.Message {
-		return calls(llm.Call{Name: "finish", Args: json.RawMessage(`{"summary":"It is so.","result":"` + result + `"}`)})
+		return calls(llm.Call{Name: "finish", Args: json.RawMessage(`{"summary":"It is so.","outcome":"` + result + `"}`)})
 	}
 	var looks []llm.Message
 	for i := range 7 {
@@ -67,7 +67,7 @@ func TestWordIsNotTheWork(t *testing.T) {
 		"text seven times, work between":    {turns: slices.Concat(looks, []llm.Message{change, say("All is well.")}), status: executor.Done, asked: 16},
 		"no word is asked for, none needed": {turns: []llm.Message{say("I begin.")}, edit: func(t *executor.Task) { t.Done = executor.Criterion{} }, status: executor.Done, asked: 1},
 		"the word alone is the work":        {turns: []llm.Message{look, say("It is fine.")}, edit: func(t *executor.Task) { t.Done = executor.Criterion{Signal: "APPROVED"} }, status: executor.Stuck, asked: 8},
-		"not needed":                        {turns: []llm.Message{declines("not_needed"), look, declines("not_needed")}, status: executor.NotNeeded, asked: 3, words: "It is so.", seen: "call finish with result not_needed again"},
+		"not needed":                        {turns: []llm.Message{declines("not_needed"), look, declines("not_needed")}, status: executor.NotNeeded, asked: 3, words: "It is so.", seen: "call finish with outcome not_needed again"},
 		"not needed, red":                   {turns: []llm.Message{declines("not_needed"), declines("not_needed")}, red: true, status: executor.NotNeededUnproven, asked: 2, words: "two tests fail"},
 		"not needed, then a change":         {turns: []llm.Message{declines("not_needed"), change, declines("not_needed")}, status: executor.Done, asked: 3},
 		"not needed, no check":              {turns: []llm.Message{declines("not_needed")}, edit: func(t *executor.Task) { t.Done = executor.Criterion{Artifact: "diff"} }, status: executor.NotNeededUnproven, asked: 2},
@@ -126,5 +126,24 @@ func TestWordIsNotTheWork(t *testing.T) {
 				t.Errorf("the model did not see %q:\n%s", c.seen, &seen)
 			}
 		})
+	}
+}
+
+// TestNamesSpelledOtherwise checks that a native call by a name with one meaning is
+// run, noted and counted under the tool's own, and that others are refused.
+func TestNamesSpelledOtherwise(t *testing.T) {
+	w := newWorld(t, calls(call("Peek", `{}`), call("ADD", `{"n":2}`), call("bash", `{}`), call("shell", `{}`)), say("Two."))
+	s, err := w.run(t, new(flow.Memory), w.task(nil))
+	if err != nil || s.Called["peek"] != 1 || s.Called["add"] != 1 || len(s.Called) != 2 || w.added.Load() != 2 {
+		t.Fatalf("%v; called %v", err, s.Called)
+	}
+	var seen strings.Builder
+	for _, m := range w.last {
+		seen.WriteString(m.Text + "\n")
+	}
+	for _, want := range []string{"Peek is called peek; ADD is called add", `there is no tool "bash"`, `there is no tool "shell"`} {
+		if !strings.Contains(seen.String(), want) {
+			t.Errorf("the model did not see %q:\n%s", want, &seen)
+		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A Mode is a way to have a model call tools. Above all of them is the same
@@ -51,6 +53,12 @@ func (m Mode) Form() string {
 	}
 	return "through the interface for tools and not in the text of your answer"
 }
+
+// Meant is the offered tool that a name stands for which no tool has.
+func Meant(name string, offered []llm.ToolSpec) (string, bool) { return textcall.Meant(name, offered) }
+
+// Synonyms are the names that other programs have for tools.
+func Synonyms() map[string]string { return textcall.Synonyms }
 
 // MaxMalformed is how many answers in a row may be malformed tool calls before
 // their mode counts as failed.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // objectAhead reports whether a line that begins like this may begin a call
@@ -130,6 +132,63 @@ func (s *scan) ending(before string) bool {
 	s.doubtful("%s", why)
 	s.i = at
 	return false
+}
+
+// react reads the one call of an answer that ends with it in the form of ReAct:
+// Action, the name, Action Input and an object. It returns the prose before.
+func (s *scan) react(text string) (before string, ok bool) {
+	m := actionLines.Regexp().FindStringSubmatchIndex(text)
+	if m == nil || actionLines.MatchString(text[m[1]:]) {
+		return "", false
+	}
+	before = text[:m[0]]
+	if s.Cut || strings.Count(before, "```")%2 == 1 || announcesExample(before) {
+		return "", false
+	}
+	name, err := s.tool(text[m[2]:m[3]])
+	if err != nil {
+		return "", false
+	}
+	p := &lenient{s: text, i: m[1]}
+	v, err := p.value()
+	if err != nil || v.Kind != '{' || s.misfit(name, v.Append(nil)) != "" {
+		return "", false
+	}
+	switch rest := strings.TrimSpace(text[p.i:]); {
+	case strings.HasPrefix(rest, "Observation:"):
+		s.note("the model made up the result of its call, which was left out")
+	case rest != "":
+		return "", false
+	}
+	s.fixed |= p.fixes
+	return before, s.add(name, "", v.Append(nil)) == nil
+}
+
+// actionLines are the lines of a call in the form of ReAct, up to its arguments.
+var actionLines = lazyregexp.New(`(?m)^[ \t]*Action:[ \t]*([A-Za-z][\w.-]*)[ \t]*\n[ \t]*Action Input:[ \t]*`)
+
+// unknownCall has the model asked about an object at the end of its answer, in a
+// fence or not, that is a call of a tool that was not offered.
+func (s *scan) unknownCall(text string) {
+	at := strings.LastIndex(text, "\n{") + 1
+	body := text[at:]
+	if inside, ok := strings.CutSuffix(text, "```"); ok {
+		at = strings.LastIndex(inside, "```")
+		if at < 0 {
+			return
+		}
+		lang, rest, ok := strings.Cut(inside[at+3:], "\n")
+		if !ok || !callFence(strings.TrimSpace(lang)) {
+			return
+		}
+		body = rest
+	}
+	if announcesExample(text[:at]) {
+		return
+	}
+	if v, _, err := parseLenient(strings.TrimSpace(body)); err == nil {
+		_, _, _, _ = s.calling(v, false) // for the doubt
+	}
 }
 
 // announcesExample reports whether the last line of prose says that what

@@ -83,6 +83,9 @@ func (s *scan) calling(v *value, tagged bool) (name string, args *value, id stri
 			return known, v.Kids[0], "", true
 		}
 	}
+	if len(v.Keys) == 2 && v.Keys[0] == "action" && v.Keys[1] == "action_input" && v.Kids[0].Kind == '"' {
+		v = &value{Kind: '{', Keys: []string{"name", "arguments"}, Kids: v.Kids} // LangChain's form
+	}
 	var wrapped *value
 	var more []int
 	for i, key := range v.Keys {

@@ -44,6 +44,12 @@ func (k *kit) offered(name string) (string, bool) {
 				return short, true
 			}
 		}
+		if prefix == "" && name != "" {
+			if meant, ok := Meant(name, k.Offered); ok {
+				k.note(name + " is called " + meant)
+				return meant, true
+			}
+		}
 	}
 	return "", false
 }
@@ -201,7 +207,10 @@ func (s *scan) conclude(r *reading) Found {
 		f.Text = strings.TrimSpace(f.Text)
 	}
 	if len(f.Calls) == 0 && len(s.Offered) > 0 && r.first < 0 {
-		if s.calls = nil; s.bare(strings.TrimSpace(f.Text)) {
+		s.calls = nil
+		if before, ok := s.react(f.Text); ok {
+			f.Calls, f.Text = s.calls, strings.TrimSpace(before)
+		} else if s.bare(strings.TrimSpace(f.Text)) {
 			f.Calls, f.Text = s.calls, ""
 		}
 	}
@@ -214,6 +223,8 @@ func (s *scan) finish(f Found) Found {
 		if s.doubt == "" {
 			if name := s.overlooked(f.Text); name != "" {
 				s.doubtful(unreadText, name)
+			} else {
+				s.unknownCall(strings.TrimSpace(f.Text))
 			}
 		}
 		f.Calls, f.UnreadCall = nil, s.doubt

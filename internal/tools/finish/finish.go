@@ -18,7 +18,7 @@ import (
 // input of finish.
 type input struct {
 	Summary  string `json:"summary,omitempty" jsonschema:"description=What was done and found"`
-	Result   string `json:"result,omitempty" jsonschema:"enum=done,enum=not_needed,enum=cannot_be_done,description=not_needed: nothing has to be changed"`
+	Outcome  string `json:"outcome,omitempty" jsonschema:"enum=done,enum=not_needed,enum=cannot_be_done,description=not_needed: nothing has to be changed"`
 	Evidence string `json:"evidence,omitempty" jsonschema:"deprecated,description=What shows that it works"`
 }
 

@@ -50,12 +50,13 @@ var (
 		"below a sentence":            "Sure, I'll do that.\n{\"name\": \"%s\", \"arguments\": %s}",
 		"in a fence below a sentence": "I will do that first.\n```json\n{\"name\": \"%s\", \"arguments\": %s}\n```",
 		"in tags below a sentence":    "Let me look.\n<tool_call>{\"name\": \"%s\", \"arguments\": %s}</tool_call>",
+		"by an action":                "Thought: I need it.\nAction: %s\nAction Input: %s",
+		"by an action in an object":   "{\"action\": \"%s\", \"action_input\": %s}",
 		"behind the end of a thought": "Hm, that it is.</think><tool_call>{\"name\": \"%s\", \"arguments\": %s}</tool_call>",
 	}
 	Unclear = map[string]string{
 		"within a sentence":  "I call {\"name\": \"%s\", \"arguments\": %s} now.",
 		"in tags of its own": "<use_tool>\n<tool>%s</tool>\n<input>%s</input>\n</use_tool>",
-		"by an action":       "Thought: I need it.\nAction: %s\nAction Input: %s",
 		"before more text":   "I do that.\n```json\n{\"name\": \"%s\", \"arguments\": %s}\n```\nThen I go on.",
 	}
 )

@@ -1,0 +1,50 @@
+package textcall
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// TestNoCallIsLost checks that a call is run where it has one meaning, and asked
+// about where it has none or two; what only quotes a call is neither.
+func TestNoCallIsLost(t *testing.T) {
+	path := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`)
+	offered := []llm.ToolSpec{{Name: "read_file", Input: path}, {Name: "write_file", Input: path}, {Name: "do_it", Input: path}, {Name: "doit", Input: path}}
+	const a, fence = `{"path":"a.go"}`, "```"
+	for _, c := range []struct{ text, runs, asks string }{
+		{`{"name": "readFile", "arguments": ` + a + `}`, "read_file", ""},
+		{`{"name": "ReadFile", "arguments": ` + a + `}`, "read_file", ""},
+		{`{"name": "Read", "arguments": ` + a + `}`, "read_file", ""},
+		{"<tool_call>{'name': 'read_file', 'arguments': {'path': 'a.go',},}</tool_call>", "read_file", ""},
+		{`{"action": "read_file", "action_input": ` + a + `}`, "read_file", ""},
+		{"Thought: I look.\nAction: read_file\nAction Input: " + a, "read_file", ""},
+		{"Action: Read\nAction Input: " + a + "\nObservation: package a", "read_file", ""},
+		{`{"name": "WriteFile", "arguments": ` + a + `}`, "write_file", ""},
+		{`{"name": "Write", "arguments": ` + a + `}`, "", `calls "Write"`},
+		{`{"name": "Do-It", "arguments": ` + a + `}`, "", `calls "Do-It"`},
+		{`{"name": "run_linter", "arguments": ` + a + `}`, "", `calls "run_linter"`},
+		{"I lint it.\n" + fence + "json\n" + `{"name": "run_linter", "arguments": ` + a + "}\n" + fence, "", `calls "run_linter"`},
+		{"I lint it.\n" + `{"name": "run_linter", "arguments": ` + a + "}", "", `calls "run_linter"`},
+		{"Action: run_linter\nAction Input: " + a, "", `calls "run_linter"`},
+		{"Action: read_file\nAction Input: " + a + "\nAction: read_file\nAction Input: " + a, "", "looks like a call of read_file"},
+		{"Action: read_file\nAction Input: " + `{"path": "a`, "", "looks like a call of read_file"},
+		{"Action: read_file\nAction Input: " + a + "\nThat is all.", "", "looks like a call of read_file"},
+		{"This is the format, for example:\nAction: run_linter\nAction Input: " + a, "", ""},
+		{"The configuration is\n" + fence + "json\n" + `{"name": "adroit", "version": "1"}` + "\n" + fence, "", ""},
+		{`{"action": "Final Answer", "action_input": "All is well."}`, "", ""},
+	} {
+		f := Read(c.text, Options{Offered: offered})
+		runs := ""
+		for _, call := range f.Calls {
+			if runs += call.Name; call.Malformed != "" || string(call.Args) != a {
+				t.Errorf("%q: arguments %s %s", c.text, call.Args, call.Malformed)
+			}
+		}
+		if runs != c.runs || !strings.Contains(f.UnreadCall, c.asks) || (c.asks == "") != (f.UnreadCall == "") {
+			t.Errorf("%q: ran %q, asked %q; want %q and %q", c.text, runs, f.UnreadCall, c.runs, c.asks)
+		}
+	}
+}
