@@ -11,15 +11,16 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A tool that declares itself unsafe, or nothing at all, is never begun again after an
-// interruption, although there are no files of it that could not be taken back.
+// A tool that declares itself unsafe and changes no files, or that declares nothing at all,
+// is never begun again after an interruption: there is nothing that could be taken back.
 func TestUnsafeIsNotBegunAgain(t *testing.T) {
 	for _, c := range []struct {
 		needs  tools.Caps
 		effect tools.Effect
 		again  bool
 	}{
-		{0, tools.Unsafe, false}, {0, "", false}, {tools.Read, tools.Unsafe, false}, {tools.Think, tools.Unsafe, false}, {tools.Write, tools.Unsafe, false},
+		{0, tools.Unsafe, false}, {0, "", false}, {tools.Read, tools.Unsafe, false}, {tools.Think, tools.Unsafe, false}, {tools.Read | tools.Write, tools.Unsafe, true}, // as edit_file: the ledger knows
+
 		{tools.Read | tools.Shell, "", false}, {tools.Net, "", false}, {tools.Write | tools.Publish, "", false},
 		{tools.Read, "", true}, {tools.Think, "", true}, {tools.Read | tools.Write, "", true}, {0, tools.Pure, true}, {tools.Net, tools.Idempotent, true},
 	} {

@@ -134,12 +134,12 @@ func (h Host) repeatable(s flow.Step) bool {
 }
 
 // revertInterrupted takes back what an interrupted edit has done: the ledger knows. What
-// commands have done, or calls to elsewhere, nobody knows, and a tool that declares
-// itself unsafe does something that its needs do not show.
+// commands have done, or calls to elsewhere, nobody knows, and an unsafe tool
+// that needs no files does something that its needs do not show.
 func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
 	var use stepio.ToolCall
 	t, ok := h.lookup(s.Name)
-	if !ok || h.Revert == nil || t.Effect == tools.Unsafe || t.Needs&tools.Write == 0 || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
+	if !ok || h.Revert == nil || t.Needs&tools.Write == 0 || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
 		return false, nil
 	}
 	return h.Revert(s.Job, use.At, s.Path)
