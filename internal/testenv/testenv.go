@@ -25,7 +25,7 @@ func NeedsProgram(t testing.TB, programs ...string) {
 			err = exec.Command(program, "--version").Run() // rustup puts it on PATH without a toolchain too
 		}
 		if err != nil {
-			missing(t, program+" is not installed; .ci/run installs it")
+			Missing(t, program+" is not installed; .ci/run installs it")
 		}
 	}
 }
@@ -42,7 +42,7 @@ func NeedsBuilt(t testing.TB, program, variable string) {
 		t.Setenv("PATH", at+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	if _, err := exec.LookPath(program); err != nil {
-		missing(t, program+" is not installed; set "+variable+" as .ci/run does")
+		Missing(t, program+" is not installed; set "+variable+" as .ci/run does")
 	}
 }
 
@@ -52,7 +52,7 @@ func NeedsVariable(t testing.TB, variable, script string) string {
 	t.Helper()
 	value := os.Getenv(variable)
 	if value == "" {
-		missing(t, fmt.Sprintf("%[1]s is not set; %[1]s=$(internal/e2e/%[2]s) installs what it names, which can take minutes the first time", variable, script))
+		Missing(t, fmt.Sprintf("%[1]s is not set; %[1]s=$(internal/e2e/%[2]s) installs what it names, which can take minutes the first time", variable, script))
 	}
 	return value
 }
@@ -82,7 +82,7 @@ func Adroit(dir string) (string, error) {
 	return bin, nil
 }
 
-func missing(t testing.TB, why string) {
+func Missing(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatal(why)
