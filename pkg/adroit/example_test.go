@@ -19,7 +19,7 @@ import (
 
 // wordCount is a tool as a package of one's own would export it.
 var wordCount = tools.New(tools.Metadata{
-	Name: "word_count", Description: "Count the words of a text.", Category: "utility", Produces: []string{"words"},
+	Name: "word_count", Description: "Count the words of a text.", Category: "utility", Effect: tools.Pure, Produces: []string{"words"},
 }, func(_ context.Context, _ *tools.Env, in struct {
 	Text string `json:"text" jsonschema:"description=Text to count"`
 }) (int, error) {
