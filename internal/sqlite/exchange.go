@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/filelock"
@@ -53,7 +54,7 @@ func Exchange(dir, from string) (aside string, err error) {
 func FinishExchange(dir string) (aside string, err error) {
 	path := filepath.Join(dir, exchangeFile)
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // whoever opens the directory says what is wrong with it
 		return "", nil
 	} else if err != nil {
 		return "", fmt.Errorf("a restore that was cut short: %w", err)
