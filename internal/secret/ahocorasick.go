@@ -74,6 +74,7 @@ type machine struct {
 	due   int     // where in the text a secret begins that was recognised by what stands before it; 0: none
 	late  verdict
 	kind  string // of late
+	data  int    // where a name of data ends, within which no other name begins
 	out   []byte
 	hit   bool
 	spans []span
@@ -111,6 +112,7 @@ func (m *machine) run(s string, final bool) int {
 		if m.due > 0 {
 			m.due -= i
 		}
+		m.data = max(0, m.data-i)
 		return i
 	}
 	replace := func(kind string, n int, rest matcher) {
@@ -177,6 +179,13 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 			continue
 		}
 		if !strings.HasPrefix(rest, e.lit) {
+			continue
+		}
+		if e.rule != nil && e.rule.data {
+			m.data = i + len(e.lit)
+			continue
+		}
+		if e.rule != nil && e.rule.kind == byName && i < m.data {
 			continue
 		}
 		if e.rule == nil {

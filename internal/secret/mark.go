@@ -13,7 +13,22 @@ func Fingerprint(value string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// byName is the kind of what only its name shows.
+const byName = "named secret"
+
 func mark(kind string) string { return "[secret: " + kind + "]" }
+
+// Sure reports whether text holds a replacement of something that was more than named like a
+// secret: what only a name shows may be a cursor or a colour.
+func Sure(text string) bool {
+	for {
+		first, ok := Marked(text)
+		if !ok || first != mark(byName) {
+			return ok
+		}
+		_, text, _ = strings.Cut(text, first)
+	}
+}
 
 // Marked reports whether text holds a replacement, and the first one: what a
 // model copies from redacted text must not be written over the secret.

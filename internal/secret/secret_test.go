@@ -292,3 +292,40 @@ func BenchmarkWriter(b *testing.B) {
 		w.Write(chunk)
 	}
 }
+
+// What only its name shows may be data: cursors and tokens of a design stay, and what is
+// left of the others does not count as sure.
+func TestNamesOfData(t *testing.T) {
+	r := New(Options{Known: []Known{{"KEY", "TokenQx77Lantern"}}})
+	for text, want := range map[string]string{
+		`{"nextPageToken": "CAoQAA9x7Kq2Zt81"}`:    `{"nextPageToken": "CAoQAA9x7Kq2Zt81"}`,
+		`{"NextToken":"AAMA-EFRSURBSGhx7Kq2Zt81"}`: `{"NextToken":"AAMA-EFRSURBSGhx7Kq2Zt81"}`,
+		`page_token=CAoQAA9x7Kq2Zt81`:              `page_token=CAoQAA9x7Kq2Zt81`,
+		`designToken: "a9f3c2e1b8d7Kq"`:            `designToken: "a9f3c2e1b8d7Kq"`,
+		`{"nextSyncToken":"CPDAlvWDx70CEPDA1"}`:    `{"nextSyncToken":"CPDAlvWDx70CEPDA1"}`,
+		`NEXT_TOKEN=CAoQAA9x7Kq2Zt81`:              `NEXT_TOKEN=CAoQAA9x7Kq2Zt81`,
+		`accessToken: "CAoQAA9x7Kq2Zt81"`:          `accessToken: "[secret: named secret]"`,
+		`page_access_token=CAoQAA9x7Kq2Zt81`:       `page_access_token=[secret: named secret]`,
+		`pageTokenSecret=CAoQAA9x7Kq2Zt81`:         `pageTokenSecret=[secret: named secret]`,
+		`nextPageTokenQx77Lantern`:                 `nextPage[secret: KEY]`,
+		"nextToken: \"" + ghToken + "\"":           `nextToken: "[secret: github token]"`,
+	} {
+		got, _ := r.String(text)
+		if got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
+		for cut := range text { // in pieces as in one
+			s, b := r.Stream(), ""
+			b += s.Add(text[:cut])
+			b += s.Add(text[cut:])
+			if b += s.End(); b != want {
+				t.Errorf("%s cut at %d becomes %s", text, cut, b)
+			}
+		}
+	}
+	for text, want := range map[string]bool{"a [secret: named secret] b": false, "[secret: named secret] [secret: KEY]": true, "none": false} {
+		if Sure(text) != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}

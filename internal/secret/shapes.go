@@ -1,5 +1,7 @@
 package secret
 
+import "strings"
+
 // shapes are the well-known secrets. Each is precise enough that ordinary text
 // and code do not look like it: what is replaced for nothing is missed by the
 // model.
@@ -39,7 +41,7 @@ var shapes = []struct {
 	{"password in a url", []string{"://"}, false, urlPassword},
 	{"bearer token", []string{"Bearer ", "bearer ", "BEARER "}, true, value(token68, 16, hasDigit)},
 	{"basic credentials", []string{"Basic "}, true, value(std64, 16, hasDigit)},
-	{"named secret", []string{
+	{byName, []string{
 		"password", "Password", "PASSWORD", "passwd", "PASSWD", "passphrase", "Passphrase", "PASSPHRASE",
 		"secret", "Secret", "SECRET", "token", "Token", "TOKEN",
 		"api_key", "apiKey", "ApiKey", "APIKey", "API_KEY", "apikey", "APIKEY", "api-key", "Api-Key", "API-Key",
@@ -58,5 +60,15 @@ func anchors() []entry {
 			out = append(out, entry{lit: lit, rule: r})
 		}
 	}
+	for _, data := range strings.Fields(dataNames) {
+		title := strings.ToUpper(data[:1]) + data[1:]
+		for _, lit := range []string{data + "Token", title + "Token", data + "_token", data + "-token", strings.ToUpper(data) + "_TOKEN", title + "-Token", data + "token"} {
+			out = append(out, entry{lit: lit, rule: &rule{data: true}})
+		}
+	}
 	return out
 }
+
+// dataNames are words before "token" that make it a name of data: of a place in a list, or of
+// a value in a design.
+const dataNames = "page next prev previous paging cursor continuation continue resume sync delta scroll position start end last marker stop begin first design color colour theme spacing font style"

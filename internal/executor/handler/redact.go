@@ -78,8 +78,8 @@ func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool)
 		return raw, false
 	}
 	clean, hit := r.JSON(raw)
-	if !hit {
-		return raw, false
+	if !secret.Sure(string(clean)) { // what a command printed was replaced before it came here
+		return clean, hit
 	}
 	var reply executor.ToolResult
 	if json.Unmarshal(clean, &reply) != nil {

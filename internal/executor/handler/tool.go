@@ -110,8 +110,8 @@ func (h Host) bound(ctx context.Context, s flow.Step, room int, res *tools.Resul
 	if room <= 0 || len(res.Text) <= room {
 		return
 	}
-	text, hit := secret.From(ctx).String(res.Text)
-	if hit {
+	text, _ := secret.From(ctx).String(res.Text)
+	if secret.Sure(text) {
 		res.Taint |= tools.Secret
 	}
 	var handle string
