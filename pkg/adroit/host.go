@@ -68,8 +68,8 @@ func (rt *Runtime) store(ctx context.Context) (jobs.Store, error) {
 	return m.Store, nil
 }
 
-// mux opens the workspace of a job and serves its steps. It is the only place
-// that constructs a handler.Host.
+// mux opens the workspace of a job and serves its steps. Besides it only callTool, which has no
+// job, constructs a handler.Host.
 func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
 	c := rt.config(j)
 	models, err := rt.models.At(c.BaseURL, j.Model)
