@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/internal/tools/describe"
 	"github.com/adroit-run/adroit/internal/tools/finish"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -228,5 +229,42 @@ func TestRealFit(t *testing.T) {
 				t.Errorf("in %d turns, results are %q", s.Turns, results)
 			}
 		})
+	}
+}
+
+// TestConstrainedSize holds the first request of the builder held to a form, prompt, tools and
+// form together, to 1.3 times what it is with native calls.
+func TestConstrainedSize(t *testing.T) {
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := shipped(t, "builder", "Round totals once.", 0, nil)
+	var specs []llm.ToolSpec
+	native := len(task.System)
+	for _, tool := range task.Tools {
+		spec := llm.ToolSpec{Name: tool.Name, Description: tool.Description, Input: tool.Input}
+		specs = append(specs, spec)
+		sent, err := schema.Common.Down(tool.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		native += len(tool.Name) + len(tool.Description) + len(sent) + len(`{"type":"function","function":{"name":"","description":"","parameters":}},`)
+	}
+	section, err := toolcall.PromptSection(set, specs, toolcall.Constrained, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, err := toolcall.AnswerSchema(specs, nil, false)
+	if err == nil {
+		form, err = schema.Grammar.Down(form)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	constrained := len(task.System) + len(section) + len(form)
+	t.Logf("native %d bytes, constrained %d: %.2f", native, constrained, float64(constrained)/float64(native))
+	if 10*constrained > 13*native {
+		t.Errorf("constrained takes %d bytes, native %d: more than 1.3 times", constrained, native)
 	}
 }

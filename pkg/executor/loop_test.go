@@ -370,7 +370,7 @@ func TestModelWithoutToolsIsAskedInText(t *testing.T) {
 	if _, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), w.task(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if w.added.Load() != 4 || !strings.Contains(system, "For sums.") {
+	if w.added.Load() != 4 || !strings.Contains(system, "- add: Add to the counter.") {
 		t.Errorf("added %d; system prompt:\n%s", w.added.Load(), system)
 	}
 }

@@ -36,6 +36,9 @@ type Message struct {
 	CallID   string  `json:"call_id,omitempty"` // Role Tool: the call this answers
 	Name     string  `json:"name,omitempty"`    // Role Tool: the tool's name
 	Failed   bool    `json:"failed,omitempty"`  // Role Tool: the tool reported failure
+	// Written is the whole answer as the model wrote it, where its calls and its text were parts
+	// of one form; empty elsewhere.
+	Written string `json:"written,omitempty"`
 	// State is data that the provider wants back with this message. Other
 	// providers ignore it.
 	State *ProviderState `json:"echo,omitempty"`

@@ -104,6 +104,7 @@ func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool
 	var text, thought bool
 	a.Message.Text, text = r.String(a.Message.Text)
 	a.Message.Thinking, thought = r.String(a.Message.Thinking)
+	a.Message.Written, _ = r.String(a.Message.Written)
 	for i := range a.Notes {
 		a.Notes[i], _ = r.String(a.Notes[i])
 	}

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/llm/schema"
@@ -12,20 +15,23 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-const constrainedInstructions = `Answer with one JSON object and nothing else.
-To call a tool: {"next": {"tool": "tool_name", "arguments": {"key": "value"}}}
-One call at a time: its result comes with the next message.
-When nothing is left to do: {"next": {"answer": "what you have to say"}}`
+const constrainedInstructions = `Answer with one JSON object and nothing else. Its list has what comes next.
+To call tools, in this order: {"next": [{"tool": "tool_name", "arguments": {"key": "value"}}]}
+The results come with the next message.
+When all is done: {"next": [{"answer": "what you have to say"}]}`
 
-// AnswerSchema is the schema of a constrained answer: one call of an offered tool with
-// its arguments, or the final answer. The choice is inside of an object
+// maxNext bounds the list of an answer: a model that repeats itself would fill its room.
+const maxNext = 16
+
+// AnswerSchema is the schema of a constrained answer: a list of calls of offered tools with
+// their arguments, and of the final answer. The list is inside of an object
 // because some servers want an object at the root. The same tools always give
 // the same bytes. must leaves out the final answer.
 func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (json.RawMessage, error) {
 	if len(output) == 0 {
 		output = json.RawMessage(`{"type":"string"}`)
 	}
-	b := []byte(`{"type":"object","properties":{"next":{"anyOf":[`)
+	b := []byte(`{"type":"object","properties":{"next":{"type":"array","items":{"anyOf":[`)
 	for i, t := range offered {
 		if i > 0 {
 			b = append(b, ',')
@@ -38,33 +44,44 @@ func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (js
 		if len(input) == 0 {
 			input = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 		}
-		b = fmt.Appendf(b, `{"type":"object","properties":{"tool":{"type":"string","const":%s},"arguments":%s},"required":["tool","arguments"],"additionalProperties":false}`, name, input)
+		b = fmt.Appendf(b, `{"type":"object","properties":{"tool":{"type":"string","const":%s},"arguments":%s},"required":["tool","arguments"]}`, name, input)
 	}
 	if len(offered) > 0 && !must {
 		b = append(b, ',')
 	}
 	if len(offered) == 0 || !must {
-		b = fmt.Appendf(b, `{"type":"object","properties":{"answer":%s},"required":["answer"],"additionalProperties":false}`, output)
+		b = fmt.Appendf(b, `{"type":"object","properties":{"answer":%s},"required":["answer"]}`, output)
 	}
-	b = append(b, `]}},"required":["next"],"additionalProperties":false}`...)
+	b = fmt.Appendf(b, `]},"minItems":1,"maxItems":%d}},"required":["next"],"additionalProperties":false}`, maxNext)
 	if !json.Valid(b) {
 		return nil, fmt.Errorf("the schema of the answer is not valid JSON: %.200s", b)
 	}
 	return b, nil
 }
 
-// choice is a call as the form wants it, conclusion an answer.
-func choice(tool string, args json.RawMessage) json.RawMessage {
-	name, _ := json.Marshal(tool) // strings always can be
-	return fmt.Appendf(nil, `{"next":{"tool":%s,"arguments":%s}}`, name, args)
+// inForm is an answer that the model gave in another mode, in the form.
+func inForm(m llm.Message) string {
+	var list []string
+	for _, c := range m.Calls {
+		list = append(list, fmt.Sprintf(`{"tool":%s,"arguments":%s}`, plainJSON(c.Name), c.Args))
+	}
+	if m.Text != "" || len(list) == 0 {
+		value := m.Text
+		if t := strings.TrimSpace(value); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") || !json.Valid([]byte(value)) {
+			value = plainJSON(value)
+		}
+		list = append(list, `{"answer":`+value+`}`)
+	}
+	return `{"next":[` + strings.Join(list, ",") + `]}`
 }
 
-func conclusion(text string) json.RawMessage {
-	value := json.RawMessage(text)
-	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") || !json.Valid(value) {
-		value, _ = json.Marshal(text)
-	}
-	return fmt.Appendf(nil, `{"next":{"answer":%s}}`, value)
+// plainJSON writes a string as a model does, without escapes for HTML.
+func plainJSON(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // strings always can be
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 const (
@@ -123,18 +140,19 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 		show(llm.Delta{Text: found.Text})
 		return resp, "the answer was not in the form that was asked for", nil
 	}
+	resp.Message.Written = resp.Message.Text
 	resp.Message.Text, resp.Message.Calls = d.text, nil
 	if resp.Stop != llm.StopFilter {
 		resp.Stop = llm.StopEnd
 	}
-	if d.tool != "" {
-		call := llm.Call{ID: "call_1", Name: d.tool, Args: d.args}
+	for i, call := range d.calls {
+		call.ID = fmt.Sprintf("call_%d", i+1)
 		for _, t := range offered {
-			if t.Name == d.tool {
-				call.Args = schema.Raise(t.Input, d.args)
+			if t.Name == call.Name {
+				call.Args = schema.Raise(t.Input, call.Args)
 			}
 		}
-		resp.Message.Calls, resp.Stop = []llm.Call{call}, llm.StopCalls
+		resp.Message.Calls, resp.Stop = append(resp.Message.Calls, call), llm.StopCalls
 	}
 	show(llm.Delta{Text: d.text})
 	return resp, "", nil
@@ -142,36 +160,58 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 
 // A decision is what a constrained answer contains.
 type decision struct {
-	tool, text string
-	args       json.RawMessage
+	calls []llm.Call
+	text  string
 }
 
-func decide(text string, typed bool) (decision, bool) {
-	var said struct {
-		Next *struct {
-			Tool      string          `json:"tool"`
-			Arguments json.RawMessage `json:"arguments"`
-			Answer    json.RawMessage `json:"answer"`
-		} `json:"next"`
+// A part is one member of the list of a constrained answer.
+type part struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Answer    json.RawMessage `json:"answer"`
+}
+
+// parts is the list, or its only member without one.
+type parts []part
+
+// UnmarshalJSON reads both.
+func (p *parts) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		b = slices.Concat([]byte("["), b, []byte("]"))
 	}
-	if json.Unmarshal(unfenced(text), &said) != nil || said.Next == nil {
-		return decision{}, false
-	}
-	n := said.Next
-	if n.Tool != "" {
-		if len(n.Arguments) == 0 {
-			n.Arguments = json.RawMessage("{}")
+	return json.Unmarshal(b, (*[]part)(p))
+}
+
+// decide reads an answer in the form. Some models write the objects one after the other.
+func decide(text string, typed bool) (d decision, ok bool) {
+	dec := json.NewDecoder(bytes.NewReader(unfenced(text)))
+	for {
+		var said struct {
+			Next parts `json:"next"`
 		}
-		return decision{tool: n.Tool, args: n.Arguments}, true
+		if err := dec.Decode(&said); errors.Is(err, io.EOF) {
+			return d, ok
+		} else if err != nil || len(said.Next) == 0 {
+			return decision{}, false
+		}
+		for _, n := range said.Next {
+			switch {
+			case n.Tool != "" && len(n.Arguments) == 0:
+				d.calls = append(d.calls, llm.Call{Name: n.Tool, Args: json.RawMessage("{}")})
+			case n.Tool != "":
+				d.calls = append(d.calls, llm.Call{Name: n.Tool, Args: n.Arguments})
+			case len(n.Answer) == 0:
+				return decision{}, false
+			default:
+				var s string
+				if typed || json.Unmarshal(n.Answer, &s) != nil {
+					s = string(n.Answer)
+				}
+				d.text = join(d.text, s)
+			}
+			ok = true
+		}
 	}
-	if len(n.Answer) == 0 {
-		return decision{}, false
-	}
-	var s string
-	if typed || json.Unmarshal(n.Answer, &s) != nil {
-		s = string(n.Answer)
-	}
-	return decision{text: s}, true
 }
 
 // Conform brings a typed answer into the form that was asked for, as far as

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -63,27 +64,39 @@ func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (
 	if err != nil {
 		return "", err
 	}
-	how := textInstructions
-	if way == Constrained {
-		how = constrainedInstructions
-	}
 	const share, bytes = 4, 3                                           // a quarter of the window, three bytes a token
 	text := set.Describe(func(name string) bool { return brief[name] }) // as the task has settled
+	how := textInstructions
+	if way == Constrained {
+		text, how = named(specs), constrainedInstructions
+	}
 	if len(brief) == 0 && window > 0 && len(text) > window*bytes/share {
 		text = set.Describe(func(string) bool { return true })
 	}
 	return text + "\n" + how, nil
 }
 
+// named lists the tools with what a native call has of them beside their arguments, which are
+// in the form.
+func named(specs []llm.ToolSpec) string {
+	var b strings.Builder
+	for _, spec := range specs {
+		fmt.Fprintf(&b, "- %s: %s\n", spec.Name, strings.Join(strings.Fields(spec.Description), " "))
+	}
+	return b.String()
+}
+
 // AsText puts the calls and results of m into its text, in the form in which
-// the model is asked to write them.
+// the model is asked to write them. What it wrote in that form stays as it was.
 func AsText(m llm.Message, way Mode) llm.Message {
 	out := llm.Message{Role: m.Role, Text: m.Text, Images: m.Images}
-	for _, c := range m.Calls {
-		if way == Constrained {
-			out.Text = join(out.Text, string(choice(c.Name, c.Args)))
-			continue
+	if way == Constrained && m.Role == llm.Assistant {
+		if out.Text = m.Written; out.Text == "" {
+			out.Text = inForm(m)
 		}
+		return out
+	}
+	for _, c := range m.Calls {
 		b, err := json.Marshal(struct {
 			Name string          `json:"name"`
 			Args json.RawMessage `json:"arguments"`
@@ -92,12 +105,9 @@ func AsText(m llm.Message, way Mode) llm.Message {
 			out.Text = join(out.Text, fmt.Sprintf("<tool_call>%s</tool_call>", b))
 		}
 	}
-	switch {
-	case m.Role == llm.Tool:
+	if m.Role == llm.Tool {
 		out.Role = llm.User
 		out.Text = fmt.Sprintf("<tool_response name=%q>\n%s\n</tool_response>", m.Name, m.Text)
-	case way == Constrained && m.Role == llm.Assistant && len(m.Calls) == 0:
-		out.Text = string(conclusion(m.Text))
 	}
 	return out
 }
