@@ -143,6 +143,9 @@ func tidy(cmd *cobra.Command) {
 		}
 		if _, wrapped := f.Value.(*single); !wrapped {
 			f.Value = &single{Value: f.Value}
+			if f.DefValue == "0s" { // which help would show, as the type is hidden
+				f.DefValue = ""
+			}
 		}
 	})
 	for _, c := range cmd.Commands() {

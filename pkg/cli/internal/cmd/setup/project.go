@@ -104,7 +104,11 @@ func (p *project) has(name string) bool {
 func (p *project) command(kind string) string {
 	for _, c := range p.checks {
 		if c.Check == kind {
-			return strings.ReplaceAll(format.SanitizeLine(c.Command), "go test -json", "go test")
+			command := strings.ReplaceAll(format.SanitizeLine(c.Command), "go test -json", "go test")
+			if command == "gofmt -l" { // run_check adds the files; alone it would read standard input
+				command += " ."
+			}
+			return command
 		}
 	}
 	return ""
