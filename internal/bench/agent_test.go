@@ -37,7 +37,7 @@ func newKit(t testing.TB, hc *http.Client, stream bool) *kit {
 	type text struct {
 		Text string `json:"text"`
 	}
-	k.tools, err = tools.NewSet(tools.New(tools.Metadata{Name: "echo", Description: "Repeat a text."},
+	k.tools, err = tools.NewSet(tools.New(tools.Metadata{Name: "echo", Description: "Repeat a text.", Effect: tools.Pure},
 		func(ctx context.Context, env *tools.Env, in text) (string, error) {
 			if k.ran != nil {
 				k.ran(ctx, env)
