@@ -75,3 +75,10 @@ func FlatSchema(output json.RawMessage) (json.RawMessage, error) {
 	}
 	return s.JSON(), nil
 }
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n" + b
+}

@@ -111,10 +111,3 @@ func AsText(m llm.Message, way Mode) llm.Message {
 	}
 	return out
 }
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "\n" + b
-}
