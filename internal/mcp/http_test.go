@@ -64,6 +64,9 @@ func TestClosedConnection(t *testing.T) {
 			if err := post(c.body); (err != nil) != c.fail {
 				t.Errorf("%v", err)
 			}
+			srv.Close() // which waits for what serves
+			mu.Lock()
+			defer mu.Unlock()
 			if sent != c.sent {
 				t.Errorf("sent %d times, want %d", sent, c.sent)
 			}
