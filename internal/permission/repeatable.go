@@ -21,7 +21,7 @@ func Repeatable(text string) bool {
 	known := false
 	for _, c := range s.commands {
 		switch made := func(w word) bool { return !w.static }; {
-		case c.free || only[path.Base(c.words[0].text)]:
+		case c.free || only.has(path.Base(c.words[0].text)):
 		case slices.ContainsFunc(c.words, made) || !repeatable(texts(c.words)):
 			return false
 		default:
@@ -36,7 +36,7 @@ func Repeatable(text string) bool {
 func Publishes(text string) bool {
 	for field := range strings.FieldsSeq(text) {
 		if !strings.HasPrefix(field, "-") && slices.ContainsFunc(wordsOf(field), func(w string) bool {
-			return publishing[w] || slices.ContainsFunc(publishingStems, func(stem string) bool { return strings.HasPrefix(w, stem) })
+			return publishing.has(w) || slices.ContainsFunc(publishingStems, func(stem string) bool { return strings.HasPrefix(w, stem) })
 		}) {
 			return true
 		}
@@ -47,69 +47,81 @@ func Publishes(text string) bool {
 // Checks reports whether a name, such as that of a phase or a script, is that of a build, a
 // test, a linter or a formatter.
 func Checks(name string) bool {
-	return !Publishes(name) && slices.ContainsFunc(wordsOf(name), func(w string) bool { return checking[w] })
+	return !Publishes(name) && slices.ContainsFunc(wordsOf(name), func(w string) bool { return checking.has(w) })
 }
 
 func wordsOf(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && r < 0x80 })
 }
 
+// words is a list that costs nothing before it is asked.
+type words string
+
+func (l words) has(word string) bool {
+	for w := range strings.FieldsSeq(string(l)) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
 var (
-	publishing      = set(`push announce tweet`)
+	publishing      = words(`push announce tweet`)
 	publishingStems = []string{"publish", "upload", "release", "deploy"}
-	checking        = set(`build builds test tests check checks lint fmt format vet compile typecheck types unit verify`)
+	checking        = words(`build builds test tests check checks lint fmt format vet compile typecheck types unit verify`)
 
 	// only are programs that change nothing.
-	only = set(`echo printf cat head tail wc ls grep egrep fgrep rg sort uniq cut tr test [ diff cmp stat true false pwd which type cd pushd popd sleep`)
+	only = words(`echo printf cat head tail wc ls grep egrep fgrep rg sort uniq cut tr test [ diff cmp stat true false pwd which type cd pushd popd sleep`)
 
 	// checkers build, test, lint or format with whatever arguments.
-	checkers = set(`gofmt goimports gofumpt staticcheck golangci-lint govulncheck gotestsum pytest py.test mypy pyright pylint flake8 black isort ruff
+	checkers = words(`gofmt goimports gofumpt staticcheck golangci-lint govulncheck gotestsum pytest py.test mypy pyright pylint flake8 black isort ruff
 		tsc eslint prettier stylelint jest vitest mocha ava rustfmt rubocop rspec phpunit ctest ninja shellcheck shfmt clang-format clang-tidy cppcheck
 		gcc cc g++ c++ clang clang++ rustc javac kotlinc yamllint markdownlint hadolint actionlint ktlint swiftlint`)
 
 	// subcommands are those of programs that do other things, too.
-	subcommands = map[string]map[string]bool{
-		"go": set("build test vet fmt"), "cargo": set("build b test t check c clippy fmt nextest"), "deno": set("test lint fmt check"),
-		"dotnet": set("build test format"), "swift": set("build test"), "zig": set("build test fmt"), "mix": set("compile test format"),
-		"stack": set("build test"), "cabal": set("build test"), "bazel": set("build test"), "buf": set("build lint format"), "meson": set("compile test"),
-		"npm": set("test t"), "pnpm": set("test t"), "yarn": set("test"), "bun": set("test"), "biome": set("check ci format lint"),
+	subcommands = map[string]words{
+		"go": "build test vet fmt", "cargo": "build b test t check c clippy fmt nextest", "deno": "test lint fmt check",
+		"dotnet": "build test format", "swift": "build test", "zig": "build test fmt", "mix": "compile test format",
+		"stack": "build test", "cabal": "build test", "bazel": "build test", "buf": "build lint format", "meson": "compile test",
+		"npm": "test t", "pnpm": "test t", "yarn": "test", "bun": "test", "biome": "check ci format lint",
 	}
 	// targeted run what their arguments name, each of which must be a check.
-	targeted = set(`make gmake just task mvn mvnw gradle gradlew rake tox nox`)
-	modules  = set(`pytest unittest compileall py_compile mypy ruff black flake8 pylint isort tox`)
-	scripts  = set(`sh bash dash zsh python python3 node ruby perl`)
-	runs     = set(`run run-script exec`) // of npm and its like, poetry, uv
-	packaged = set(`npm pnpm yarn bun poetry uv pipenv hatch bundle`)
-	starters = set(`npx bunx pnpx`)
+	targeted = words(`make gmake just task mvn mvnw gradle gradlew rake tox nox`)
+	modules  = words(`pytest unittest compileall py_compile mypy ruff black flake8 pylint isort tox`)
+	scripts  = words(`sh bash dash zsh python python3 node ruby perl`)
+	runs     = words(`run run-script exec`) // of npm and its like, poetry, uv
+	packaged = words(`npm pnpm yarn bun poetry uv pipenv hatch bundle`)
+	starters = words(`npx bunx pnpx`)
 )
 
-func repeatable(words []string) bool {
-	base := path.Base(words[0])
-	args := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
+func repeatable(argv []string) bool {
+	base := path.Base(argv[0])
+	args := slices.DeleteFunc(slices.Clone(argv[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
 	first := ""
 	if len(args) > 0 {
 		first = args[0]
 	}
 	switch {
-	case checkers[base], subcommands[base][first]:
+	case checkers.has(base), subcommands[base].has(first):
 		return true
 	case base == "cmake":
-		return slices.Contains(words, "--build")
-	case targeted[base]:
+		return slices.Contains(argv, "--build")
+	case targeted.has(base):
 		for _, a := range args {
 			if !strings.Contains(a, "=") && a != "all" && !Checks(a) {
 				return false
 			}
 		}
-		return !slices.Contains(words, "-C") && !slices.Contains(words, "-f") // whose arguments are no targets
-	case packaged[base] && runs[first] && len(args) > 1:
+		return !slices.Contains(argv, "-C") && !slices.Contains(argv, "-f") // whose arguments are no targets
+	case packaged.has(base) && runs.has(first) && len(args) > 1:
 		return Checks(args[1]) || repeatable(args[1:])
-	case starters[base] && len(args) > 0:
+	case starters.has(base) && len(args) > 0:
 		return repeatable(args)
-	case strings.HasPrefix(base, "python") && len(words) > 2 && words[1] == "-m":
-		return modules[words[2]]
-	case scripts[base]:
-		return len(words) > 1 && !strings.HasPrefix(words[1], "-") && Checks(path.Base(words[1]))
+	case strings.HasPrefix(base, "python") && len(argv) > 2 && argv[1] == "-m":
+		return modules.has(argv[2])
+	case scripts.has(base):
+		return len(argv) > 1 && !strings.HasPrefix(argv[1], "-") && Checks(path.Base(argv[1]))
 	}
-	return strings.Contains(words[0], "/") && Checks(base)
+	return strings.Contains(argv[0], "/") && Checks(base)
 }
