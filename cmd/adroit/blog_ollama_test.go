@@ -54,7 +54,7 @@ func TestBlogInEachWayOfRealOllama(t *testing.T) {
 		ollamatest.Create(t, url, name, tinymodel.Words.Tape(room), template)
 	}
 	const posted = "A post.\nCONTENT_COMPLETE"
-	answer, err := json.Marshal(map[string]any{"next": map[string]string{"answer": posted}})
+	answer, err := json.Marshal(map[string]any{"next": []any{map[string]string{"answer": posted}}})
 	if err != nil {
 		t.Fatal(err)
 	}

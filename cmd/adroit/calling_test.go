@@ -65,7 +65,7 @@ func play(a llmtest.Asked) llmtest.Turn {
 }
 
 func chosen(c llm.Call) string {
-	return fmt.Sprintf(`{"next":{"tool":%q,"arguments":%s}}`, c.Name, c.Args)
+	return fmt.Sprintf(`{"next":[{"tool":%q,"arguments":%s}]}`, c.Name, c.Args)
 }
 func written(c llm.Call) string {
 	return fmt.Sprintf(`<tool_call>{"name": %q, "arguments": %s}</tool_call>`, c.Name, c.Args)
@@ -260,10 +260,10 @@ func TestBuilderInEachWayOfRealOllama(t *testing.T) {
 		ollamatest.Create(t, url, name, tinymodel.Words.Tape(context), template)
 	}
 	create("native", tinymodel.Words.Template, ollamatest.Context, turns(written, "Done."))
-	create("constrained", tinymodel.Words.Template, ollamatest.Context, turns(chosen, `{"next":{"answer":"Done."}}`))
+	create("constrained", tinymodel.Words.Template, ollamatest.Context, turns(chosen, `{"next":[{"answer":"Done."}]}`))
 	create("text", tinymodel.Words.Template, ollamatest.Context, turns(written, "Done."))
 	// Of other weights: the server loads the same ones once, with one template.
-	create("plain", tinymodel.Words.Plain, 3*ollamatest.Context/2, turns(chosen, `{"next":{"answer":"Done."}}`))
+	create("plain", tinymodel.Words.Plain, 3*ollamatest.Context/2, turns(chosen, `{"next":[{"answer":"Done."}]}`))
 	first := ""
 	for _, c := range []struct{ model, way string }{{"native", "native"}, {"constrained", "constrained"}, {"text", "text"}, {"plain", "auto"}} {
 		t.Run(c.model, func(t *testing.T) {

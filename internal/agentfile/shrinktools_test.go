@@ -176,7 +176,7 @@ func TestRealFit(t *testing.T) {
 	}
 	call := func(way toolcall.Mode, name, args string) tinymodel.Turn {
 		if way == toolcall.Constrained {
-			return tinymodel.Turn{Say: `{"next":{"tool":"` + name + `","arguments":` + args + `}}`}
+			return tinymodel.Turn{Say: `{"next":[{"tool":"` + name + `","arguments":` + args + `}]}`}
 		}
 		return tinymodel.Turn{Say: `<tool_call>{"name": "` + name + `", "arguments": ` + args + `}</tool_call>`}
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -244,7 +245,10 @@ func TestFlipsOverlay(t *testing.T) {
 				o, err := r.Run(t.Context(), Cmd{Snapshot: true, Timeout: time.Minute, Shell: `for d in a d/e s; do
 	ln $d/keys new-$1-${d%%/*}; ln $d/log $d/again-$1; chmod 0$2 $d; echo more >>$d/log; echo more >>$d/keys; rm -rf $d/sub; mkdir -p $d/n$1; chmod 0$2 $d/n$1; echo x >$d/n$1/x
 done 2>/dev/null; true`, Args: []string{"sh", strconv.Itoa(i), []string{"750", "700", "755"}[i%3]}})
-				if err != nil && !errors.Is(err, sandbox.ErrChanged) {
+				// What is exchanged at the moment of a join is not there for it: the next
+				// command tries again, and nothing is lost.
+				gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
+				if err != nil && !errors.Is(err, sandbox.ErrChanged) && !gone {
 					t.Error(err)
 				}
 				outs <- o
