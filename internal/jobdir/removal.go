@@ -38,7 +38,7 @@ func (r *Removal) path() string { return filepath.Join(removalsDir(r.data), r.Jo
 // the directory that keeps jobs.
 func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*Removal, error) {
 	r := &Removal{data: data, Branch: force,
-		Job: &jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Created: j.Created}}
+		Job: &jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Created: j.Created, Updated: j.Updated}}
 	w, err := Worktree(data, j)
 	if err != nil && force { // the worktree is where all are
 		w, err = worktree.Find(newTree(data, j.ID))

@@ -47,7 +47,9 @@ func Publishes(text string) bool {
 // Checks reports whether a name, such as that of a phase or a script, is that of a build, a
 // test, a linter or a formatter.
 func Checks(name string) bool {
-	return !Publishes(name) && slices.ContainsFunc(wordsOf(name), func(w string) bool { return checking.has(w) })
+	parts := wordsOf(name)
+	other := func(w string) bool { return !checking.has(w) && !neutral.has(w) }
+	return !Publishes(name) && !slices.ContainsFunc(parts, other) && slices.ContainsFunc(parts, checking.has)
 }
 
 func wordsOf(name string) []string {
@@ -69,6 +71,7 @@ func (l words) has(word string) bool {
 var (
 	publishing      = words(`push announce tweet`)
 	publishingStems = []string{"publish", "upload", "release", "deploy"}
+	neutral         = words(`sh bash zsh py js mjs cjs ts rb pl mk run all ci unit integration e2e fast short quick full race coverage cov go docs code src`)
 	checking        = words(`build builds test tests check checks lint fmt format vet compile typecheck types unit verify`)
 
 	// only are programs that change nothing.
@@ -95,6 +98,11 @@ var (
 	starters = words(`npx bunx pnpx`)
 )
 
+// plainOption reports whether an option of make and its like does not say what is run.
+func plainOption(option string) bool {
+	return words(`-s -k -B -i --silent --quiet -q --keep-going --always-make`).has(option) || strings.Trim(strings.TrimPrefix(option, "-j"), "0123456789") == ""
+}
+
 func repeatable(argv []string) bool {
 	base := path.Base(argv[0])
 	args := slices.DeleteFunc(slices.Clone(argv[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
@@ -113,7 +121,7 @@ func repeatable(argv []string) bool {
 				return false
 			}
 		}
-		return !slices.Contains(argv, "-C") && !slices.Contains(argv, "-f") // whose arguments are no targets
+		return !slices.ContainsFunc(argv[1:], func(a string) bool { return strings.HasPrefix(a, "-") && !plainOption(a) })
 	case packaged.has(base) && runs.has(first) && len(args) > 1:
 		return Checks(args[1]) || repeatable(args[1:])
 	case starters.has(base) && len(args) > 0:

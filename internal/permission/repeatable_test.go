@@ -15,6 +15,8 @@ func TestRepeatable(t *testing.T) {
 		"git push": false, "go test ./... && git push": false, "sh test-deploy.sh": false, "$TEST": false, "sh $BUILD": false, "make $(cat targets)": false,
 		"sh <build.sh": false, "go test $(sh release.sh)": false, "npm run deploy": false, "make -f other": false, "eval go test": false,
 		"FOO=1 go test ./...": false, "python3 -c 'test()'": false, "find . -name x -exec go test {} ;": false, "twine upload dist/*": false,
+		"./send_test_mail.sh": false, "python3 build_invoices.py": false, "node verify-and-charge.js": false, "npm run build-and-ship": false,
+		"make -fship.mk": false, "make --file=ship.mk test": false, "make -Cops test": false, "make -j4 -k test": true, "./run_tests.sh": true,
 		"go test `touch x`": false, "make test X=1 y": false, "sudo make test": false,
 	} {
 		if got := Repeatable(text); got != want {

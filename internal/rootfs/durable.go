@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -94,7 +95,10 @@ func beginIn(dir, path string) (*NewFile, error) {
 
 // Replace ends the file and gives it its name, whoever had that before.
 func (f *NewFile) Replace() error {
-	if err := errors.Join(f.Sync(), f.Close(), os.Rename(f.Name(), f.path)); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err // what has the name stays
+	}
+	if err := os.Rename(f.Name(), f.path); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(f.path))
@@ -106,11 +110,24 @@ func (f *NewFile) Place() error {
 		return err
 	}
 	// Link, unlike rename, never replaces a file that somebody made meanwhile.
-	if err := os.Link(f.Name(), f.path); err != nil {
+	err := os.Link(f.Name(), f.path)
+	if noLinks(err) {
+		// An empty file claims the name, and only that is replaced.
+		var claim *os.File
+		if claim, err = os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+			err = errors.Join(claim.Close(), os.Rename(f.Name(), f.path))
+		}
+	}
+	if err != nil {
 		return err
 	}
 	_ = os.Remove(f.Name()) // its content has its name
 	return SyncDir(filepath.Dir(f.path))
+}
+
+// noLinks reports whether a link failed because the file system has none, as FAT has not.
+func noLinks(err error) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EMLINK)
 }
 
 // Drop takes away what has no name yet. After Replace or Place it does nothing.
@@ -131,7 +148,14 @@ func CreateIn(root *os.Root, name string, perm fs.FileMode, b []byte) error {
 	if err := writeIn(root, temp, perm, b); err != nil {
 		return err
 	}
-	if err := root.Link(temp, name); err != nil {
+	err := root.Link(temp, name)
+	if noLinks(err) {
+		var claim *os.File
+		if claim, err = root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm); err == nil {
+			err = errors.Join(claim.Close(), root.Rename(temp, name))
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return (&Tree{Root: root}).Sync(path.Dir(name))

@@ -22,6 +22,9 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
+// restoring is the record of a restore that has begun; see internal/sqlite.
+const restoring = "restoring.json"
+
 // kinds are what directories are made for.
 var kinds = []string{"backup", "restore"}
 
@@ -129,6 +132,9 @@ func each(data string, do func(path string) error) error {
 	defer unlock()
 	names, err := os.ReadDir(data)
 	errs := []error{err}
+	if _, err := os.Lstat(filepath.Join(data, restoring)); err == nil {
+		return nil // one of the directories has what is to be restored: whoever opens the data next finishes that
+	}
 	for _, e := range names {
 		path := filepath.Join(data, strings.TrimSuffix(e.Name(), noteSuffix))
 		if !Is(e.Name()) || !e.IsDir() && path == filepath.Join(data, e.Name()) {

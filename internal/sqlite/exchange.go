@@ -91,9 +91,13 @@ func (x *exchange) finish(dir string) error {
 		}
 	}
 	if !there(dir, x.From, databaseFile) {
+		if !there(dir, databaseFile) {
+			return fmt.Errorf("what was to be restored is gone from %s", filepath.Join(dir, x.From))
+		}
 		return nil // it was the last
 	}
-	old := []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm"}
+	// What was being removed is of the jobs before, not of those that are restored.
+	old := []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", "removing"}
 	for _, name := range x.Names[:len(x.Names)-1] {
 		if there(dir, x.From, name) {
 			old = append(old, name)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -196,6 +197,11 @@ func deletions(ctx context.Context, data, id string) (func(path string) bool, er
 	}
 	gone := map[string]bool{}
 	for _, c := range changes {
+		if c.Kind != ledger.Deleted { // a file above it would have been in its way
+			for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+				gone[dir] = true
+			}
+		}
 		switch c.Kind {
 		case ledger.Deleted:
 			gone[c.Path] = true

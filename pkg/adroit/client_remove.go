@@ -22,43 +22,37 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 	} else if r := rt.resumedRemoval(ref); r != nil {
 		j, err = r.job, r.err
 	}
-	if err == nil {
-		err = rt.sweep(ctx)
-	}
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
+	rt.sweep(ctx)
 	return j, nil
 }
 
 // sweep frees the former content of files that no job has any more, and removes what
-// killed commands left and no row names.
-func (rt *Runtime) sweep(ctx context.Context) error {
+// killed commands left and no row names. What cannot be removed is named.
+func (rt *Runtime) sweep(ctx context.Context) {
 	_, err := ledger.SweepContent(jobdir.ContentDir(rt.data()))
-	if err != nil {
-		return err
-	}
-	if err := scratch.Sweep(rt.data()); err != nil {
-		return err
-	}
-	ids, err := jobdir.NeverAdded(rt.data())
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	store, err := rt.store(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		list, err := store.List(ctx, jobs.Query{ID: id, Brief: true})
-		if err == nil && len(list) == 0 {
-			err = rt.forget(ctx, id)
-		}
-		if err != nil {
-			return err
+	err = errors.Join(err, scratch.Sweep(rt.data()))
+	ids, e := jobdir.NeverAdded(rt.data())
+	err = errors.Join(err, e)
+	if len(ids) > 0 {
+		store, e := rt.store(ctx)
+		err = errors.Join(err, e)
+		for _, id := range ids {
+			if e != nil {
+				break
+			}
+			list, fault := store.List(ctx, jobs.Query{ID: id, Brief: true})
+			if fault == nil && len(list) == 0 {
+				fault = rt.forget(ctx, id)
+			}
+			err = errors.Join(err, fault)
 		}
 	}
-	return nil
+	if err != nil {
+		rt.warn("removing what killed commands left: %v", err)
+	}
 }
 
 // remove removes a job: from the store first, so that nobody can claim, merge or
@@ -114,7 +108,7 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 		r.Removed = append(r.Removed, j.ID)
 	}
 	if !o.DryRun {
-		err = rt.sweep(ctx)
+		rt.sweep(ctx)
 	}
 	if s, ok := m.Store.(shrinker); ok && err == nil && !o.DryRun && len(r.Removed) > 0 {
 		_, err = s.Shrink(ctx)

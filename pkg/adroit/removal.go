@@ -34,6 +34,13 @@ func (rt *Runtime) finishRemovals(ctx context.Context, store jobs.Store) {
 		rt.warn("reading which removals were cut short: %v", err)
 	}
 	for _, r := range left {
+		if wentOn(ctx, store, r.Job) {
+			if err := r.Cancel(); err != nil {
+				rt.warn("%v", err)
+			}
+			rt.warn("%s is not removed: it has gone on since its removal was cut short; adroit jobs rm %s removes it", r.Job.ID, r.Job.ID)
+			continue
+		}
 		err := finishRemoval(ctx, store, r)
 		if err != nil {
 			rt.warn("finishing the removal of a job: %v", err)
@@ -42,6 +49,13 @@ func (rt *Runtime) finishRemovals(ctx context.Context, store jobs.Store) {
 		}
 		rt.resumed = append(rt.resumed, resumedRemoval{r.Job, err})
 	}
+}
+
+// wentOn reports whether a job has changed since its removal was recorded: a process that had
+// opened the data before does not see the record.
+func wentOn(ctx context.Context, store jobs.Store, was *jobs.Job) bool {
+	list, err := store.List(ctx, jobs.Query{ID: was.ID, Brief: true})
+	return err == nil && len(list) == 1 && !was.Updated.IsZero() && !list[0].Updated.Equal(was.Updated)
 }
 
 // resumedRemoval is the removal that ref means, nil if there is none.

@@ -236,7 +236,7 @@ func (w *Worktree) checkDeleted(s *git.Status, deleted func(path string) bool) e
 		reason = fmt.Sprintf("%d files are gone from the worktree that the job has not deleted", len(paths))
 	}
 	return &Error{Reason: reason, Paths: paths[:min(len(paths), 10)],
-		Remedy: fmt.Sprintf("git -C %[1]s restore . brings them back; git -C %[1]s rm --cached -- PATH means that they are to go", w.Top)}
+		Remedy: fmt.Sprintf("git -C %[1]s restore -- PATH brings one back, and nothing else; git -C %[1]s rm --cached -- PATH means that it is to go", w.Top)}
 }
 
 // Merge commits what is not committed, then brings the branch into the one
