@@ -182,6 +182,9 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 			continue
 		}
 		if e.rule != nil && e.rule.data {
+			if joined(m.before(s, i)) {
+				continue
+			}
 			m.data = i + len(e.lit)
 			continue
 		}

@@ -60,15 +60,28 @@ func anchors() []entry {
 			out = append(out, entry{lit: lit, rule: r})
 		}
 	}
+	add := func(words ...string) {
+		camel := words[0]
+		for _, w := range words[1:] {
+			camel += title(w)
+		}
+		for _, lit := range []string{camel + "Token", title(camel) + "Token", strings.Join(words, "_") + "_token", strings.Join(words, "-") + "-token"} {
+			out = append(out, entry{lit: lit, rule: &rule{word: true, data: true}})
+		}
+	}
 	for _, data := range strings.Fields(dataNames) {
-		title := strings.ToUpper(data[:1]) + data[1:]
-		for _, lit := range []string{data + "Token", title + "Token", data + "_token", data + "-token", strings.ToUpper(data) + "_TOKEN", title + "-Token", data + "token"} {
-			out = append(out, entry{lit: lit, rule: &rule{data: true}})
+		add(data)
+		for _, which := range []string{"next", "prev", "previous", "last"} {
+			if which != data {
+				add(which, data)
+			}
 		}
 	}
 	return out
 }
 
+func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
 // dataNames are words before "token" that make it a name of data: of a place in a list, or of
-// a value in a design.
+// a value in a design. They count as whole names only: FB_PAGE_TOKEN is a secret.
 const dataNames = "page next prev previous paging cursor continuation continue resume sync delta scroll position start end last marker stop begin first design color colour theme spacing font style"

@@ -52,6 +52,9 @@ func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, 
 		return v, err
 	}
 	v.add(checkOutput(t, s, answer))
+	if s.ChangeFailed && !t.PlanOnly && t.Done.conditional() && !(Criterion{Artifact: changedFiles}).applies(s) {
+		v.add(unmet("no file has been changed: the change that you tried failed"))
+	}
 	if len(v.Unmet) > 0 {
 		return v, nil
 	}
@@ -89,9 +92,18 @@ func (s *State) worked() bool {
 	return s.feedback.worked
 }
 
+// noteChanges remembers whether the last call that was to change a file failed.
+func (s *State) noteChanges(t *Task, calls []llm.Call, replies []ToolResult) {
+	for i, c := range calls {
+		if tool := t.tool(c.Name); t.Revision >= 4 && tool != nil && tool.changesFiles() {
+			s.ChangeFailed = replies[i].Failed
+		}
+	}
+}
+
 // settleWords has criteria speak of what the task's model knows.
 func (t *Task) settleWords(s *State) {
-	s.plain = t.Revision > 0
+	s.plain, s.planOnly = t.Revision > 0, t.PlanOnly
 	s.noFinish = t.Revision >= 4 && t.worksAlone(s)
 	s.finishOffered = s.plain && !s.noFinish && slices.ContainsFunc(t.Tools, func(tool Tool) bool { return tool.Name == finish })
 }
@@ -189,15 +201,15 @@ func (t *Task) editors(s *State) string {
 
 // claim notes what the model states about being done in this turn: a successful
 // finish call, or one of the words alone on a line.
-func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
-	for i, c := range answer.Calls {
+func (t *Task) claim(text string, calls []llm.Call, replies []ToolResult) *Claim {
+	for i, c := range calls {
 		if t.changeFailed(c, replies[i]) {
 			return nil
 		}
 		if c.Name == finish && !replies[i].Failed {
 			var in struct{ Summary, Evidence, Outcome string }
 			if err := json.Unmarshal(c.Args, &in); err != nil || strings.TrimSpace(in.Summary) == "" {
-				in.Summary = answer.Text
+				in.Summary = text
 			}
 			return &Claim{Word: finish, Result: t.resultOf(in.Outcome), Summary: in.Summary, Evidence: in.Evidence}
 		}
@@ -206,9 +218,9 @@ func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 	if t.Revision >= 4 {
 		words = append(words, notNeededWord, cannotWord)
 	}
-	for line := range strings.Lines(answer.Text) {
+	for line := range strings.Lines(text) {
 		if w := strings.TrimSpace(line); slices.Contains(words, w) {
-			rest := strings.TrimSpace(strings.Replace(answer.Text, line, "", 1))
+			rest := strings.TrimSpace(strings.Replace(text, line, "", 1))
 			c := &Claim{Word: w, Summary: rest}
 			if !slices.Contains(t.Done.Signals(), w) {
 				c.Result = t.resultOf(strings.ToLower(w))
@@ -319,7 +331,8 @@ func (t *Task) decline(r *flow.Run, s *State) (bool, error) {
 // doneInSilence ends the run if the model has stopped with nothing to say twice
 // and the work is there.
 func (t *Task) doneInSilence(r *flow.Run, s *State, answer llm.Message) error {
-	if t.Revision < 4 || s.Empty == 0 || s.feedback.lost || !s.worked() || !slices.ContainsFunc(t.Done.All, Criterion.evidence) {
+	if t.Revision < 4 || s.Empty == 0 || s.feedback.lost || !s.worked() ||
+		!slices.ContainsFunc(t.Done.All, Criterion.evidence) && !(t.Done.conditional() && changed(s.Value(changedFiles))) {
 		return nil
 	}
 	_, err := t.judgeAnswer(r, s, answer)

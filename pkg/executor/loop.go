@@ -68,7 +68,8 @@ func run(r *flow.Run, t *Task, s *State) error {
 			return err
 		}
 		s.addTurn(t, answer, calls, replies)
-		s.Claim = t.claim(answer, replies)
+		s.noteChanges(t, calls, replies)
+		s.Claim = t.claim(answer.Text, calls, replies)
 		if err := judge(r, t, s, answer); err != nil {
 			return err
 		}

@@ -36,6 +36,8 @@ type State struct {
 	Raised Limits `json:"raised,omitzero"`
 	// Model is what a person has picked in place of the task's.
 	Model *pickedModel `json:"model,omitempty"`
+	// ChangeFailed is set when the last call that was to change a file failed.
+	ChangeFailed bool `json:"change_failed,omitempty"`
 	callRepair
 
 	feedback turnFeedback // of the answer of this turn
@@ -45,6 +47,7 @@ type State struct {
 	// noFinish is set for a model that has no tools of ours, wordless where the
 	// work counts without the word that it is done.
 	noFinish, wordless bool
+	planOnly           bool // the task's
 }
 
 // A transcript is the conversation: Head names what the model has been sent,

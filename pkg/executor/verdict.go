@@ -64,6 +64,9 @@ func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
 	}
 	switch {
 	case c.Signal != "":
+		if s.planOnly && s.wordless {
+			return verdict{} // a plan has nothing else to show
+		}
 		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
 			if s.finishOffered {
 				return unmet("call finish when you are done")
@@ -174,9 +177,10 @@ func (c Criterion) all(s *State, check func(Criterion) error) verdict {
 	return v
 }
 
-// evidence reports whether c holds by what was done, whatever the model says.
+// evidence reports whether c holds by what was made or proved, whatever the model says. That a
+// tool was called shows nothing: the word beside it may be a verdict.
 func (c Criterion) evidence() bool {
-	return len(c.Signals()) == 0 && len(c.Artifacts())+len(c.Tools()) > 0
+	return len(c.Signals()) == 0 && (len(c.Artifacts()) > 0 || c.checks())
 }
 
 func (c Criterion) any(s *State, check func(Criterion) error) verdict {

@@ -49,7 +49,7 @@ func (m Mode) Form() string {
 	case Text:
 		return `as <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call> on a line of its own, with nothing behind it`
 	case Constrained:
-		return `as {"next": {"tool": "tool_name", "arguments": {"key": "value"}}} and nothing else`
+		return `as {"next": [{"tool": "tool_name", "arguments": {"key": "value"}}]} and nothing else`
 	}
 	return "through the interface for tools and not in the text of your answer"
 }

@@ -149,6 +149,12 @@ func (s *scan) react(text string) (before string, ok bool) {
 	if err != nil {
 		return "", false
 	}
+	// The form has a thought before it. Behind other prose it may be a quotation.
+	lead := strings.TrimSpace(before)
+	if last := strings.TrimSpace(lead[strings.LastIndex(lead, "\n\n")+1:]); last != "" && !strings.HasPrefix(last, "Thought:") {
+		s.doubtful(amidText)
+		return "", false
+	}
 	p := &lenient{s: text, i: m[1]}
 	v, err := p.value()
 	if err != nil || v.Kind != '{' || s.misfit(name, v.Append(nil)) != "" {

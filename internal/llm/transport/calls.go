@@ -52,7 +52,7 @@ func (k *call) add(args string) {
 	if args == "" {
 		return
 	}
-	if k.blank() && strings.HasPrefix(strings.TrimSpace(args), "{") {
+	if strings.HasPrefix(strings.TrimSpace(args), "{") && k.blank() {
 		k.args.Reset() // a place for what comes now
 		k.pieces = 0
 	}
@@ -116,7 +116,10 @@ func (k *call) complete() bool {
 }
 
 // blank reports whether the call has no arguments so far.
-func (k *call) blank() bool { return blank(k.args.String()) }
+func (k *call) blank() bool {
+	const most = 64 // more is no place for what comes; each piece asks
+	return k.args.Len() <= most && blank(k.args.String())
+}
 
 // Add takes one piece. It belongs to the call with its index, else to the one with its
 // id, else to the last. Servers that give every call the same index or id, and each piece

@@ -220,3 +220,16 @@ func FuzzReplace(f *testing.F) {
 		}
 	})
 }
+
+// A number is never cut, also where several lines are quoted: 1 is not 10.
+func TestNumbersAreNotCut(t *testing.T) {
+	for text, edit := range map[string][2]string{
+		"def f():\n    x = 10\n":    {"def f():\n    x = 1", "def f():\n    x = 2"},
+		"timeout: 30\nport: 8080\n": {"timeout: 30\nport: 80", "timeout: 30\nport: 90"},
+		"a: 180\nb: 2\n":            {"80\nb: 2", "90\nb: 2"},
+	} {
+		if got, _, _, err := replaceText(text, edit[0], edit[1], false); err == nil {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}

@@ -100,10 +100,13 @@ func inWord(text string, s textSpan) bool {
 
 // cutWord reports which word of the text the one place of old cuts in two, "" if
 // what is put there may do that: the replacement keeps the part that old quotes, or
-// old has several lines, which stand nowhere by chance.
+// old has several lines, which stand nowhere by chance. A number is never cut so: 1 is not 10.
 func cutWord(text string, s textSpan, old, replacement string) string {
 	const minKept = 3 // a shorter part may be anything: the 1 in "x = 1" and in "x = 10"
-	if !inWord(text, s) || strings.Contains(strings.TrimSuffix(old, "\n"), "\n") {
+	if !inWord(text, s) {
+		return ""
+	}
+	if strings.Contains(strings.TrimSuffix(old, "\n"), "\n") && !cutsNumber(text, s) {
 		return ""
 	}
 	notWord := func(r rune) bool { return !wordRune(r) }
@@ -122,6 +125,14 @@ func cutWord(text string, s textSpan, old, replacement string) string {
 		return fmt.Sprintf("ends inside the word %q", ifWhole(last == old, before)+last+after)
 	}
 	return ""
+}
+
+// cutsNumber reports whether a place begins or ends between two digits.
+func cutsNumber(text string, s textSpan) bool {
+	digits := func(at int) bool {
+		return at > 0 && at < len(text) && text[at-1] >= '0' && text[at-1] <= '9' && text[at] >= '0' && text[at] <= '9'
+	}
+	return digits(s.Start) || digits(s.End)
 }
 
 func ifWhole(whole bool, part string) string {

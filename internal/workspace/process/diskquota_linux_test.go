@@ -39,16 +39,16 @@ func left(t *testing.T, dir string) (mb, files int64) {
 //
 // Of a disk with millions of files, 100,000 are kept, which is 0.4 s of the
 // fastest shell. A test has no memory for millions: with 320,000, 20,000 are
-// kept, and the shell sleeps after each thousand, so that they are worth the
-// 0.3 s that it may take on a loaded machine until somebody looks.
+// kept, and the shell sleeps after each thousand, and after each larger file, so that
+// they are worth the time that it may take on a loaded machine until somebody looks.
 func TestConfinedLeavesRoom(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
 		inodes, used int
 	}{
-		{"many small files", `i=0; while :; do head -c 262144 /dev/zero >f$i; i=$((i+1)); done`, 20_000, 0},
+		{"many small files", `i=0; while :; do head -c 262144 /dev/zero >f$i; i=$((i+1)); sleep 0.01; done`, 20_000, 0},
 		{"empty files", `i=0; while :; do until [ $((i%1000)) = 999 ]; do : >f$i; i=$((i+1)); done; : >f$i; i=$((i+1)); sleep 0.015; done`, 320_000, 270_000},
-		{"in /tmp, out of its session", `setsid sh -c 'i=0; while :; do head -c 262144 /dev/zero >$TMPDIR/f$i; i=$((i+1)); done' & wait`, 20_000, 0},
+		{"in /tmp, out of its session", `setsid sh -c 'i=0; while :; do head -c 262144 /dev/zero >$TMPDIR/f$i; i=$((i+1)); sleep 0.01; done' & wait`, 20_000, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.HasPrefix(c.script, "setsid") {

@@ -23,18 +23,24 @@ func hooksPath(config []byte) string {
 		if section != "core" || !ok || !strings.EqualFold(strings.TrimSpace(key), "hookspath") {
 			continue
 		}
-		value = strings.TrimSpace(value)
-		if quoted, ok := strings.CutPrefix(value, `"`); ok {
-			value, _, _ = strings.Cut(quoted, `"`)
-		} else if i := strings.IndexAny(value, "#;"); i >= 0 {
-			value = strings.TrimSpace(value[:i])
-		}
+		value = settingValue(value)
 		found = strings.ReplaceAll(value, `\\`, `\`) // the last one counts
 	}
 	if strings.HasPrefix(found, "~") {
 		return ""
 	}
 	return found
+}
+
+// settingValue is what stands behind the sign, without quotes and without a comment.
+func settingValue(text string) string {
+	text = strings.TrimSpace(text)
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		text, _, _ = strings.Cut(quoted, `"`)
+	} else if i := strings.IndexAny(text, "#;"); i >= 0 {
+		text = strings.TrimSpace(text[:i])
+	}
+	return text
 }
 
 // included are the files that settings include, as they are written there.
@@ -50,10 +56,7 @@ func included(config []byte) (files []string) {
 		if !ok || !strings.HasPrefix(section, "include") || !strings.EqualFold(strings.TrimSpace(key), "path") {
 			continue
 		}
-		value = strings.TrimSpace(value)
-		if quoted, ok := strings.CutPrefix(value, `"`); ok {
-			value, _, _ = strings.Cut(quoted, `"`)
-		}
+		value = settingValue(value)
 		if value != "" && !strings.HasPrefix(value, "~") {
 			files = append(files, value)
 		}
