@@ -57,6 +57,9 @@ func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*R
 // Begin records the removal.
 func (r *Removal) Begin() error {
 	err := rootfs.WriteJSON(r.path(), r)
+	if errors.Is(err, fs.ErrNotExist) { // somebody has just removed the empty directory
+		err = rootfs.WriteJSON(r.path(), r)
+	}
 	if err != nil {
 		return fmt.Errorf("recording that %s is to be removed: %w", r.Job.ID, err)
 	}
@@ -158,6 +161,9 @@ func NeverAdded(data string) ([]string, error) {
 // Removals are the removals that were begun and that nobody works on.
 func Removals(data string) ([]*Removal, error) {
 	ids, err := Unfinished(data)
+	if len(ids) == 0 {
+		_ = os.Remove(removalsDir(data)) // a kill behind the last record may have left it
+	}
 	var all []*Removal
 	errs := []error{err}
 	for _, id := range ids {
