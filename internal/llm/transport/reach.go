@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -92,7 +93,7 @@ func reachHint(name, host, base string, err error) string {
 		return "the certificate that " + host + " shows is for another name; check the base URL"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate of " + host + " has expired, or the clock of this machine is wrong"
-	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return host + " does not use TLS: the base URL must begin with http://"
 	case proxy != "":
 		return "the request goes through " + proxy + ": check that, or name the server's host in NO_PROXY"
