@@ -84,7 +84,7 @@ func namePoints(t *testing.T, every int, kill func(n int) bool) {
 	testenv.NeedsProgram(t, "strace")
 	first, step := 1, 1
 	if os.Getenv("ADROIT_KILL_POINTS") != "all" {
-		rnd := rand.New(rand.NewPCG(seed(t), 7))
+		rnd := rand.New(rand.NewPCG(testenv.Seed(t), 7))
 		first, step = 1+rnd.IntN(every), every
 	}
 	killed := 0

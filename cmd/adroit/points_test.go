@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"sync"
@@ -16,8 +15,7 @@ import (
 // that the job ended without: its point came too late. It gives the number of
 // the last point and how often it killed.
 //
-// It takes one point of so many. Which, comes from ADROIT_KILL_SEED or the
-// commit, so that all have their turn; with ADROIT_KILL_POINTS=all, as make kill
+// It takes one point of so many. Which, comes from ADROIT_SEED, so that all have their turn; with ADROIT_KILL_POINTS=all, as make kill
 // has it, it takes each.
 func points(t *testing.T, every int, kill func(n int) bool) (last, killed int) {
 	t.Helper()
@@ -41,30 +39,9 @@ func sample(t *testing.T, every int) (first, step int) {
 	default:
 		t.Fatalf("ADROIT_KILL_POINTS is %q; it can be all, or not set", v)
 	}
-	first = int(seed(t) % uint64(every))
-	t.Logf("kills at one point of %d, the first is %d; make kill has all of them, ADROIT_KILL_SEED=%d these", every, first+1, first)
+	first = int(testenv.Seed(t) % uint64(every))
+	t.Logf("kills at one point of %d, the first is %d; make kill has all of them", every, first+1)
 	return first, every
-}
-
-// seed is ADROIT_KILL_SEED, or made of the commit, or 0 where there is none.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	if v := os.Getenv("ADROIT_KILL_SEED"); v != "" {
-		n, err := strconv.ParseUint(v, 10, 64)
-		if err != nil {
-			t.Fatalf("ADROIT_KILL_SEED: %v", err)
-		}
-		return n
-	}
-	out, err := exec.Command("git", "rev-parse", "HEAD").Output()
-	if err != nil || len(out) < 8 {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(out[:8]), 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // program is what tests run that cannot run the test binary: what is under test is what

@@ -100,13 +100,12 @@ func TestPower(t *testing.T) {
 	}
 	bin := program(t)
 	all := os.Getenv("ADROIT_KILL_POINTS") == "all"
-	rnd := rand.New(rand.NewPCG(seed(t), 9))
+	rnd := rand.New(rand.NewPCG(testenv.Seed(t), 9))
 	configs := []struct {
 		disks   int
 		sandbox string
 	}{{2, "auto"}, {1, "off"}, {2, "off"}, {1, "auto"}}
 	if !all {
-		t.Logf("seed %d", seed(t))
 		configs = configs[:3]
 	}
 	cuts := 0

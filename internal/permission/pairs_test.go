@@ -10,12 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/permission"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
@@ -174,15 +176,14 @@ const all = 20_000
 // ADROIT_PERMIT_PAIRS and ADROIT_SEED if they are set.
 func sample(t *testing.T) (n int, seed uint64) {
 	t.Helper()
-	n, seed = 1500, uint64(time.Now().UnixNano())
+	n, seed = 1500, testenv.Seed(t)
 	if testing.Short() {
 		n = 300
 	}
-	for name, v := range map[string]any{"ADROIT_PERMIT_PAIRS": &n, "ADROIT_SEED": &seed} {
-		if s := os.Getenv(name); s != "" {
-			if _, err := fmt.Sscan(s, v); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+	if s := os.Getenv("ADROIT_PERMIT_PAIRS"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatalf("ADROIT_PERMIT_PAIRS: %v", err)
 		}
 	}
 	return n, seed

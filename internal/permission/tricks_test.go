@@ -57,7 +57,7 @@ func TestOnlyEchoRunsOnlyEcho(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	joins := []string{";", "\n", " && ", " || ", " | ", " & ", " ", "\\\n", "'", "\"", ")", "(", "{", "}", "$", "`", "#", "<", ">", "=", "\\"}
-	ran, begun := 0, time.Now()
+	ran := 0
 	for range 20_000 {
 		var b strings.Builder
 		for n := 1 + r.IntN(4); n > 0; n-- {
@@ -74,7 +74,7 @@ func TestOnlyEchoRunsOnlyEcho(t *testing.T) {
 		if onlyEcho.Judge(shell(s)).Do != permit.Allow || !strings.Contains(s, "canary") && r.IntN(20) > 0 {
 			continue
 		}
-		if ran++; ran <= 200 || testing.Verbose() && time.Since(begun) < time.Minute {
+		if ran++; ran <= 200 {
 			leavesNoTrace(t, s)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -60,13 +60,12 @@ func patchFor(env *tools.Env) error {
 
 // TestKillAmidPatches kills a process that patches three files at once, fifty
 // times at different moments; with ADROIT_KILL_POINTS=all, as make kill has it,
-// two hundred times, of which ADROIT_KILL_SEED takes others each time. Each file is one version, whole; they
+// two hundred times, of which ADROIT_SEED takes others each time. Each file is one version, whole; they
 // are at most one version apart; nothing is left lying about; and the ledger
 // gives back what was there before.
 func TestKillAmidPatches(t *testing.T) {
 	const most = 200
-	seed, _ := strconv.Atoi(os.Getenv("ADROIT_KILL_SEED")) // not set: 0
-	first, step := seed%4, 4
+	first, step := int(testenv.Seed(t)%4), 4
 	switch {
 	case testing.Short():
 		step = 20

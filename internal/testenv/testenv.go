@@ -4,9 +4,12 @@ package testenv
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/filelock"
@@ -29,6 +32,25 @@ func NeedsProgram(t testing.TB, programs ...string) {
 		}
 	}
 }
+
+// Seed is what a random test draws from: ADROIT_SEED, which CI makes of the commit, so that
+// it tries other inputs with each commit and the same ones on each machine; without it, one
+// seed for the process, drawn. It is logged.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := drawn()
+	if s := os.Getenv("ADROIT_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("ADROIT_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("ADROIT_SEED=%d", seed)
+	return seed
+}
+
+var drawn = sync.OnceValue(rand.Uint64)
 
 // NeedsBuilt puts a program on PATH that a script of internal/e2e has made: variable is
 // where .ci/run says where it is, the program's file or its directory.

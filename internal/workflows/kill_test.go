@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/sqlite"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -43,7 +43,7 @@ var quickTests = tools.New(tools.Metadata{
 
 // TestKilled stops jobs of the workflows at their points and resumes them in
 // another runtime: they end as those that were not stopped, with the same
-// accounts and the same file. It takes one point of six, by ADROIT_KILL_SEED,
+// accounts and the same file. It takes one point of six, by ADROIT_SEED,
 // and each with ADROIT_KILL_POINTS=all.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
@@ -52,8 +52,8 @@ func TestKilled(t *testing.T) {
 	every, first := 6, 1
 	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
 		every = 1
-	} else if seed, err := strconv.Atoi(os.Getenv("ADROIT_KILL_SEED")); err == nil {
-		first += seed % every
+	} else {
+		first += int(testenv.Seed(t) % uint64(every))
 	}
 	report := `{calls: [{name: report_findings, args: {summary: s, findings: [{severity: minor, category: docs, file: word, line: 1, title: A word, detail: d}]}}], usage: {in: 10, out: 1}}`
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspacetest"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -188,7 +189,7 @@ func TestJoinKilled(t *testing.T) {
 	if strings.Count(report, `"path"`) != 1 || !strings.Contains(report, `"turn/in"`) {
 		t.Fatal(report)
 	}
-	seed := rand.Uint64()
+	seed := testenv.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	step := 3 // the other points have their turn in other runs
 	if os.Getenv("ADROIT_KILL_POINTS") == "all" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspacetest"
 )
@@ -58,7 +59,7 @@ func scribble(t *testing.T, rnd *rand.Rand, dir, who string) {
 // them wrote and left is here when all is joined, or was reported with the path
 // it is in and is still in the copy. And all of it can be undone.
 func TestJoinLosesNothing(t *testing.T) {
-	first := rand.Uint64()
+	first := testenv.Seed(t)
 	for seed := first; seed < first+30; seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 7))

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
 	toolschema "github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
@@ -352,9 +353,8 @@ func sayable(r *rand.Rand, depth int) string {
 
 // TestGBNF derives values from the grammars of random schemas: each is valid.
 func TestGBNF(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
-	t.Logf("seed %d", seed)
 	matched := 0
 	for range 300 {
 		full := json.RawMessage(sayable(r, 3))
@@ -406,7 +406,7 @@ func TestGBNF(t *testing.T) {
 // TestTextOrCall derives answers with the tools that ship: text stays text,
 // and each call that is begun is one that we read and that names a tool.
 func TestTextOrCall(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var list []schema.Callable
 	var offered []llm.ToolSpec
@@ -455,8 +455,7 @@ func TestTextOrCall(t *testing.T) {
 // should keep out are not, and among what it derives are valid ones; all are
 // unless the grammar is wider.
 func TestGBNFKeywords(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, c := range []struct {
 		name, full string

@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	toolschema "github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
@@ -256,7 +257,7 @@ func strictly(down, value json.RawMessage) json.RawMessage {
 
 // TestRandom does the same for schemas nobody would write.
 func TestRandom(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	sampled := 0
 	for range 800 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -161,8 +162,7 @@ func spoil(r *rand.Rand, text string) (string, string) {
 // in silence: the call is read as it was meant, or marked malformed, or there
 // is a doubt. And nothing else is ever called, however the answer came in.
 func TestNoCallIsLostInSilence(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(of ...any) any { return of[r.IntN(len(of))] }
 	read, doubted := 0, 0

@@ -17,6 +17,7 @@ import (
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -214,13 +215,10 @@ func otherWord(l string) string {
 // TestCommits makes the changes of real commits in every form, and compares
 // bytes: a change lands as the commit has it or leaves the files alone. CI
 // makes a sample with a fresh seed; ADROIT_EDIT_COMMITS sets how many commits
-// of each source, ADROIT_EDIT_SEED repeats a run, ADROIT_EDIT_REPOS names
+// of each source, ADROIT_SEED repeats a run, ADROIT_EDIT_REPOS names
 // further Git repositories, divided as in PATH.
 func TestCommits(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("ADROIT_EDIT_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
+	seed := testenv.Seed(t)
 	n := 4
 	if s := os.Getenv("ADROIT_EDIT_COMMITS"); s != "" {
 		n, _ = strconv.Atoi(s)
@@ -228,7 +226,7 @@ func TestCommits(t *testing.T) {
 	if testing.Short() {
 		n = 1
 	}
-	t.Logf("ADROIT_EDIT_SEED=%d", seed)
+	t.Logf("ADROIT_SEED=%d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	all := made(rnd, 3*n)
 	repos := filepath.SplitList(os.Getenv("ADROIT_EDIT_REPOS"))
@@ -274,7 +272,7 @@ func TestCommits(t *testing.T) {
 // commitsText comes before the tables in docs/edits.md.
 const commitsText = `
 A run of TestCommits: %d changes, of the history of %d Git repositories, of steps between versions of %d modules, and of files made by the test, full
-of blocks that are alike; %d edits and %d probes (ADROIT_EDIT_SEED=%d). Each change is written in every form and compared byte for byte. CI makes a sample
+of blocks that are alike; %d edits and %d probes (ADROIT_SEED=%d). Each change is written in every form and compared byte for byte. CI makes a sample
 with a fresh seed, and one that lands wrongly fails it. ` + "`make edits`" + ` makes more, and writes this section.
 
 Ambiguous: what is quoted is in the file several times, and nothing that comes with it says which is meant; the model is shown all of them. Probes are made of

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspacetest"
@@ -72,7 +73,7 @@ func program(t *testing.T, rnd *rand.Rand, f *workspace.Files, r *process.Runner
 // Steps can be taken back one by one, from some step on, or all at once, and
 // so can the undoing; the tree is byte for byte as it was each time.
 func TestUndoBySteps(t *testing.T) {
-	first := rand.Uint64()
+	first := testenv.Seed(t)
 	for seed := first; seed < first+4; seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			f, led, dir := workspacetest.Repository(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -297,16 +298,12 @@ func (p *party) journal() string {
 // A person's last bytes survive any undo that does not include uncertain
 // changes: whatever a job, a second job and a person do, in whatever order,
 // also through links, across kills and in sub-agents' copies. ADROIT_UNDO_RUNS
-// is how many interleavings are tried, ADROIT_UNDO_SEED the first.
+// is how many interleavings are tried, ADROIT_SEED the first.
 func TestUndoLeavesThePersonsWork(t *testing.T) {
-	runs, first := 60, rand.Uint64()
+	runs, first := 60, testenv.Seed(t)
 	if n, err := strconv.Atoi(os.Getenv("ADROIT_UNDO_RUNS")); err == nil {
 		runs = n
 	}
-	if n, err := strconv.ParseUint(os.Getenv("ADROIT_UNDO_SEED"), 10, 64); err == nil {
-		first = n
-	}
-	t.Logf("ADROIT_UNDO_SEED=%d", first)
 	for seed := first; seed < first+uint64(runs) && !t.Failed(); seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 3))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
@@ -144,8 +145,7 @@ func TestFlips(t *testing.T) {
 		dirtest.Write(t, filepath.Join(f.outside, ".git/hooks/pre-commit"), "#!/bin/sh\n")
 		f.prepare(t)
 		want := treeOf(t, f.outside)
-		seed := uint64(time.Now().UnixNano())
-		t.Logf("seed %d", seed)
+		seed := testenv.Seed(t)
 		go f.run(seed)
 		ran, changed, refused := 0, 0, 0
 		for i := range flips() {
@@ -210,7 +210,7 @@ func flipsAsUser(t *testing.T) {
 		t.Errorf("as an ordinary user: %v\n%s", err, out)
 	}
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "exchanges") || strings.Contains(line, "seed") {
+		if strings.Contains(line, "exchanges") || strings.Contains(line, "SEED") {
 			t.Log(strings.TrimSpace(line))
 		}
 	}
@@ -234,8 +234,7 @@ func TestFlipsOverlay(t *testing.T) {
 	dirtest.Write(t, filepath.Join(dir, ".gitignore"), "log\n")
 	f.prepare(t)
 	want := treeOf(t, f.outside)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testenv.Seed(t)
 	go f.run(seed)
 	exact := 0
 	for i := range flips() {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -162,7 +163,7 @@ func TestOverlayKilled(t *testing.T) {
 	if b := dirtest.Content(t, filepath.Join(e.Dir, "both")); b != "person\n"+dirtest.Twenty {
 		t.Errorf("undo left both as %q", b)
 	}
-	seed := rand.Uint64()
+	seed := testenv.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	step := 3
 	if os.Getenv("ADROIT_KILL_POINTS") == "all" {

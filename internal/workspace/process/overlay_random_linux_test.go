@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
@@ -121,10 +122,7 @@ func TestOverlayIsTransparent(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("ADROIT_TEST_PROGRAMS")); err == nil {
 		count = n
 	}
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("ADROIT_TEST_SEED"), 10, 64); err == nil {
-		seed = s
-	}
+	seed := testenv.Seed(t)
 	for i := range count {
 		t.Run(fmt.Sprintf("seed=%d", seed+uint64(i)), func(t *testing.T) {
 			t.Parallel()

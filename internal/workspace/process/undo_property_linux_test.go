@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -65,10 +66,7 @@ func undoCommand(rnd *rand.Rand) string {
 // undo each file is what it was, or is named.
 func TestUndoIsTrue(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	if n, err := strconv.ParseUint(os.Getenv("ADROIT_UNDO_SEED"), 10, 64); err == nil {
-		seed = n
-	}
+	seed := testenv.Seed(t)
 	known := [][]string{ // each was a loss of a file
 		{"echo data >.gitignore; rm -rf data"},
 		{"echo '*' >>.git/info/exclude; rm tracked untracked"},
