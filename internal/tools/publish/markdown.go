@@ -14,6 +14,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -81,7 +82,7 @@ type change struct {
 	old  string // of a post that is there
 	from string // where a draft of Jekyll was, which moves to the posts
 	text string
-	note string // what to know about its date
+	note string // what to know about its date and its text
 }
 
 func (c Config) write(env *tools.Env, in markdownInput) (tools.Result, error) {
@@ -176,7 +177,10 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 		if in.Date != "" {
 			date = site.NewDate(in.Date)
 		}
-		ch := compose(t, p, in, date, at)
+		ch, err := compose(t, p, in, date, at)
+		if err != nil {
+			return change{}, err
+		}
 		if ch.old = string(old); ch.text == ch.old {
 			return ch, nil
 		}
@@ -188,21 +192,37 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 	if date == "" {
 		date = t.today(c.Now())
 	}
-	ch := compose(t, p, in, date, t.path(name, string(date), in.Draft))
+	ch, err := compose(t, p, in, date, t.path(name, string(date), in.Draft))
+	if err != nil {
+		return change{}, err
+	}
 	if _, err := fs.Stat(s.FS, ch.post.Path); err == nil {
 		return change{}, fmt.Errorf("%s is another file: choose another slug", ch.post.Path)
 	}
-	ch.note = scheduled(s, string(date), c.Now())
+	ch.note += scheduled(s, string(date), c.Now())
 	return ch, nil
 }
 
 // compose renders a new post.
-func compose(t template, p post, in markdownInput, date site.Date, at string) change {
-	m := t.matter(p, in, date)
-	text := m.String() + "\n" + p.Text + "\n"
-	m, body := site.Split(text)
+func compose(t template, p post, in markdownInput, date site.Date, at string) (change, error) {
+	m, _ := site.Split(t.matter(p, in, date).String())
+	body, quoted, err := t.s.Inert(at, m, p.Text, "")
+	if err != nil {
+		return change{}, err
+	}
+	text := m.String() + "\n" + body + "\n"
+	m, body = site.Split(text)
 	day, _ := site.ParseDate(string(date))
-	return change{post: site.Post{Path: at, Matter: m, Body: body, Date: day}, text: text}
+	return change{post: site.Post{Path: at, Matter: m, Body: body, Date: day}, text: text, note: inert(quoted)}, nil
+}
+
+// inert is what to know about a text that has something the generator would run.
+func inert(quoted []string) string {
+	if len(quoted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %s that the generator would have run %s shown as text, the first is %s", spelling.Plural(len(quoted), "part"),
+		map[bool]string{true: "is", false: "are"}[len(quoted) == 1], spelling.Clip(strings.Join(strings.Fields(quoted[0]), " "), 80)) + "."
 }
 
 // scheduled is what to know about a date in the future.
@@ -242,7 +262,7 @@ func (c Config) revise(s site.Site, p post, in markdownInput) (change, error) {
 	if err != nil {
 		return change{}, fmt.Errorf("reading %s: %w", at, err)
 	}
-	m, _ := site.Split(string(old))
+	m, before := site.Split(string(old))
 	for _, own := range []string{"adroit_key", "adroit_sum"} { // of former versions
 		m.Drop(own)
 	}
@@ -263,8 +283,14 @@ func (c Config) revise(s site.Site, p post, in markdownInput) (change, error) {
 	if k := t.key("draft"); m.Has(k) {
 		m.Set(k, in.Draft)
 	}
+	body, quoted, err := s.Inert(at, m, p.Text, before)
+	if err != nil {
+		return change{}, err
+	}
+	ch.note = inert(quoted)
+	gap, end := around(string(old), before)
 	render := func() string {
-		text := m.String() + "\n" + p.Text + "\n"
+		text := m.String() + gap + body + end
 		if strings.Contains(ch.old, "\r\n") {
 			return strings.ReplaceAll(text, "\n", "\r\n")
 		}
@@ -274,15 +300,28 @@ func (c Config) revise(s site.Site, p post, in markdownInput) (change, error) {
 		m.Set(k, site.Date(c.Now().Format(time.DateOnly)))
 	}
 	ch.text = render()
-	fresh, body := site.Split(ch.text)
-	ch.post = site.Post{Path: at, Matter: fresh, Body: body, Date: fresh.Date()}
+	fresh, own := site.Split(ch.text)
+	ch.post = site.Post{Path: at, Matter: fresh, Body: own, Date: fresh.Date()}
 	if ch.post.Date.IsZero() {
 		ch.post.Date = s.Load(at).Date // of its name
 	}
 	if in.Date != "" {
-		ch.note = scheduled(s, in.Date, c.Now())
+		ch.note += scheduled(s, in.Date, c.Now())
 	}
 	return ch, nil
+}
+
+// around is the space before and behind the body of a post.
+func around(old, body string) (gap, end string) {
+	old = strings.ReplaceAll(old, "\r\n", "\n")
+	i := strings.LastIndex(old, body)
+	if body == "" || i <= 0 {
+		return "\n", "\n"
+	}
+	head := old[:i]
+	gap = head[len(strings.TrimRight(head, " \t\n")):]
+	_, gap, _ = strings.Cut(gap, "\n") // the first ends the front matter
+	return gap, old[i+len(body):]
 }
 
 // maxPreview bounds what a person is shown, in bytes.

@@ -184,3 +184,22 @@ func TestTitleAndDate(t *testing.T) {
 		t.Errorf("a text without a title: %s", r.Text)
 	}
 }
+
+// What a generator would run is shown as text, and an update adds no space.
+func TestInert(t *testing.T) {
+	j := newJob(t, "# Hello\n\nWrite {{ x }}.")
+	j.write("_config.yml", "title: x\n")
+	j.write("_posts/2020-01-01-old.md", "---\ntitle: Hello\n---\n{{ site.title }}\n\n\n")
+	site := tool(t, Config{}, "publish_markdown")
+	if r := j.call(site, `{}`); r.Failed || !strings.Contains(j.read("_posts/2026-11-21-hello.md"), "\n\nWrite {% raw %}{{ x }}{% endraw %}.\n") || !strings.Contains(r.Text, "1 part that the generator would have run is shown as text, the first is {{ x }}.") {
+		t.Errorf("%s\n%s", r.Text, j.read("_posts/2026-11-21-hello.md"))
+	}
+	if r := j.call(site, `{}`); r.Failed || !strings.Contains(r.Text, "already") {
+		t.Errorf("again: %s", r.Text)
+	}
+	j.content = "# Hello\n\n{{ site.title }} and {{ x }}"
+	_ = j.read("_posts/2020-01-01-old.md")
+	if r := j.call(site, `{"update":"_posts/2020-01-01-old.md"}`); r.Failed || j.read("_posts/2020-01-01-old.md") != "---\ntitle: Hello\n---\n{{ site.title }} and {% raw %}{{ x }}{% endraw %}\n\n\n" {
+		t.Errorf("%s\n%q", r.Text, j.read("_posts/2020-01-01-old.md"))
+	}
+}

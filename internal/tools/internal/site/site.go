@@ -39,6 +39,7 @@ type Site struct {
 	Author   string
 	Language string
 	input    string // of Eleventy: where it begins to look, with a slash at its end unless it is the root
+	markdown string // of Eleventy: what its Markdown is sent through first
 	config   map[string]any
 }
 
@@ -104,14 +105,6 @@ func (s *Site) place(dir string) {
 	s.Drafts = s.Posts
 }
 
-var (
-	eleventyInput = lazyregexp.New(`(?:\binput\s*:|setInputDirectory\()\s*["']([^"']+)`)
-	astroOption   = lazyregexp.New(`\b(format|trailingSlash)\s*:\s*["'](\w+)`)
-
-	astroSite = lazyregexp.New(`(?m)^\s*site\s*:\s*["'` + "`" + `](https?://[^"'` + "`" + `\s]+)`)
-	astroBase = lazyregexp.New(`(?m)^\s*base\s*:\s*["']([^"'\s]*)`)
-)
-
 // read reads the configuration.
 func (s *Site) read(name string) {
 	b, err := read(s.FS, name)
@@ -142,22 +135,89 @@ func (s *Site) read(name string) {
 			s.URL = strings.TrimRight(u, "/") + "/" + strings.Trim(text("baseurl"), "/")
 		}
 	case Astro:
-		if m := astroSite.FindSubmatch(b); m != nil {
-			s.URL = strings.TrimRight(string(m[1]), "/")
-			if m := astroBase.FindSubmatch(b); m != nil {
-				s.URL += "/" + strings.Trim(string(m[1]), "/")
-			}
+		own := optionsOf(string(b))
+		s.URL = strings.TrimRight(own["site"], "/")
+		if base := own["base"]; base != "" {
+			s.URL += "/" + strings.Trim(base, "/")
 		}
-		s.config = map[string]any{}
-		for _, m := range astroOption.FindAllStringSubmatch(string(b), -1) {
-			s.config[m[1]] = m[2]
-		}
+		s.config = map[string]any{"format": own["format"], "trailingSlash": own["trailingSlash"]}
 	case Eleventy:
-		if m := eleventyInput.FindSubmatch(b); m != nil {
-			s.input = strings.TrimPrefix(path.Clean(string(m[1]))+"/", "./")
+		own := optionsOf(string(b))
+		if in := cmp.Or(own["setInputDirectory"], own["input"]); in != "" {
+			s.input = strings.TrimPrefix(path.Clean(in)+"/", "./")
 		}
 		s.metadata()
+		s.markdown = cmp.Or(own["markdownTemplateEngine"], "liquid")
 	}
+}
+
+// optionsOf are the texts that a configuration in JavaScript gives to names, as an
+// option or as the argument of a call; of several with one name it is the one that
+// is nested the least. Comments do not count.
+func optionsOf(js string) map[string]string {
+	out, depths := map[string]string{}, map[string]int{}
+	name, depth, given := "", 0, false // given: what follows is the value of name
+	note := func(v string) {
+		if d, ok := depths[name]; given && (!ok || depth < d) {
+			out[name], depths[name] = v, depth
+		}
+		name, given = v, false // a key may be in quotes
+	}
+	for i := 0; i < len(js); {
+		rest := js[i:]
+		switch c := js[i]; {
+		case strings.HasPrefix(rest, "//"):
+			i += len(firstLine(rest))
+		case strings.HasPrefix(rest, "/*"):
+			text, _, _ := strings.Cut(rest[2:], "*/")
+			i += 2 + len(text) + 2
+		case strings.IndexByte("\"'`", c) >= 0:
+			text := quotedText(rest)
+			i += len(text) + 2
+			note(text)
+		case c == ':' || c == '(':
+			given = name != ""
+			i++
+			if c == '(' {
+				depth++
+			}
+		case jsWord.MatchString(rest):
+			word := jsWord.FindString(rest)
+			i += len(word)
+			note(word)
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+			i++
+		default:
+			if strings.IndexByte("{[", c) >= 0 {
+				depth++
+			} else if strings.IndexByte("}])", c) >= 0 {
+				depth--
+			}
+			name, given = "", false
+			i++
+		}
+	}
+	return out
+}
+
+var jsWord = lazyregexp.New(`^[\pL_$][\pL\pN_$]*`)
+
+// quotedText is the text in quotes at the beginning of js.
+func quotedText(js string) string {
+	for i := 1; i < len(js); i++ {
+		switch js[i] {
+		case '\\':
+			i++
+		case js[0]:
+			return js[1:i]
+		}
+	}
+	return js[1:]
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }
 
 // metadata reads the files in which Eleventy's starters keep what they know.
@@ -168,9 +228,7 @@ func (s *Site) metadata() {
 			continue
 		}
 		if path.Ext(name) == ".js" {
-			if m := urlInJS.FindSubmatch(b); m != nil {
-				s.URL = string(m[1])
-			}
+			s.URL = optionsOf(string(b))["url"]
 			return
 		}
 		if yaml.Unmarshal(b, &s.config) == nil {
@@ -179,8 +237,6 @@ func (s *Site) metadata() {
 		return
 	}
 }
-
-var urlInJS = lazyregexp.New(`(?m)^\s*["']?url["']?\s*:\s*["'](https?://[^"'\s]+)`)
 
 // setting is a text of the configuration, "" if it is not there. The parts of a
 // key are divided by points, and their letters may be of either case, as in

@@ -1,0 +1,356 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+)
+
+// Inert returns the body of a post with everything that its generator would run
+// (template expressions, tags, shortcodes, JSX) written so that readers see it as
+// it is, and what that was. What the post that it replaces has of the kind, in old,
+// was put there by the site's people and stays as it is. An expression that the
+// generator's language cannot quote is an error.
+func (s Site) Inert(name string, m Matter, body, old string) (safe string, found []string, err error) {
+	switch {
+	case strings.EqualFold(path.Ext(name), ".mdx"):
+		safe, found = inertMDX(body, old)
+		return safe, found, nil
+	case s.Style == Hugo:
+		return inertHugo(body, old)
+	case s.Style == Jekyll && !s.liquidOff(name, m):
+		safe, found = tagLanguage{}.inert(body, old)
+	case s.Style == Eleventy:
+		switch lang := s.eleventyLanguage(m); lang {
+		case "":
+			return body, nil, nil
+		case "liquid", "njk":
+			safe, found = tagLanguage{nunjucks: lang == "njk"}.inert(body, old)
+		default:
+			if i := slices.IndexFunc(otherOpeners, func(o string) bool { return strings.Contains(body, o) && !strings.Contains(old, o) }); i >= 0 {
+				return "", nil, fmt.Errorf("the text has %s, and this site sends its Markdown through %s, which may run it: leave it out or reword it", otherOpeners[i], lang)
+			}
+			return body, nil, nil
+		}
+	default:
+		return body, nil, nil
+	}
+	return safe, found, nil
+}
+
+// otherOpeners are what expressions begin with in template languages that are not
+// known in detail.
+var otherOpeners = []string{"{{", "{%", "{#", "<%", "#{", "${"}
+
+// A tagLanguage is Liquid, or Nunjucks, which has comments in braces too.
+type tagLanguage struct{ nunjucks bool }
+
+var (
+	// rawTag is the tag that takes text as it is, and the one that ends it.
+	rawTag   = lazyregexp.New(`^\{%-?\s*(?:end)?raw\b`)
+	rawBlock = lazyregexp.New(`(?s)^\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}`)
+)
+
+// maxTag bounds how far the end of an expression is looked for.
+const maxTag = 4 << 10
+
+// next finds the first expression of a text: a tag, an output or a comment, up to
+// its end, or what begins one that has no end.
+func (l tagLanguage) next(text string) (start, end int, closed bool) {
+	for start = 0; start < len(text)-1; start++ {
+		closer := map[string]string{"{{": "}}", "{%": "%}"}[text[start:start+2]]
+		if l.nunjucks && text[start:start+2] == "{#" {
+			closer = "#}"
+		}
+		if closer == "" {
+			continue
+		}
+		rest := text[start+2:]
+		if n := strings.Index(rest[:min(len(rest), maxTag)], closer); n >= 0 {
+			return start, start + 2 + n + 2, true
+		}
+		return start, start + 2, false
+	}
+	return len(text), len(text), false
+}
+
+// block is an expression at the beginning of a text as its author sees it: raw text
+// with its tags is one.
+func (l tagLanguage) block(text string) string {
+	if raw := rawBlock.FindString(text[:min(len(text), maxTag)]); raw != "" {
+		return raw
+	}
+	if _, end, closed := l.next(text); closed {
+		return text[:end]
+	}
+	return ""
+}
+
+// blocks are the expressions of a text.
+func (l tagLanguage) blocks(text string) map[string]bool {
+	out := map[string]bool{}
+	for {
+		start, end, _ := l.next(text)
+		if start == end {
+			return out
+		}
+		if b := l.block(text[start:]); b != "" {
+			out[b], end = true, start+len(b)
+		}
+		text = text[end:]
+	}
+}
+
+// inert quotes the expressions of a text, each by itself, for an excerpt may be cut
+// anywhere between paragraphs.
+func (l tagLanguage) inert(body, old string) (safe string, found []string) {
+	kept := l.blocks(old)
+	var b strings.Builder
+	for {
+		start, end, closed := l.next(body)
+		b.WriteString(body[:start])
+		if start == end {
+			return b.String(), found
+		}
+		own := ""
+		if len(kept) > 0 {
+			own = l.block(body[start:])
+		}
+		one := body[start:end]
+		switch {
+		case kept[own]:
+			b.WriteString(own)
+			end = start + len(own)
+		case closed && !strings.Contains(one, "\n") && !strings.Contains(one[2:], "{%") && !rawTag.MatchString(one):
+			b.WriteString("{% raw %}" + one + "{% endraw %}")
+			found = append(found, one)
+		default: // what begins it is enough
+			b.WriteString(`{{ "` + one[:2] + `" }}`)
+			found = append(found, one)
+			end = start + 2
+		}
+		body = body[end:]
+	}
+}
+
+// liquidOff reports whether Jekyll takes the text of a post as it is.
+func (s Site) liquidOff(name string, m Matter) bool {
+	if on, ok := m.Values["render_with_liquid"].(bool); ok {
+		return !on
+	}
+	defaults, _ := s.value("defaults").([]any)
+	off := false
+	for _, d := range defaults {
+		one := Site{config: asMap(d)}
+		on, ok := one.value("values.render_with_liquid").(bool)
+		in := strings.Trim(one.setting("scope.path"), "/")
+		if kind := one.setting("scope.type"); ok && (kind == "" || kind == "posts") && (in == "" || strings.HasPrefix(name, in+"/")) {
+			off = !on
+		}
+	}
+	return off
+}
+
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// eleventyLanguage is what Eleventy sends the text of a post through before Markdown,
+// "" if nothing.
+func (s Site) eleventyLanguage(m Matter) string {
+	lang := cmp.Or(s.markdown, "liquid")
+	if own, ok := m.Values["templateEngineOverride"]; ok {
+		lang, _, _ = strings.Cut(fmt.Sprint(own), ",")
+	}
+	switch lang = strings.TrimSpace(lang); lang {
+	case "md", "false", "html":
+		return ""
+	}
+	return lang
+}
+
+// inertHugo quotes shortcodes. A comment within one makes it text.
+func inertHugo(body, old string) (safe string, found []string, err error) {
+	kept := map[string]bool{}
+	for text := old; ; {
+		start, end, closed := nextShortcode(text)
+		if start == end {
+			break
+		}
+		if closed {
+			kept[text[start:end]] = true
+		}
+		text = text[end:]
+	}
+	var b strings.Builder
+	for text := body; ; {
+		start, end, closed := nextShortcode(text)
+		b.WriteString(text[:start])
+		one := text[start:end]
+		switch {
+		case start == end:
+			return b.String(), found, nil
+		case !closed:
+			line := 1 + strings.Count(body[:len(body)-len(text)+start], "\n")
+			return "", nil, fmt.Errorf("line %d of the text has %s without its end, at which Hugo stops: end it or leave it out", line, one)
+		case kept[one]:
+			b.WriteString(one)
+		default:
+			// Up to the first end: as Hugo reads a comment.
+			b.WriteString(one[:3] + "/*" + one[3:len(one)-3] + "*/" + one[len(one)-3:])
+			found = append(found, one)
+		}
+		text = text[end:]
+	}
+}
+
+// nextShortcode finds the first shortcode of a text.
+func nextShortcode(text string) (start, end int, closed bool) {
+	start = -1
+	for _, open := range []string{"{{<", "{{%"} {
+		if i := strings.Index(text, open); i >= 0 && (start < 0 || i < start) {
+			start = i
+		}
+	}
+	if start < 0 {
+		return len(text), len(text), false
+	}
+	closer := map[byte]string{'<': ">}}", '%': "%}}"}[text[start+2]]
+	rest := text[start+3:]
+	if strings.HasPrefix(rest, "/*") && strings.Contains(rest[2:], "*/"+closer) {
+		closer = "*/" + closer
+	}
+	n := strings.Index(rest, closer)
+	if n < 0 {
+		return start, start + 3, false
+	}
+	return start, start + 3 + n + len(closer), true
+}
+
+// An mdx is a text of MDX with what is to be written anew.
+type mdx struct {
+	body, old string
+	edits     []edit
+	found     []string
+	at        int // as far as text has been seen
+	kept      int // as far as it stays as it is
+}
+
+// An edit has other text in the place of a part.
+type edit struct {
+	start, end int
+	text       string
+}
+
+// inertMDX quotes what MDX runs: expressions in braces, tags, and lines of import and
+// export. What is code stays as it is, but that by indentation, which MDX does not know.
+func inertMDX(body, old string) (safe string, found []string) {
+	m := &mdx{body: body, old: old}
+	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader([]byte(body))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.CodeSpan, *ast.FencedCodeBlock:
+			return ast.WalkSkipChildren, nil
+		case *ast.CodeBlock:
+			m.escape(n.Lines().Sliced(0, n.Lines().Len())...)
+		case *ast.HTMLBlock:
+			m.escape(n.Lines().Sliced(0, n.Lines().Len())...)
+			if n.HasClosure() {
+				m.escape(n.ClosureLine)
+			}
+		case *ast.RawHTML:
+			m.escape(n.Segments.Sliced(0, n.Segments.Len())...)
+		case *ast.AutoLink:
+			m.link(n)
+		case *ast.Text:
+			m.module(n.Segment.Start)
+			m.escape(n.Segment)
+			m.at = max(m.at, n.Segment.Stop)
+		}
+		return ast.WalkContinue, nil
+	})
+	slices.SortFunc(m.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	var b strings.Builder
+	at := 0
+	for _, e := range m.edits {
+		if e.start >= at {
+			b.WriteString(body[at:e.start] + e.text)
+			at = e.end
+		}
+	}
+	return b.String() + body[at:], m.found
+}
+
+// escape quotes braces and angle brackets.
+func (m *mdx) escape(parts ...text.Segment) {
+	for _, p := range parts {
+		for i := p.Start; i < p.Stop; i++ {
+			c := m.body[i]
+			if c != '{' && c != '<' || i < m.kept {
+				continue
+			}
+			before := m.body[:i]
+			slashes := len(before) - len(strings.TrimRight(before, `\`))
+			one := mdxExpression(m.body[i:])
+			switch {
+			case slashes%2 == 1, c == '<' && (i+1 == len(m.body) || strings.IndexByte(" \t\n", m.body[i+1]) >= 0): // it is quoted, or no tag
+			case len(one) > 2 && strings.Contains(m.old, one):
+				m.kept = i + len(one)
+			default:
+				m.edits = append(m.edits, edit{i, i + 1, `\` + string(c)})
+				m.found = append(m.found, one)
+			}
+		}
+	}
+}
+
+// module quotes a line that would be read as JavaScript.
+func (m *mdx) module(at int) {
+	line := firstLine(m.body[at:])
+	word, _, _ := strings.Cut(line, " ")
+	if (word == "import" || word == "export") && strings.HasSuffix("\n"+m.body[:at], "\n") && !strings.Contains("\n"+m.old+"\n", "\n"+line+"\n") {
+		m.edits = append(m.edits, edit{at, at + 1, fmt.Sprintf("&#%d;", line[0])})
+		m.found = append(m.found, line)
+	}
+}
+
+// link writes a link in angle brackets, which would be a tag, in the other form.
+func (m *mdx) link(n *ast.AutoLink) {
+	label, to := string(n.Label([]byte(m.body))), string(n.URL([]byte(m.body)))
+	if n.AutoLinkType == ast.AutoLinkEmail {
+		to = "mailto:" + to
+	}
+	if i := strings.Index(m.body[m.at:], "<"+label+">"); i >= 0 {
+		m.at += i
+		m.edits = append(m.edits, edit{m.at, m.at + len(label) + 2, fmt.Sprintf("[%s](%s)", label, to)})
+	}
+}
+
+// mdxExpression is what begins with a brace or an angle bracket, up to its end.
+func mdxExpression(text string) string {
+	depth := 0
+	for i := range min(len(text), maxTag) {
+		switch {
+		case text[0] == '<' && text[i] == '>':
+			return text[:i+1]
+		case text[0] == '{' && text[i] == '{':
+			depth++
+		case text[0] == '{' && text[i] == '}':
+			if depth--; depth == 0 {
+				return text[:i+1]
+			}
+		}
+	}
+	return text[:1]
+}

@@ -1,0 +1,165 @@
+package site
+
+import (
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
+)
+
+// quotedTexts are lines of posts about template languages.
+var quotedTexts = []string{
+	"Write ${{ secrets.TOKEN }}, never the value.",
+	"Jinja repeats with {% for x in y %} as long as it can.",
+	"It ends with {% endfor %} and {%- endif -%} there.",
+	"Raw {% raw %} and {% endraw %} and {%-  endraw  -%} too.",
+	"An output {{ page.url | upcase }} and {{{ three }}} braces.",
+	"Both: {{ a }} then {% b %} then {{ c {% endraw %} d }}.",
+	"Shortcodes {{< youtube abc >}} and {{% notice %}} and {{</* quoted */>}} and {{%/* too */%}}.",
+	"Without end {{ here.",
+	"A tag without end {% if x",
+	"A comment {# of Jinja #} and {# without end.",
+	"Braces {} {a} {{}} {%%} }} %} {{<>}} {{< a */>}} b",
+	"{{ at the start",
+	"ends with {{",
+	"ends with {%",
+	"{{ over",
+	"lines }} after",
+	"A plug-in: {% include x.html %} {% gist 1 %}",
+}
+
+// quotedPost has them in paragraphs, in code and in a list.
+func quotedPost(lines []string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		fmt.Fprintf(&b, "P%d `%s`\n\n", i, line)
+	}
+	b.WriteString("```text\n")
+	for i, line := range lines {
+		fmt.Fprintf(&b, "C%d %s\n", i, line)
+	}
+	return b.String() + "```\n\nThe end.\n"
+}
+
+var htmlTag = regexp.MustCompile(`<[^>]*>`)
+
+// showsQuoted compares a page with the lines that it was made of.
+func showsQuoted(t *testing.T, pages map[string]string, lines []string) {
+	t.Helper()
+	var shown string
+	for _, text := range pages {
+		shown += html.UnescapeString(htmlTag.ReplaceAllString(text, ""))
+	}
+	for i, line := range lines {
+		for _, want := range []string{fmt.Sprintf("P%d %s\n", i, line), fmt.Sprintf("C%d %s\n", i, line)} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%q is not on the page", want)
+			}
+		}
+	}
+	if !strings.Contains(shown, "The end.") || t.Failed() {
+		t.Errorf("the page is\n%s", shown)
+	}
+}
+
+// inertSite is a site with a post of the lines, made inert.
+func inertSite(t *testing.T, post string, files map[string]string, lines []string) builtSite {
+	t.Helper()
+	b := builtSite{post, t.TempDir(), t.TempDir(), nil}
+	writeFiles(t, b.dir, files)
+	body, found, err := Open(os.DirFS(b.dir), Settings{}).Inert(post, Matter{}, quotedPost(lines), "")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%d are quoted: %v", len(found), err)
+	}
+	writeFiles(t, b.dir, map[string]string{post: "---\ntitle: T\ndate: 2026-01-05\n---\n\n" + body})
+	return b
+}
+
+// Real generators show what a post says of template languages as it is written.
+func TestInertInJekyll(t *testing.T) {
+	testenv.NeedsProgram(t, "jekyll")
+	s := inertSite(t, "_posts/2026-01-05-post.md", map[string]string{
+		"_config.yml":    "url: https://x.example\nfuture: true\n",
+		"index.html":     "---\n---\n{% for post in site.posts %}{{ post.excerpt }}{% endfor %}",
+		"_posts/.hidden": "",
+	}, quotedTexts)
+	cmd := exec.Command("ruby", "-e", jekyllBuilds, s.dir, s.out)
+	cmd.Env = append(os.Environ(), "LANG=C.UTF-8")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	showsQuoted(t, pagesOf(t, s.out), quotedTexts)
+}
+
+func TestInertInHugo(t *testing.T) {
+	hugo := testenv.NeedsVariable(t, "HUGO_BIN", "hugo/build.sh")
+	s := inertSite(t, "content/posts/post.md", map[string]string{
+		"hugo.toml":                    "baseURL = 'https://x.example/'\ndisableKinds = ['taxonomy', 'term', 'rss', 'sitemap']\n",
+		"layouts/_default/single.html": "{{ .Content }}",
+		"layouts/_default/list.html":   "{{ range .Pages }}{{ .Summary }}{{ end }}",
+	}, quotedTexts)
+	cmd := exec.Command(hugo, "--destination", s.out, "--noBuildLock")
+	cmd.Dir = s.dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	showsQuoted(t, pagesOf(t, s.out), quotedTexts)
+}
+
+func TestInertInEleventy(t *testing.T) {
+	for name, config := range map[string]string{"liquid": "", "nunjucks": "return { markdownTemplateEngine: 'njk' };"} {
+		t.Run(name, func(t *testing.T) {
+			s := inertSite(t, "posts/post.md", map[string]string{
+				"eleventy.config.js": "export default function () { " + config + " }\n", "package.json": `{"type": "module"}`,
+			}, quotedTexts)
+			buildEach(func(t *testing.T, s builtSite) *exec.Cmd {
+				return npmProgram(t, "@11ty/eleventy/cmd.cjs", "--quiet", "--output="+s.out)
+			})(t, []builtSite{s})
+			showsQuoted(t, pagesOf(t, s.out), quotedTexts)
+		})
+	}
+}
+
+// What a post has of the kind was put there by its site's people and stays.
+func TestInertKeeps(t *testing.T) {
+	jekyll, hugo, eleventy, astro := Site{Style: Jekyll}, Site{Style: Hugo}, Site{Style: Eleventy}, Site{Style: Astro}
+	off := Matter{Values: map[string]any{"render_with_liquid": false}}
+	njk := Matter{Values: map[string]any{"templateEngineOverride": "njk,md"}}
+	plain := Matter{Values: map[string]any{"templateEngineOverride": "md"}}
+	defaults := Site{Style: Jekyll, config: map[string]any{"defaults": []any{map[string]any{"scope": map[string]any{"path": "_posts"}, "values": map[string]any{"render_with_liquid": false}}}}}
+	for _, c := range []struct {
+		s                     Site
+		name                  string
+		m                     Matter
+		body, old, want, fail string
+	}{
+		{s: jekyll, body: "{% include a.html %} {{ b }}", old: "x {% include a.html %}", want: "{% include a.html %} {% raw %}{{ b }}{% endraw %}"},
+		{s: jekyll, body: "{% raw %}{{ b }}{% endraw %} {{ b }}", old: "{% raw %}{{ b }}{% endraw %}", want: "{% raw %}{{ b }}{% endraw %} {% raw %}{{ b }}{% endraw %}"},
+		{s: jekyll, m: off, body: "{{ b }}", want: "{{ b }}"},
+		{s: defaults, name: "_posts/a.md", body: "{{ b }}", want: "{{ b }}"},
+		{s: defaults, name: "_drafts/a.md", body: "{{ b }}", want: "{% raw %}{{ b }}{% endraw %}"},
+		{s: hugo, body: `{{< ref "a.md" >}} {{< b >}} {{ c }}`, old: `{{< ref "a.md" >}}`, want: `{{< ref "a.md" >}} {{</* b */>}} {{ c }}`},
+		{s: hugo, body: "{{</* a */>}} {{</* b */>}}", old: "{{</* a */>}}", want: "{{</* a */>}} {{</*/* b */*/>}}"},
+		{s: hugo, body: "a\n{{< b", fail: "line 2 of the text has {{< without its end"},
+		{s: eleventy, body: "{{ b }} {# c #}", want: "{% raw %}{{ b }}{% endraw %} {# c #}"},
+		{s: eleventy, m: njk, body: "{# c #}", want: "{% raw %}{# c #}{% endraw %}"},
+		{s: eleventy, m: plain, body: "{{ b }}", want: "{{ b }}"},
+		{s: Site{Style: Eleventy, markdown: "false"}, body: "{{ b }}", want: "{{ b }}"},
+		{s: Site{Style: Eleventy, markdown: "ejs"}, body: "<%= b %>", fail: "through ejs"},
+		{s: astro, name: "a.md", body: "{a} <B/>", want: "{a} <B/>"},
+		{s: astro, name: "a.mdx", body: "import b from 'c'\n\n{a} <B/> a < b `{c}` [d](<e>) <https://f.example> \\{g} {h}", old: "{h}",
+			want: "&#105;mport b from 'c'\n\n\\{a} \\<B/> a < b `{c}` [d](<e>) [https://f.example](https://f.example) \\{g} {h}"},
+		{s: astro, name: "a.mdx", body: "<Note a={1}>\n\n    {a}\n\n```js\n{b}\n```\n\n</Note>\n\n<script>c</script>", old: "<Note a={1}>\n</Note>",
+			want: "<Note a={1}>\n\n    \\{a}\n\n```js\n{b}\n```\n\n</Note>\n\n\\<script>c\\</script>"},
+	} {
+		got, _, err := c.s.Inert(c.name, c.m, c.body, c.old)
+		if c.fail != "" && (err == nil || !strings.Contains(err.Error(), c.fail)) || c.fail == "" && (err != nil || got != c.want) {
+			t.Errorf("%s %q: %v\n%s\nwant\n%s%s", c.s.Style, c.body, err, got, c.want, c.fail)
+		}
+	}
+}
