@@ -84,7 +84,7 @@ func (l *linter) header() {
 func (l *linter) signal() {
 	words := l.a.Done.Signals()
 	if len(words) == 0 {
-		if _, ok := l.own.Lookup(finish); ok && !isZero(l.a.Done) && l.a.Done.When == nil {
+		if _, ok := l.own.Lookup(finish); ok && !l.a.Done.Zero() && l.a.Done.When == nil {
 			l.key("done", agents.Note, "add {signal: DONE} to demand it", "the agent has finish, but nothing demands that it is called")
 		}
 		return

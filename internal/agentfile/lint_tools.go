@@ -85,18 +85,7 @@ func (l *linter) needs(key string, t tools.Tool) {
 }
 
 func (l *linter) criterion(c executor.Criterion, key string) {
-	var set []string
-	for _, f := range []struct {
-		name string
-		is   bool
-	}{
-		{"signal", c.Signal != ""}, {"artifact", c.Artifact != ""}, {"tool", c.Tool != ""},
-		{"check", c.IsCheck()}, {"all", c.All != nil}, {"any", c.Any != nil},
-	} {
-		if f.is {
-			set = append(set, f.name)
-		}
-	}
+	set := c.Kinds()
 	switch {
 	case len(set) > 1:
 		l.key(key, agents.Error, "put them into all: [{…}, {…}]", "one condition holds %s", strings.Join(set, " and "))
@@ -118,7 +107,7 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 		if !c.IsCheck() {
 			l.key(key+".if_missing", agents.Error, "put it beside the check that may have nothing to check", "if_missing stands without check")
 		}
-		if isZero(*c.IfMissing) {
+		if len(c.IfMissing.Kinds()) == 0 {
 			l.key(key+".if_missing", agents.Error, "write for example if_missing: {artifact: diff}", "if_missing is empty and always holds")
 		} else {
 			l.criterion(*c.IfMissing, key+".if_missing")
@@ -183,8 +172,4 @@ func (l *linter) provers() (names []string) {
 		}
 	}
 	return names
-}
-
-func isZero(c executor.Criterion) bool {
-	return c.Signal == "" && c.Artifact == "" && c.Tool == "" && !c.IsCheck() && c.All == nil && c.Any == nil
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,7 +55,7 @@ func (c *Config) cliAgent(name string) (*cliagent.Agent, error) {
 // cliAgents lists the command-line agents that can be named: the known and the
 // configured ones, sorted.
 func (c *Config) cliAgents() []string {
-	names := slices.Concat(cliagent.Known, slices.Collect(maps.Keys(c.CLI)))
+	names := slices.Concat(cliagent.Known(), slices.Collect(maps.Keys(c.CLI)))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -66,8 +65,8 @@ func (c *Config) cliAgents() []string {
 func (c *Config) accounts() {
 	for _, name := range c.cliAgents() {
 		ref := "cli/" + name
-		format := cmp.Or(c.CLI[name].Format, name)
-		if _, priced := c.Prices.Of(ref); priced || format != "claude" && format != "opencode" {
+		a, err := c.cliAgent(name) // checkCLI reports the error
+		if _, priced := c.Prices.Of(ref); priced || err != nil || !a.Costs() {
 			continue
 		}
 		if c.Prices == nil {

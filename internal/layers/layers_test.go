@@ -161,7 +161,7 @@ var may = map[string][]string{
 	"internal/config": {"internal/workspace/textfile", "internal/agentfile", "internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"internal/workspace/textfile", "pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools", "pkg/cli/internal/format"},
-	"pkg/cli/internal/attach":  {"internal/rootfs", "pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/term", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/viewer"},
+	"pkg/cli/internal/attach":  {"internal/rootfs", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/term", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/viewer"},
 	"pkg/cli/internal/request": append([]string{"internal/agentfile", "internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
 	"pkg/cli/internal/chat":    append([]string{"internal/rootfs", "pkg/cli/internal/viewer", "internal/executor/stepio", "pkg/executor", "pkg/flow", "internal/trust"}, command...),
 	// A surface for other programs: over the client alone.
@@ -272,7 +272,7 @@ var (
 )
 
 // tooling is what only tests and the Makefile use: it may import anything.
-var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/lint/", "internal/realrepo/", "internal/testenv/", "internal/workspacetest/"}
+var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/executor/criteriontest/", "internal/lint/", "internal/realrepo/", "internal/testenv/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use.
 var leaves = []string{"internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}

@@ -164,6 +164,9 @@ func (p *Pipeline) inner(steps []Step, indent string, add func(...string)) {
 	}
 }
 
+// nothing describes a step of no kind.
+const nothing = "does nothing"
+
 // what describes a step in a few words.
 func (s *Step) what() string {
 	switch s.Kind() {
@@ -184,8 +187,10 @@ func (s *Step) what() string {
 		return "await " + s.Await.Signal
 	case "pipeline":
 		return "pipeline " + s.Pipeline.Name
+	case "parallel":
+		return fmt.Sprintf("%d at once", len(s.Parallel))
 	}
-	return fmt.Sprintf("%d at once", len(s.Parallel))
+	return nothing
 }
 
 // notes are a step's conditions and bounds.

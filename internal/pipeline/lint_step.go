@@ -25,10 +25,9 @@ func (l *linter) step(key string, s *Step) {
 		l.pipeline(key, s)
 	case "parallel":
 		l.group(key, s)
-	case "":
-		if s.Parallel == nil {
-			l.bad(key, "give it agent, run, tool, await, pipeline or parallel", "the step %s does nothing", s.ID)
-		}
+	case "await": // parsing has seen all of it
+	default:
+		l.bad(key, "give it agent, run, tool, await, pipeline or parallel", "the step %s does nothing", s.ID)
 	}
 	l.jump(key+".onSuccess", s.OnSuccess, []string{End})
 	l.jump(key+".onFailure", s.OnFailure, policyNames())

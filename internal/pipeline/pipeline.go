@@ -269,18 +269,29 @@ func (s *Step) Kind() string {
 
 func (s *Step) kinds() []string {
 	var out []string
-	for _, k := range []struct {
-		name string
-		is   bool
-	}{
-		{"agent", s.Agent != nil}, {"run", s.Run != ""}, {"tool", s.Tool != ""},
-		{"await", s.Await != nil}, {"pipeline", s.Pipeline != nil}, {"parallel", s.Parallel != nil},
-	} {
-		if k.is {
-			out = append(out, k.name)
+	for _, k := range stepKinds {
+		if k.is(s) {
+			out = append(out, k.key)
 		}
 	}
 	return out
+}
+
+// A stepKind is one of the things that a step does, by its key.
+type stepKind struct {
+	key, field string // in files; of Step
+	is         func(*Step) bool
+}
+
+// stepKinds is the list that everything made of steps is checked against: parsing, lint,
+// running, descriptions and the schema. A step of no kind fails.
+var stepKinds = []stepKind{
+	{"agent", "Agent", func(s *Step) bool { return s.Agent != nil }},
+	{"run", "Run", func(s *Step) bool { return s.Run != "" }},
+	{"tool", "Tool", func(s *Step) bool { return s.Tool != "" }},
+	{"await", "Await", func(s *Step) bool { return s.Await != nil }},
+	{"pipeline", "Pipeline", func(s *Step) bool { return s.Pipeline != nil }},
+	{"parallel", "Parallel", func(s *Step) bool { return s.Parallel != nil }},
 }
 
 // commands reports whether the step runs a command or checks something: what fails

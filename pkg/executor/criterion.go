@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -59,8 +60,58 @@ func (c Criterion) unconditional() Criterion {
 }
 
 // Zero reports whether c is the zero Criterion.
-func (c Criterion) Zero() bool {
-	return c.Signal == "" && c.Artifact == "" && c.Tool == "" && !c.IsCheck() && c.All == nil && c.Any == nil
+func (c Criterion) Zero() bool { return reflect.ValueOf(c).IsZero() }
+
+// A criterionKind is one of the conditions of which a Criterion is one.
+type criterionKind struct {
+	key    string   // in JSON and agent files
+	fields []string // of Criterion: its own, and those that go with it
+	set    func(Criterion) bool
+}
+
+// criterionKinds is the list that everything made of criteria is checked against: JSON,
+// words, verdicts, what agent files may have, lint and the schema. See criteriontest.
+var criterionKinds = []criterionKind{
+	{"signal", []string{"Signal"}, func(c Criterion) bool { return c.Signal != "" }},
+	{"artifact", []string{"Artifact", "Where"}, func(c Criterion) bool { return c.Artifact != "" }},
+	{"tool", []string{"Tool"}, func(c Criterion) bool { return c.Tool != "" }},
+	{"check", []string{"Check", "With", "Run", "IfMissing"}, Criterion.IsCheck},
+	{"all", []string{"All"}, func(c Criterion) bool { return c.All != nil }},
+	{"any", []string{"Any"}, func(c Criterion) bool { return c.Any != nil }},
+}
+
+// anyKind are the fields that go with each kind.
+var anyKind = []string{"When"}
+
+// Kinds lists, by their keys in JSON, which conditions c holds: one, or none if it is
+// the zero Criterion. More than one is an error of whoever wrote it.
+func (c Criterion) Kinds() (keys []string) {
+	for _, k := range criterionKinds {
+		if k.set(c) {
+			keys = append(keys, k.key)
+		}
+	}
+	return keys
+}
+
+// fault reports what of c is in no row of criterionKinds, and what goes with no
+// condition. Such a criterion is neither kept nor ever held to be met: what is not
+// understood may be what must hold.
+func (c Criterion) fault() error {
+	known := slices.Clone(anyKind)
+	for _, k := range criterionKinds {
+		known = append(known, k.fields...)
+	}
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; !v.Field(i).IsZero() && !slices.Contains(known, name) {
+			return fmt.Errorf("the condition has %s, which this version of adroit does not know", name)
+		}
+	}
+	if !c.Zero() && len(c.Kinds()) == 0 {
+		return errors.New("the condition lacks what must hold: give it signal, artifact, tool, check, all or any")
+	}
+	return nil
 }
 
 func (c Criterion) parts() []Criterion { return slices.Concat(c.All, c.Any) }
@@ -146,6 +197,8 @@ func (c Criterion) Describe() []string {
 			out = append(out, strings.Join(part.Describe(), " and "))
 		}
 		return []string{"one of: " + strings.Join(out, "; or ")}
+	case !c.Zero():
+		return []string{"a condition that this version of adroit does not know"}
 	}
 	return nil
 }
@@ -237,6 +290,9 @@ type criterionJSON struct {
 
 // MarshalJSON implements [json.Marshaler].
 func (c Criterion) MarshalJSON() ([]byte, error) {
+	if err := c.fault(); err != nil {
+		return nil, err
+	}
 	var check any
 	switch {
 	case c.Run != "":

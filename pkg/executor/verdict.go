@@ -59,6 +59,9 @@ func (c Criterion) Unmet(s *State, check func(Criterion) error) error {
 
 // judge is Unmet with the parts that hold.
 func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
+	if err := c.fault(); err != nil {
+		return unjudged(err.Error())
+	}
 	if c.When != nil && !c.When.applies(s) {
 		return verdict{}
 	}
@@ -93,9 +96,15 @@ func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
 		return c.all(s, check)
 	case c.Any != nil:
 		return c.any(s, check)
+	case !c.Zero():
+		return unjudged(strings.Join(c.Kinds(), " and ") + ": this version of adroit cannot judge such a condition")
 	}
 	return verdict{}
 }
+
+// unjudged is the verdict on what nothing can judge: it never holds, and no work of
+// the model changes that.
+func unjudged(why string) verdict { return verdict{Unmet: []string{why}, Unchecked: []string{why}} }
 
 // applies reports whether c, a condition, holds of s: if that cannot be said, it does.
 func (c Criterion) applies(s *State) bool {

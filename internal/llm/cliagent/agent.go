@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/llm/extagent"
@@ -51,8 +50,9 @@ type Config struct {
 // is a process of its own.
 type Agent struct {
 	Config
-	format format
-	stream int64 // bytes that a run may write; zero is maxStream
+	kind   kind
+	format format // nil where a protocol is used instead
+	stream int64  // bytes that a run may write; zero is maxStream
 }
 
 var _ extagent.Model = (*Agent)(nil)
@@ -65,27 +65,19 @@ var defaults = extagent.Limits{Turns: 200, Tokens: -1, CostUSD: -1, Wall: time.H
 func New(c Config) (*Agent, error) {
 	a := &Agent{Config: c}
 	name := cmp.Or(c.Format, c.Name)
-	switch name {
-	case "codex":
-		a.format = codex{}
-	case "claude":
-		a.format = claude{}
-	case "gemini":
-		a.format = gemini{}
-	case "opencode":
-		a.format = opencode{}
-	case "jsonl":
-		j, err := newLines(c.Args, c.Fields, c.Types)
-		if err != nil {
+	f, ok := formatNamed(name)
+	if !ok {
+		return nil, fmt.Errorf("cli %s: there is no format %q; it is one of %v", c.Name, name, formatNames())
+	}
+	a.kind = f
+	if f.read != nil {
+		var err error
+		if a.format, err = f.read(c); err != nil {
 			return nil, fmt.Errorf("cli %s: %w", c.Name, err)
 		}
-		a.format = j
-	case "acp":
-	default:
-		return nil, fmt.Errorf("cli %s: there is no format %q; it is one of %v", c.Name, name, formats)
 	}
 	if a.Format = name; len(a.Command) == 0 {
-		if !slices.Contains(Known, name) {
+		if f.pkg == "" {
 			return nil, fmt.Errorf("cli %s: command is missing; name the program and its arguments", c.Name)
 		}
 		a.Command = []string{name}
@@ -99,12 +91,6 @@ func New(c Config) (*Agent, error) {
 	a.Grace = cmp.Or(a.Grace, 3*time.Second)
 	return a, nil
 }
-
-// Known are the programs that need no configuration, in the order of listings.
-var Known = []string{"claude", "codex", "gemini", "opencode"}
-
-// formats are the valid values of Config.Format.
-var formats = append(slices.Clone(Known), "jsonl", "acp")
 
 // Open implements [extagent.Model].
 func (a *Agent) Open(p extagent.Session) llm.Model { return &opened{a, p} }
@@ -133,7 +119,7 @@ func (r *opened) Generate(ctx context.Context, req *llm.Request, emit func(llm.D
 	if emit == nil {
 		emit = func(llm.Delta) {}
 	}
-	if r.at.Access.SandboxedOnly && r.Format != "codex" {
+	if r.at.Access.SandboxedOnly && !r.kind.confines {
 		r.at.Access.Run = false // nothing confines its commands
 	}
 	talk := r.input(req)
@@ -159,7 +145,7 @@ func (r *opened) once(ctx context.Context, req *llm.Request, t turnInput, emit f
 		Access: r.at.Access, Limits: mergeLimits(r.at.Limits, r.Limits), Effort: req.Options.Effort, Getenv: r.Getenv}
 	s := &run{emit: emit, limits: o.Limits, usageBefore: t.session.Total, began: t.session.ID}
 	var e ending
-	if r.Format == "acp" {
+	if r.format == nil {
 		e, err = r.runACP(ctx, o, s)
 	} else {
 		e, err = r.runProgram(ctx, o, s)

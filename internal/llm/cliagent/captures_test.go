@@ -150,7 +150,7 @@ func differs(got, want streamResult) bool {
 // Every captured stream of the real programs, whole and without its last line.
 func TestCaptures(t *testing.T) {
 	var files []string
-	for _, cli := range Known {
+	for _, cli := range Known() {
 		found, err := filepath.Glob("testdata/captures/" + cli + "/*.jsonl")
 		if err != nil {
 			t.Fatal(err)
@@ -368,7 +368,7 @@ func FuzzStreams(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, format := range Known {
+		for _, format := range Known() {
 			h, resp, err := play(t, format, [][]byte{b}, 0, "", session{})
 			if (resp == nil) == (err == nil) || h.usage.In < 0 && resp != nil {
 				t.Errorf("%s: %+v, %v", format, resp, err)

@@ -12,15 +12,10 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
-// packages are where the known programs come from.
-var packages = map[string]string{
-	"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "gemini": "@google/gemini-cli", "opencode": "opencode-ai",
-}
-
 // Install says how the program is had.
 func (a *Agent) Install() string {
-	if p, ok := packages[a.Format]; ok {
-		return fmt.Sprintf("install it with: npm install -g %s; or name it under cli: %s: command: in the configuration", p, a.Name)
+	if a.kind.pkg != "" {
+		return fmt.Sprintf("install it with: npm install -g %s; or name it under cli: %s: command: in the configuration", a.kind.pkg, a.Name)
 	}
 	return fmt.Sprintf("install it, or correct cli: %s: command: in the configuration", a.Name)
 }
@@ -58,18 +53,4 @@ func (a *Agent) Version(ctx context.Context) (string, error) {
 }
 
 // Driven says in a line how the program is driven and what holds it.
-func (a *Agent) Driven() string {
-	switch a.Format {
-	case "codex":
-		return "driven by codex exec --json; its commands run in its own sandbox"
-	case "claude":
-		return "driven by claude -p; its tools are offered by the agent's rights, its commands are not confined"
-	case "gemini":
-		return "driven by gemini -p; its approval mode follows the agent's rights, its commands are not confined"
-	case "opencode":
-		return "driven by opencode run; its permissions follow the agent's rights, its commands are not confined"
-	case "acp":
-		return "driven by the Agent Client Protocol; what it asks is decided by permissions and --approve"
-	}
-	return "driven as the configuration says, by lines of JSON; it is not confined"
-}
+func (a *Agent) Driven() string { return a.kind.driven }

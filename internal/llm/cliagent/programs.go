@@ -24,7 +24,7 @@ var _ extagent.Model = Programs(nil)
 // a known one of the same name. It does not look whether they are there.
 func Open(more ...Config) (Programs, error) {
 	ps := Programs{}
-	for _, name := range Known {
+	for _, name := range Known() {
 		more = append([]Config{{Name: name}}, more...)
 	}
 	for _, c := range more {

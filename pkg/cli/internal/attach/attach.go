@@ -26,6 +26,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/spf13/pflag"
 )
@@ -33,6 +34,61 @@ import (
 // AtOnce adds --at-once to the flags of a command that starts jobs.
 func AtOnce(f *pflag.FlagSet, o *adroit.StartOptions) {
 	f.IntVar(&o.AtOnce, "at-once", 0, "queue the job until fewer than this many run, in all processes (config: jobs.at_once)")
+}
+
+// A LimitText is what the flags of limits do in a command; one without words is not there.
+type LimitText struct{ Turns, Tokens, Cost, Time string }
+
+// StopAfter is that of commands that begin a job.
+var StopAfter = LimitText{
+	Turns:  "stop after this many model calls",
+	Tokens: "stop after this many tokens, in and out",
+	Cost:   "stop after this many USD; needs the model's price in the config",
+	Time:   "stop after this much active time, for example 30m",
+}
+
+// Limits adds the flags of limits.
+func Limits(f *pflag.FlagSet, l *executor.Limits, words LimitText) {
+	if words.Turns != "" {
+		f.IntVar(&l.Turns, "max-turns", 0, words.Turns)
+	}
+	f.IntVar(&l.Tokens, "max-tokens", 0, words.Tokens)
+	f.Float64Var(&l.CostUSD, "max-cost", 0, words.Cost)
+	f.DurationVar(&l.Time, "timeout", 0, words.Time)
+}
+
+// startFlag is the flag of jobs resume by which Detach passes options on, as a whole.
+const startFlag = "start"
+
+// Start adds the flag by which a process in the background gets the options of whoever
+// began it.
+func Start(f *pflag.FlagSet, o *adroit.StartOptions) {
+	f.Var(startValue{o}, startFlag, "")
+	if err := f.MarkHidden(startFlag); err != nil {
+		panic(err) // it was added above
+	}
+}
+
+// A startValue is the options of a start as JSON.
+type startValue struct{ o *adroit.StartOptions }
+
+func (v startValue) Type() string { return "json" }
+
+func (v startValue) String() string {
+	if v.o == nil {
+		return ""
+	}
+	b, err := json.Marshal(v.o)
+	if err != nil {
+		return err.Error() // numbers and words: there is none
+	}
+	return string(b)
+}
+
+func (v startValue) Set(text string) error {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields() // it may be a limit
+	return dec.Decode(v.o)
 }
 
 // Run runs a job until it ends, waits for a person who is not here, or is

@@ -40,24 +40,9 @@ func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, o adroi
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, append([]string{"--data-dir", data, "jobs", "resume", id}, startArgs(o)...)...)
+	cmd := exec.Command(self, "--data-dir", data, "jobs", "resume", id, "--"+startFlag, startValue{&o}.String())
 	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
 	return detach(ctx, e, c, id, filepath.Join(data, "jobs", id, "logs"), cmd)
-}
-
-// startArgs are the options again, as flags of jobs resume.
-func startArgs(o adroit.StartOptions) (args []string) {
-	flag := func(name string, value any, given bool) {
-		if given {
-			args = append(args, fmt.Sprintf("--%s=%v", name, value))
-		}
-	}
-	flag("max-turns", o.Limits.Turns, o.Limits.Turns > 0)
-	flag("max-tokens", o.Limits.Tokens, o.Limits.Tokens > 0)
-	flag("max-cost", o.Limits.CostUSD, o.Limits.CostUSD > 0)
-	flag("timeout", o.Limits.Time, o.Limits.Time > 0)
-	flag("at-once", o.AtOnce, o.AtOnce > 0)
-	return args
 }
 
 func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, cmd *exec.Cmd) error {

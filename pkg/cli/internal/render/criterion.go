@@ -38,6 +38,8 @@ func Criterion(c executor.Criterion) string {
 		return joined(c.All, "; ")
 	case c.Any != nil:
 		return "one of (" + joined(c.Any, "; ") + ")"
+	case !c.Zero():
+		return strings.Join(c.Describe(), "; ")
 	}
 	return "the model stops calling tools"
 }

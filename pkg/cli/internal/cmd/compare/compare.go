@@ -15,6 +15,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/contend"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -65,10 +66,8 @@ func New(e *env.Env) *cobra.Command {
 	f.StringVarP(&q.Workspace, "dir", "C", ".", "work in this directory")
 	f.StringArrayVarP(&q.Pairs, "input", "i", nil, "an input of both, key=value; value may be JSON, or @FILE")
 	f.StringVar((*string)(&q.Approve), "approve", "none", "what to do where a person is to approve: none (denies), all (approves everything)")
-	f.IntVar(&q.Limits.Turns, "max-turns", 0, "stop each after this many model calls")
-	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop each after this many tokens, in and out")
-	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop each after this many USD; needs the model's price in the config")
-	f.DurationVar(&q.Limits.Time, "timeout", 0, "stop each after this much active time, for example 30m")
+	attach.Limits(f, &q.Limits, attach.LimitText{Turns: "stop each after this many model calls", Tokens: "stop each after this many tokens, in and out",
+		Cost: "stop each after this many USD; needs the model's price in the config", Time: "stop each after this much active time, for example 30m"})
 	f.BoolVar(&q.Worktree, "worktree", false, "give each a git worktree of the last commit")
 	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
 	f.StringVar(&q.without, "memory", "", "off: the first recalls what earlier jobs noted, the second nothing")

@@ -91,9 +91,9 @@ func (q *command) add(cmd *cobra.Command) {
 	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
 	f.BoolVar(&q.supervise, "supervise", false, "have an agent review each decision of a model, and each repair, before it is carried out")
 	f.StringVar((*string)(&q.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
-	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop after this many tokens, in and out")
-	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
-	f.DurationVar(&q.Limits.Time, "timeout", 0, "stop after this much active time, for example 30m")
+	limits := attach.StopAfter
+	limits.Turns = "" // a coordinator has none of its own
+	attach.Limits(f, &q.Limits, limits)
 	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine later runs at this level: auto, full, bubblewrap, landlock, off")
 	f.BoolVar(&q.Worktree, "worktree", false, "repair in a git worktree of the last commit; see jobs merge")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line; the command's output goes to stderr")

@@ -52,10 +52,10 @@ func newResume(e *env.Env) *cobra.Command {
 	f.BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
 	attach.AtOnce(f, &o)
 	f.BoolVarP(&detach, "detach", "d", false, "resume in the background")
-	f.IntVar(&o.Limits.Turns, "max-turns", 0, "go on past the limit of model calls, up to this many for the agent that was stopped")
-	f.IntVar(&o.Limits.Tokens, "max-tokens", 0, "go on past the limit of tokens, up to this many for the whole job")
-	f.Float64Var(&o.Limits.CostUSD, "max-cost", 0, "go on past the limit of money, up to this many USD for the whole job")
-	f.DurationVar(&o.Limits.Time, "timeout", 0, "go on past the time limit, up to this much for the whole job")
+	attach.Limits(f, &o.Limits, attach.LimitText{Turns: "go on past the limit of model calls, up to this many for the agent that was stopped",
+		Tokens: "go on past the limit of tokens, up to this many for the whole job", Cost: "go on past the limit of money, up to this many USD for the whole job",
+		Time: "go on past the time limit, up to this much for the whole job"})
+	attach.Start(f, &o)
 	return cmd
 }
 

@@ -65,10 +65,8 @@ func NewContinue(e *env.Env) *cobra.Command {
 	f.BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
 	f.BoolVarP(&detach, "detach", "d", false, "go on in the background")
 	f.StringVarP(&m.Model, "model", "m", "", "ask this model from here on")
-	f.IntVar(&m.Limits.Turns, "max-turns", 0, "model calls of a job that has ended, from here on")
-	f.IntVar(&m.Limits.Tokens, "max-tokens", 0, "tokens of a job that has ended, from here on")
-	f.Float64Var(&m.Limits.CostUSD, "max-cost", 0, "USD of a job that has ended, from here on")
-	f.DurationVar(&m.Limits.Time, "timeout", 0, "active time of a job that has ended, from here on")
+	attach.Limits(f, &m.Limits, attach.LimitText{Turns: "model calls of a job that has ended, from here on", Tokens: "tokens of a job that has ended, from here on",
+		Cost: "USD of a job that has ended, from here on", Time: "active time of a job that has ended, from here on"})
 	return cmd
 }
 
