@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +17,12 @@ type effect struct {
 	args  []string
 	files map[string]string
 	at    string // the point: N performed NAME
+	// said is what a person types. resume goes on with what was killed, and resumed is what
+	// is typed there; by default it is jobs resume.
+	said    string
+	resume  []string
+	resumed string
+	served  bool // a server runs the job and is killed
 	// asks reports that a person decides; otherwise the job ends by itself with code, and
 	// most is how often the effect may be there.
 	asks   bool
@@ -24,8 +31,12 @@ type effect struct {
 	most   int
 }
 
-// mark writes a line of its own into the log of effects.
-const mark = "echo effect $$ >>log\n"
+// mark writes a line of its own into the log of effects; markHome does, too, from a
+// copy of the workspace.
+const (
+	mark     = "echo effect $$ >>log\n"
+	markHome = "echo effect $$ >>$HOME/log\n"
+)
 
 func effects() []effect {
 	run := func(step string) map[string]string {
@@ -48,7 +59,50 @@ func effects() []effect {
 		e.args = append([]string{"fix", "-m", "script:../turns.yaml", "--approve", "all"}, args...)
 		return e
 	}
+	// A sub-agent posts as the agent above does, for one that delegates to it, or in a copy.
+	below := map[string]string{"repo/post.sh": markHome, "home/.config/adroit/agents/poster.md": agent,
+		"home/.config/adroit/agents/lead.md":   "---\nname: lead\ndescription: Delegates.\nspawn: [poster]\n---\nYou lead.\n",
+		"home/.config/adroit/agents/top.md":    "---\nname: top\ndescription: Delegates, too.\nspawn: {agents: [lead], depth: 2}\n---\nYou are on top.\n",
+		"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: post, agent: poster, input: Post, worktree: true}\n",
+		"home/.config/adroit/pipelines/q.yaml": "steps:\n  - {id: all, parallel: [{id: post, agent: poster, input: Post, worktree: true}, {id: b, tool: list_files}]}\n",
+		"turns.yaml": "scenes:\n  - when: You lead\n    turns:\n      - calls: [{name: spawn_agent, args: {agent: poster, task: Post.}}]\n      - text: Posted.\n" +
+			"  - when: You are on top\n    turns:\n      - calls: [{name: spawn_agent, args: {agent: lead, task: Post.}}]\n      - text: Posted.\n" +
+			"  - when: You post\n    " + strings.ReplaceAll(shell, "\n", "\n    ")}
+	delegating := func(name, at string, args ...string) effect {
+		return effect{name: "sub-agent, " + name, args: append(args, "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off"), files: below, at: "1 performed " + at, most: 1}
+	}
+	joining := delegating("in a copy that is joined", "join", "run", "p")
+	joining.files = maps.Clone(below)
+	joining.files["turns.yaml"] = "turns:\n  - calls: [{name: shell, args: {command: sh post.sh}}]\n  - text: DONE\n"
+	chatting := func(name, resumed string) effect {
+		return effect{name: "chat, " + name, args: []string{"chat", "poster", "-m", "script:../turns.yaml", "--approve", "all"}, said: "Post.\n", at: "1 performed shell", most: 1,
+			resume: []string{"chat", "--resume"}, resumed: resumed,
+			files: map[string]string{"turns.yaml": shell + "  - text: \"Fine.\\nDONE\"\n  - text: \"Fine.\\nDONE\"\n  - text: \"Fine.\\nDONE\"\n", "repo/post.sh": mark, "home/.config/adroit/agents/poster.md": agent}}
+	}
 	return []effect{
+		delegating("called by a model", "shell", "run", "lead", "Post"),
+		delegating("of a sub-agent", "shell", "run", "top", "Post"),
+		delegating("in a copy", "shell", "run", "p"),
+		delegating("in a copy, parallel", "shell", "run", "q"),
+		joining,
+		{name: "fix, a repair agent", at: "1 performed shell", most: 1, args: []string{"fix", "--memory", "off", "--escalate", "report", "--approve", "all", "-m", "script:../turns.yaml", "--", "sh build.sh"},
+			files: map[string]string{"repo/post.sh": mark, "repo/build.sh": "echo a.c:1:1: error: wrong; test -f log\n", "turns.yaml": strings.Replace(shell, "Looked.\\nDONE", "It posts.\\nDONE", 1),
+				"home/.config/adroit/agents/poster.md": "---\nname: poster\ndescription: Repairs.\ntools: [shell, finish]\ngrant: [read, write, exec, shell]\nproblem_types: [BUILD_FAILURE]\npriority: 999\ndone: {signal: DONE}\n---\nYou post.\n"}},
+		{name: "workflow, until tests pass", at: "1 performed shell", most: 1, args: []string{"run", "until_tests_pass", "Add it.", "--test", "sh test.sh", "-m", "script:../turns.yaml", "--approve", "all"},
+			files: map[string]string{"repo/post.sh": mark, "repo/test.sh": "echo 1..1; grep -q good a.txt && echo ok 1 - a || { echo not ok 1 - a; exit 1; }\n",
+				"home/.config/adroit/agents/fixer.md": "---\nname: fixer\ndescription: Fixes.\ntools: [shell, write_file, finish]\ngrant: [read, write, exec, shell]\ndone: {signal: DONE}\n---\nYou fix.\n", "turns.yaml": `scenes:
+  - when: You fix
+    turns:
+      - calls: [{name: shell, args: {command: sh post.sh}}]
+      - {expect: {contains: may or may not have happened}, calls: [{name: write_file, args: {path: a.txt, content: "good\n"}}]}
+      - calls: [{name: finish, args: {summary: It is good.}}]
+turns:
+  - calls: [{name: write_file, args: {path: a.txt, content: "bad\n"}}]
+  - text: '{"status": "complete", "note": "It is there."}'
+`}},
+		chatting("shown", ""),
+		chatting("gone on with", "\n"),
+		chatting("redirected", "Leave it.\n"),
 		{name: "agent, shell", args: []string{"run", "poster", "Post", "-m", "script:../turns.yaml", "--approve", "all"}, at: "1 performed shell", most: 1,
 			files: map[string]string{"turns.yaml": shell, "repo/post.sh": mark, "home/.config/adroit/agents/poster.md": agent}},
 		{name: "pipeline, agent", args: []string{"run", "p", "-m", "script:../turns.yaml", "--approve", "all"}, at: "1 performed shell", most: 1,
@@ -86,7 +140,13 @@ func TestKillEffects(t *testing.T) {
 			all = append(all, no)
 		}
 	}
-	first, step := sample(t, 6)
+	for _, e := range slices.Clone(all) {
+		if e.said == "" {
+			e.name, e.served = e.name+", served", true
+			all = append(all, e)
+		}
+	}
+	first, step := sample(t, 15)
 	for i := first; i < len(all); i += step {
 		t.Run(all[i].name, func(t *testing.T) { all[i].test(t) })
 	}
@@ -95,16 +155,14 @@ func TestKillEffects(t *testing.T) {
 func (e *effect) test(t *testing.T) {
 	p := newPlace(t, e.files)
 	p.bin = program(t)
-	env := p.env
-	p.env = append(p.env[:len(env):len(env)], "ADROIT_KILL_AT="+e.at)
-	if code, out := p.run(e.args...); code != -int(syscall.SIGKILL) {
-		t.Fatalf("it was not killed: exit code %d\n%s", code, out)
-	}
-	p.env = env
+	e.kill(p)
 	p.effects("after the kill", 1, 1)
+	if e.resume == nil {
+		e.resume = []string{"jobs", "resume", "last"}
+	}
 	if !e.asks {
 		for i := range 3 {
-			code, out := p.run("jobs", "resume", "last")
+			code, out := p.typed(e.resumed, e.resume...)
 			if i == 0 && code != e.code {
 				t.Errorf("resume: exit code %d, want %d\n%s", code, e.code, out)
 			}
@@ -138,10 +196,43 @@ func (e *effect) test(t *testing.T) {
 	}
 }
 
+// kill kills the job at its point. If it is served, another server goes on.
+func (e *effect) kill(p *place) {
+	p.t.Helper()
+	env := p.env
+	at := append(env[:len(env):len(env)], "ADROIT_KILL_AT="+e.at)
+	if !e.served {
+		p.env = at
+		if code, out := p.typed(e.said, e.args...); code != -int(syscall.SIGKILL) {
+			p.t.Fatalf("it was not killed: exit code %d\n%s", code, out)
+		}
+		p.env = env
+		return
+	}
+	s := startServer(p.t, p.bin, at, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
+	p.env = append(env[:len(env):len(env)], "ADROIT_SERVER="+s.url)
+	if code, out := p.run(e.args...); code == 0 {
+		p.t.Fatalf("the server was not killed:\n%s", out)
+	}
+	if code := ended(p.t, s.stop()); code != -int(syscall.SIGKILL) {
+		p.t.Fatalf("the server was not killed: exit code %d", code)
+	}
+	s = startServer(p.t, p.bin, env, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
+	p.env = append(env[:len(env):len(env)], "ADROIT_SERVER="+s.url)
+}
+
+// typed is run with something on standard input.
+func (p *place) typed(text string, args ...string) (int, string) {
+	p.t.Helper()
+	cmd, out := p.command(args...)
+	cmd.Stdin = strings.NewReader(text)
+	return ended(p.t, cmd.Run()), out.String()
+}
+
 // effects checks how often the effect is there.
 func (p *place) effects(when string, least, most int) {
 	p.t.Helper()
-	if n := strings.Count(p.read("repo/log"), "effect"); n < least || n > most {
+	if n := strings.Count(p.read("repo/log")+p.read("home/log"), "effect"); n < least || n > most {
 		p.t.Errorf("%s: %d effects, want %d to %d", when, n, least, most)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -41,16 +40,17 @@ func TestScriptsServed(t *testing.T) {
 			if err := setup(t, env); err != nil {
 				return err
 			}
-			url, stop, err := startServer(env.Vars, env.WorkDir, "serve", "--listen", "127.0.0.1:0")
+			bin, err := exec.LookPath("adroit") // testscript.Main has put it there
 			if err != nil {
 				return err
 			}
+			s := startServer(t, bin, env.Vars, env.WorkDir, "serve", "--listen", "127.0.0.1:0")
 			env.Defer(func() {
-				if err := stop(); err != nil {
+				if err := s.stop(); err != nil {
 					t.Errorf("the server: %v", err)
 				}
 			})
-			env.Setenv("ADROIT_SERVER", url)
+			env.Setenv("ADROIT_SERVER", s.url)
 			return nil
 		},
 		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"code": code},
@@ -60,57 +60,59 @@ func TestScriptsServed(t *testing.T) {
 
 var listening = regexp.MustCompile(`listening on (http://[0-9.:]+)`)
 
-// startServer starts adroit and returns the address that it prints.
-func startServer(vars []string, dir string, args ...string) (url string, stop func() error, err error) {
-	bin, err := exec.LookPath("adroit") // testscript.Main has put it there
+// A server is adroit serve in a process of its own.
+type server struct {
+	*exec.Cmd
+	url string
+}
+
+// startServer starts adroit, which has to print its address. It is killed when the test ends.
+func startServer(t *testing.T, bin string, env []string, dir string, args ...string) *server {
+	t.Helper()
+	s := &server{Cmd: exec.Command(bin)}
+	s.Args = append([]string{"adroit"}, args...)
+	s.Env, s.Dir = env, dir
+	out, err := s.StderrPipe()
 	if err != nil {
-		return "", nil, err
+		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, args...)
-	cmd.Env, cmd.Dir = vars, dir
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		return "", nil, err
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
-	stop = func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		return cmd.Wait()
-	}
+	t.Cleanup(func() { _ = s.Process.Kill(); _ = s.Wait() }) // it may have ended
 	r := bufio.NewReader(out)
-	for printed := ""; ; {
+	for printed := ""; s.url == ""; {
 		line, err := r.ReadString('\n')
 		printed += line
 		if m := listening.FindStringSubmatch(line); m != nil {
-			url = m[1]
-			break
-		}
-		if err != nil {
-			return "", nil, fmt.Errorf("the server printed %q: %w", printed, stop())
+			s.url = m[1]
+		} else if err != nil {
+			t.Fatalf("the server printed %q: %v", printed, err)
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }() // until it ends
-	return url, stop, nil
+	return s
+}
+
+// stop ends the server as a person does.
+func (s *server) stop() error {
+	_ = s.Process.Signal(syscall.SIGTERM) // it may have ended
+	return s.Wait()
 }
 
 // At /mcp a client with the token calls an agent; at /v1/ the job is there, too.
 func TestServeMCP(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "turns.yaml": "turns:\n  - calls: [{name: finish, args: {summary: Made.}}]\n"})
-	url, stop, err := startServer(p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0", "--agent", "hand", "--approve", "all", "-m", "script:../turns.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	served := startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0", "--agent", "hand", "--approve", "all", "-m", "script:../turns.yaml")
 	defer func() {
-		if err := stop(); err != nil {
+		if err := served.stop(); err != nil {
 			t.Errorf("the server: %v", err)
 		}
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	connect := func(token string) (*sdk.ClientSession, error) {
-		return client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}, nil)
+		return client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: served.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}, nil)
 	}
 	if _, err := connect("another token"); err == nil {
 		t.Error("another token is accepted")
@@ -124,7 +126,7 @@ func TestServeMCP(t *testing.T) {
 	if err != nil || r.IsError {
 		t.Fatal(r, err)
 	}
-	if code, out := p.run("--server", url, "jobs", "list"); code != 0 || !regexp.MustCompile(`hand +done`).MatchString(out) {
+	if code, out := p.run("--server", served.url, "jobs", "list"); code != 0 || !regexp.MustCompile(`hand +done`).MatchString(out) {
 		t.Errorf("%d %s", code, out)
 	}
 }
@@ -150,26 +152,8 @@ func TestServeKilled(t *testing.T) {
   - calls: [{name: shell, args: {command: "until [ -e go ]; do sleep 0.05; done"}}]
   - calls: [{name: finish, args: {summary: Made.}}]
 `})
-			serve := func() (url string, cmd *exec.Cmd) {
-				cmd = exec.Command(p.bin)
-				cmd.Args = []string{"adroit", "serve", "--listen", "127.0.0.1:0"}
-				cmd.Env, cmd.Dir = p.env, p.path("repo")
-				out, err := cmd.StderrPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-				r := bufio.NewReader(out)
-				line, err := r.ReadString('\n')
-				m := listening.FindStringSubmatch(line)
-				if m == nil {
-					t.Fatal(line, err)
-				}
-				go func() { _, _ = io.Copy(io.Discard, r) }() // until it ends
-				return m[1], cmd
+			serve := func() *server {
+				return startServer(t, p.bin, p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0")
 			}
 			adroit := func(url string, args ...string) string {
 				t.Helper()
@@ -182,7 +166,8 @@ func TestServeKilled(t *testing.T) {
 				}
 				return string(out)
 			}
-			url, server := serve()
+			server := serve()
+			url := server.url
 			id := regexp.MustCompile(`J[0-9A-Z]{12,}`).FindString(adroit(url, "run", "--detach", "hand", "make it", "--approve", "all", "-m", "script:../turns.yaml"))
 			watch := exec.Command(p.bin)
 			watch.Args = []string{"adroit", "--server", url, "jobs", "logs", id, "-f", "--json"}
@@ -218,7 +203,7 @@ func TestServeKilled(t *testing.T) {
 			if err := os.WriteFile(p.path("repo/go"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			url, _ = serve()
+			url = serve().url
 			adroit(url, "jobs", "resume", id)
 			if got := adroit(url, "jobs", "show", id); !strings.Contains(got, "done") {
 				t.Errorf("resumed: %s", got)
