@@ -1,10 +1,13 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -22,7 +25,9 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 	said := toolserver.SaidTo(ctx)
 	o, gone := p.waitsFor(said, env)
 	if gone && t.Safe() == tools.Unsafe {
-		return failed("%s was interrupted while the user was asked: it may or may not have happened. Look before you repeat it.", t.Name), nil
+		r := failed("%s was interrupted while the user was asked: it may or may not have happened. Look before you repeat it.", t.Name)
+		r.Undecided = true
+		return r, nil
 	}
 	l := p.slot(in, t.Server, s)
 	for again := false; ; again = true {
@@ -43,7 +48,12 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 		r, err := o.follow(ctx)
 		if err == nil {
 			p.noteUse(l)
-			return p.withoutTokens(t.Server, s, result(t.Name, r)), nil
+			out := p.withoutTokens(t.Server, s, result(t.Name, r))
+			if o.delivery().unreadable {
+				out.Failed, out.Undecided = true, t.Safe() == tools.Unsafe
+				out.Text = fmt.Sprintf("The answer of the MCP server %s cannot be understood; whether %s was done is not known. It is:\n%s", t.Server, t.Tool, out.Text)
+			}
+			return out, nil
 		}
 		if errors.As(err, new(*toolserver.Asking)) {
 			p.park(o)
@@ -52,14 +62,37 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}
-		c := o.c
-		if o = nil; c.soon() {
-			return failed("%s was not done by the MCP server %s: %s", t.Tool, t.Server, line(err.Error())), nil
+		c, way := o.c, o.delivery()
+		o = nil
+		gone := way.code == 0 && !c.soon() // who answers with an error is there
+		switch {
+		case gone && !again && (way.undone() || t.Safe() != tools.Unsafe):
+			continue
+		case way.undone():
+			return failed("%s was not done by the MCP server %s: it %s", t.Tool, t.Server, cmp.Or(way.words(), c.why(err))), nil
 		}
-		if again || t.Safe() == tools.Unsafe {
-			return failed("The MCP server %s %s, in the middle of the call; whether %s was done is not known.", t.Server, c.err, t.Tool), nil
-		}
+		return unknown(t, cmp.Or(way.words(), c.why(err))), nil
 	}
+}
+
+// why says why there is no answer, as the end of a sentence.
+func (c *session) why(err error) string {
+	if !c.alive() {
+		return c.err.Error() + ", in the middle of the call"
+	}
+	if lost := new(url.Error); errors.As(err, &lost) {
+		err = lost.Err
+	}
+	return "gave no answer: " + line(strings.TrimPrefix(err.Error(), `calling "tools/call": `))
+}
+
+// unknown is the result of a call of which nobody knows whether it was done.
+func unknown(t toolserver.Tool, what string) tools.Result {
+	r := failed("The MCP server %s %s; whether %s was done is not known.", t.Server, what, t.Tool)
+	if r.Undecided = t.Safe() == tools.Unsafe; r.Undecided {
+		r.Text += " Find out before you call it again."
+	}
+	return r
 }
 
 func failed(format string, args ...any) tools.Result {

@@ -39,6 +39,7 @@ type openCall struct {
 	err    error
 
 	mu     sync.Mutex
+	way    delivery
 	env    *tools.Env          // of the step that waits; nil for none
 	said   []toolserver.Answer // before it was made again
 	asking *question           // what the user is asked
@@ -153,12 +154,17 @@ func (o *openCall) saidBefore(id string) (toolserver.Answer, bool) {
 	return toolserver.Answer{}, false
 }
 
+// byID is the call that is open by an id, nil for none.
+func (c *calls) byID(id string) *openCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[id]
+}
+
 // progress shows a notice of a call that is open; others, and too many, are dropped.
 func (c *calls) progress(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 	token, _ := r.Params.ProgressToken.(string)
-	c.mu.Lock()
-	o := c.open[token]
-	c.mu.Unlock()
+	o := c.byID(token)
 	if o == nil {
 		return
 	}

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 // in the file of MCP_TOOLS, which may change.
 func fake(how string) {
 	in := bufio.NewScanner(os.Stdin)
+	if how == "noisy" {
+		fmt.Print("Debugger listening\n[x] {\n")
+	}
 	for in.Scan() {
 		var r struct {
 			ID     json.RawMessage
@@ -58,10 +61,17 @@ func fake(how string) {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(2)
 			}
-			reply(strings.ReplaceAll(string(b), "\n", ""))
+			list, _, _ := strings.Cut(string(b), "\n\n")
+			reply(strings.ReplaceAll(list, "\n", ""))
 		case r.Method == "tools/call":
 			if how == "asks" || how == "waits" {
 				reply(ask(how, in))
+				continue
+			}
+			if how == "answers" { // as the file has it behind the tools
+				b, _ := os.ReadFile(os.Getenv("MCP_TOOLS"))
+				_, answer, _ := strings.Cut(string(b), "\n\n")
+				fmt.Printf(answer+"\n", r.ID)
 				continue
 			}
 			misbehave(how, r.Params.Name, reply)
@@ -109,6 +119,8 @@ func misbehave(how, tool string, reply func(string)) {
 				return
 			}
 		}
+	case "too large":
+		reply(text(strings.Repeat("x", 30<<20)))
 	case "long text":
 		reply(text(strings.Repeat("word ", 1<<19)))
 	case "escapes":

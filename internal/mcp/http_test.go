@@ -49,7 +49,7 @@ func TestClosedConnection(t *testing.T) {
 			srv.Start()
 			defer srv.Close()
 			u := strings.TrimPrefix(srv.URL, "http://")
-			client := &http.Client{Transport: &toServer{next: &http.Transport{}, host: u, wrote: func([]byte) {}}}
+			client := &http.Client{Transport: &toServer{next: &http.Transport{}, host: u, wire: &wire{calls: newCalls(""), asked: map[string]request{}}, wrote: func([]byte) {}}}
 			post := func(body string) error {
 				r, err := client.Post(srv.URL, "application/json", strings.NewReader(body))
 				if err == nil {

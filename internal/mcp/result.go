@@ -55,6 +55,9 @@ func result(name string, r *sdk.CallToolResult) tools.Result {
 			a.keep("structured", b)
 		}
 	}
+	if r.IsError && a.text.Len() == 0 {
+		a.say("The tool failed and gave no reason.")
+	}
 	return a.result(r.IsError)
 }
 

@@ -39,7 +39,8 @@ type session struct {
 	cs     *sdk.ClientSession
 	legacy bool
 	proc   *process.Process // of a server that was started
-	out    *watchedReader
+	out    *messageReader
+	wire   *wire
 	close  func()
 	dead   chan struct{} // closed when the connection is gone
 	err    error         // why; set before dead is closed
@@ -83,6 +84,7 @@ func (e *startError) Unwrap() error { return e.err }
 // open makes one connection within a time limit.
 func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision string, limit time.Duration) (*session, error) {
 	c := &session{name: name, dead: make(chan struct{}), calls: newCalls(name), cancels: make(chan struct{}, 64)}
+	c.wire = &wire{calls: c.calls, changed: func() { c.stale.Store(true) }, asked: map[string]request{}}
 	var t sdk.Transport
 	var err error
 	if s.URL != "" {
@@ -138,15 +140,19 @@ func (c *session) reason(err error, late bool, limit time.Duration) string {
 		}
 		o := c.proc.Output()
 		if o.Code >= 0 {
+			c.out.finish()
 			code = fmt.Sprintf("ended with exit code %d", o.Code)
 		}
+		if c.out != nil && c.out.Noise() != "" {
+			said = fmt.Sprintf("; it wrote something on its standard output that is no message: %q", c.out.Noise())
+		}
 		if tail := strings.TrimSpace(o.Text); tail != "" {
-			said = "; its standard error ends with: " + clipHead(textfile.Visible(tail), 600)
+			said += "; its standard error ends with: " + clipHead(textfile.Visible(tail), 600)
 		}
 	}
 	switch {
-	case c.out != nil && c.out.Rubbish() != "":
-		return fmt.Sprintf("wrote something on its standard output that is no message: %q", line(c.out.Rubbish())) + said
+	case c.out != nil && c.out.Fault() != "":
+		return c.out.Fault() + said
 	case late:
 		return fmt.Sprintf("did not answer within %s", limit) + said
 	case code != "":
@@ -321,7 +327,9 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 		<-c.proc.Done()
 		_ = out.CloseWithError(io.EOF)
 	}()
-	c.out = &watchedReader{ReadCloser: in, changed: func() { c.stale.Store(true) }}
+	c.out = newMessageReader(in, c.wire, func(first string) {
+		p.warn("the MCP server %s writes on its standard output what is no message, and is passed over: %q", c.name, first)
+	})
 	c.close = func() {
 		_ = in.CloseWithError(io.ErrClosedPipe) // what it still writes runs into the void
 		c.proc.Kill()
@@ -329,7 +337,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 			p.warn("ending the MCP server %s: %v", c.name, err)
 		}
 	}
-	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wrote}, MaxLineLength: maxMessage}, nil
+	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
 }
 
 // sandbox is the confinement of a server's program.

@@ -1,83 +1,239 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
-// maxRubbish is how much is shown of a line that is no message.
-const maxRubbish = 200
+// maxNoise is how much is shown of a line that is no message.
+const maxNoise = 200
 
-// A watchedReader passes on the standard output of a server and remembers the
-// first line that cannot be a message: the decoder's error does not quote it.
-type watchedReader struct {
-	io.ReadCloser
-	// changed is called when a notice passes that tools have changed: the answer
-	// behind it may be handled before the notice is.
-	changed func()
+var errTooLarge = fmt.Errorf("sent a message that is longer than %d bytes, which is too large", maxMessage)
 
-	mu      sync.Mutex
-	inside  bool   // of a line that began well
-	rubbish []byte // the first one that did not, as far as it is kept
-	found   bool
-	ended   bool // rubbish is complete
+// A messageReader reads the standard output of a server as the messages that it has in
+// it. A message is a line, or several; what else is printed there is passed over, and
+// the first of it is kept.
+type messageReader struct {
+	lines *bufio.Reader
+	wire  *wire
+	noisy func(first string) // called once
+
+	reading sync.Mutex    // guards what follows, up to over
+	ready   []byte        // that is to be read
+	err     error         // behind it
+	over    chan struct{} // closed when nothing is read any more
+
+	mu    sync.Mutex
+	noise []byte
+	fault error
+}
+
+func newMessageReader(in io.Reader, w *wire, noisy func(string)) *messageReader {
+	return &messageReader{lines: bufio.NewReaderSize(in, 64<<10), wire: w, noisy: noisy, over: make(chan struct{})}
 }
 
 // Read implements [io.Reader].
-func (w *watchedReader) Read(p []byte) (int, error) {
-	n, err := w.ReadCloser.Read(p)
-	if bytes.Contains(p[:n], []byte("notifications/tools/list_changed")) {
-		w.changed()
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for rest := p[:n]; len(rest) > 0 && !w.ended; {
-		chunk, after, eol := bytes.Cut(rest, []byte("\n"))
-		w.look(chunk, eol)
-		rest = after
-		if !eol {
-			break
+func (m *messageReader) Read(p []byte) (int, error) {
+	m.reading.Lock()
+	defer m.reading.Unlock()
+	for len(m.ready) == 0 && m.err == nil {
+		if m.ready, m.err = m.next(); m.err != nil {
+			close(m.over)
 		}
 	}
-	return n, err
+	if len(m.ready) == 0 {
+		return 0, m.err
+	}
+	n := copy(p, m.ready)
+	m.ready = m.ready[n:]
+	return n, nil
 }
 
-func (w *watchedReader) look(chunk []byte, eol bool) {
-	switch {
-	case w.found:
-		w.rubbish = append(w.rubbish, chunk[:min(len(chunk), maxRubbish-len(w.rubbish))]...)
-	case !w.inside:
-		text := bytes.TrimLeft(chunk, " \t\r")
-		if len(text) > 0 && text[0] != '{' && text[0] != '[' {
-			w.found = true
-			w.rubbish = append(w.rubbish, text[:min(len(text), maxRubbish)]...)
+// Close implements [io.Closer]. What the program still prints may be read.
+func (m *messageReader) Close() error { return nil }
+
+// finish reads what a program that has ended has printed, unless that takes long.
+func (m *messageReader) finish() {
+	go func() { _, _ = io.Copy(io.Discard, m) }() // ends with the program's output
+	select {
+	case <-m.over:
+	case <-time.After(endWait):
+	}
+}
+
+// next is the next message with the end of its line.
+func (m *messageReader) next() ([]byte, error) {
+	var open []byte // lines of a message that has not ended
+	var nest nesting
+	for {
+		l, err := boundedLine(m.lines, maxMessage-len(open))
+		if errors.Is(err, errTooLarge) {
+			m.mu.Lock()
+			m.fault = err
+			m.mu.Unlock()
+			return nil, err
 		}
-		w.inside = len(text) > 0
-	}
-	if eol {
-		w.inside = false
-		w.ended = w.found
+		l = bytes.TrimPrefix(l, []byte("\ufeff"))
+		text := bytes.TrimSpace(l)
+		switch {
+		case open != nil && len(text) > 0 && text[0] == '{' && json.Valid(text):
+			// What is open may have been no message, and this is one.
+			if out, ok := m.wire.receives(text); ok {
+				m.skip(open)
+				return append(out, '\n'), err
+			}
+		case open == nil && len(text) > 0 && text[0] != '{' && text[0] != '[':
+			at := bytes.Index(text, []byte(`{"`))
+			if at < 0 || !json.Valid(text[at:]) {
+				m.skip(text)
+				break
+			}
+			m.skip(text[:at])
+			l = text[at:]
+		}
+		if text = bytes.TrimSpace(l); open != nil || len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+			open = append(open, l...)
+			if nest.add(l); nest.depth <= 0 && !nest.inside || err != nil {
+				if out, ok := m.wire.message(open); ok {
+					return append(out, '\n'), err
+				}
+				m.skip(open)
+				open, nest = nil, nesting{}
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 }
 
-// Rubbish is the line, "" if there was none.
-func (w *watchedReader) Rubbish() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return string(w.rubbish)
+// boundedLine is the next line with its end.
+func boundedLine(lines *bufio.Reader, most int) ([]byte, error) {
+	var l []byte
+	for {
+		piece, err := lines.ReadSlice('\n')
+		if len(l)+len(piece) > most {
+			return nil, errTooLarge
+		}
+		l = append(l, piece...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return l, err
+		}
+	}
 }
 
-// A watchedWriter passes on the standard input of a server and shows what was written,
+// skip passes over what is no message.
+func (m *messageReader) skip(b []byte) {
+	b = bytes.TrimSpace(b)
+	m.mu.Lock()
+	first := m.noise == nil && len(b) > 0
+	if first {
+		m.noise = append([]byte{}, b[:min(len(b), maxNoise)]...)
+	}
+	m.mu.Unlock()
+	if first {
+		m.noisy(m.Noise())
+	}
+}
+
+// Noise is the first of what is no message, "" if there was none.
+func (m *messageReader) Noise() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _, _ := bytes.Cut(m.noise, []byte("\n"))
+	return line(string(l))
+}
+
+// Fault is why no more is read, "" for another reason than what was read.
+func (m *messageReader) Fault() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fault == nil {
+		return ""
+	}
+	return m.fault.Error()
+}
+
+// A nesting counts brackets outside of strings.
+type nesting struct {
+	depth           int
+	inside, escaped bool // a string; behind a backslash in one
+}
+
+func (n *nesting) add(text []byte) {
+	for _, c := range text {
+		switch {
+		case n.escaped:
+			n.escaped = false
+		case n.inside:
+			n.inside, n.escaped = c != '"', c == '\\'
+		case c == '"':
+			n.inside = true
+		case c == '{' || c == '[':
+			n.depth++
+		case c == '}' || c == ']':
+			n.depth--
+		}
+	}
+}
+
+// repairJSON is JSON as some programs write it, as it should be: null for NaN and Infinity, and
+// line ends and tabs within strings spelled out.
+func repairJSON(text []byte) []byte {
+	var out bytes.Buffer
+	for i, inside := 0, false; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case inside && c == '\\' && i+1 < len(text):
+			out.Write(text[i : i+2])
+			i++
+		case inside && c < ' ':
+			fmt.Fprintf(&out, `\u%04x`, c)
+		case c == '"':
+			inside = !inside
+			out.WriteByte(c)
+		case !inside && (c == 'N' || c == 'I' || c == '-'):
+			word := ""
+			for _, w := range []string{"NaN", "Infinity", "-Infinity"} {
+				if bytes.HasPrefix(text[i:], []byte(w)) {
+					word = w
+				}
+			}
+			if word == "" {
+				out.WriteByte(c)
+				break
+			}
+			out.WriteString("null")
+			i += len(word) - 1
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.Bytes()
+}
+
+// A watchedWriter passes on the standard input of a server and shows what is written,
 // message by message.
 type watchedWriter struct {
 	io.WriteCloser
-	wrote func([]byte)
+	sends func([]byte) request // before
+	wrote func([]byte)         // after
 }
 
 // Write implements [io.Writer].
 func (w *watchedWriter) Write(p []byte) (int, error) {
+	q := w.sends(p)
+	q.note(func(d *delivery) { d.sent = true })
 	n, err := w.WriteCloser.Write(p)
+	if err != nil && n == 0 {
+		q.note(func(d *delivery) { d.sent = false })
+	}
 	w.wrote(p)
 	return n, err
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,13 @@ func (n *callContext) add(t *Task, c llm.Call, r ToolResult) {
 	n.taint |= t.taint(c, r)
 	n.rules = append(slices.Clip(n.rules), r.rules...)
 	n.artifacts = withArtifacts(n.artifacts, r)
+	if r.Undecided {
+		n.undecided = maps.Clone(n.undecided)
+		if n.undecided == nil {
+			n.undecided = map[string]string{}
+		}
+		n.undecided[callDigest(c)] = r.unknown
+	}
 	if r.report != nil {
 		n.subAgents += r.report.Usage.Agents
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -75,12 +77,13 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		use.Artifacts = t.toolInputs(s, now, tool)
 	}
 	unknown := ""
-	if now.asked.workflow {
-		unknown = s.Unknown[callDigest(c)]
+	if now.asked.workflow || t.Revision >= 4 {
+		unknown = cmp.Or(now.undecided[callDigest(c)], s.Unknown[callDigest(c)])
 	}
 	var rules []permit.Rule
 	for {
 		use.Permission = unknownAttempt(use.Permission, unknown)
+		path := r.Next()
 		reply, err := flow.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
 		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != stepio.Gone {
 			switch t.afterInterruption(now.asked, c, se) {
@@ -88,12 +91,19 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 			case stepio.AskPerson:
 				unknown = se.Path
 			default:
-				return stepFailure(c.Name, se), nil
+				reply := stepFailure(c.Name, se)
+				if reply.Interrupted && t.Revision >= 4 && strings.HasPrefix(c.Name, toolserver.Prefix("")) {
+					reply.Undecided, reply.unknown = true, se.Path
+				}
+				return reply, nil
 			}
 			use.Approved, use.Answers = "", nil // an approval covers one call
 			continue
 		}
-		if use.Approved == "" {
+		switch {
+		case err == nil && reply.Undecided:
+			reply.unknown = path
+		case use.Approved == "":
 			reply.unknown = unknown // it was not made again
 		}
 		if err == nil && reply.UserQuestion != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -62,6 +63,10 @@ func (g *gate) set() *tools.Set {
 		tool(tools.Metadata{Name: "publish", Needs: tools.Read | tools.Publish, Paths: []string{"path"}}, 0),
 		tool(tools.Metadata{Name: "shell", Needs: tools.Shell, Command: "text"}, 0),
 		tool(tools.Metadata{Name: "test", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true}, 0),
+		tools.New(tools.Metadata{Name: "mail", Description: "Does it.", Needs: tools.Net, Effect: tools.Unsafe}, func(_ context.Context, _ *tools.Env, in text) (tools.Result, error) {
+			g.ran = append(g.ran, "mail "+in.Text)
+			return tools.Result{Text: "no answer", Failed: in.Text != "sure", Undecided: in.Text != "sure"}, nil
+		}),
 		tool(tools.Metadata{Name: "note", Needs: tools.Write, Paths: []string{"path"}}, 0),
 	)
 	if err != nil {
@@ -320,5 +325,37 @@ func TestOnlyCommandsNeedASandbox(t *testing.T) {
 		if got := g.asked > 0; got != want {
 			t.Errorf("%s: the sandbox was looked for: %v", tool, got)
 		}
+	}
+}
+
+// A call of which nobody knows whether it had its effect is not made again unasked, whatever
+// was approved beforehand: in a later answer and in the same one. Another call is.
+func TestUndecidedIsNotCalledAgain(t *testing.T) {
+	mail := func(text string) llm.Call {
+		return llm.Call{ID: text, Name: "mail", Args: json.RawMessage(`{"text":"` + text + `"}`)}
+	}
+	for name, turns := range map[string][]llm.Message{
+		"in the same answer": {{Calls: []llm.Call{mail("a"), mail("sure"), mail("sure"), mail("b"), mail("a")}}, {Text: "done"}},
+		"in a later answer":  {{Calls: []llm.Call{mail("a"), mail("sure"), mail("sure")}}, {Calls: []llm.Call{mail("b"), mail("a")}}, {Text: "done"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate(t, turns...)
+			all := func(t *executor.Task) { t.Approve, t.Revision = executor.ApproveAll, stepio.Revision }
+			q := g.run(all)
+			if q == nil || !strings.Contains(q.Why, "an earlier attempt may have happened") {
+				t.Fatalf("the question is %+v, ran were %q", q, g.ran)
+			}
+			if got := strings.Join(g.ran, ","); got != "mail a,mail sure,mail sure,mail b" {
+				t.Errorf("ran were %s", got)
+			}
+			g = newGate(t, turns...)
+			q = g.run(func(t *executor.Task) {
+				t.Approve, t.Revision = executor.ApproveNone, stepio.Revision
+				t.Rules = []permit.Rule{{Do: permit.Allow}}
+			})
+			if got := strings.Join(g.ran, ","); q != nil || got != "mail a,mail sure,mail sure,mail b" {
+				t.Errorf("where nobody is the question is %+v, ran were %s", q, got)
+			}
+		})
 	}
 }

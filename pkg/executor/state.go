@@ -104,8 +104,8 @@ type loopGuards struct {
 type securityState struct {
 	Taint tools.Taint   `json:"taint,omitempty"` // of what the run has read
 	Rules []permit.Rule `json:"rules,omitempty"` // added by the people who approved
-	// Unknown has the paths of calls by a workflow of which nobody knows whether they
-	// happened, by what they ask for: the next such call is asked about.
+	// Unknown has the paths of calls of which nobody knows whether they happened, by a
+	// workflow or as their tool reports it, by what they ask for: the next such call is asked about.
 	Unknown map[string]string `json:"unknown,omitempty"`
 }
 

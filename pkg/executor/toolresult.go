@@ -73,6 +73,9 @@ type callContext struct {
 	// before is how many sub-agents the calls before, in the same answer, have
 	// been given.
 	subAgents int
+	// undecided are the paths of those before, in the same answer, of which nobody
+	// knows whether they had their effect.
+	undecided map[string]string
 	// failed is the tool of a change that failed before, in the same answer.
 	failed string
 	// asked is who wants the call, and what becomes of it if it is interrupted.

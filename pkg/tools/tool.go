@@ -160,6 +160,9 @@ type Result struct {
 	// Inconclusive is set by a tool that is a check if the call neither passed nor
 	// failed. Failed is set with it, and Summary reports why in a line.
 	Inconclusive Inconclusive `json:"inconclusive,omitempty"`
+	// Undecided is set if nobody knows whether the call has had its effect. A person is
+	// asked before the same call is made again.
+	Undecided bool `json:"undecided,omitempty"`
 }
 
 // Inconclusive reports why a check has neither passed nor failed.

@@ -1,0 +1,172 @@
+package mcp
+
+import (
+	"encoding/json"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+)
+
+var idIn = lazyregexp.New(`"id"\s*:\s*("[^"]*"|[0-9.]+)`)
+
+func decodes(result json.RawMessage) bool {
+	return json.Unmarshal(result, new(sdk.CallToolResult)) == nil
+}
+
+// result is the result of a request as the library takes it.
+func (q request) result(raw json.RawMessage) json.RawMessage {
+	switch q.method {
+	case "tools/call":
+		return q.callResult(raw)
+	case "tools/list":
+		return listResult(raw)
+	case "initialize", "server/discover":
+		return withObjects(raw, "capabilities", "serverInfo")
+	}
+	return raw
+}
+
+// callResult is what a tool has returned, as far as it can be read.
+func (q request) callResult(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) == nil && fields != nil && decodes(raw) && !lost(fields) {
+		return raw
+	}
+	var list []json.RawMessage
+	content, known := fields["content"]
+	switch {
+	case fields == nil && json.Unmarshal(raw, &list) == nil && list != nil: // content without a result
+	case fields == nil && len(raw) > 0 && string(raw) != "null":
+		list = []json.RawMessage{raw}
+	case json.Unmarshal(content, &list) != nil && len(content) > 0: // one part alone
+		list = []json.RawMessage{content}
+	}
+	if old, ok := fields["toolResult"]; ok && list == nil { // as before 2024-11-05
+		known, list = true, []json.RawMessage{textPart(plainText(old))}
+	}
+	structured, ok := fields["structuredContent"]
+	if known = known || ok || list != nil; !known {
+		list = []json.RawMessage{textPart(textfile.Visible(string(raw)))}
+	}
+	q.note(func(d *delivery) { d.unreadable = d.unreadable || !known })
+	parts := []json.RawMessage{}
+	for _, p := range list {
+		if s := string(p); s != "null" && s != "" {
+			parts = append(parts, part(p))
+		}
+	}
+	out := map[string]any{"content": parts}
+	if ok {
+		out["structuredContent"] = structured
+	}
+	switch string(fields["isError"]) {
+	case "", "false", "null", `"false"`, `""`, "0":
+	default:
+		out["isError"] = true
+	}
+	b, err := json.Marshal(out)
+	if err != nil || !decodes(b) {
+		return textResult(textfile.Visible(string(raw)))
+	}
+	return b
+}
+
+// lost reports whether a result has something that the library passes over.
+func lost(fields map[string]json.RawMessage) bool {
+	if _, ok := fields["resultType"]; ok {
+		return false // of a revision that has other results
+	}
+	_, content := fields["content"]
+	_, structured := fields["structuredContent"]
+	return !content && !structured && len(fields) > 0
+}
+
+// listResult is a list of tools without what the library would refuse all of it for.
+func listResult(raw json.RawMessage) json.RawMessage {
+	if json.Unmarshal(raw, new(sdk.ListToolsResult)) == nil {
+		return raw
+	}
+	var fields map[string]json.RawMessage
+	var list, out []json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["tools"], &list) != nil {
+		return raw
+	}
+	for _, t := range list {
+		if t = plainTool(t); t != nil {
+			out = append(out, t)
+		}
+	}
+	kept := map[string]any{"tools": out}
+	var cursor string
+	if json.Unmarshal(fields["nextCursor"], &cursor) == nil && cursor != "" {
+		kept["nextCursor"] = cursor
+	}
+	b, err := json.Marshal(kept)
+	if err != nil {
+		return raw
+	}
+	return b
+}
+
+// plainTool is a tool with those of its fields that can be read, nil if it has no name.
+func plainTool(raw json.RawMessage) json.RawMessage {
+	if json.Unmarshal(raw, new(sdk.Tool)) == nil {
+		return raw
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	kept := map[string]json.RawMessage{}
+	for _, name := range []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"} {
+		value, ok := fields[name]
+		if !ok {
+			continue
+		}
+		kept[name] = value
+		if b, err := json.Marshal(kept); err != nil || json.Unmarshal(b, new(sdk.Tool)) != nil {
+			delete(kept, name)
+		}
+	}
+	if kept["name"] == nil {
+		return nil
+	}
+	b, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// withObjects has {} where a language whose empty list is its empty object writes [],
+// within some of the fields of an object.
+func withObjects(raw json.RawMessage, names ...string) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	for _, name := range names {
+		var inner map[string]json.RawMessage
+		switch value := fields[name]; {
+		case string(value) == "[]":
+			fields[name] = json.RawMessage("{}")
+		case json.Unmarshal(value, &inner) == nil && inner != nil:
+			for k, v := range inner {
+				if string(v) == "[]" {
+					inner[k] = json.RawMessage("{}")
+				}
+			}
+			if b, err := json.Marshal(inner); err == nil {
+				fields[name] = b
+			}
+		}
+	}
+	delete(fields, "_meta")
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return raw
+	}
+	return b
+}

@@ -1,0 +1,81 @@
+package mcp
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// Codes of errors that a server answers with before it calls a tool. Those for bad
+// arguments and for faults inside it, come after, too.
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	codeNoMethod       = -32601
+	codeInternal       = -32603
+)
+
+// A delivery is what is known of a call's way to its server and back.
+type delivery struct {
+	sent       bool   // some of it may have reached the server
+	status     int    // of an answer over HTTP; 0 for none
+	code       int64  // of an error that the server answered with
+	answer     string // what the server said to it, if it is no result
+	unreadable bool   // it has answered, and nobody knows what
+	fault      string // why its answer was left
+}
+
+// refusing are the statuses of requests that were refused rather than begun: those for
+// timeouts and for faults of servers behind the one that answers are not.
+var refusing = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	http.StatusNotAcceptable, http.StatusProxyAuthRequired, http.StatusGone, http.StatusLengthRequired, http.StatusPreconditionFailed,
+	http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType, http.StatusMisdirectedRequest, http.StatusUpgradeRequired,
+	http.StatusPreconditionRequired, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge, http.StatusUnavailableForLegalReasons,
+}
+
+// undone reports whether it is certain that the call was not begun.
+func (d delivery) undone() bool {
+	switch {
+	case !d.sent:
+		return true
+	case d.status != 0 && (d.status < 200 || d.status > 299):
+		return slices.Contains(refusing, d.status)
+	}
+	return d.code == codeParse || d.code == codeInvalidRequest || d.code == codeNoMethod
+}
+
+// words are what the server did, as the end of a sentence, "" if it is not known.
+func (d delivery) words() string {
+	said := ""
+	if answer := line(d.answer); answer != "" {
+		said = ": " + answer
+	}
+	switch {
+	case d.fault != "":
+		return d.fault
+	case d.status != 0 && (d.status < 200 || d.status > 299):
+		return fmt.Sprintf("answered with the status %d %s%s", d.status, http.StatusText(d.status), said)
+	case d.code != 0:
+		return fmt.Sprintf("answered with the error %d%s", d.code, said)
+	case d.answer != "":
+		return "answered with something that is no message" + said
+	}
+	return ""
+}
+
+// note changes what is known of the way of a call, if the request is one.
+func (q request) note(change func(*delivery)) {
+	if q.call == nil {
+		return
+	}
+	q.call.mu.Lock()
+	defer q.call.mu.Unlock()
+	change(&q.call.way)
+}
+
+func (o *openCall) delivery() delivery {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.way
+}

@@ -1,0 +1,284 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/netguard"
+)
+
+// answers are what servers in the wild answer to a call that they have done, and what of it
+// is shown. %s is the id of the call.
+var answers = []struct {
+	name, raw string
+	want      string
+	failed    bool
+	unknown   bool
+}{
+	{"a part of another kind", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"json","json":{"sent":true}}]}}`, `{"sent":true}`, false, false},
+	{"a number for a text", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":42}]}}`, "42", false, false},
+	{"a text for parts", `{"jsonrpc":"2.0","id":%s,"result":{"content":"sent"}}`, "sent", false, false},
+	{"one part for several", `{"jsonrpc":"2.0","id":%s,"result":{"content":{"type":"text","text":"sent"}}}`, "sent", false, false},
+	{"texts for parts", `{"jsonrpc":"2.0","id":%s,"result":{"content":["sent",null,"twice"]}}`, "sent\ntwice", false, false},
+	{"a part without a kind", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"text":"sent"}]}}`, "sent", false, false},
+	{"known and unknown parts", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"sent, see the card"},{"type":"ui","html":"<b>sent</b>"}]}}`, "sent, see the card\n[a part of the kind \"ui\"]\n<b>sent</b>", false, false},
+	{"an image that is none", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"sent"},{"type":"image","data":"!","mimeType":"image/png"}]}}`, "sent\n[a part of the kind \"image\"]", false, false},
+	{"odd annotations", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"sent","annotations":[],"_meta":[]}]}}`, "sent", false, false},
+	{"a failure without words", `{"jsonrpc":"2.0","id":%s,"result":{"content":[],"isError":true}}`, "The tool failed and gave no reason.", true, false},
+	{"a failure as text", `{"jsonrpc":"2.0","id":%s,"result":{"content":"no","isError":"true"}}`, "no", true, false},
+	{"a result that is a text", `{"jsonrpc":"2.0","id":%s,"result":"sent"}`, "sent", false, false},
+	{"a result that is a list", `{"jsonrpc":"2.0","id":%s,"result":[{"type":"text","text":"sent"}]}`, "sent", false, false},
+	{"the first revision", `{"jsonrpc":"2.0","id":%s,"result":{"toolResult":"sent"}}`, "sent", false, false},
+	{"structured only", `{"jsonrpc":"2.0","id":%s,"result":{"structuredContent":{"sent":true}}}`, `{"sent":true}`, false, false},
+	{"an id as text", `{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"text","text":"sent"}]}}`, "sent", false, false},
+	{"no version", `{"id":%s,"result":{"content":[{"type":"text","text":"sent"}]}}`, "sent", false, false},
+	{"an error that is null", `{"jsonrpc":"2.0","id":%s,"error":null,"result":{"content":[{"type":"text","text":"sent"}]}}`, "sent", false, false},
+	{"a number that is none", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"sent, -NaN"}],"structuredContent":{"x":NaN,"y":-Infinity}}}`, "sent, -NaN", false, false},
+	{"a tab in a text", "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"sent\tto a\"}]}}", "sent\tto a", false, false},
+	{"a result that is null", `{"jsonrpc":"2.0","id":%s,"result":null}`, "whether drop was done is not known", true, true},
+	{"a result of another form", `{"jsonrpc":"2.0","id":%s,"result":{"outcome":"queued"}}`, `{"outcome":"queued"}`, true, true},
+	{"no JSON", `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":sent}]}}`, "text\":sent", true, true},
+	{"an error inside", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"Internal error"}}`, "answered with the error -32603: Internal error; whether drop was done is not known", true, true},
+	{"an error of the arguments", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"Output validation error"}}`, "Output validation error; whether drop was done is not known", true, true},
+	{"an error that is a text", `{"jsonrpc":"2.0","id":%s,"error":"boom"}`, "boom; whether drop was done is not known", true, true},
+	{"an error without a number", `{"jsonrpc":"2.0","id":%s,"error":{"code":"E1","message":"boom"}}`, "boom; whether drop was done is not known", true, true},
+	{"no such method", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, "drop was not done by the MCP server fake: it answered with the error -32601: Method not found", true, false},
+}
+
+func (f *fixture) answered(t *testing.T, server string) (string, bool, bool) {
+	t.Helper()
+	r := f.call(t, f.ofServer(t, server, "drop"))
+	return r.Text, r.Failed, r.Undecided
+}
+
+// TestMCPAnswers: what can be read of an answer is shown, over standard output and both
+// forms of HTTP, and a call is never said not to have been done if it may have been.
+func TestMCPAnswers(t *testing.T) {
+	f := serve(t, "answers", twoTools)
+	kind := ""
+	at := byHand(t, func(w http.ResponseWriter, id, answer string) {
+		w.Header().Set("Content-Type", kind)
+		if text := fmt.Sprintf(answer, id); kind == "application/json" {
+			_, _ = io.WriteString(w, text)
+		} else {
+			_, _ = io.WriteString(w, "event: message\ndata: "+text+"\n\n")
+		}
+	})
+	over := &fixture{Pool: New(Options{Dir: t.TempDir(), Network: netguard.Guard{}, Servers: map[string]Server{"fake": {URL: at.URL}}})}
+	defer over.Close()
+	for _, tt := range answers {
+		t.Run(tt.name, func(t *testing.T) {
+			f.write(t, twoTools+"\n\n"+tt.raw)
+			at.answer = tt.raw
+			look := func(how, text string, failed, unknown bool) {
+				if !strings.Contains(text, tt.want) || failed != tt.failed || unknown != tt.unknown {
+					t.Errorf("%s it is %q, failed %v, unknown %v; want %q, %v, %v", how, text, failed, unknown, tt.want, tt.failed, tt.unknown)
+				}
+			}
+			text, failed, unknown := f.answered(t, "fake")
+			look("over standard output", text, failed, unknown)
+			for _, kind = range []string{"application/json", "text/event-stream"} {
+				text, failed, unknown := over.answered(t, "fake")
+				look("as "+kind, text, failed, unknown)
+			}
+		})
+	}
+}
+
+// A handServer is an MCP server over HTTP that answers calls as a test wants.
+type handServer struct {
+	*httptest.Server
+	answer string
+}
+
+func byHand(t *testing.T, call func(w http.ResponseWriter, id, answer string)) *handServer {
+	h := &handServer{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		reply := func(result string) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, result)
+		}
+		switch {
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case m.Method == "initialize":
+			reply(`"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":[]},"serverInfo":{"name":"hand","version":"1"}}`)
+		case m.Method == "tools/list":
+			reply(`"result":` + twoTools)
+		case m.Method == "tools/call":
+			call(w, string(m.ID), h.answer)
+		default:
+			reply(`"error":{"code":-32601,"message":"no such method"}`)
+		}
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// TestMCPStatuses: a call over HTTP that was refused was not done; after any other end that
+// is no answer nobody knows.
+func TestMCPStatuses(t *testing.T) {
+	how := ""
+	at := byHand(t, func(w http.ResponseWriter, id, _ string) {
+		var status int
+		switch _, err := fmt.Sscan(how, &status); {
+		case err == nil:
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html>gateway</html>")
+		case how == "reset":
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				c.Close()
+			}
+		case how == "cut stream":
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, ": working\n\n")
+		case how == "cut answer":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+id+`,"result":{"con`)
+		case how == "a page":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<html>Log in</html>")
+		case how == "no kind":
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+id+`,"result":{"content":[{"type":"text","text":"sent"}]}}`)
+		case how == "too large":
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":`+id+`,"result":{"content":[{"type":"text","text":"`)
+			_, _ = w.Write(bytes.Repeat([]byte("x"), maxMessage))
+			_, _ = io.WriteString(w, "\"}]}}\n\n")
+		}
+	})
+	p := New(Options{Dir: t.TempDir(), Network: netguard.Guard{}, Servers: map[string]Server{"fake": {URL: at.URL}}})
+	defer p.Close()
+	f := &fixture{Pool: p}
+	for name, tt := range map[string]struct {
+		want    string
+		unknown bool
+	}{
+		"400":        {"drop was not done by the MCP server fake: it answered with the status 400 Bad Request: <html>gateway</html>", false},
+		"404":        {"drop was not done", false},
+		"429":        {"drop was not done", false},
+		"408":        {"whether drop was done is not known", true},
+		"409":        {"whether drop was done is not known", true},
+		"303":        {"whether drop was done is not known", true},
+		"500":        {"answered with the status 500 Internal Server Error: <html>gateway</html>; whether drop was done is not known", true},
+		"502":        {"whether drop was done is not known", true},
+		"503":        {"whether drop was done is not known", true},
+		"504":        {"whether drop was done is not known", true},
+		"reset":      {"whether drop was done is not known", true},
+		"cut stream": {"whether drop was done is not known", true},
+		"cut answer": {"whether drop was done is not known", true},
+		"a page":     {"answered with something that is no message: <html>Log in</html>; whether drop was done is not known", true},
+		"too large":  {"sent a message that is longer than 16777216 bytes, which is too large; whether drop was done is not known", true},
+		"no kind":    {"sent", false},
+	} {
+		how = name
+		if text, failed, unknown := f.answered(t, "fake"); !strings.Contains(text, tt.want) || unknown != tt.unknown || failed != (name != "no kind") {
+			t.Errorf("%s: %q, failed %v, unknown %v; want %q, %v", name, text, failed, unknown, tt.want, tt.unknown)
+		}
+	}
+	tool := f.ofServer(t, "fake", "drop")
+	at.Close()
+	if r := f.call(t, tool); !r.Failed || r.Undecided || strings.Contains(r.Text, "not known") {
+		t.Errorf("where nothing listens it is %+v", r)
+	}
+}
+
+// TestMCPNoise: what a server prints between its messages is passed over and named, and a
+// message may have several lines.
+func TestMCPNoise(t *testing.T) {
+	message := func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, id)
+	}
+	for name, tt := range map[string]struct {
+		in    string
+		want  int // messages
+		noise string
+	}{
+		"lines":           {"npm warn old\n\n> start\n" + message(1) + "\nlater\r\n" + message(2) + "\r\n", 2, "npm warn old"},
+		"a tag":           {"[INFO] listening\n" + message(1) + "\n", 1, "[INFO] listening"},
+		"an open bracket": {"[1/3] Installing [\n" + message(1) + "\n" + message(2), 2, "[1/3] Installing ["},
+		"an open quote":   {"{ \"half\n" + message(1) + "\n", 1, `{ "half`},
+		"inspected":       {"{\n  port: 1,\n  tools: [ 'a' ]\n}\n" + message(1) + "\n", 1, "{"},
+		"a log":           {`{"level":"info","id":1,"msg":"up"}` + "\n" + message(1) + "\n", 1, `{"level":"info","id":1,"msg":"up"}`},
+		"before it":       {"Loading... " + message(1) + "\n", 1, "Loading..."},
+		"a mark":          {"\ufeff" + message(1) + "\n", 1, ""},
+		"several lines":   {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {\n    \"text\": \"a } b\"\n  }\n}\n" + message(2) + "\n", 2, ""},
+		"a list":          {"[" + message(1) + "," + message(2) + "]\n", 1, ""},
+	} {
+		w := &wire{calls: newCalls("x"), changed: func() {}, asked: map[string]request{}}
+		named := ""
+		m := newMessageReader(strings.NewReader(tt.in), w, func(first string) { named = first })
+		b, err := io.ReadAll(m)
+		n := 0
+		for l := range strings.Lines(string(b)) {
+			if n++; !json.Valid([]byte(l)) || !strings.Contains(l, `"jsonrpc":"2.0"`) {
+				t.Errorf("%s: %q is no message", name, l)
+			}
+		}
+		if err != nil || n != tt.want || named != tt.noise || m.Noise() != tt.noise {
+			t.Errorf("%s: %d messages, %q named, %v; want %d, %q", name, n, named, err, tt.want, tt.noise)
+		}
+	}
+}
+
+// TestMCPNoisyStart: so it is with a program.
+func TestMCPNoisyStart(t *testing.T) {
+	f := serve(t, "noisy", twoTools)
+	if r := f.call(t, f.tool(t, "look")); r.Text != "did look" {
+		t.Errorf("the result is %+v", r)
+	}
+	if len(f.warnings) != 1 || !strings.Contains(f.warnings[0], `"Debugger listening"`) {
+		t.Errorf("the warnings are %q", f.warnings)
+	}
+}
+
+// TestMCPTooLarge: an answer that is too large is named as that.
+func TestMCPTooLarge(t *testing.T) {
+	f := serve(t, "too large", twoTools)
+	if text, failed, unknown := f.answered(t, "fake"); !failed || !unknown || !strings.Contains(text, "sent a message that is longer than 16777216 bytes, which is too large") {
+		t.Errorf("the result is %q, failed %v, unknown %v", text, failed, unknown)
+	}
+}
+
+// FuzzMCPMessages: whatever is printed, reading it ends, and gives messages only.
+func FuzzMCPMessages(f *testing.F) {
+	for _, a := range answers {
+		f.Add([]byte(fmt.Sprintf(a.raw, "1") + "\n"))
+	}
+	f.Add([]byte("[\n{\n{\"id\":1,\"result\":{\"content\":[[[1]]]}}\n\"\\"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		c := newCalls("x")
+		o := &openCall{id: "o"}
+		c.open["o"] = o
+		w := &wire{calls: c, changed: func() {}, asked: map[string]request{}}
+		if q := w.sends([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"o"}}}`)); q.call != o {
+			t.Fatal("the call is not known")
+		}
+		b, err := io.ReadAll(newMessageReader(bytes.NewReader(in), w, func(string) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for l := range bytes.Lines(b) {
+			var m struct{ Result json.RawMessage }
+			if l[0] == '{' && json.Unmarshal(l, &m) != nil || !json.Valid(l) || m.Result != nil && string(m.Result) != "null" && bytes.Contains(l, []byte(`"id":1`)) && !decodes(m.Result) && w.asked["1"].id == nil {
+				t.Errorf("%q gives %q", in, l)
+			}
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+)
+
+// A wire looks at the messages between here and a server: it notes what becomes of
+// calls, and gives the library what servers send in the form that it takes. One part
+// of an answer that is not as the protocol wants it is no reason to lose the rest.
+// It is safe for concurrent use.
+type wire struct {
+	calls   *calls
+	changed func() // called when the server announces other tools
+
+	mu    sync.Mutex
+	asked map[string]request // that wait for an answer, by id as text
+}
+
+// A request is what was asked.
+type request struct {
+	id     json.RawMessage
+	method string
+	call   *openCall // of a tool; nil for others
+}
+
+// envelope is what is read of a message that is sent.
+type envelope struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		Meta struct {
+			Token any `json:"progressToken"`
+		} `json:"_meta"`
+	}
+}
+
+// sends notes a message that is about to be sent; the request is empty unless it is one.
+func (w *wire) sends(message []byte) (q request) {
+	var m envelope
+	if json.Unmarshal(message, &m) != nil || m.Method == "" || len(m.ID) == 0 {
+		return q
+	}
+	q = request{id: m.ID, method: m.Method}
+	if token, ok := m.Params.Meta.Token.(string); ok && m.Method == "tools/call" {
+		q.call = w.calls.byID(token)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked[idText(m.ID)] = q
+	return q
+}
+
+// idText is the same for an id and for the id that a server makes of it: 1, "1" and 1.0.
+func idText(id json.RawMessage) string {
+	return strings.TrimSuffix(strings.Trim(string(id), `"`), ".0")
+}
+
+// answered is the request that an answer is to.
+func (w *wire) answered(id json.RawMessage) (request, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q, ok := w.asked[idText(id)]
+	delete(w.asked, idText(id))
+	return q, ok
+}
+
+// receives returns a message as the library takes it; ok is false for what is none.
+func (w *wire) receives(message []byte) (out []byte, ok bool) {
+	message = bytes.TrimSpace(message)
+	if len(message) > 0 && message[0] == '[' {
+		return w.batch(message)
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(message, &m) != nil {
+		return nil, false
+	}
+	method, id, result, fault := m["method"], m["id"], m["result"], m["error"]
+	isNull := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+	switch {
+	case string(m["jsonrpc"]) != `"2.0"` && isNull(method) && (isNull(id) || result == nil && fault == nil):
+		return nil, false // a line of a log, for one
+	case string(method) == `"notifications/tools/list_changed"`:
+		w.changed()
+	}
+	m["jsonrpc"] = json.RawMessage(`"2.0"`)
+	q, asked := request{}, false
+	if isNull(method) {
+		q, asked = w.answered(id)
+	}
+	if asked {
+		m["id"] = q.id
+		if isNull(fault) {
+			delete(m, "error")
+			m["result"] = q.result(result)
+		} else {
+			delete(m, "result")
+			m["error"] = q.fault(fault)
+		}
+	}
+	out, err := json.Marshal(m)
+	return out, err == nil
+}
+
+// message is what receives makes of a text, repaired if need be, or what stands for an
+// answer that cannot be; ok is false for what is no message.
+func (w *wire) message(text []byte) (out []byte, ok bool) {
+	if out, ok = w.receives(text); ok || json.Valid(text) {
+		return out, ok
+	}
+	if out, ok = w.receives(repairJSON(text)); ok {
+		return out, true
+	}
+	return w.broken(text)
+}
+
+// read is message where all that comes should be one: what is none stays.
+func (w *wire) read(text []byte) []byte {
+	if out, ok := w.message(text); ok {
+		return out
+	}
+	return text
+}
+
+// batch is several messages at once.
+func (w *wire) batch(message []byte) ([]byte, bool) {
+	var list, out []json.RawMessage
+	if json.Unmarshal(message, &list) != nil {
+		return nil, false
+	}
+	for _, m := range list {
+		if one, ok := w.receives(m); ok && len(m) > 0 && m[0] == '{' {
+			out = append(out, one)
+		}
+	}
+	if out == nil {
+		return nil, false
+	}
+	b, err := json.Marshal(out)
+	return b, err == nil
+}
+
+// broken is the answer that stands for one that is no JSON, if it is known what it
+// answers: what was sent is its text.
+func (w *wire) broken(message []byte) ([]byte, bool) {
+	if !bytes.HasPrefix(bytes.TrimSpace(message), []byte("{")) || !bytes.Contains(message, []byte(`"jsonrpc"`)) {
+		return nil, false
+	}
+	var at string
+	if m := idIn.FindSubmatch(message); m != nil {
+		at = idText(m[1])
+	}
+	w.mu.Lock()
+	q, ok := w.asked[at]
+	if !ok && len(w.asked) == 1 {
+		for _, q = range w.asked {
+			ok = true
+		}
+	}
+	if ok = ok && q.call != nil; ok {
+		delete(w.asked, idText(q.id))
+	}
+	w.mu.Unlock()
+	if !ok {
+		return nil, false
+	}
+	q.note(func(d *delivery) { d.unreadable = true })
+	out, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": q.id, "result": textResult(textfile.Visible(string(message)))})
+	return out, err == nil
+}
+
+// fault is an error as the library takes it.
+func (q request) fault(raw json.RawMessage) json.RawMessage {
+	var e struct {
+		Code    int64           `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data,omitempty"`
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		e.Code, e.Message, e.Data = codeInternal, plainText(raw), nil
+		var loose struct{ Code, Message json.RawMessage }
+		if json.Unmarshal(raw, &loose) == nil && len(loose.Message) > 0 {
+			e.Message = plainText(loose.Message)
+		}
+	}
+	q.note(func(d *delivery) { d.code, d.answer = e.Code, e.Message })
+	b, err := json.Marshal(e)
+	if err != nil {
+		return raw
+	}
+	return b
+}
+
+// plainText is a value as text: a string without its quotes.
+func plainText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+func textPart(text string) json.RawMessage {
+	return json.RawMessage(`{"type":"text","text":` + string(jsontext.Quote(text)) + `}`)
+}
+
+func textResult(text string) json.RawMessage {
+	return json.RawMessage(`{"content":[` + string(textPart(text)) + `]}`)
+}
+
+// part is one part of an answer as the library takes it. What it does not know is shown
+// as text.
+func part(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || fields == nil {
+		return textPart(plainText(raw))
+	}
+	if decodes(textless(raw)) {
+		return raw
+	}
+	for _, name := range []string{"annotations", "_meta", "icons", "size"} {
+		delete(fields, name) // they decide nothing
+	}
+	if again, err := json.Marshal(fields); err == nil && decodes(textless(again)) {
+		return again
+	}
+	kind := plainText(fields["type"])
+	delete(fields, "type")
+	if text, ok := fields["text"]; ok && (kind == "" || kind == "text") {
+		return textPart(plainText(text))
+	}
+	shown := string(raw)
+	if len(fields) == 1 {
+		for _, only := range fields {
+			shown = plainText(only)
+		}
+	}
+	return textPart(fmt.Sprintf("[a part of the kind %q]\n%s", kind, shown))
+}
+
+// textless is a result that has nothing but one part.
+func textless(part json.RawMessage) json.RawMessage {
+	return json.RawMessage(`{"content":[` + string(part) + `]}`)
+}
