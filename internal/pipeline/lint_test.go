@@ -191,9 +191,11 @@ steps:
   - {id: a, run: ls}
   - {id: b, run: ls, when: {step: z, is: done}}
   - {id: c, run: ls, when: {any: [{step: a, is: dnoe}, {step: a, where: {type: nothing}}]}}
-`, `p.yaml:4:35: error: there is no step z; there are a, b, c
+  - {id: d, run: ls, when: {any: [{step: a, is: good}, {step: a, is: ""}]}}
+`, `p.yaml:4:35: error: there is no step z; there are a, b, c, d
 p.yaml:5:36: error: a step is never "dnoe"; did you mean done?
-p.yaml:5:66: error: where cannot be used: the schema is not valid: type is the string "nothing", want one of "null", "boolean", "number", "integer", "string", "array", "object"; it is a JSON Schema, as in {minLength: 1}`},
+p.yaml:5:66: error: where cannot be used: the schema is not valid: type is the string "nothing", want one of "null", "boolean", "number", "integer", "string", "array", "object"; it is a JSON Schema, as in {minLength: 1}
+p.yaml:6:36: error: a step is never "good"; there are done, failed, skipped`},
 		{"an inline agent", `
 steps:
   - id: a

@@ -74,7 +74,7 @@ func (l *linter) condition(key string, c *Condition) {
 			l.bad(key+".step", near(c.Step, sorted(l.ids), ""), "there is no step %s", c.Step)
 		}
 		for _, v := range []json.RawMessage{c.Is, c.Not} {
-			if s := text(v); v != nil && !slices.Contains(statuses, s) {
+			if s := text(v); v != nil && s != "" && !slices.Contains(statuses, s) {
 				l.bad(key, near(s, statuses, ""), "a step is never %q", s)
 			}
 		}

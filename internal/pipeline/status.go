@@ -17,7 +17,8 @@ const (
 	Skipped = "skipped"
 )
 
-var statuses = []string{Done, Failed, Skipped, ""}
+// statuses are what conditions may ask about; one that has not run has "".
+var statuses = []string{Done, Failed, Skipped}
 
 // A Result is what became of a pipeline: the artifact "pipeline" of its job.
 type Result struct {
