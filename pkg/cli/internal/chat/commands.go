@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -44,8 +46,7 @@ func commands() []command {
 
 // command runs a line with a slash.
 func (s *Session) command(line string) {
-	name, args, _ := strings.Cut(line[1:], " ")
-	args = strings.TrimSpace(args)
+	name, args := commandName(line)
 	all := commands()
 	if i := slices.IndexFunc(all, func(c command) bool { return c.name == name }); i >= 0 {
 		all[i].do(s, args)
@@ -63,12 +64,38 @@ func (s *Session) command(line string) {
 			s.send(list[i].expand(args))
 			return
 		}
-		if server, prompt, ok := strings.Cut(name, "/"); ok {
-			s.serverPrompt(server, prompt, args)
-			return
+		server, prompt, ok := strings.Cut(name, "/")
+		switch {
+		case isPath(name), isFile(name):
+			s.send(line)
+		case ok:
+			s.serverPrompt(server, prompt, args, line)
+		default:
+			s.unknown(name, list)
 		}
-		s.unknown(name, list)
 	})
+}
+
+// isPath reports whether the first word of a line, behind its slash, can be no
+// command: none has a second slash after its server's.
+func isPath(name string) bool {
+	return name == "" || strings.HasPrefix(name, "/") || strings.Count(name, "/") > 1
+}
+
+// isFile reports whether there is a file of this name, which an error message may
+// begin with.
+func isFile(name string) bool {
+	_, err := os.Lstat("/" + name)
+	return err == nil
+}
+
+// commandName is the first word of a line behind its slash, and what follows it.
+func commandName(line string) (name, args string) {
+	name = strings.TrimPrefix(line, "/")
+	if i := strings.IndexFunc(name, unicode.IsSpace); i >= 0 {
+		return name[:i], strings.TrimSpace(name[i:])
+	}
+	return name, ""
 }
 
 // unknown says that there is no such command.

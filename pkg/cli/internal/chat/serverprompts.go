@@ -48,14 +48,21 @@ func (s *Session) withServerPrompts(then func()) {
 	})
 }
 
-// readServerPrompts waits until completionTime at most, and not for a session that
-// has ended. Any goroutine may call it.
-func (s *Session) readServerPrompts(dir string) (out []serverPrompt) {
+// readServerPrompts are the prompts of the servers that there are.
+func (s *Session) readServerPrompts(dir string) []serverPrompt {
+	out, _ := s.readServers(dir)
+	return out
+}
+
+// readServers waits until completionTime at most, and not for a session that has
+// ended. It also reports whether a server is known to be none. Any goroutine may
+// call it.
+func (s *Session) readServers(dir string) (out []serverPrompt, none func(server string) bool) {
 	ctx, cancel := context.WithTimeout(s.ctx, completionTime)
 	defer cancel()
 	l, err := s.c.ToolServers(ctx, adroit.Scope{Dir: dir})
 	if err != nil {
-		return nil // the command says what is wrong
+		return nil, func(string) bool { return false } // the command says what is wrong
 	}
 	for _, server := range l.Items {
 		for _, p := range server.Prompts {
@@ -70,15 +77,22 @@ func (s *Session) readServerPrompts(dir string) (out []serverPrompt) {
 			out = append(out, one)
 		}
 	}
-	return out
+	return out, func(name string) bool {
+		return len(l.Problems) == 0 && !slices.ContainsFunc(l.Items, func(i adroit.ToolServerInfo) bool { return i.Name == name })
+	}
 }
 
 // serverPrompt sends a prompt of a server, with its arguments as key=value or in
-// their order.
-func (s *Session) serverPrompt(server, prompt, words string) {
+// their order. Where there is no such server, line is a message that begins with a
+// path.
+func (s *Session) serverPrompt(server, prompt, words, line string) {
 	dir := s.Dir
 	s.do(func(context.Context) func() {
-		args, err := arguments(s.readServerPrompts(dir), server+"/"+prompt, words)
+		prompts, none := s.readServers(dir)
+		if none(server) {
+			return func() { s.send(line) }
+		}
+		args, err := arguments(prompts, server+"/"+prompt, words)
 		var text string
 		if err == nil { // a server may be silent: leaving does not wait for it
 			text, err = s.c.ToolServerPrompt(s.ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: dir}, Name: server}, Prompt: prompt, Args: args})

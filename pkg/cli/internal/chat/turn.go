@@ -16,8 +16,10 @@ import (
 // Enter takes what the person typed: a message, /command or !command.
 func (s *Session) Enter(text string) {
 	text = strings.TrimSpace(text)
+	name, _ := commandName(text)
+	slash := strings.HasPrefix(text, "/") && !isPath(name)
 	switch {
-	case s.state == Asking && !strings.HasPrefix(text, "/"):
+	case s.state == Asking && !slash:
 		s.answerLine(text)
 	case s.opening.busy && text != "/quit":
 		if text != "" {
@@ -25,7 +27,7 @@ func (s *Session) Enter(text string) {
 		}
 	case text == "":
 		s.goOn()
-	case strings.HasPrefix(text, "/"):
+	case slash:
 		s.command(text)
 	case strings.HasPrefix(text, "!"):
 		s.shell(strings.TrimSpace(text[1:]))

@@ -282,10 +282,11 @@ func (c *numbering) recall(ev event.Event) {
 	}
 }
 
-// recalled mentions once, before the first news, what the journal remembered.
+// recalled mentions once, before the first news, what the journal remembered. An
+// owner that draws the screen has shown those steps already.
 func (v *Viewer) recalled() {
 	c := &v.calls
-	if c.hinted || c.recalled == 0 || v.log {
+	if c.hinted || c.recalled == 0 || v.log || v.feed != nil {
 		return
 	}
 	c.hinted = true
