@@ -69,7 +69,7 @@ func (m *Source) hinted(provider string, model llm.Model) llm.Model {
 	})
 }
 
-// hint says of a refused key where it is from, and of a limit of time which setting it is.
+// hint names the server that refused a key and where the key is from, and of a limit of time which setting it is.
 func (m *Source) hint(provider string, err error) error {
 	var e *llm.Error
 	if _, own := m.conf.Endpoints[provider]; own && errors.As(err, &e) && e.Kind == llm.Timeout && e.Status == 0 {
@@ -80,23 +80,26 @@ func (m *Source) hint(provider string, err error) error {
 	if spent := transport.Spent(""); !errors.As(err, &e) || e.Kind != llm.Auth || errors.As(err, &spent) {
 		return err
 	}
-	named := *e
-	switch k := m.key(provider); {
-	case provider == Script: // it plays a provider, and has no key
+	if provider == Script { // it plays a provider, and has no key
 		return err
+	}
+	named := *e
+	base, _ := m.server(provider)
+	at := transport.Host(base)
+	switch k := m.key(provider); {
 	case k.value == "" && m.conf.KeysErr != nil:
 		named.Hint = m.conf.KeysErr.Error()
 	case k.value == "":
-		named.Hint = "there is no key: adroit login " + provider
+		named.Hint = at + " asks for a key: adroit login " + provider
 		if k.variable != "" {
 			named.Hint += ", or set " + k.variable
 		}
 	case strings.ContainsFunc(k.value, func(r rune) bool { return r <= ' ' || r > '~' }):
 		named.Hint = k.from + " has a character that no key has"
 	case k.from == k.variable:
-		named.Hint = "check " + k.variable + " and the account of " + provider
+		named.Hint = at + " refused the key: check " + k.variable + " and the account of " + provider
 	default:
-		named.Hint = "the key is that of adroit login " + provider + ": give another, or check the account"
+		named.Hint = at + " refused the key, which is that of adroit login " + provider + ": give another, or check the account"
 	}
 	return &named
 }
@@ -134,6 +137,18 @@ func (m *Source) Origin(provider string) (from, variable string) {
 	return k.from, k.variable
 }
 
+// server is the base URL at which a provider's models are asked, and its dialect.
+func (m *Source) server(provider string) (base, dialect string) {
+	if provider == Ollama {
+		return cmp.Or(m.ollama().BaseURL, "http://127.0.0.1:11434"), ""
+	}
+	e := m.endpoint(provider)
+	if e.Dialect == Anthropic {
+		return cmp.Or(m.base(provider), e.BaseURL, "https://api.anthropic.com"), e.Dialect
+	}
+	return cmp.Or(e.BaseURL, "https://api.openai.com/v1"), e.Dialect
+}
+
 // ErrKeyRefused means that a server does not take a key.
 var ErrKeyRefused = errors.New("the server refuses the key")
 
@@ -144,20 +159,16 @@ func (m *Source) VerifyKey(ctx context.Context, provider, key string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return errors.New("the key has a character that no key has")
 	}
-	base, dialect := m.ollama().BaseURL, ""
+	base, dialect := m.server(provider)
 	path := "/models"
-	if provider != Ollama {
-		e := m.endpoint(provider)
-		base, dialect = cmp.Or(e.BaseURL, "https://api.openai.com/v1"), e.Dialect
-	} else {
-		base, path = cmp.Or(base, "http://127.0.0.1:11434"), "/api/tags"
+	if provider == Ollama {
+		path = "/api/tags"
 	}
 	if provider == OpenRouter && m.conf.Endpoints[provider].BaseURL == "" {
 		path = "/key" // its list of models is for everybody
 	}
 	header := http.Header{"Authorization": {"Bearer " + key}}
 	if dialect == Anthropic {
-		base = cmp.Or(m.base(provider), m.endpoint(provider).BaseURL, "https://api.anthropic.com")
 		path, header = "/v1/models", http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
 	}
 	base, query := transport.Address(base)

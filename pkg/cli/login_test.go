@@ -126,7 +126,7 @@ func TestLoginKeyStaysSecret(t *testing.T) {
 		return out
 	}
 	keep(labKey, "login", "lab")
-	if out := keep("", "run", "poet", "hello", "-m", "lab/m", "--json"); !strings.Contains(out, "job.finished") || !strings.Contains(out, "the key is that of adroit login lab") {
+	if out := keep("", "run", "poet", "hello", "-m", "lab/m", "--json"); !strings.Contains(out, "job.finished") || !strings.Contains(out, "refused the key, which is that of adroit login lab") {
 		t.Errorf("the run says\n%s", out)
 	}
 	for _, args := range [][]string{{"jobs", "logs", "last"}, {"jobs", "show", "last", "--json"}, {"config"}, {"doctor"}, {"models", "--json"}, {"login", "--list", "--json"}, {"models", "check", "lab/m"}} {
@@ -139,7 +139,7 @@ func TestLoginKeyStaysSecret(t *testing.T) {
 	if b, err := os.ReadFile(d.file()); err != nil || strings.Contains(string(b), labKey) {
 		t.Errorf("%s, %v", b, err)
 	}
-	if out := keep("", "models", "check", "lab/m"); !strings.Contains(out, "there is no key: adroit login lab") {
+	if out := keep("", "models", "check", "lab/m"); !strings.Contains(out, "asks for a key: adroit login lab") {
 		t.Error(out)
 	}
 }

@@ -211,12 +211,16 @@ func (e *Endpoint) hint(kind llm.ErrorKind) string {
 }
 
 // host is where the server is, without a path, which may hold a key.
-func (e *Endpoint) host() string {
-	u, err := url.Parse(e.Base)
+func (e *Endpoint) host() string { return e.plain(Host(e.Base)) }
+
+// Host is the scheme and the host of a base URL, without a user and a path, which
+// may hold a key.
+func Host(base string) string {
+	u, err := url.Parse(base)
 	if err != nil {
 		return "the server"
 	}
-	return e.plain(u.Scheme + "://" + u.Host)
+	return u.Scheme + "://" + u.Host
 }
 
 // plain takes secrets out of s and bounds it.

@@ -19,6 +19,7 @@ type responses struct {
 	open    map[string]*openResponse // responses that have not ended, by path
 	ended   map[string]bool          // whose last pieces may still come
 	pending *pendingText
+	failed  string // why the last request failed, shown like a pending text
 	last    string // that stands last on the screen, whole
 }
 
@@ -179,7 +180,11 @@ func (v *Viewer) response(ev event.Event) {
 	}
 	t.ended[ev.Path] = true
 	if ev.Error != "" {
-		v.aside(term.Red, "model: "+v.tally.interrupted(ev))
+		if v.log || v.parts.place != "" {
+			v.aside(term.Red, "model: "+v.tally.interrupted(ev))
+		} else {
+			t.failed = v.tally.interrupted(ev)
+		}
 		return
 	}
 	var d struct {
@@ -223,19 +228,20 @@ func (v *Viewer) response(ev event.Event) {
 	t.last = text
 }
 
-// answered shows an answer without calls once another event follows, unless it is
-// the job's last and is printed with the outcome.
+// answered shows an answer without calls, or why there is none, once another event
+// follows, unless it is the job's last and is printed with the outcome.
 func (v *Viewer) answered(ev event.Event) {
-	p := v.responses.pending
-	if p == nil {
-		return
+	p, failed := v.responses.pending, v.responses.failed
+	v.responses.pending, v.responses.failed = nil, ""
+	var f jobs.Final
+	if ev.Kind == event.JobFinished && json.Unmarshal(ev.Data, &f) != nil {
+		f = jobs.Final{}
 	}
-	v.responses.pending = nil
-	if ev.Kind == event.JobFinished {
-		var f jobs.Final
-		if json.Unmarshal(ev.Data, &f) == nil && f.Status.Final() && f.Summary != "" && strings.HasPrefix(p.text, strings.TrimSpace(f.Summary)) {
-			return
-		}
+	if failed != "" && !strings.Contains(f.Reason, failed) {
+		v.aside(term.Red, "model: "+failed)
+	}
+	if p == nil || f.Status.Final() && f.Summary != "" && strings.HasPrefix(p.text, strings.TrimSpace(f.Summary)) {
+		return
 	}
 	v.clear()
 	fmt.Fprint(v, format.NewMarkdown(v.Screen, term.Plain, p.indent).Text(p.text))

@@ -85,6 +85,28 @@ func TestWaitingForTheServer(t *testing.T) {
 	}
 }
 
+// Why a request failed is shown once: as the reason of the job's end, or where the job
+// goes on or ends for another.
+func TestFailedRequest(t *testing.T) {
+	failed := event.Event{Kind: event.StepFinished, Step: stepio.ModelStep, Path: "1", Error: "lab: bad key (HTTP 401)"}
+	end := func(reason string) event.Event {
+		return event.Event{Kind: event.JobFinished, Data: data(t, jobs.Final{Status: jobs.Failed, Reason: reason})}
+	}
+	for _, tc := range []struct {
+		evs  []event.Event
+		want int
+	}{
+		{[]event.Event{failed, end("lab: bad key (HTTP 401)")}, 0},
+		{[]event.Event{failed, end("step a: lab: bad key (HTTP 401)")}, 0},
+		{[]event.Event{failed, end("another")}, 1},
+		{[]event.Event{failed, {Kind: event.StepStarted, Step: stepio.ModelStep, Path: "2"}, end("lab: bad key (HTTP 401)")}, 1},
+	} {
+		if got := watch(80, tc.evs); strings.Count(got, "bad key") != tc.want {
+			t.Errorf("%v: %q, want it %d times", tc.evs, got, tc.want)
+		}
+	}
+}
+
 // plainText is what is left without the sequences of this program.
 func plainText(s string) string { return ours.ReplaceAllString(s, "") }
 
