@@ -46,10 +46,7 @@ func Next(actions []adroit.Action) (commands []string) {
 		case act.Do == "continue":
 			command = "adroit continue " + act.Job
 		case act.Signal != "":
-			command = Answers(act.Job, act.Signal)
-			if !strings.HasPrefix(command, "adroit signal") {
-				answered = act.Job
-			}
+			command, answered = Answers(act.Job, act.Signal), act.Job
 		case act.Limit != "":
 			command += " " + cmp.Or(raiseFlags[act.Limit], raiseFlags["turns"])
 		case act.Follow:
@@ -60,16 +57,16 @@ func Next(actions []adroit.Action) (commands []string) {
 	return commands
 }
 
-// Answers are the commands that answer a question of a job that waits for a signal:
-// those for approvals and words also go on with it.
+// Answers are the commands that answer a question of a job that waits for a signal
+// and go on with it.
 func Answers(job, signal string) string {
-	switch signal = format.SanitizeLine(SignalName(signal)); signal {
+	switch SignalName(signal) {
 	case "approve":
 		return "adroit approve " + job + "    adroit deny " + job + " WHY"
 	case "continue":
 		return "adroit answer " + job + " continue|abort|WORDS"
 	}
-	return "adroit signal " + job + " " + signal
+	return "adroit answer " + job + " WORDS"
 }
 
 // LastEvent is the event that ended a job's last run. If its runner died before

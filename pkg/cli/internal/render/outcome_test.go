@@ -19,7 +19,7 @@ func TestNext(t *testing.T) {
 	})
 	want := []string{
 		"adroit approve J0    adroit deny J0 WHY",
-		"adroit signal J0 verdict",
+		"adroit answer J0 WORDS",
 		"adroit jobs resume J1 --max-cost USD",
 		"adroit jobs resume J1 --max-turns N",
 		"adroit jobs logs J1 -f",

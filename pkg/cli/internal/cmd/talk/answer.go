@@ -35,8 +35,8 @@ func NewAnswer(e *env.Env) *cobra.Command {
 		Short: "Answer a job's question, and continue it",
 		Long: "Answers the question of a waiting job in words, and goes on with the job in the\n" +
 			"foreground. Where adroit fix asks, continue runs the command again, abort gives\n" +
-			"up, and other words go to the agents that repair. Without JOB it is the one that\n" +
-			"waits in this directory.",
+			"up, and other words go to the agents that repair. A JSON object or list is sent as\n" +
+			"such. Without JOB it is the one that waits in this directory.",
 		Example: "  adroit answer continue\n  adroit answer J4K2 \"the port is 8081 now\"",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +70,11 @@ func inWords(q *jobs.Question, name, words string) (s adroit.Signal, err error) 
 		}
 	case len(q.Signals) == 1:
 		s.Name = render.SignalName(q.Signals[0])
+		if structured(words) {
+			s.Value, words = json.RawMessage(words), ""
+		}
+	case structured(words) && asks(q, "answer"):
+		s.Name, s.Value, words = "answer", json.RawMessage(words), ""
 	default:
 		i := slices.IndexFunc(q.Signals, func(one string) bool { return render.SignalName(one) == words })
 		if i < 0 {
@@ -81,6 +86,11 @@ func inWords(q *jobs.Question, name, words string) (s adroit.Signal, err error) 
 		s.Value, err = json.Marshal(words)
 	}
 	return s, err
+}
+
+// structured reports whether words are a JSON object or list, which is sent as such.
+func structured(words string) bool {
+	return (strings.HasPrefix(words, "{") || strings.HasPrefix(words, "[")) && json.Valid([]byte(words))
 }
 
 func (a *answer) flags(cmd *cobra.Command) {

@@ -32,9 +32,10 @@ func NewContinue(e *env.Env) *cobra.Command {
 		Long: "Goes on with a job that ended, was stopped or was cancelled: in the same\n" +
 			"conversation, with the same record of changes for diff and undo. Its definition of\n" +
 			"done is judged anew, and its limits begin anew; the flags set others.\n" +
-			"A job that is running reads the message at its next turn. Without JOB it is the\n" +
-			"newest of this directory; - reads the message from stdin. The message is durable\n" +
-			"as soon as the command has accepted it: after a crash, adroit jobs resume goes on.",
+			"A job that is running reads the message at its next turn. Without JOB, with the\n" +
+			"message in quotes, it is the newest of this directory; - reads the message from\n" +
+			"stdin. The message is durable as soon as the command has accepted it: after a\n" +
+			"crash, adroit jobs resume goes on.",
 		Example: "  adroit continue \"also add a test\"\n" +
 			"  adroit continue J4K2 \"use the standard library\" -m openai/gpt-5",
 		Args: cobra.ArbitraryArgs,
@@ -106,15 +107,21 @@ var reference = lazyregexp.New(`^(?i:last|J?[0-9A-HJKMNP-TV-Z]*[0-9][0-9A-HJKMNP
 const minReference = 4
 
 // target finds the job that arguments name, or else the newest of this directory,
-// and returns what is left of them. What could be some of an id and is none of
-// any job is part of the message.
+// and returns what is left of them. A single argument that could be some of an id and
+// is none of any job is a message; the first of several names a job, since a mistyped
+// one would send the message to another.
 func target(ctx context.Context, c adroit.Client, args []string) (id string, rest []string, err error) {
-	if len(args) > 0 && len(args[0]) >= minReference && reference.MatchString(args[0]) {
+	several := len(args) > 1
+	if len(args) > 0 && (several || len(args[0]) >= minReference && reference.MatchString(args[0])) {
 		d, err := c.Job(ctx, args[0])
 		if err == nil {
 			return d.Job.ID, args[1:], nil
 		}
-		if full := len(args[0]) == len("J-------------"); full || !errors.Is(err, jobs.ErrNotExist) {
+		missing := errors.Is(err, jobs.ErrNotExist)
+		if several && missing {
+			return "", nil, exit.Usagef("adroit continue '"+strings.ReplaceAll(strings.Join(args, " "), "'", `'\''`)+"' sends all of it to the newest job of this directory", "no such job %q", args[0])
+		}
+		if full := len(args[0]) == len("J-------------"); several || full || !missing {
 			return "", nil, err
 		}
 	}
