@@ -107,6 +107,9 @@ func writeCommand(t *testing.T, b *strings.Builder, c *cobra.Command) {
 	if c.Runnable() {
 		fmt.Fprintf(b, "```\n%s %s\n```\n", c.Parent().CommandPath(), c.Use)
 	}
+	if c.Example == "" && !c.HasAvailableSubCommands() {
+		t.Errorf("%s has no example", c.CommandPath())
+	}
 	if c.Example != "" {
 		fmt.Fprintf(b, "\nExample:\n\n```\n%s\n```\n", strings.Trim(c.Example, "\n"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // ValidateStages brings a project to where its stages pass: those of the input
@@ -231,6 +232,40 @@ func (res *StageResult) report(sc *executor.Scope, attempt int) error {
 // check in the project, repaired by the fixer that ships where the task may spawn
 // it.
 func StagesOf(sc *executor.Scope) (s Stages, err error) {
+	return stagesOf(sc, func() (tools.Result, error) {
+		reply, err := sc.Tool("run_check", nil)
+		return reply.Result, err
+	})
+}
+
+// PlannedStages are the lines about the stages that a task would have. look calls
+// run_check without arguments.
+func PlannedStages(t executor.Task, look func() (tools.Result, error)) (lines []string, err error) {
+	sc := &executor.Scope{Task: &t, State: new(executor.State)}
+	s, err := stagesOf(sc, func() (tools.Result, error) {
+		res, err := look()
+		for name, v := range res.Artifacts {
+			err = errors.Join(err, sc.Bind(name, v))
+		}
+		return res, err
+	})
+	if err = errors.Join(err, s.Check()); err != nil {
+		return nil, err
+	}
+	for _, st := range s.List {
+		line := st.Name + ": " + st.what()
+		if st.Repair != "" {
+			line += ", repaired by " + st.Repair
+		}
+		if st.Fix != "" {
+			line += ", fixed by " + string(st.Fix)
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+func stagesOf(sc *executor.Scope, look func() (tools.Result, error)) (s Stages, err error) {
 	var auto string
 	given, err := sc.Value("stages", &auto)
 	if given && (err != nil || auto != "auto") {
@@ -239,7 +274,7 @@ func StagesOf(sc *executor.Scope) (s Stages, err error) {
 		}
 	}
 	if auto == "auto" || !given || s.Test != "" && len(s.List) == 0 {
-		if s.List, err = stagesFound(sc); err != nil {
+		if s.List, err = stagesFound(sc, look); err != nil {
 			return s, err
 		}
 	}
@@ -258,14 +293,14 @@ func StagesOf(sc *executor.Scope) (s Stages, err error) {
 }
 
 // stagesFound asks the project.
-func stagesFound(sc *executor.Scope) ([]Stage, error) {
+func stagesFound(sc *executor.Scope, look func() (tools.Result, error)) ([]Stage, error) {
 	if sc.Task.Mode == executor.ModePlan {
 		return nil, errors.New("checks run the project's code, and a job that plans runs none; use --mode edits")
 	}
 	if !sc.Has("run_check") {
 		return nil, fmt.Errorf("no stages are given, and agent %s has no tool run_check to look for some", sc.Task.Agent)
 	}
-	reply, err := sc.Tool("run_check", nil)
+	reply, err := look()
 	if err != nil {
 		return nil, err
 	}

@@ -148,12 +148,20 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 	}
 	d := rt.decide(r.Scope)
 	cat := rt.catalog.Agents(d)
-	if len(r.Files) > 0 {
-		books, files := rt.lintBooks(r.Files, cat)
-		problems := lint(files, agentfile.Parse, func(a *agents.DynamicAgent) agents.Problems {
+	if len(r.Files)+len(r.Names) > 0 {
+		check := func(a *agents.DynamicAgent) agents.Problems {
 			return append(agentfile.Lint(a, set), rt.catalog.LintWorkflow(a)...)
-		})
-		return report(len(r.Files), append(books, problems...)), nil
+		}
+		books, files := rt.lintBooks(r.Files, cat)
+		problems := append(books, lint(files, agentfile.Parse, check)...)
+		for _, name := range r.Names {
+			a, err := rt.catalog.FindAgent(cat, name, r.Dir)
+			if err != nil {
+				return nil, apierr.AsError(err)
+			}
+			problems = append(problems, check(a)...)
+		}
+		return report(len(r.Files)+len(r.Names), problems), nil
 	}
 	b, problems := rt.catalog.Book(d)
 	problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
@@ -175,12 +183,20 @@ func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport,
 		return nil, apierr.AsError(err)
 	}
 	k := rt.catalog.Known(d, rt.models)
-	if cat := k.Pipelines; len(r.Files) > 0 {
+	if cat := k.Pipelines; len(r.Files)+len(r.Names) > 0 {
 		problems := lint(r.Files, pipeline.Parse, func(p *pipeline.Pipeline) agents.Problems {
 			k.Pipelines = cat.With(p)
 			return pipeline.Lint(p, k)
 		})
-		return report(len(r.Files), problems.Sort()), nil
+		k.Pipelines = cat
+		for _, name := range r.Names {
+			p, err := catalog.FindPipeline(cat, name)
+			if err != nil {
+				return nil, apierr.AsError(err)
+			}
+			problems = append(problems, pipeline.Lint(p, k)...)
+		}
+		return report(len(r.Files)+len(r.Names), problems.Sort()), nil
 	}
 	return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
 }

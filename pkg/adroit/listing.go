@@ -86,6 +86,7 @@ type SmallWindow struct {
 type LintRequest struct {
 	Scope
 	Files []LintFile `json:"files,omitempty"`
+	Names []string   `json:"names,omitempty"` // of those that there are, beside the files
 }
 
 // A LintFile is a file by name.

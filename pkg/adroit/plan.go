@@ -28,6 +28,7 @@ type Plan struct {
 	Pinned   *pipeline.Pinned `json:"pinned,omitempty"` // of a request to a pipeline
 	Workflow string           `json:"workflow"`
 	Ignored  []string         `json:"ignored,omitempty"` // permissions of the agent that do not hold
+	Stages   []string         `json:"stages,omitempty"`  // of a validation, a line each
 
 	agent string // digest of the agent
 }
@@ -42,6 +43,18 @@ func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 	}
 	for i := range p.Input.Attachments {
 		p.Input.Attachments[i].Data = nil // Submit reads it again
+	}
+	if p.Workflow == workflows.ValidateStages.Name {
+		p.Stages, err = workflows.PlannedStages(p.Task, func() (tools.Result, error) {
+			res, err := rt.callTool(ctx, ToolCall{Name: "run_check", Args: json.RawMessage("{}"), Dir: r.Dir})
+			if err != nil {
+				return tools.Result{}, err
+			}
+			return res.Result, nil
+		})
+		if err != nil {
+			return nil, apierr.AsError(err)
+		}
 	}
 	return p, nil
 }

@@ -4,8 +4,10 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -21,6 +23,12 @@ import (
 type Noun struct {
 	Word string // in the plural
 	Dirs string // where a project has its own
+	Ext  string // of its files, as in .md
+}
+
+// isFile reports whether an argument is the path of a file by its form.
+func (n Noun) isFile(arg string) bool {
+	return strings.Contains(arg, "/") || strings.HasSuffix(arg, n.Ext)
 }
 
 func (n Noun) one() string { return strings.TrimSuffix(n.Word, "s") }
@@ -36,9 +44,10 @@ func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, a
 	var asJSON bool
 	in := adroit.Scope{}
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the " + n.Word,
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the " + n.Word,
+		Example: "  adroit " + n.Word + " list --json",
+		Args:    cobra.NoArgs,
 		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			in.Dir = e.Here()
 			found, err := list(c, ctx, in)
@@ -82,12 +91,17 @@ func Lint(e *env.Env, n Noun, lint func(adroit.Client, context.Context, adroit.L
 	var asJSON bool
 	in := adroit.LintRequest{}
 	cmd := &cobra.Command{
-		Use:   "lint [FILE...]",
-		Short: short,
+		Use:     "lint [FILE|NAME...]",
+		Short:   short,
+		Example: "  adroit " + n.Word + " lint\n  adroit " + n.Word + " lint ./mine" + n.Ext,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Dir = e.Here()
 			for _, name := range args {
-				b, err := readBounded(name)
+				b, ok, err := n.ReadFile(name)
+				if !ok {
+					in.Names = append(in.Names, name)
+					continue
+				}
 				if err != nil {
 					return exit.Usagef(hint, "%v", err)
 				}
@@ -120,6 +134,16 @@ func Lint(e *env.Env, n Noun, lint func(adroit.Client, context.Context, adroit.L
 	env.JSONFlag(cmd, &asJSON)
 	n.trust(cmd, &in.Scope)
 	return cmd
+}
+
+// ReadFile reads the file that an argument names, if it is one by its form or there
+// is one.
+func (n Noun) ReadFile(arg string) (text []byte, ok bool, err error) {
+	text, err = readBounded(arg)
+	if errors.Is(err, fs.ErrNotExist) && !n.isFile(arg) {
+		return nil, false, nil
+	}
+	return text, true, err
 }
 
 // readBounded reads a file as far as an agent or a pipeline may be long, and a

@@ -47,6 +47,9 @@ func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string
 	rows.Row("tools", toolNames(t))
 	ShortenedRows(&rows, "", t.ShortenedTools)
 	rows.Row("done", Criterion(t.Done))
+	for _, l := range p.Stages {
+		rows.Row("stage", l)
+	}
 	if tests := Tests(t); tests != "" {
 		rows.Row("tests", tests)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var noun = catalog.Noun{Word: "agents", Dirs: projectdir.Agents}
+var noun = catalog.Noun{Word: "agents", Dirs: projectdir.Agents, Ext: ".md"}
 
 // New is adroit agents.
 func New(e *env.Env) *cobra.Command {
@@ -25,7 +25,7 @@ func New(e *env.Env) *cobra.Command {
 			fmt.Fprintln(e.Err, "some agents cannot be used; adroit agents lint says why")
 		}
 	})
-	lint := catalog.Lint(e, noun, adroit.Client.LintAgents, "Check agent files: all problems at once, with their places", "name agent files, or none for all")
+	lint := catalog.Lint(e, noun, adroit.Client.LintAgents, "Check agent files: all problems at once, with their places", "name agents or their files, or none for all")
 	return env.Lister("agents", "List, show, check and create agents", list, newShow(e), lint, newNew(e))
 }
 

@@ -9,5 +9,5 @@ import (
 
 // New is adroit config.
 func New(e *env.Env) *cobra.Command {
-	return env.Lister("config", "Show the configuration and where each value comes from", newShow(e), newGet(e), newPath(e))
+	return env.Lister("config", "Show and set the configuration, and where each value comes from", newShow(e), newGet(e), newSet(e), newPath(e))
 }

@@ -13,9 +13,10 @@ import (
 
 func newPath(e *env.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "path",
-		Short: "Print the path of the configuration file",
-		Args:  cobra.NoArgs,
+		Use:     "path",
+		Short:   "Print the path of the configuration file",
+		Example: "  $EDITOR \"$(adroit config path)\"",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			p := config.Path(e.Getenv)
 			if p == "" {

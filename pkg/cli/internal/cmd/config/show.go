@@ -13,9 +13,10 @@ import (
 func newShow(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "List every setting, its value and its origin",
-		Args:  cobra.NoArgs,
+		Use:     "show",
+		Short:   "List every setting, its value and its origin",
+		Example: "  adroit config show --json",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := e.Config()
 			if err != nil {

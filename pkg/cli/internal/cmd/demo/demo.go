@@ -31,8 +31,9 @@ func New(e *env.Env) *cobra.Command {
 		Short: "Watch an agent repair a small project, without a model or a key",
 		Long: "Writes a small Go project with two failing tests into a temporary directory and lets the builder\n" +
 			"repair it. The model's turns are scripted; with -m a real model gets the same task.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), e, q, keep, asJSON) },
+		Example: "  adroit demo",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), e, q, keep, asJSON) },
 	}
 	cmd.Flags().StringVarP(&q.Model, "model", "m", "", "a real model, as provider/model")
 	cmd.Flags().StringVar(&q.BaseURL, "base-url", "", "address of the model's server")

@@ -31,7 +31,8 @@ func New(e *env.Env) *cobra.Command {
 		Long: "Looks at the configuration, the data directory, models, programs, the sandbox and the tests of\n" +
 			"the directory. What keeps every job from running comes first, with what to do next; the exit code\n" +
 			"is then 1. What only some jobs need is listed as missing, and does not count.",
-		Args: cobra.NoArgs,
+		Example: "  adroit doctor",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.Dir, _ = env.Directory(".") // without one, a finding says so
 			found, err := examine(cmd.Context(), e, q)

@@ -17,7 +17,8 @@ func newCancel(e *env.Env) *cobra.Command {
 		Long: "Cancels a job, even one that another process runs, and waits until it has stopped. A cancelled job cannot be\n" +
 			"resumed: adroit jobs retry runs its task again from the start. To stop a job and resume it later, interrupt its\n" +
 			"process with Ctrl-C or SIGTERM.",
-		Args: cobra.ExactArgs(1),
+		Example: "  adroit jobs cancel J4K2",
+		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			j, err := c.Cancel(ctx, args[0])
 			if err != nil {

@@ -28,22 +28,27 @@ type listing struct {
 
 func newList(e *env.Env, use string) *cobra.Command {
 	l := listing{ListOptions: adroit.ListOptions{Limit: listed}}
+	below := "jobs "
+	if use != "jobs" {
+		below += use + " "
+	}
 	cmd := &cobra.Command{
-		Use:   use,
-		Short: "List jobs, newest first",
-		Args:  cobra.NoArgs,
+		Use:     use,
+		Short:   "List jobs, newest first",
+		Example: "  adroit " + below + "--status failed,stuck\n  adroit " + below + "--all --json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if l.Limit < 0 {
 				return exit.Usagef("0 lists all jobs", "--limit is %d", l.Limit)
 			}
-			if err := l.read(cmd); err != nil {
+			if err := l.read(); err != nil {
 				return err
 			}
 			return l.list(cmd, e)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&l.Full, "json", false, "as JSON: all jobs of all directories, unless flags select some")
+	f.BoolVar(&l.Full, "json", false, "as JSON")
 	f.StringVar(&l.Agent, "agent", "", "only jobs of this agent")
 	f.StringSliceVar(&l.status, "status", nil, "only jobs with one of these statuses, as in --status failed,stuck")
 	f.StringVarP(&l.Dir, "dir", "C", ".", "only jobs that work in this directory, around or below it")
@@ -68,7 +73,7 @@ func statuses() []string {
 }
 
 // read makes options of the flags.
-func (l *listing) read(cmd *cobra.Command) (err error) {
+func (l *listing) read() (err error) {
 	for _, s := range l.status {
 		if !slices.Contains(statuses(), s) {
 			hint := "it is one of " + strings.Join(statuses(), ", ")
@@ -79,10 +84,7 @@ func (l *listing) read(cmd *cobra.Command) (err error) {
 		}
 		l.Status = append(l.Status, jobs.Status(s))
 	}
-	if l.Full && !cmd.Flags().Changed("limit") {
-		l.Limit = 0
-	}
-	if l.all || l.Full && !cmd.Flags().Changed("dir") {
+	if l.all {
 		l.Dir = ""
 		return nil
 	}

@@ -18,7 +18,8 @@ func newRemove(e *env.Env) *cobra.Command {
 		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there\n" +
 			"is an error, unless --force throws it away, with the branch. The worktrees of its sub-agents go with\n" +
 			"what was not brought back of them.",
-		Args: cobra.MinimumNArgs(1),
+		Example: "  adroit jobs rm J4K2 J7QX",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			for _, ref := range args {
 				j, err := c.Remove(ctx, ref, o)

@@ -17,9 +17,10 @@ import (
 func newList(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the available models and how each calls tools",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the available models and how each calls tools",
+		Example: "  adroit models list --json",
+		Args:    cobra.NoArgs,
 		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
 			list, err := c.Models(ctx)
 			if err != nil {

@@ -18,9 +18,10 @@ func New(e *env.Env) *cobra.Command {
 
 func newForget(e *env.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "forget [MODEL]",
-		Short: "Clear cached tool-calling capabilities of a model, or of all",
-		Args:  cobra.MaximumNArgs(1),
+		Use:     "forget [MODEL]",
+		Short:   "Clear cached tool-calling capabilities of a model, or of all",
+		Example: "  adroit models forget ollama/qwen3:8b",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
 			n, err := c.ForgetModel(ctx, first(args))
 			if err != nil {

@@ -2,6 +2,7 @@
 package pipelines
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
@@ -19,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var noun = catalog.Noun{Word: "pipelines", Dirs: projectdir.Pipelines}
+var noun = catalog.Noun{Word: "pipelines", Dirs: projectdir.Pipelines, Ext: ".yaml"}
 
 // New is adroit pipelines.
 func New(e *env.Env) *cobra.Command {
@@ -28,7 +30,7 @@ func New(e *env.Env) *cobra.Command {
 			fmt.Fprintln(e.Err, "some pipelines cannot be used; adroit pipelines lint says why")
 		}
 	})
-	lint := catalog.Lint(e, noun, adroit.Client.LintPipelines, "Check pipelines: all problems at once, with their places", "name files of pipelines, or none for all")
+	lint := catalog.Lint(e, noun, adroit.Client.LintPipelines, "Check pipelines: all problems at once, with their places", "name pipelines or their files, or none for all")
 	return env.Lister("pipelines", "List, show, check and draw pipelines", list, newShow(e), lint, newGraph(e), newSchema(e))
 }
 
@@ -50,6 +52,7 @@ func newShow(e *env.Env) *cobra.Command {
 		return nil
 	})
 	env.JSONFlag(cmd, &asJSON)
+	cmd.Example = "  adroit pipelines show feature"
 	return cmd
 }
 
@@ -71,9 +74,25 @@ func showText(w io.Writer, p *adroit.PipelineDetail, home func(string) string) {
 	fmt.Fprintf(w, "\n%s\n", format.Sanitize(p.Text()))
 }
 
+// show finds a pipeline by its name, or reads its file.
+func show(c adroit.Client, ctx context.Context, n adroit.Named) (*adroit.PipelineDetail, error) {
+	text, ok, err := noun.ReadFile(n.Name)
+	if !ok {
+		return c.ShowPipeline(ctx, n)
+	}
+	if err != nil {
+		return nil, exit.Usagef("name a pipeline or its file", "%v", err)
+	}
+	p, problems := pipeline.Parse(n.Name, text)
+	if err := problems.Err(); err != nil {
+		return nil, exit.Fail(err, "adroit pipelines lint "+n.Name)
+	}
+	return &adroit.PipelineDetail{Pipeline: p, File: n.Name}, nil
+}
+
 func newGraph(e *env.Env) *cobra.Command {
 	var how string
-	cmd := catalog.Show(e, noun, "graph", "Draw a pipeline, as text or in Mermaid's language", adroit.Client.ShowPipeline, func(w io.Writer, p *adroit.PipelineDetail) error {
+	cmd := catalog.Show(e, noun, "graph", "Draw a pipeline, as text or in Mermaid's language", show, func(w io.Writer, p *adroit.PipelineDetail) error {
 		switch how {
 		case "text":
 			fmt.Fprintln(w, format.Sanitize(p.Text()))
@@ -84,15 +103,18 @@ func newGraph(e *env.Env) *cobra.Command {
 		}
 		return nil
 	})
+	cmd.Use = "graph NAME|FILE"
+	cmd.Example = "  adroit pipelines graph feature --format mermaid\n  adroit pipelines graph ./mine.yaml"
 	cmd.Flags().StringVar(&how, "format", "text", "text or mermaid")
 	return cmd
 }
 
 func newSchema(e *env.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of a pipeline's file",
-		Args:  cobra.NoArgs,
+		Use:     "schema",
+		Short:   "Print the JSON Schema of a pipeline's file",
+		Example: "  adroit pipelines schema > pipeline.schema.json",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := e.Out.Write(configs.PipelineSchema())
 			return err

@@ -78,6 +78,7 @@ func newShow(e *env.Env) *cobra.Command {
 		return nil
 	})
 	env.JSONFlag(cmd, &asJSON)
+	cmd.Example = "  adroit skills show release-notes"
 	return cmd
 }
 

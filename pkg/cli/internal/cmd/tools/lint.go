@@ -16,9 +16,10 @@ import (
 
 func newLint(e *env.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "lint",
-		Short: "Check this program's tools and what they require of this machine",
-		Args:  cobra.NoArgs,
+		Use:     "lint",
+		Short:   "Check this program's tools and what they require of this machine",
+		Example: "  adroit tools lint",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			set, err := tools.NewSet(e.Own...)
 			if err != nil {

@@ -19,9 +19,10 @@ type toolView struct {
 func newList(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the tools of this program",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the tools of this program",
+		Example: "  adroit tools list",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			set, err := e.Tools()
 			if err != nil {

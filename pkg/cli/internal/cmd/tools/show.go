@@ -14,9 +14,10 @@ import (
 func newShow(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show NAME",
-		Short: "Show a tool: what it does, takes and needs",
-		Args:  cobra.ExactArgs(1),
+		Use:     "show NAME",
+		Short:   "Show a tool: what it does, takes and needs",
+		Example: "  adroit tools show edit_file",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			t, err := Lookup(e, args[0])
 			if err != nil {

@@ -9,5 +9,5 @@ import (
 
 // New is adroit tools.
 func New(e *env.Env) *cobra.Command {
-	return env.Lister("tools", "List, show, check and call tools", newList(e), newShow(e), newLint(e), newCall(e))
+	return env.Lister("tools", "List, show, check, call and create tools", newList(e), newShow(e), newLint(e), newCall(e), newNew(e))
 }

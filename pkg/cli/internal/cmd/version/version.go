@@ -56,9 +56,10 @@ func (b Build) String() string {
 func New(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  adroit version",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return env.Print(e.Out, asJSON, Read(), func(w io.Writer, b Build) { fmt.Fprintln(w, b) })
 		},
