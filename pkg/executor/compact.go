@@ -59,7 +59,11 @@ type compactGoal struct {
 // compactAfterRefusal makes a request smaller that the provider refused as too long: our
 // tokens are too few, or the window is smaller than was thought.
 func compactAfterRefusal(r *flow.Run, t *Task, s *State, cause error) error {
-	s.Context.Learn(s.need(t), t.knownWindow(s))
+	named := 0
+	if se, ok := errors.AsType[*flow.StepError](cause); ok {
+		named = se.Failure.Limit
+	}
+	s.Context.Learn(s.need(t), t.knownWindow(s), named)
 	limit := t.limit(s)
 	s.Context.Limit = limit
 	err := compact(r, t, s, compactGoal{limit: limit, refused: true})
@@ -185,7 +189,9 @@ func (s *State) opening(t *Task, n *compaction.Notes) []llm.Message {
 // full is the failure of a run whose conversation can not be made to fit.
 func (t *Task) full(r *flow.Run, s *State, figures string) error {
 	window := "the context window is not known"
-	if w := t.window(s.Fallback); w > 0 {
+	if w := s.Context.Window; w > 0 {
+		window = fmt.Sprintf("the provider says that %d tokens fit", w)
+	} else if w := t.window(s.Fallback); w > 0 {
 		window = fmt.Sprintf("the context window has %d tokens", w)
 		if _, asked := t.modelAt(s.Fallback); asked == 0 && t.Budget.Guess {
 			window += " by a guess that windows: in the configuration can correct"

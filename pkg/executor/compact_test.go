@@ -32,6 +32,7 @@ type narrow struct {
 	turns    int
 	seed     uint64
 	mute     bool   // it does not count tokens
+	names    int    // what it says its window is when it refuses, 0 for nothing
 	curt     bool   // it refuses what is too long without a reason
 	fails    bool   // it refuses everything from its fifth answer on
 	summary  string // what it answers when it is asked for notes; "" makes some
@@ -67,7 +68,7 @@ func (n *narrow) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)
 	}
 	if in > n.window {
 		n.refused.Add(1)
-		return nil, &llm.Error{Kind: llm.TooLong, Provider: "narrow", Message: fmt.Sprintf("%d tokens, the window has %d", in, n.window)}
+		return nil, &llm.Error{Kind: llm.TooLong, Provider: "narrow", Message: fmt.Sprintf("%d tokens, the window has %d", in, n.window), Window: n.names}
 	}
 	n.biggest = max(n.biggest, in)
 	u := llm.Usage{In: in, Out: 20}
@@ -278,6 +279,22 @@ func TestRandomHistoriesFit(t *testing.T) {
 	t.Logf("%d compactions, %d refusals, %d of 36 jobs failed clearly", compacted, refused, failed)
 	if compacted < 50 || failed > 12 {
 		t.Error("that is not what was to be tested")
+	}
+}
+
+// TestRefusalsThatNameTheWindow: the job then knows it, and what cannot be true is not believed.
+func TestRefusalsThatNameTheWindow(t *testing.T) {
+	for _, b := range []stepio.Budget{{Window: 48_000, Guess: true}, {}, {Window: 48_000}} {
+		for names, most := range map[int]int64{6000: 1, 100: 9, 2_000_000: 9} {
+			if names != 6000 && b.Window > 0 && !b.Guess {
+				continue // who configured the window is believed
+			}
+			n := &narrow{t: t, window: 6000, perToken: 3, turns: 40, seed: 4, names: names}
+			s, err := n.run(n.task(&b), nil)
+			if err != nil || n.refused.Load() == 0 || n.refused.Load() > most || len(n.faults) > 0 || (s.Context.Window == 6000) != (names == 6000) {
+				t.Errorf("%+v, named as %d: %v, refused %d times, %+v, %v", b, names, err, n.refused.Load(), s.Context, n.faults)
+			}
+		}
 	}
 }
 

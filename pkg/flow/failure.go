@@ -20,6 +20,9 @@ type Failure struct {
 	// Took is how long the step was tried, all attempts together, in whole
 	// seconds: what has failed has taken its time, too.
 	Took time.Duration `json:"took_ns,omitempty"`
+	// Limit is the bound that was exceeded, in the unit that goes with Code, 0 if the other
+	// side did not name it.
+	Limit int `json:"limit,omitempty"`
 	// Undecided is set with Interrupted: whoever asked for the step decides whether
 	// it is performed again. Journals of versions in which each workflow did as it
 	// liked lack it, and what they did next stands there.

@@ -16,6 +16,8 @@ type Usage struct {
 	Extra int `json:"extra,omitempty"` // tokens of the model's template, measured on a short request
 	Limit int `json:"limit,omitempty"` // what a request may have
 	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
+	// Window is what a refusal named as the model's window.
+	Window int `json:"window,omitempty"`
 
 	// In and Out are what the last request took, by the server's account; zero
 	// after a compaction.
@@ -60,6 +62,9 @@ func (u *Usage) Continued(msgs []llm.Message) int { return u.Tokens + u.Estimate
 // estimate may be wrong by, or less if the provider has refused less. Zero is no limit.
 func (u *Usage) Room(window, answer int) int {
 	n := 0
+	if u.Window > 0 && (window == 0 || u.Window < window) {
+		window = u.Window
+	}
 	if window > 0 {
 		if answer <= 0 {
 			answer = min(answerRoom, window/4)
@@ -121,8 +126,15 @@ func (u *Usage) Count(messages, estimate, in int) {
 }
 
 // Learn takes from a refusal that a request was too long which was estimated
-// at so many tokens: it had more than the window has, if that is sure.
-func (u *Usage) Learn(estimate, window int) {
+// at so many tokens: it had more than the window has, if that is sure, or than the refusal
+// named, if an estimate can be as wrong as that.
+func (u *Usage) Learn(estimate, window, named int) {
+	if named > 0 && named <= 4*estimate && estimate <= 8*named && (window == 0 || named < window) {
+		u.Window = named
+		if window = named; estimate >= named {
+			return
+		}
+	}
 	if window > 0 && estimate > 0 && estimate < window {
 		u.Rate = max(int(int64(u.PerToken())*int64(estimate)/int64(window))*9/10, leastRate/2)
 		// What the server has counted is of the old rate no more than what is new.
@@ -134,6 +146,6 @@ func (u *Usage) Learn(estimate, window int) {
 
 // ChangeModel forgets what another model's tokenizer and window made it.
 func (u *Usage) ChangeModel() {
-	u.Rate, u.Extra, u.Cap, u.In, u.Out = 0, 0, 0, 0, 0
+	u.Rate, u.Extra, u.Cap, u.Window, u.In, u.Out = 0, 0, 0, 0, 0, 0
 	u.Tokens = u.Estimate(u.Weight + u.Tools)
 }

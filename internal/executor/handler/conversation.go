@@ -99,7 +99,7 @@ func modelFailure(err error) error {
 	if le.Busy() && le.RetryAfter > 0 {
 		msg += fmt.Sprintf("; it asks to wait %s", le.RetryAfter.Round(time.Second))
 	}
-	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter, Busy: le.Busy()}
+	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter, Busy: le.Busy(), Limit: le.Window}
 }
 
 // unexplained is modelFailure, but for a refusal of unknown cause a code of its own: the loop

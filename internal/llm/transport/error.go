@@ -36,6 +36,9 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 	kind = cmp.Or(kind, llm.Overloaded)
 	err := e.Error(kind, "the server reports: "+said.text)
 	err.Status, err.Err = said.status, said.cause()
+	if kind == llm.TooLong {
+		err.Window = namedWindow(said.text, object)
+	}
 	if spent {
 		e.spent(err)
 	}
@@ -122,6 +125,9 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		err.Hint = "check the base URL: the server has no such path"
 	}
 	err.Status = resp.StatusCode
+	if kind == llm.TooLong {
+		err.Window = namedWindow(said.text, body)
+	}
 	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {
 		err.RetryAfter = wait
 	}

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +110,47 @@ func amount(r *lazyregexp.Regexp, w reason) int {
 	}
 	n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", "")) // 0 is none
 	return n
+}
+
+// namedWindow is the window in tokens that the refusal of a request as too long names, 0 if it
+// names none. Whatever the sentence: the largest of its numbers is the request, and the next the
+// window, which stands alone where the request is not counted. What is counted in bytes is no window.
+func namedWindow(text string, object []byte) int {
+	var said struct {
+		Error struct {
+			Window int `json:"n_ctx"` // llama.cpp
+		} `json:"error"`
+	}
+	if json.Unmarshal(object, &said) == nil && said.Error.Window > 0 {
+		return said.Error.Window
+	}
+	if reason(strings.ToLower(text)).has("byte", "character", "message size", " mb") {
+		return 0
+	}
+	var found []int
+	for _, digits := range number.FindAllString(text, -1) {
+		if n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", "")); err == nil && !codeOf(object, digits) {
+			found = append(found, n)
+		}
+	}
+	slices.Sort(found)
+	switch found = slices.Compact(found); len(found) {
+	case 0:
+		return 0
+	case 1:
+		return found[0]
+	}
+	return found[len(found)-2]
+}
+
+// codeOf reports whether an object has so many digits as a code of the error.
+func codeOf(object []byte, digits string) bool {
+	for _, before := range []string{`code":`, `code": `, `code":"`, `code": "`} {
+		if bytes.Contains(object, []byte(before+digits)) {
+			return true
+		}
+	}
+	return false
 }
 
 // overflow reports whether a request was longer than the model's window.

@@ -20,8 +20,9 @@ type refusal struct {
 	Headers map[string]string `json:"headers"`
 	Body    string            `json:"body"`
 	Kind    llm.ErrorKind     `json:"kind"`
-	Wait    float64           `json:"wait"`  // seconds
-	Spent   bool              `json:"spent"` // no money or quota is left
+	Wait    float64           `json:"wait"`   // seconds
+	Spent   bool              `json:"spent"`  // no money or quota is left
+	Window  int               `json:"window"` // in tokens, if the refusal names it
 	Source  string            `json:"source"`
 }
 
@@ -52,8 +53,8 @@ func TestRefusals(t *testing.T) {
 			got = e.refused(resp, []byte(c.Body))
 		}
 		spent := Spent("")
-		if is := errors.As(got, &spent); got.Kind != c.Kind || is != c.Spent || got.RetryAfter != time.Duration(c.Wait*float64(time.Second)) {
-			t.Errorf("%s %d %s\nis %s, spent %v, to be waited for %s; want %s, %v, %gs", c.Of, c.Status, c.Body, got.Kind, is, got.RetryAfter, c.Kind, c.Spent, c.Wait)
+		if is := errors.As(got, &spent); got.Kind != c.Kind || is != c.Spent || got.RetryAfter != time.Duration(c.Wait*float64(time.Second)) || got.Window != c.Window {
+			t.Errorf("%s %d %s\nis %s, spent %v, to be waited for %s, a window of %d; want %s, %v, %gs, %d", c.Of, c.Status, c.Body, got.Kind, is, got.RetryAfter, got.Window, c.Kind, c.Spent, c.Wait, c.Window)
 		}
 		if c.Source == "" {
 			t.Errorf("%s: %s has no source", c.Of, c.Body)
