@@ -59,8 +59,8 @@ edits: ## edits from real commits by the thousand, where test makes a sample; fi
 permit: ## run what 40,000 generated pairs of rules and scripts allow, where test runs a sample
 	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./internal/permission
 
-undo: ## 2,000 interleavings of jobs and a person, and 1,000 jobs that hide what they do from git, where test tries a sample
-	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./internal/workspace/ledger
+undo: ## 2,000 interleavings of jobs and a person, 2,000 patches and 1,000 jobs that hide what they do from git, where test tries a sample
+	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run "TestUndoLeavesThePersonsWork|TestPatchIsWhole" ./internal/workspace/ledger
 	ADROIT_UNDO_ROUNDS=1000 $(GO) test -count 1 -timeout 60m -run TestUndoIsTrue ./internal/workspace/process
 
 streams: ## 60,000 drawn answers in every form that servers send, where test draws a sample

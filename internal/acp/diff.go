@@ -32,6 +32,9 @@ func splitDiff(diff string) (out []fileDiff) {
 	}
 	begin := func(name string) {
 		name = strings.TrimSuffix(name, "\t")
+		if s, err := strconv.Unquote(name); err == nil { // git's escapes are Go's
+			name = s
+		}
 		if f == nil {
 			f = &fileDiff{line: 1}
 		}

@@ -169,7 +169,7 @@ func (b *Workspace) uncertain(ctx context.Context, found map[string]json.RawMess
 
 // diff is the artifact "diff" as it is now.
 func (b *Workspace) diff(ctx context.Context) (v json.RawMessage, empty bool, err error) {
-	diff, err := b.ledger.All().IncludeReported().Diff(ctx, b.files.Dir(), false)
+	diff, err := b.ledger.All().IncludeReported().Diff(ctx, b.files.Dir())
 	if err != nil {
 		return nil, false, fmt.Errorf("diff of what the job changed: %w", err)
 	}

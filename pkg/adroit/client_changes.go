@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -33,6 +34,9 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 	}
 	if err == nil && s.Uncertain {
 		part = part.IncludeUncertain()
+	}
+	if s.Patch {
+		part = part.Patch()
 	}
 	return part, err
 }
@@ -85,8 +89,11 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	if d.Diff, err = part.Diff(ctx, j.Dir, false); err != nil {
+	if d.Diff, err = part.Diff(ctx, j.Dir); err != nil {
 		return nil, apierr.AsError(err)
+	}
+	if !utf8.ValidString(d.Diff) {
+		d.Raw = []byte(d.Diff)
 	}
 	changes, err := part.Changes(ctx)
 	if err != nil {

@@ -198,6 +198,9 @@ type Selection struct {
 	Step      string `json:"step,omitempty"`      // only this step
 	From      string `json:"from,omitempty"`      // this step and all later ones
 	Uncertain bool   `json:"uncertain,omitempty"` // also what may be somebody else's work
+	// Patch: the diff is one that git apply takes, with names from the top of the
+	// repository, and with binary and large files in it.
+	Patch bool `json:"patch,omitempty"`
 }
 
 // A Step changed files.
@@ -219,6 +222,7 @@ type Diff struct {
 	Job        string   `json:"job"`
 	Changes    []Change `json:"changes"`
 	Diff       string   `json:"diff"`
+	Raw        []byte   `json:"raw,omitempty"` // Diff, if that is not UTF-8: JSON cannot hold it
 	Incomplete []string `json:"incomplete,omitempty"`
 }
 

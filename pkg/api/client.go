@@ -254,7 +254,11 @@ func (c *client) Steps(ctx context.Context, ref string) (*adroit.StepList, error
 }
 
 func (c *client) Diff(ctx context.Context, ref string, s adroit.Selection) (*adroit.Diff, error) {
-	return jobsDiff.do(ctx, c, of[adroit.Selection]{ref, s})
+	d, err := jobsDiff.do(ctx, c, of[adroit.Selection]{ref, s})
+	if err == nil && d.Raw != nil {
+		d.Diff = string(d.Raw)
+	}
+	return d, err
 }
 
 func (c *client) Undo(ctx context.Context, ref string, s adroit.Selection) (*adroit.UndoReport, error) {

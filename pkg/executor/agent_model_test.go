@@ -123,7 +123,7 @@ func newAgentHost(t *testing.T, edit func(*executor.Task), list ...func(extagent
 		},
 		Env: func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{Files: h.files}, nil },
 		Bind: func(ctx context.Context, _, _ string, _ tools.Tool, res *tools.Result) error {
-			diff, err := h.led.All().IncludeReported().Diff(ctx, dir, false)
+			diff, err := h.led.All().IncludeReported().Diff(ctx, dir)
 			v, _ := json.Marshal(diff)
 			res.Artifacts = map[string]json.RawMessage{"diff": v}
 			return err

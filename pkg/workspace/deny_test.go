@@ -129,7 +129,7 @@ func TestSnapshotsCopyNoSecrets(t *testing.T) {
 	if err != nil || len(o.Changed) != 1 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	diff, err := led.All().IncludeUncertain().Diff(t.Context(), dir, false)
+	diff, err := led.All().IncludeUncertain().Diff(t.Context(), dir)
 	if err != nil || !strings.Contains(diff, "a/.env") || strings.Contains(diff, "MORE") || strings.Contains(diff, "quokka") {
 		t.Errorf("the diff: %v\n%s", err, diff)
 	}

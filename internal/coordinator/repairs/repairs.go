@@ -76,7 +76,7 @@ func (r Repairs) Diff(ctx context.Context, at, path string) (string, error) {
 	if err != nil || part == nil {
 		return "", err
 	}
-	return part.IncludeReported().Diff(ctx, dir, false)
+	return part.IncludeReported().Diff(ctx, dir)
 }
 
 // Fits implements [coordinator.Fixes].

@@ -63,27 +63,28 @@ type shift struct {
 func (l *Ledger) shifts(ns []net) []shift {
 	gone := map[string]rootfs.State{}
 	for _, n := range ns {
-		if n.last.After.Type == "" && n.orig().Type == rootfs.TypeFile {
+		if (n.last.After.Type == "" || n.last.After.Type == rootfs.TypeDir) && n.orig().Type == rootfs.TypeFile {
 			gone[n.path] = n.orig()
 		}
 	}
 	var cs []shift
 	moved := map[string]bool{}
 	for _, n := range ns {
-		if n.ignored || l.ineffective(&n) || n.orig().Type == rootfs.TypeDir || n.orig().Type == "" && n.last.After.Type == rootfs.TypeDir {
+		was, is := n.orig().Type != "" && n.orig().Type != rootfs.TypeDir, n.last.After.Type != "" && n.last.After.Type != rootfs.TypeDir
+		if n.ignored || l.ineffective(&n) || !was && !is {
 			continue // git has no directories either
 		}
 		c := Change{Path: n.path, Kind: Modified, Before: n.orig().Digest, After: n.last.After.Digest, OldMode: n.orig().Mode,
 			Mode: n.last.After.Mode, Step: n.step, Unkept: n.unkept, Uncertain: n.uncertain, Reported: n.reported, Link: n.orig().Type == rootfs.TypeLink || n.last.After.Type == rootfs.TypeLink}
 		old := n.orig()
-		was, left := gone[n.from]
+		source, left := gone[n.from]
 		switch {
-		case n.orig().Type == "" && left && !moved[n.from]:
-			c.Kind, c.From, c.Before, c.OldMode = Renamed, n.from, was.Digest, was.Mode
-			moved[n.from], old = true, was
-		case n.orig().Type == "":
+		case !was && left && !moved[n.from]:
+			c.Kind, c.From, c.Before, c.OldMode = Renamed, n.from, source.Digest, source.Mode
+			moved[n.from], old = true, source
+		case !was:
 			c.Kind = Created
-		case n.last.After.Type == "":
+		case !is:
 			c.Kind = Deleted
 		}
 		cs = append(cs, shift{Change: c, net: n, old: old})

@@ -1,11 +1,16 @@
 package ledger
 
 import (
+	"bytes"
+	"compress/zlib"
 	"context"
+	"crypto/sha1" //nolint:gosec // as git names content
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strconv"
+	"hash"
 	"strings"
+	"unicode/utf8"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
@@ -17,14 +22,14 @@ import (
 // the files would be like without it to what they are like. What others changed
 // in the same files is not in it, nor are paths that are as they were; binary
 // and very large files are named only. Uncertain changes are left out: see
-// [Part.IncludeUncertain]. With color it has the escape sequences of a terminal.
-func (l *Ledger) Diff(ctx context.Context, root string, color bool) (string, error) {
-	return l.All().Diff(ctx, root, color)
+// [Selection.IncludeUncertain].
+func (l *Ledger) Diff(ctx context.Context, root string) (string, error) {
+	return l.All().Diff(ctx, root)
 }
 
 // Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
 // the steps left, also where the files have been changed since.
-func (p Selection) Diff(ctx context.Context, root string, color bool) (string, error) {
+func (p Selection) Diff(ctx context.Context, root string) (string, error) {
 	if err := p.l.peek(ctx); err != nil {
 		return "", err
 	}
@@ -33,53 +38,87 @@ func (p Selection) Diff(ctx context.Context, root string, color bool) (string, e
 		return "", err
 	}
 	defer t.Close()
+	d := differ{Selection: p, tree: t}
+	if p.patch {
+		if d.prefix, d.id, err = patchForm(ctx, t); err != nil {
+			return "", err
+		}
+	}
 	var out strings.Builder
 	for _, c := range p.l.shifts(p.nets()) {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		out.WriteString(p.diffOne(t, c))
-	}
-	if color {
-		return paint(out.String()), nil
+		out.WriteString(d.diffOne(c))
 	}
 	return out.String(), nil
+}
+
+// A differ writes one diff.
+type differ struct {
+	Selection
+	tree   *rootfs.Tree
+	prefix string           // of names
+	id     func() hash.Hash // of content in a repository; nil: binaries are named only
+}
+
+// patchForm returns how git apply wants names and ids in a directory.
+func patchForm(ctx context.Context, t *rootfs.Tree) (prefix string, id func() hash.Hash, err error) {
+	if _, _, ok := t.Repository(); !ok {
+		return "", sha1.New, nil
+	}
+	out, err := t.Git(ctx, nil, "rev-parse", "--show-object-format", "--show-prefix")
+	if err != nil {
+		return "", nil, fmt.Errorf("asking git how it names the files: %w", err)
+	}
+	format, prefix, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	if format == "sha256" {
+		return prefix, sha256.New, nil
+	}
+	return prefix, sha1.New, nil
+}
+
+// names are the two of a change, as git writes them.
+func (d *differ) names(source, p string) (from, to string) {
+	return quoteName("a/" + d.prefix + source), quoteName("b/" + d.prefix + p)
 }
 
 // side is one half of a comparison.
 type side struct {
 	rootfs.State
 	data  []byte
-	large bool
+	large bool // the content was not kept, or is not compared
 }
+
+// there reports whether git knows the side: it has no directories.
+func (s side) there() bool { return s.Type == rootfs.TypeFile || s.Type == rootfs.TypeLink }
 
 func (s side) mode() string {
 	switch {
 	case s.Type == rootfs.TypeLink:
 		return "120000"
-	case s.Type == rootfs.TypeDir:
-		return "040000"
-	case s.Mode&0o111 != 0:
+	case s.Mode&0o100 != 0:
 		return "100755"
 	}
 	return "100644"
 }
 
-func (p Selection) diffOne(t *rootfs.Tree, c shift) string {
+func (d *differ) diffOne(c shift) string {
 	source := c.Path
 	if c.Kind == Renamed {
 		source = c.Change.From
 	}
-	if p.l.DenyList.Check(source, source, false) != nil || p.l.DenyList.Check(c.Path, c.Path, false) != nil {
-		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", quoteName("a/"+source), quoteName("b/"+c.Path))
+	from, to := d.names(source, c.Path)
+	if d.l.DenyList.Check(source, source, false) != nil || d.l.DenyList.Check(c.Path, c.Path, false) != nil {
+		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", from, to)
 	}
-	pairs, err := p.sides(t, c)
+	pairs, err := d.sides(c)
 	if err != nil {
-		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", quoteName("a/"+source), quoteName("b/"+c.Path), textfile.Visible(err.Error()))
+		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", from, to, textfile.Visible(err.Error()))
 	}
 	var out strings.Builder
 	for i, pair := range pairs {
-		one := c.unified(source, pair[0], pair[1])
+		one := d.compare(source, c.Path, pair[0], pair[1])
 		if one != "" && c.Uncertain {
 			fmt.Fprintf(&out, "# uncertain: %s\n", doubt(c.Change.Step))
 		}
@@ -91,65 +130,138 @@ func (p Selection) diffOne(t *rootfs.Tree, c shift) string {
 	return out.String()
 }
 
-// unified is the diff of two sides, "" if there is no difference.
-func (c shift) unified(source string, old, now side) string {
-	if c.Kind != Renamed && old.Equal(now.State) || old.Type == "" && now.Type == "" {
+// compare is the diff of two sides, "" if there is no difference. Git has no
+// change of a file to a link: that is one removed and one made.
+func (d *differ) compare(source, p string, old, now side) string {
+	if old.there() && now.there() && old.Type != now.Type {
+		return d.unified(source, source, old, side{}) + d.unified(p, p, side{}, now)
+	}
+	return d.unified(source, p, old, now)
+}
+
+func (d *differ) unified(source, p string, old, now side) string {
+	if source == p && old.Equal(now.State) || !old.there() && !now.there() {
 		return ""
 	}
 	var out strings.Builder
-	from, to := quoteName("a/"+source), quoteName("b/"+c.Path)
+	from, to := d.names(source, p)
 	fmt.Fprintf(&out, "diff --git %s %s\n", from, to)
 	switch {
-	case old.Type == "":
+	case !old.there():
 		fmt.Fprintf(&out, "new file mode %s\n", now.mode())
-		from = "/dev/null"
-	case now.Type == "":
+		from, old = "/dev/null", side{}
+	case !now.there():
 		fmt.Fprintf(&out, "deleted file mode %s\n", old.mode())
-		to = "/dev/null"
+		to, now = "/dev/null", side{}
+	case source == p && old.Digest == now.Digest && old.mode() == now.mode():
+		return fmt.Sprintf("# %s: mode %o before, %o now: git keeps no such modes\n", quoteName(d.prefix+p), old.Mode, now.Mode)
 	default:
 		if old.mode() != now.mode() {
 			fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", old.mode(), now.mode())
 		}
-		if c.Kind == Renamed {
-			fmt.Fprintf(&out, "rename from %s\nrename to %s\n", quoteName(source), quoteName(c.Path))
+		if source != p {
+			fmt.Fprintf(&out, "rename from %s\nrename to %s\n", quoteName(d.prefix+source), quoteName(d.prefix+p))
 		}
 	}
 	switch {
 	case old.Digest == now.Digest:
 	case old.large || now.large:
 		fmt.Fprintf(&out, "# %d bytes before, %d bytes now: too large to compare\n", old.Size, now.Size)
-	case !textfile.IsText(old.data) || !textfile.IsText(now.data):
+	case max(len(old.data), len(now.data)) <= MaxDiff && textfile.IsText(old.data) && textfile.IsText(now.data):
+		out.WriteString(udiff.Unified(from, to, string(old.data), string(now.data)))
+	case d.id == nil:
 		fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
 	default:
-		out.WriteString(udiff.Unified(from, to, string(old.data), string(now.data)))
+		writeBinary(&out, d.id, old, now)
 	}
 	return out.String()
 }
 
+// writeBinary writes the change of a binary file as git does: both contents, each
+// compressed and in digits of base 85, with their ids in full.
+func writeBinary(out *strings.Builder, id func() hash.Hash, old, now side) {
+	name := func(s side) string {
+		h := id()
+		if !s.there() {
+			return strings.Repeat("0", 2*h.Size())
+		}
+		fmt.Fprintf(h, "blob %d\x00", len(s.data))
+		h.Write(s.data)
+		return fmt.Sprintf("%x", h.Sum(nil))
+	}
+	fmt.Fprintf(out, "index %s..%s", name(old), name(now))
+	if old.there() && now.there() && old.mode() == now.mode() {
+		out.WriteString(" " + now.mode())
+	}
+	out.WriteString("\nGIT binary patch\n")
+	writeLiteral(out, now.data)
+	writeLiteral(out, old.data)
+}
+
+// writeLiteral writes lines of up to 52 bytes: the length as a letter, then five
+// digits for each four bytes.
+func writeLiteral(out *strings.Builder, data []byte) {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+	fmt.Fprintf(out, "literal %d\n", len(data))
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	_, _ = w.Write(data) // a buffer takes all
+	_ = w.Close()
+	for packed.Len() > 0 {
+		line := packed.Next(52)
+		if n := len(line); n <= 26 {
+			out.WriteByte('A' + byte(n-1))
+		} else {
+			out.WriteByte('a' + byte(n-27))
+		}
+		for len(line) > 0 {
+			var four [4]byte
+			line = line[copy(four[:], line):]
+			n := uint32(four[0])<<24 | uint32(four[1])<<16 | uint32(four[2])<<8 | uint32(four[3])
+			var five [5]byte
+			for i := 4; i >= 0; i-- {
+				five[i] = digits[n%85]
+				n /= 85
+			}
+			out.Write(five[:])
+		}
+		out.WriteByte('\n')
+	}
+	out.WriteByte('\n')
+}
+
 // kept is a state with its content from the ledger.
-func (l *Ledger) kept(s rootfs.State, unkept bool) (side, error) {
+func (d *differ) kept(s rootfs.State, unkept bool) (side, error) {
 	if s.Digest == "" {
 		return side{State: s}, nil
 	}
-	if unkept || s.Size > MaxDiff {
+	if unkept || s.Size > d.most() {
 		return side{State: s, large: true}, nil
 	}
-	data, err := l.Load(s.Digest)
+	data, err := d.l.Load(s.Digest)
 	return side{State: s, data: data}, err
+}
+
+// most is the size of the largest file whose content is in the diff.
+func (d *differ) most() int64 {
+	if d.patch {
+		return MaxKeep
+	}
+	return MaxDiff
 }
 
 // sides are what a path would be like without the part's changes, and what it
 // is like. Where somebody else changed the path as well, their changes are on
 // both sides; if they cannot be separated, there is a pair for each span.
-func (p Selection) sides(t *rootfs.Tree, c shift) ([][2]side, error) {
-	now, err := sideOf(t, c.Path)
-	if err != nil && p.whole {
+func (d *differ) sides(c shift) ([][2]side, error) {
+	now, err := sideOf(d.tree, c.Path, d.most())
+	if err != nil && d.whole {
 		return nil, err
 	}
 	ours := err == nil && now.Equal(c.last.After)
 	alone := len(c.foreign()) == 0
-	if !ours && p.whole && c.Kind != Renamed && !now.large || ours && !alone {
-		if old, err := p.mergedOut(c, now); err == nil {
+	if !ours && d.whole && c.Kind != Renamed && !now.large || ours && !alone {
+		if old, err := d.mergedOut(c, now); err == nil {
 			return [][2]side{{old, now}}, nil
 		}
 	}
@@ -159,13 +271,13 @@ func (p Selection) sides(t *rootfs.Tree, c shift) ([][2]side, error) {
 	}
 	var pairs [][2]side
 	for _, s := range spans {
-		from, err := p.l.kept(s.from, c.Unkept)
+		from, err := d.kept(s.from, c.Unkept)
 		if err != nil {
 			return nil, err
 		}
 		to := now
 		if !ours || !alone {
-			if to, err = p.l.kept(s.to, false); err != nil {
+			if to, err = d.kept(s.to, false); err != nil {
 				return nil, errors.New("it has been changed since, and what the job left was not kept")
 			}
 		}
@@ -175,67 +287,50 @@ func (p Selection) sides(t *rootfs.Tree, c shift) ([][2]side, error) {
 }
 
 // mergedOut is what is left of a side without the part's changes.
-func (p Selection) mergedOut(c shift, now side) (side, error) {
-	vs, err := p.l.without(&c.net, version{now.State, now.data})
+func (d *differ) mergedOut(c shift, now side) (side, error) {
+	vs, err := d.l.without(&c.net, version{now.State, now.data})
 	switch {
 	case err != nil:
 		return side{}, err
 	case vs[0].data != nil:
 		return side{State: vs[0].State, data: vs[0].data}, nil
 	}
-	return p.l.kept(vs[0].State, c.Unkept)
+	return d.kept(vs[0].State, c.Unkept)
 }
 
-// sideOf reads what is on disk, if no part of the name is a link.
-func sideOf(t *rootfs.Tree, p string) (side, error) {
-	if err := t.CheckNoLinks(p); err != nil {
-		return side{}, err
+// sideOf reads what is on disk, if that is at most so many bytes. Below a link,
+// which git does not follow, there is nothing.
+func sideOf(t *rootfs.Tree, p string, most int64) (side, error) {
+	if link := new(rootfs.PathError); errors.As(t.CheckNoLinks(p), &link) {
+		return side{}, nil
 	}
 	info, err := t.Root.Lstat(p)
-	if err == nil && info.Mode().IsRegular() && info.Size() > MaxDiff {
+	if err == nil && info.Mode().IsRegular() && info.Size() > most {
 		s, err := t.State(p, nil)
 		return side{State: s, large: true}, err
 	}
-	var data strings.Builder
+	var data bytes.Buffer
 	s, err := t.State(p, &data)
-	return side{State: s, data: []byte(data.String())}, err
+	return side{State: s, data: data.Bytes()}, err
 }
 
 // quoteName spells a name as git does where it has odd characters.
 func quoteName(name string) string {
-	if strings.ContainsAny(name, "\"\\") || textfile.Visible(name) != name || strings.ContainsAny(name, "\n\t") {
-		return strconv.Quote(name)
+	if utf8.ValidString(name) && !strings.ContainsAny(name, "\"\\\n\t") && textfile.Visible(name) == name {
+		return name
 	}
-	return name
-}
-
-func paint(diff string) string {
-	const bold, red, green, cyan, off = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[m"
-	var out strings.Builder
-	hunk := false
-	for line := range strings.Lines(diff) {
-		body, end := strings.CutSuffix(line, "\n")
-		body = textfile.Visible(body) // the only escapes are ours
-		color := ""
-		switch {
-		case strings.HasPrefix(body, "diff --git "):
-			hunk, color = false, bold
-		case strings.HasPrefix(body, "@@"):
-			hunk, color = true, cyan
-		case !hunk:
-			color = bold
-		case body != "" && body[0] == '+':
-			color = green
-		case body != "" && body[0] == '-':
-			color = red
-		}
-		if color != "" {
-			body = color + body + off
-		}
-		out.WriteString(body)
-		if end {
-			out.WriteByte('\n')
+	out := []byte{'"'}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c >= '\a' && c <= '\r':
+			out = append(out, '\\', "abtnvfr"[c-'\a'])
+		case c < ' ' || c >= 0x7f:
+			out = fmt.Appendf(out, "\\%03o", c)
+		default:
+			out = append(out, c)
 		}
 	}
-	return out.String()
+	return string(append(out, '"'))
 }

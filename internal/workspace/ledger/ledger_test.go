@@ -97,7 +97,7 @@ func TestUndoMixedEdits(t *testing.T) {
 			}
 			edits++
 		}
-		diff, err := led.Diff(t.Context(), dir, false)
+		diff, err := led.Diff(t.Context(), dir)
 		if err != nil || !strings.Contains(diff, "diff --git a/") {
 			t.Fatalf("Diff = %q, %v", diff, err)
 		}
@@ -208,7 +208,7 @@ func TestChangesAndDiff(t *testing.T) {
 	if want := []string{"modified bin ", "deleted del ", "modified mod ", "created new\tfile ", "renamed new name old name"}; !slices.Equal(got, want) {
 		t.Errorf("changes %q, want %q", got, want)
 	}
-	diff, err := led.Diff(t.Context(), dir, false)
+	diff, err := led.Diff(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,42 +241,6 @@ rename to new name
 `
 	if diff != want {
 		t.Errorf("diff:\n%s\nwant:\n%s", diff, want)
-	}
-	colored, err := led.Diff(t.Context(), dir, true)
-	if err != nil || !strings.Contains(colored, "\x1b[32m+2\x1b[m\n") {
-		t.Errorf("coloured diff: %q, %v", colored, err)
-	}
-}
-
-// A diff of what a job wrote can be taken by git.
-func TestDiffAppliesWithGit(t *testing.T) {
-	f, led, dir := workspacetest.Repository(t)
-	before := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range []error{
-		f.WriteFile("d0/f0.txt", []byte("changed, no newline")), f.Remove("d1/f1.txt"), f.Rename("d2/f2.txt", "other/f2.txt"),
-		f.WriteFile("new.txt", []byte("new\n")),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	diff, err := led.Diff(t.Context(), dir, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	patch := filepath.Join(t.TempDir(), "patch")
-	dirtest.Write(t, patch, diff)
-	dirtest.Git(t, before, "apply", patch)
-	for _, name := range []string{"d0/f0.txt", "other/f2.txt", "new.txt"} {
-		if got, want := dirtest.Content(t, filepath.Join(before, name)), dirtest.Content(t, filepath.Join(dir, name)); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	if _, err := os.Lstat(filepath.Join(before, "d1/f1.txt")); err == nil {
-		t.Error("the deleted file is there")
 	}
 }
 

@@ -23,6 +23,7 @@ type Selection struct {
 	whole     bool
 	uncertain bool
 	reported  bool
+	patch     bool
 }
 
 // IncludeUncertain is the part with what may be somebody else's as its own.
@@ -35,6 +36,13 @@ func (p Selection) IncludeUncertain() Selection {
 // made them reported.
 func (p Selection) IncludeReported() Selection {
 	p.reported = true
+	return p
+}
+
+// Patch is the part whose Diff git apply takes whole: names are from the top of
+// the repository, as git has them, and binary and large files are in it.
+func (p Selection) Patch() Selection {
+	p.patch = true
 	return p
 }
 

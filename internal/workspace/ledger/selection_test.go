@@ -175,7 +175,7 @@ func TestUndoOfOneStepTouchesNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What the step left is shown, also where it is something else by now.
-	diff, err := part.Diff(t.Context(), dir, false)
+	diff, err := part.Diff(t.Context(), dir)
 	switch {
 	case err != nil:
 		t.Errorf("unexpected error: diff of a step:\n%s%v", diff, err)
@@ -191,7 +191,7 @@ func TestUndoOfOneStepTouchesNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff, err = last.Diff(t.Context(), dir, false); err != nil || !strings.Contains(diff, "-2\n+3\n") {
+	if diff, err = last.Diff(t.Context(), dir); err != nil || !strings.Contains(diff, "-2\n+3\n") {
 		t.Errorf("diff of the last step:\n%s%v", diff, err)
 	}
 	report, err := part.IncludeUncertain().Undo(t.Context(), dir)

@@ -156,7 +156,7 @@ func (u *undoing) takes(g *goal, lines map[string]bool) bool {
 	if len(lines) == 0 || g.to.Equal(g.last.After) {
 		return false
 	}
-	now, err := sideOf(u.t, g.path)
+	now, err := sideOf(u.t, g.path, MaxDiff)
 	if err != nil || now.Type != rootfs.TypeFile || now.large {
 		return false
 	}

@@ -172,7 +172,7 @@ func (p *party) command(j int) {
 	dirtest.Must(p.T, err)
 	_, err = reader.Steps(p.Context())
 	dirtest.Must(p.T, err)
-	_, err = reader.Diff(p.Context(), p.dir, false)
+	_, err = reader.Diff(p.Context(), p.dir)
 	dirtest.Must(p.T, err)
 	if now := dirtest.Tree(p.T, p.led[j].Dir); !slices.Equal(before, now) {
 		p.Errorf("looking at the job changed its ledger:\n%s", dirtest.Diff(before, now))
@@ -249,7 +249,7 @@ func (p *party) undo(what string, part ledger.Selection, err error) {
 	dirtest.Must(p.T, err)
 	before := p.persons()
 	trees := dirtest.WorkTree(p.T, p.dir)
-	diff, err := p.led[0].Diff(p.Context(), p.dir, false)
+	diff, err := p.led[0].Diff(p.Context(), p.dir)
 	dirtest.Must(p.T, err)
 	if m := regexp.MustCompile(`(?m)^index|^--- a/(.*)\n(?:.*\n)*?\+the person`).FindString(diff); m != "" && what == "all" && !strings.Contains(diff, "rename") && !strings.Contains(diff, "new file") {
 		p.Errorf("the diff has lines of the person as the job's:\n%s", diff)

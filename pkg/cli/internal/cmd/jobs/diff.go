@@ -28,9 +28,12 @@ func newDiff(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "diff ID",
 		Short:   "Show what a job changed, and nothing else",
+		Long:    "Show what a job changed, and nothing else. Into a pipe or a file it is what git apply takes, binary files included,\nwith the names from the top of the repository as git diff has them.",
 		Example: "  adroit jobs diff last | git apply --check -R\n  adroit jobs diff last --step 3.1",
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
+			out := term.NewScreen(e.Out, e.Getenv)
+			about.Patch = asJSON || !out.IsTerminal()
 			d, err := c.Diff(ctx, args[0], about)
 			if err != nil {
 				return err
@@ -38,7 +41,7 @@ func newDiff(e *env.Env) *cobra.Command {
 			if asJSON {
 				return errors.Join(format.JSON(e.Out, d), incomplete(e, d.Incomplete))
 			}
-			render.Diff(term.NewScreen(e.Out, e.Getenv), d.Diff)
+			render.Diff(out, d.Diff)
 			if !about.Uncertain && render.Uncertain(e.Out, d.Changes) {
 				fmt.Fprintf(e.Err, "adroit jobs diff %s --include-uncertain shows what is uncertain as well\n", d.Job)
 			} else if d.Diff == "" {
