@@ -43,6 +43,8 @@ type ways struct {
 	OldForm      bool // function_call
 	Parts        bool // content is a list
 	Pair         bool // the model wants the same call twice
+	ArgsTwice    bool // a call's last piece has all of its arguments again
+	EmptyAgain   bool // the calls come again in the end, with no arguments
 }
 
 type drawn struct {
@@ -75,7 +77,7 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	}
 	w = ways{OtherIndexes: b(3), EmptyFirst: b(3), CallsAgain: b(3), CallsLate: b(5), Message: b(5), MessageLast: b(5), TextGrows: b(5), TextAgain: b(4),
 		ArgsGrow: b(5), Object: b(6), Raw: b(3), Escaped: b(3), NoFinish: b(4), NameEach: b(3), IDEach: b(5), NoIDs: b(4), NumberIDs: b(4), Index: r.IntN(4),
-		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5)}
+		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5), ArgsTwice: b(5), EmptyAgain: b(5)}
 	if d.text == "" && len(d.calls) == 0 {
 		d.text = phrase("Answer", 4)
 	}
@@ -258,6 +260,9 @@ func (w *ways) send(r *rand.Rand, d drawn) string {
 				next++
 			}
 		}
+		if w.ArgsTwice && !w.Object && !w.OtherIndexes && !w.IDEach && w.Index != 3 {
+			chunk(call(index(next), "", literal(string(c.Args))), soFar(), "null")
+		}
 		next++
 	}
 	last, message := "", ""
@@ -283,6 +288,11 @@ func (w *ways) send(r *rand.Rand, d drawn) string {
 				list = append(list, fmt.Sprintf(`{%s"function":{"name":%q,"arguments":%s}}`, heads[i], c.Name, literal(string(c.Args))))
 			}
 			message += `,"tool_calls":[` + strings.Join(list, ",") + `]`
+		}
+	}
+	if w.EmptyAgain && !w.NoIDs && !w.IDEach && !w.OldForm {
+		for i, c := range d.calls {
+			chunk(call(heads[i], c.Name, `"{}"`), "", "null")
 		}
 	}
 	if w.NoFinish {

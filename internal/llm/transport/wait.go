@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,14 +23,15 @@ func waiting(h http.Header, body string) time.Duration {
 	}
 	if longest == 0 {
 		if m := again.FindStringSubmatch(body); m != nil {
-			longest = span(m[1])
+			longest = span(cmp.Or(m[1], m[2]))
 		}
 	}
 	return min(longest, time.Hour)
 }
 
-// again matches "try again in 1m2.5s", "retry in 3 s" and "retryDelay": "34s".
-var again = lazyregexp.New(`(?i)(?:again in|retry in|retry after|"retryDelay":)\s*"?((?:[0-9.]+ ?(?:ms|h|m|s)[a-z]*)+)`)
+// again matches "try again in 1m2.5s", "quota will reset after 26s", "retryDelay": "34s" and
+// "retry_after": 12.
+var again = lazyregexp.New(`(?i)(?:\b(?:again|retry|resets?|wait|available|lifted)(?: again)?(?: in| after| for)?|delay":)\s*"?((?:[0-9.]+ ?(?:ms|h|m|s)[a-z]*)+)|(?:retry|reset)_?(?:after|in)[a-z_]*":\s*"?([0-9.]+)`)
 
 // span reads a duration as it is written in headers and sentences: Go's form,
 // seconds, or the time at which it ends, in seconds or milliseconds.
