@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
@@ -35,6 +36,8 @@ type definition struct {
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	Harmless    bool            `json:"harmless,omitempty"` // it says that it destroys nothing
 	Digest      string          `json:"digest"`             // of all of it, as the server says it
+	// Unchecked has what of the schema is not understood, and left out of Input.
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // define takes what can be used of a tool; problem says why it cannot.
@@ -64,10 +67,26 @@ func define(t *sdk.Tool) (d definition, problem string) {
 		return d, fmt.Sprintf("its schema is longer than %d bytes", maxSchemaBytes)
 	}
 	probe := tools.Func(tools.Metadata{Name: "probe", Description: "Probe."}, input, nil)
-	if err := probe.Input.Err(); err != nil {
+	if probe.Input.Err() == nil {
+		return d, ""
+	}
+	s, left, err := schema.Relax(input)
+	if err != nil {
 		return d, "its schema cannot be used: " + spelling.Clip(strings.Join(strings.Fields(err.Error()), " "), 200)
 	}
+	d.Input = s.JSON()
+	for _, l := range left {
+		d.Unchecked = append(d.Unchecked, line(l))
+	}
 	return d, ""
+}
+
+// unchecked is what of the schema of a tool is left out, in a line; "" for nothing.
+func (d definition) unchecked() string {
+	if d.Unchecked == nil {
+		return ""
+	}
+	return spelling.Clip("not checked before a call: "+strings.Join(d.Unchecked, "; "), 600)
 }
 
 // offers reports whether an entry lets a tool be offered.
@@ -98,6 +117,9 @@ func (d definition) tool(name, server string, s Server) toolserver.Tool {
 		m.Asks = fmt.Sprintf("the server %s says that it changes something", server)
 	default:
 		m.Asks = fmt.Sprintf("the server %s does not say that it only reads; it may change or delete something", server)
+	}
+	if words := d.unchecked(); words != "" {
+		m.Description += "\n(" + words + ")"
 	}
 	return toolserver.Tool{Metadata: m, Input: d.Input, Server: server, Tool: d.Name, Digest: d.Digest}
 }

@@ -116,6 +116,29 @@ func TestMCPAccepted(t *testing.T) {
 	}
 }
 
+// TestMCPUnchecked: a tool is usable although a detail of its schema is not understood, and
+// the job, the report and the model learn what is left out; one that cannot be used is named.
+func TestMCPUnchecked(t *testing.T) {
+	f := serve(t, "behaves", `{"tools":[{"name":"look","inputSchema":{"type":"object","properties":{"to":{"type":"string","pattern":"^(?!x)a+$"}}}},{"name":"text","inputSchema":{"type":"string"}},
+		{"name":"none","inputSchema":null,"annotations":[]},{"name":5},{"name":"empty","description":7,"inputSchema":{"type":"object","properties":[]}}]}`)
+	look := f.tool(t, "look")
+	if !strings.Contains(look.Description, "not checked before a call: to: the pattern ^(?!x)a+$ is not checked") || !strings.Contains(string(look.Input), "It must match the pattern") {
+		t.Errorf("the tool is %+v, %s", look, look.Input)
+	}
+	f.tool(t, "none")
+	f.tool(t, "empty")
+	said := strings.Join(f.warnings, "\n")
+	for _, want := range []string{"1 tools of the MCP server fake cannot be used, and adroit mcp check fake lists them: text:", "the tool look of the MCP server fake: not checked before a call: to:"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the job is warned of %q, not of %q", said, want)
+		}
+	}
+	r, err := f.Check(t.Context(), f.scope, "fake", false)
+	if err != nil || len(r.Items) != 3 || r.Items[1].Name != "look" || len(r.Items[1].Unchecked) != 1 {
+		t.Errorf("the report is %+v, %v", r, err)
+	}
+}
+
 // TestMCPBombs: schemas that explode and too many tools leave the others usable.
 func TestMCPBombs(t *testing.T) {
 	var bomb strings.Builder

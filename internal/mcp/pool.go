@@ -267,6 +267,14 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 		if n := len(r.Pending); n > 0 {
 			p.warn("%d tools of the MCP server %s have changed or are new, and are not offered: adroit mcp check %s shows them, --accept accepts them", n, name, name)
 		}
+		if n := len(r.Unusable); n > 0 {
+			p.warn("%d tools of the MCP server %s cannot be used, and adroit mcp check %s lists them: %s", n, name, name, line(strings.Join(r.Unusable, "; ")))
+		}
+		for _, d := range r.offered() {
+			if words := d.unchecked(); words != "" {
+				p.warn("the tool %s of the MCP server %s: %s", line(d.Name), name, line(words))
+			}
+		}
 		if r.More > 0 {
 			p.warn("%d tools of the MCP server %s are not offered: it has more than %d; its entry can choose by tools: [NAME…]", r.More, name, maxTools)
 		}

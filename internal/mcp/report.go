@@ -68,7 +68,7 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 	out := &toolserver.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []toolserver.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
 	add := func(d definition, state string) {
 		t := d.tool(plainName(toolID{name, d.Name}), name, s)
-		out.Items = append(out.Items, toolserver.Item{Name: d.Name, Description: d.Description, State: state, Effect: string(t.Safe()), Asks: t.Asks != ""})
+		out.Items = append(out.Items, toolserver.Item{Name: d.Name, Description: d.Description, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked})
 	}
 	for _, d := range r.offered() {
 		add(d, "offered")

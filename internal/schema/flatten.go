@@ -13,6 +13,8 @@ type flattener struct {
 	root  *Node
 	trail []string // references being inlined, to see a cycle
 	size  int
+
+	relaxed *relaxation // nil: what is not understood is an error
 }
 
 // maxSchema bounds what inlining may blow a schema up to, in values.
@@ -21,7 +23,7 @@ const maxSchema = 20_000
 // flatten returns a copy of the schema n.
 func (f *flattener) flatten(n *Node, depth int) (*Node, error) {
 	if f.size++; f.size > maxSchema || depth > maxDepth {
-		return nil, errors.New("the schema is too big once its $refs are inlined; simplify it")
+		return nil, errTooBig
 	}
 	switch n.Kind {
 	case 't':
@@ -33,25 +35,57 @@ func (f *flattener) flatten(n *Node, depth int) (*Node, error) {
 		return out, nil
 	case '{':
 	default:
+		if f.relaxed != nil {
+			if n.is('n') || n.is('[') && len(n.Kids) == 0 {
+				return anything(), nil
+			}
+			return f.relaxed.unknownType("it is not checked: %s is no schema", shown(n)), nil
+		}
 		return nil, fmt.Errorf("the schema has %s where a schema belongs", n)
 	}
 	if ref := n.At("$ref"); ref != nil {
 		return f.inline(n, ref, depth)
 	}
-	out := object()
+	out, left := object(), f.relaxed.count()
 	for i, key := range n.Keys {
-		kid, err := f.keyword(key, n.Kids[i], depth)
-		if err != nil {
+		if err := f.add(out, key, n.Kids[i], depth); err != nil {
 			return nil, err
 		}
-		if kid != nil {
-			out.Set(key, kid)
-		}
+	}
+	if f.relaxed != nil {
+		f.relaxed.finish(n, out, left)
 	}
 	if len(out.Keys) == 0 {
 		return anything(), nil
 	}
 	return out, nil
+}
+
+// add adds one keyword to a flat schema.
+func (f *flattener) add(out *Node, key string, v *Node, depth int) (err error) {
+	left := f.relaxed.count()
+	if f.relaxed != nil {
+		if v = f.relaxed.value(key, v); v == nil {
+			return nil
+		}
+	}
+	var kid *Node
+	f.relaxed.at(key, func() { kid, err = f.keyword(key, v, depth) })
+	switch {
+	case err != nil && f.relaxed != nil && !errors.Is(err, errTooBig):
+		f.relaxed.note("%s is left out: %v", key, err)
+		return nil
+	case err != nil || kid == nil:
+		return err
+	case f.relaxed == nil:
+		out.Set(key, kid)
+		return nil
+	}
+	if key == "patternProperties" && kid.is('{') {
+		kid = f.relaxed.patterns(kid)
+	}
+	f.relaxed.keyword(out, key, kid, left)
+	return nil
 }
 
 // anything is the schema that accepts all. An empty object or true would say
@@ -103,12 +137,18 @@ func (f *flattener) keyword(key string, v *Node, depth int) (*Node, error) {
 // each flattens the values of an object or array of schemas.
 func (f *flattener) each(v *Node, depth int) (*Node, error) {
 	out := &Node{Kind: v.Kind, Keys: v.Keys}
-	for _, kid := range v.Kids {
-		if kid.is('[') { // dependencies: a list of names
+	for i, kid := range v.Kids {
+		if kid.is('[') && (f.relaxed == nil || len(kid.Kids) > 0) { // dependencies: a list of names
 			out.Kids = append(out.Kids, kid)
 			continue
 		}
-		flat, err := f.flatten(kid, depth+1)
+		key := strconv.Itoa(i)
+		if v.is('{') {
+			key = v.Keys[i]
+		}
+		var flat *Node
+		var err error
+		f.relaxed.at(key, func() { flat, err = f.flatten(kid, depth+1) })
 		if err != nil {
 			return nil, err
 		}
@@ -120,15 +160,29 @@ func (f *flattener) each(v *Node, depth int) (*Node, error) {
 // inline replaces a reference by what it points to. What stands beside it is
 // laid over the target if it only describes, and demanded as well otherwise.
 func (f *flattener) inline(n, ref *Node, depth int) (*Node, error) {
+	if !ref.is('"') && f.relaxed != nil {
+		return f.relaxed.unknownType("it is not checked: its $ref is %s", shown(ref)), nil
+	}
 	if !ref.is('"') {
 		return nil, fmt.Errorf("the schema has a $ref that is not a string: %s", ref)
 	}
+	levels := 0
 	for _, open := range f.trail {
-		if open == ref.Text {
-			return nil, fmt.Errorf("the schema is recursive through $ref %q; models cannot be given such a type, bound its depth", ref.Text)
+		if open != ref.Text {
+			continue
 		}
+		if levels++; f.relaxed != nil && levels <= f.relaxed.levels {
+			continue
+		}
+		if f.relaxed != nil {
+			return f.relaxed.nested(ref.Text), nil
+		}
+		return nil, fmt.Errorf("the schema is recursive through $ref %q; models cannot be given such a type, bound its depth", ref.Text)
 	}
 	target, err := f.resolve(ref.Text)
+	if err != nil && f.relaxed != nil {
+		return f.relaxed.unknownType("it is not checked: %v", err), nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func rulesOf(sch *Node) (*rules, error) {
 
 // valid checks a schema and those in it. What no draft knows is passed over.
 func (r *rules) valid(sch *Node, path string) error {
-	if sch.is('t') {
+	if sch.is('t') || r.shallow {
 		return nil
 	}
 	if !sch.is('{') {
@@ -29,6 +29,12 @@ func (r *rules) valid(sch *Node, path string) error {
 		}
 	}
 	return nil
+}
+
+// relaxedKeyword checks a keyword without the schemas in it, which were.
+func (r *rules) relaxedKeyword(key string, v *Node) error {
+	r.patterns, r.shallow = map[string]*regexp.Regexp{}, true
+	return r.keyword(key, v, key)
 }
 
 // keyword checks the value of one keyword.
@@ -151,7 +157,7 @@ func (r *rules) named(key string, v *Node, path string) error {
 }
 
 func (r *rules) pattern(p, path string) error {
-	re, err := regexp.Compile(p)
+	re, err := compilePattern(p)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

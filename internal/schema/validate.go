@@ -17,6 +17,7 @@ import (
 // with two meanings, items, is a tuple where it is a list of schemas.
 type rules struct {
 	patterns map[string]*regexp.Regexp
+	shallow  bool // schemas in a schema are valid
 }
 
 // evaluated holds the properties and items that a schema has judged, for the

@@ -107,5 +107,8 @@ type (
 		State       string `json:"state"` // offered, changed or new
 		Effect      string `json:"effect"`
 		Asks        bool   `json:"asks,omitempty"` // a person is asked about each call
+		// Unchecked has what of the schema is not understood: it is left out, and
+		// arguments that break it are sent.
+		Unchecked []string `json:"unchecked,omitempty"`
 	}
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,14 @@ func newCheck(e *env.Env) *cobra.Command {
 // mostShown is how many tools of a server are shown to a person.
 const mostShown = 200
 
+// toolName is the name of a tool so that two names look alike only if they are.
+func toolName(name string) string {
+	if strings.Join(strings.Fields(name), " ") != name {
+		return strconv.Quote(name)
+	}
+	return format.SanitizeLine(name)
+}
+
 func printReport(w io.Writer, r *adroit.ToolServerReport) {
 	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", format.SanitizeLine(r.Name), format.SanitizeLine(r.Version), format.SanitizeLine(r.Protocol), format.Plural(len(r.Items), "tool"))
 	var t format.Table
@@ -64,7 +73,7 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 		if i.State != "offered" {
 			words = append(words, i.State)
 		}
-		t.Row("  "+format.SanitizeLine(i.Name), strings.Join(words, ", "), format.SanitizeLine(format.FirstSentence(i.Description)))
+		t.Row("  "+toolName(i.Name), strings.Join(words, ", "), format.SanitizeLine(format.FirstSentence(i.Description)))
 	}
 	t.Write(w)
 	if n := len(r.Items) - mostShown; n > 0 {
@@ -72,6 +81,11 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 	}
 	for _, p := range r.Prompts {
 		fmt.Fprintf(w, "prompt %s: %s\n", format.SanitizeLine(p.Name), format.SanitizeLine(format.FirstSentence(p.Description)))
+	}
+	for _, i := range r.Items[:min(len(r.Items), mostShown)] {
+		for _, u := range i.Unchecked {
+			fmt.Fprintf(w, "not checked before a call of %s: %s\n", toolName(i.Name), format.SanitizeLine(u))
+		}
 	}
 	for _, u := range r.Unusable {
 		fmt.Fprintf(w, "not usable: %s\n", format.SanitizeLine(u))

@@ -1,0 +1,122 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// compilePattern compiles a pattern of ECMA 262, which those of JSON Schema are, as far as
+// regexp has the same: not look-around and back references.
+func compilePattern(p string) (*regexp.Regexp, error) {
+	t := translator{rest: p}
+	if err := t.all(); err != nil {
+		return nil, fmt.Errorf("error parsing regexp: %w: `%s`", err, p)
+	}
+	return regexp.Compile(t.out.String())
+}
+
+// A translator writes a pattern of ECMA 262 as one of regexp.
+type translator struct {
+	rest string
+	out  strings.Builder
+}
+
+var errBackReference = errors.New("back references are not supported")
+
+func (t *translator) all() error {
+	class := false // inside of [ ]
+	for t.rest != "" {
+		c := t.rest[0]
+		switch {
+		case c == '\\':
+			if err := t.escape(class); err != nil {
+				return err
+			}
+			continue
+		case c == '[' && class:
+			t.out.WriteByte('\\') // regexp has names of classes there
+		case c == '[':
+			class = true
+			for _, empty := range []string{"[]", "[^]"} {
+				if strings.HasPrefix(t.rest, empty) {
+					return errors.New("a class without characters is not supported")
+				}
+			}
+		case c == ']':
+			class = false
+		}
+		t.out.WriteByte(c)
+		t.rest = t.rest[1:]
+	}
+	return nil
+}
+
+// escape translates what follows a backslash.
+func (t *translator) escape(class bool) error {
+	if len(t.rest) == 1 {
+		return errors.New("trailing backslash at end of expression")
+	}
+	c := t.rest[1]
+	take := func(n int, as string) {
+		t.rest = t.rest[n:]
+		t.out.WriteString(as)
+	}
+	switch {
+	case c == 'u':
+		if r, n := codePoint(t.rest[2:]); n > 0 {
+			take(2+n, fmt.Sprintf(`\x{%x}`, r))
+			return nil
+		}
+		take(2, "u")
+	case c == '0' && (len(t.rest) == 2 || t.rest[2] < '0' || t.rest[2] > '9'):
+		take(2, `\x00`)
+	case c >= '0' && c <= '9' || c == 'k':
+		return errBackReference
+	case c == 'b' && class:
+		take(2, `\x08`)
+	case c == 'c' && len(t.rest) > 2 && isLetter(t.rest[2]):
+		take(3, fmt.Sprintf(`\x%02x`, t.rest[2]%32))
+	case strings.IndexByte("dDwWsSbBnrtfvxpP", c) >= 0, !isLetter(c):
+		take(2, t.rest[:2])
+	default:
+		take(2, string(c)) // which regexp may give a meaning
+	}
+	return nil
+}
+
+func isLetter(c byte) bool { return c|32 >= 'a' && c|32 <= 'z' }
+
+// codePoint reads what follows \u, and how much that is; 0 if it is none.
+func codePoint(s string) (r rune, n int) {
+	if inner, ok := strings.CutPrefix(s, "{"); ok {
+		digits, _, closed := strings.Cut(inner, "}")
+		v, err := strconv.ParseUint(digits, 16, 21)
+		if !closed || err != nil {
+			return 0, 0
+		}
+		return rune(v), len(digits) + 2
+	}
+	four := func(s string) (rune, bool) {
+		if len(s) < 4 {
+			return 0, false
+		}
+		v, err := strconv.ParseUint(s[:4], 16, 16)
+		return rune(v), err == nil
+	}
+	r, ok := four(s)
+	if !ok {
+		return 0, 0
+	}
+	if rest, isPair := strings.CutPrefix(s[4:], `\u`); isPair && utf16.IsSurrogate(r) {
+		if low, ok := four(rest); ok {
+			if whole := utf16.DecodeRune(r, low); whole != '\ufffd' {
+				return whole, 10
+			}
+		}
+	}
+	return r, 4
+}
