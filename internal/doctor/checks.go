@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/project"
@@ -24,6 +25,7 @@ import (
 
 // Examine returns what it finds.
 func (d *Doctor) Examine(ctx context.Context) []Finding {
+	hostexec.Forbid(d.Dir)
 	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules())
 	if d.Failed == nil {
 		out = append(out, d.Models(ctx)...)

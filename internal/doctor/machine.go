@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -35,15 +35,15 @@ func programs(ctx context.Context) (out []Finding) {
 }
 
 func program(ctx context.Context, name, use string, args []string) Finding {
-	path, err := exec.LookPath(name)
+	path, err := hostexec.Find(name)
 	if err != nil {
-		return Finding{name, Lacking, "not on PATH", "install it for " + use}
+		return Finding{name, Lacking, hostexec.Lacking(err), "install it for " + use}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	// Where nothing of a project can choose which version runs, or how.
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir, cmd.Env = "/", rootfs.Environ(os.Environ(), nil)
+	cmd := hostexec.Command(ctx, path, args...)
+	cmd.Dir, cmd.Env = "/", hostexec.Environ(rootfs.Environ(os.Environ(), nil))
 	b, err := cmd.CombinedOutput()
 	what, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
 	if err != nil {
@@ -56,9 +56,9 @@ func program(ctx context.Context, name, use string, args []string) Finding {
 func (d *Doctor) servers() (out []Finding) {
 	for _, s := range d.Servers {
 		use := strings.Join(s.Files, " ")
-		at, err := exec.LookPath(s.Command[0])
+		at, err := hostexec.Find(s.Command[0])
 		if err != nil {
-			out = append(out, Finding{s.Name, Lacking, s.Command[0] + " is not on PATH", "install it for diagnostics after changes of " + use})
+			out = append(out, Finding{s.Name, Lacking, s.Command[0] + " is " + hostexec.Lacking(err), "install it for diagnostics after changes of " + use})
 			continue
 		}
 		out = append(out, Finding{s.Name, Fine, d.home(at) + " for " + use, ""})

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
@@ -49,9 +50,10 @@ func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) 
 		return nil, err
 	}
 	var text process.HeadTail
-	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	hostexec.Forbid(h.Dir)
+	cmd := hostexec.Command(context.Background(), c.Args[0], c.Args[1:]...) // git is never cut short
 	cmd.ExtraFiles = h.held
-	cmd.Dir, cmd.Env = h.Dir, rootfs.Environ(os.Environ(), c.Env)
+	cmd.Dir, cmd.Env = h.Dir, hostexec.Environ(rootfs.Environ(os.Environ(), c.Env))
 	cmd.Stdout, cmd.Stderr = &text, &text
 	if c.Stdout != nil {
 		cmd.Stdout = c.Stdout

@@ -133,6 +133,7 @@ var may = map[string][]string{
 	"internal/plainyaml":     {},
 	"internal/rootfs":        {"internal/workspace/sandbox"},
 	"internal/jobid":         {},
+	"internal/hostexec":      {},
 	"internal/permission":    {"internal/glob", "internal/rootfs", "pkg/permit"},
 	"internal/requirement":   {"pkg/tools"},
 	"internal/schema":        {},
@@ -270,14 +271,15 @@ func TestLayers(t *testing.T) {
 // arguments, so they may not import the effects.
 var (
 	deterministic = []string{"pkg/executor", "internal/executor/compaction", "internal/executor/loopdetect", "internal/executor/stepio", "internal/executor/toolcall"}
-	effects       = []string{"io/fs", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "syscall"}
+	effects       = []string{"io/fs", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "syscall", module + "internal/hostexec"}
 )
 
 // tooling is what only tests and the Makefile use: it may import anything.
 var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/executor/criteriontest/", "internal/lint/", "internal/realrepo/", "internal/testenv/", "internal/workspacetest/"}
 
-// leaves are packages of pure functions over text and JSON that every package may use.
-var leaves = []string{"internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
+// leaves are packages of pure functions over text and JSON that every package may use, and
+// the one way to start a program.
+var leaves = []string{"internal/hostexec", "internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg && pkg != "pkg/event" && pkg != "pkg/llm" {

@@ -341,7 +341,7 @@ func TestAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	for file, want := range map[string]string{"a.x": "is not installed", "a.y": "lies in the workspace"} {
+	for file, want := range map[string]string{"a.x": "is not on PATH", "a.y": "jobs may write in "} {
 		if _, err := s.Diagnose(t.Context(), file); !errors.Is(err, tools.ErrNoServer) || !strings.Contains(err.Error(), want) || s.Serves(file) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}

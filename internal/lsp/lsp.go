@@ -17,12 +17,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -140,9 +140,9 @@ func (h *host) fit() error {
 	if len(h.Command) == 0 {
 		return fmt.Errorf("%w: %s has no command", tools.ErrNoServer, h.Name)
 	}
-	at, err := exec.LookPath(h.Command[0])
+	at, err := hostexec.Find(h.Command[0])
 	if err != nil {
-		return fmt.Errorf("%w: %s is not installed", tools.ErrNoServer, h.Command[0])
+		return fmt.Errorf("%w: %s is %s", tools.ErrNoServer, h.Command[0], hostexec.Lacking(err))
 	}
 	if rel, err := filepath.Rel(h.all.files.Dir(), at); err == nil && filepath.IsLocal(rel) {
 		// What a repository brings is not run unasked.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
@@ -55,7 +56,11 @@ type doc struct {
 func (h *host) start(ctx context.Context) (*peer, error) {
 	in, out := io.Pipe()
 	// The process outlives the start; Close ends it.
-	proc, err := h.all.exec.Start(ctx, process.Cmd{Args: h.Command, Interactive: true, Stdout: out})
+	at, err := hostexec.Find(h.Command[0])
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", h.Name, err)
+	}
+	proc, err := h.all.exec.Start(ctx, process.Cmd{Args: append([]string{at}, h.Command[1:]...), Interactive: true, Stdout: out})
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", h.Name, err)
 	}

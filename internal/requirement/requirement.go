@@ -4,10 +4,10 @@ package requirement
 import (
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -29,7 +29,7 @@ func OnPath(capability string) error {
 		programs = []string{"docker", "podman"}
 	}
 	for _, p := range programs {
-		if _, err := exec.LookPath(p); err == nil {
+		if _, err := hostexec.InSandbox(p); err == nil {
 			return nil
 		}
 	}

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/hostexec"
 )
 
 // GitTimeout bounds how long one git command runs.
@@ -54,8 +55,9 @@ func RunGit(ctx context.Context, dir string, env []string, input []byte, out io.
 	ctx, cancel := context.WithTimeout(ctx, GitTimeout)
 	defer cancel()
 	errout := LimitedBuffer{Max: 8 << 10}
-	cmd := exec.CommandContext(ctx, "git", slices.Concat(GitFlags, args)...)
-	cmd.Dir, cmd.Env = dir, Environ(os.Environ(), slices.Concat(GitEnv(nil), env))
+	hostexec.Forbid(dir)
+	cmd := hostexec.Command(ctx, "git", slices.Concat(GitFlags, args)...)
+	cmd.Dir, cmd.Env = dir, hostexec.Environ(Environ(os.Environ(), slices.Concat(GitEnv(nil), env)))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, &errout
 	// A loaded machine may read the output late.
 	cmd.WaitDelay, cmd.SysProcAttr = 30*time.Second, SessionAttr()

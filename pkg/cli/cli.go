@@ -18,6 +18,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/acp"
 	agentscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/backup"
@@ -62,6 +63,7 @@ func Main(ts ...tools.Tool) { Program{Tools: ts}.Main() }
 // the process.
 func (p Program) Main() {
 	collectLater()
+	hostexec.ForbidCurrent()
 	ctx, caught := catch(context.Background())
 	p.Stdin, p.Stdout, p.Stderr = os.Stdin, os.Stdout, os.Stderr
 	code := p.Run(ctx, os.Args[1:]...)

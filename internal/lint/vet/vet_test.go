@@ -202,6 +202,36 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// TestHostPrograms has programs of the product that are started by name, by path, in a
+// test, and by the package that may.
+func TestHostPrograms(t *testing.T) {
+	c, out := module(t, map[string]string{
+		"go.mod":                     "module " + project + "\n\ngo 1.26\n",
+		"internal/a/a.go":            "package a\n\nimport \"os/exec\"\n\nvar name = \"/bin/ls\"\n\nvar _ = exec.Command(\"git\")\nvar _ = exec.Command(name)\nvar _ = exec.Command(\"/bin/sh\", \"-c\", name)\nvar _ = exec.CommandContext(nil, \"git\")\nvar _, _ = exec.LookPath(\"/x\")\nvar _ = &exec.Cmd{}\n",
+		"internal/a/a_test.go":       "package a\n\nimport \"os/exec\"\n\nvar _ = exec.Command(\"git\")\n",
+		"internal/hostexec/h.go":     "package hostexec\n\nimport \"os/exec\"\n\nvar _ = exec.Command(\"git\")\n",
+		"internal/dirtest/dir.go":    "package dirtest\n\nimport \"os/exec\"\n\nvar _ = exec.Command(\"git\")\n",
+		"pkg/adroit/adroittest/a.go": "package adroittest\n\nimport \"os/exec\"\n\nvar _ = exec.Command(\"git\")\n",
+	})
+	if ok, err := c.check("linux/amd64"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	got := strings.ReplaceAll(out.String(), c.dir+"/", "")
+	for _, line := range []string{"7:9", "8:9", "10:9", "11:12", "12:10"} {
+		if !strings.Contains(got, "internal/a/a.go:"+line+": ") {
+			t.Errorf("not found: line %s", line)
+		}
+	}
+	for _, not := range []string{"a.go:9", "a_test.go:", "hostexec/h.go:", "dir.go:", "adroittest/a.go:"} {
+		if strings.Contains(got, not) {
+			t.Errorf("found: %s", not)
+		}
+	}
+	if t.Failed() {
+		t.Log(got)
+	}
+}
+
 func TestPlatform(t *testing.T) {
 	c, _ := module(t, nil)
 	if _, err := c.check(runtime.GOOS); err == nil {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
@@ -22,7 +22,7 @@ func (a *Agent) Install() string {
 
 // Find gives the path of the program; the error says how to install it.
 func (a *Agent) Find() (string, error) {
-	path, err := exec.LookPath(a.Command[0])
+	path, err := hostexec.Find(a.Command[0])
 	if err != nil {
 		return "", a.unstarted(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -233,6 +234,9 @@ func (a *Agent) unstarted(err error) error {
 	e := &llm.Error{Kind: extagent.NoProgram, Provider: "cli/" + a.Name, Message: err.Error(), Err: err}
 	if errors.Is(err, exec.ErrNotFound) || strings.Contains(err.Error(), "was not found") {
 		e.Message = fmt.Sprintf("the program %q was not found", a.Command[0])
+		if _, err := hostexec.Find(a.Command[0]); err != nil {
+			e.Message += "; it is " + hostexec.Lacking(err)
+		}
 		e.Hint = a.Install()
 	}
 	return e

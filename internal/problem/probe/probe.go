@@ -10,12 +10,12 @@ package probe
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/problem"
 )
 
@@ -56,7 +56,7 @@ func where(dir, name string) string {
 		}
 		return "there"
 	}
-	at, err := exec.LookPath(name)
+	at, err := hostexec.InSandbox(name)
 	if err != nil {
 		return NotFound
 	}

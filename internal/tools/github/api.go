@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -140,7 +141,11 @@ var proxies = []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "
 // *apiError in words for the model.
 func (a *api) ask(ctx context.Context, method, path, accept string, body []byte) ([]byte, error) {
 	accept = cmp.Or(accept, "application/vnd.github+json")
-	args := []string{"gh", "api", "--include", "--hostname", a.Host, "--method", method,
+	gh, err := hostexec.Find("gh") // it gets the token and the network: none that a job may have written
+	if err != nil {
+		return nil, fmt.Errorf("gh, GitHub's program, is not installed here: it is %s. Tell the user; docs/github.md says how", hostexec.Lacking(err))
+	}
+	args := []string{gh, "api", "--include", "--hostname", a.Host, "--method", method,
 		"--header", "Accept: " + accept, "--header", "X-GitHub-Api-Version: 2022-11-28", path}
 	if body != nil {
 		args = append(args, "--input", "-")

@@ -6,10 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os/exec"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -20,7 +20,7 @@ const maxTags = 8 << 20 // bytes of what ctags prints
 
 // ctags lists what files declare, by file.
 func (c code) ctags(ctx context.Context, names []string) (map[string][]tools.Symbol, error) {
-	if _, err := exec.LookPath("ctags"); err != nil || c.env.Exec == nil {
+	if _, err := hostexec.InSandbox("ctags"); err != nil || c.env.Exec == nil {
 		return nil, errNoTags
 	}
 	var list strings.Builder

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -125,7 +125,7 @@ var vetLine = lazyregexp.New(`^(?:vet: )?(?:\./)?([^\s:][^:]*\.go):(\d+):(?:(\d+
 
 // vet runs go vet on the packages of files.
 func (c code) vet(ctx context.Context, names []string) ([]tools.Diagnostic, error) {
-	if _, err := exec.LookPath("go"); err != nil {
+	if _, err := hostexec.InSandbox("go"); err != nil {
 		return nil, errors.New("neither gopls nor go is installed")
 	}
 	want := map[string]bool{}

@@ -14,10 +14,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"regexp"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -120,7 +120,7 @@ func (q *query) candidates(ctx context.Context, files *workspace.Files, in Input
 // narrow asks ripgrep which files have a line that can match. It reports false
 // if it cannot say: then all of them may.
 func narrow(ctx context.Context, ex process.Exec, pattern string, names []string) ([]string, bool) {
-	if _, err := exec.LookPath("rg"); err != nil {
+	if _, err := hostexec.InSandbox("rg"); err != nil {
 		return nil, false
 	}
 	var out []string

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os/exec"
 	"path"
 	"slices"
 	"sort"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -268,7 +268,7 @@ func python(files *workspace.Files, dir string) []string {
 			return []string{path.Join(files.Dir(), name), "-m", "pytest"}
 		}
 	}
-	if _, err := exec.LookPath("pytest"); err == nil {
+	if _, err := hostexec.InSandbox("pytest"); err == nil {
 		return []string{"pytest"}
 	}
 	return []string{"python3", "-m", "pytest"}
@@ -338,7 +338,7 @@ func packageManager(files *workspace.Files, dir, declared string) []string {
 }
 
 func onPath(name string) bool {
-	_, err := exec.LookPath(name)
+	_, err := hostexec.InSandbox(name)
 	return err == nil
 }
 

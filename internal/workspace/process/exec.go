@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
@@ -103,9 +103,15 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 			return nil, fmt.Errorf("noting the files before the command: %w", err)
 		}
 	}
-	p.cmd = exec.Command(argv[0], argv[1:]...)
-	p.cmd.Dir = dir
-	p.cmd.Env = rootfs.Environ(os.Environ(), c.Env)
+	env := rootfs.Environ(os.Environ(), c.Env)
+	if r.sandbox == nil {
+		// It is the operator's program, not one of a job.
+		p.cmd = hostexec.Command(context.WithoutCancel(ctx), argv[0], argv[1:]...)
+		env = hostexec.Environ(env)
+	} else {
+		p.cmd = hostexec.Sandboxed(argv[0], argv[1:]...)
+	}
+	p.cmd.Dir, p.cmd.Env = dir, env
 	if err := r.confine(ctx, p, c); err != nil {
 		r.forget(p)
 		return nil, err

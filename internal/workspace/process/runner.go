@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
@@ -50,6 +51,7 @@ type Option func(*Runner)
 // be had, every command is refused. Without this option there is no sandbox.
 func WithSandbox(c SandboxOptions) Option {
 	return func(r *Runner) {
+		hostexec.Forbid(c.Write...)
 		r.sandbox = &runnerSandbox{SandboxOptions: c, scans: map[string]*scan{}, mentioned: map[string]bool{}}
 	}
 }
@@ -58,6 +60,7 @@ func WithSandbox(c SandboxOptions) Option {
 // is empty; led may be nil. A root that cannot be used is reported by the first
 // command.
 func New(root, logDir string, led *ledger.Ledger, opts ...Option) *Runner {
+	hostexec.Forbid(root)
 	r := &Runner{root: root, logs: logDir, led: led, procs: map[string]*Process{}}
 	for _, o := range opts {
 		o(r)

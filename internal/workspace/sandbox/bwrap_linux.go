@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/hostexec"
 )
 
 // bwrapSelf is where bwrap puts a link to this program: in what it shows as
@@ -21,9 +22,10 @@ const bwrapSelf = "/run/" + stageName
 // bwrap becomes the system's bubblewrap, which builds the view and starts this
 // program inside, where it confines itself and becomes the command.
 func (p *Policy) bwrap(argv []string) error {
-	bin, err := exec.LookPath("/usr/bin/bwrap")
+	hostexec.Forbid(p.Write...)
+	bin, err := hostexec.Find("/usr/bin/bwrap")
 	if err != nil {
-		if bin, err = exec.LookPath("bwrap"); err != nil {
+		if bin, err = hostexec.Find("bwrap"); err != nil {
 			return fmt.Errorf("bwrap is not installed: %w", err)
 		}
 	}

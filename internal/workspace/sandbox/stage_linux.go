@@ -10,6 +10,8 @@ import (
 	"os/exec"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/hostexec"
 )
 
 // stageName is the name under which a program starts itself as its own helper.
@@ -37,7 +39,7 @@ const commandMark = "command "
 // program finds a command as a shell would, but never in the current directory
 // by accident.
 func program(name string) (string, error) {
-	exe, err := exec.LookPath(name)
+	exe, err := hostexec.InSandbox(name)
 	if err != nil {
 		return "", startFault(name, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/hostexec"
 )
 
 // A Stage is a command on its way into the sandbox.
@@ -94,7 +96,7 @@ func bwrapMounts() bwrapMount {
 
 func attempt(l Level, mounts bwrapMount) error {
 	if l == Bubblewrap {
-		if _, err := exec.LookPath("bwrap"); err != nil {
+		if _, err := hostexec.Find("bwrap"); err != nil {
 			return errors.New("bwrap is not installed")
 		}
 	}

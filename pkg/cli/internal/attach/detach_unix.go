@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -40,7 +41,7 @@ func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, o adroi
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "--data-dir", data, "jobs", "resume", id, "--"+startFlag, startValue{&o}.String())
+	cmd := hostexec.Command(context.WithoutCancel(ctx), self, "--data-dir", data, "jobs", "resume", id, "--"+startFlag, startValue{&o}.String())
 	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
 	return detach(ctx, e, c, id, filepath.Join(data, "jobs", id, "logs"), cmd)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -158,7 +159,10 @@ func Directory(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(abs)
+	if abs, err = filepath.EvalSymlinks(abs); err == nil {
+		hostexec.Forbid(abs)
+	}
+	return abs, err
 }
 
 // Rate returns what a model's tokens cost, in USD, 0 for one without a price. It

@@ -5,15 +5,15 @@ package sample
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // CommitAll makes dir a repository with one commit, if git is there.
 func CommitAll(ctx context.Context, dir string) error {
-	if _, err := exec.LookPath("git"); err != nil {
+	if _, err := hostexec.Find("git"); err != nil {
 		return nil // what is shown works without history
 	}
 	return Git(ctx, dir, []string{"init", "-q"}, []string{"add", "-A"},
@@ -23,7 +23,7 @@ func CommitAll(ctx context.Context, dir string) error {
 // Git runs git in dir, once for each list of arguments.
 func Git(ctx context.Context, dir string, lists ...[]string) error {
 	for _, args := range lists {
-		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd := hostexec.Command(ctx, "git", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("git %s: %w: %s", args[0], err, out)

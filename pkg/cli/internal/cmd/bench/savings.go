@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/contend"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -83,7 +83,7 @@ type saving struct {
 
 func savings(ctx context.Context, e *env.Env, q request.Flags, asJSON bool) (err error) {
 	for _, program := range []string{"git", "go"} {
-		if _, err := exec.LookPath(program); err != nil {
+		if _, err := hostexec.InSandbox(program); err != nil {
 			return exit.Fail(fmt.Errorf("the task is one in a repository of a Go project, and %s is not on PATH", program), "install git and Go")
 		}
 	}

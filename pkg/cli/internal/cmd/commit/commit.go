@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -205,14 +205,15 @@ func gitCommit(ctx context.Context, e *env.Env, dir, message string, edit bool, 
 
 // runGit is the person's own git: no sandbox, no settings of ours.
 func runGit(ctx context.Context, e *env.Env, dir string, args ...string) error {
-	cmd := exec.CommandContext(ctx, "git", args...)
+	hostexec.Forbid(dir)
+	cmd := hostexec.Command(ctx, "git", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, e.Err, e.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it removes its lock
 	cmd.WaitDelay = 10 * time.Second
 	if e.Interactive() {
 		cmd.Stdin = e.In // for an editor, a hook, a signature or a password
 	} else {
-		cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
+		cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0")
 	}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("git %s: %w", args[0], err)

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -46,7 +46,7 @@ func New(e *env.Env) *cobra.Command {
 const agent = "builder"
 
 func demo(ctx context.Context, e *env.Env, q request.Flags, keep, asJSON bool) (err error) {
-	if _, err := exec.LookPath("go"); err != nil {
+	if _, err := hostexec.InSandbox("go"); err != nil {
 		return exit.Fail(errors.New("the demonstration runs the tests of a Go project, and go is not on PATH"), "install Go from go.dev/dl")
 	}
 	work, err := os.MkdirTemp("", "adroit-demo-")

@@ -3,12 +3,12 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -66,7 +66,7 @@ func browse(address string) {
 	if runtime.GOOS == "darwin" {
 		program = "open"
 	}
-	if cmd := exec.Command(program, address); cmd.Start() == nil {
+	if cmd := hostexec.Command(context.Background(), program, address); cmd.Start() == nil {
 		go func() { _ = cmd.Wait() }()
 	}
 }

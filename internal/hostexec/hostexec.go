@@ -1,0 +1,216 @@
+// Package hostexec starts the programs that run on this machine outside of any sandbox:
+// git, hooks, CLI agents, what doctor asks for its version.
+//
+//	cmd := hostexec.Command(ctx, "git", "status")
+//	cmd.Dir, cmd.Env = dir, hostexec.Environ(os.Environ())
+//
+// PATH often has a directory of a project, such as .venv/bin, in which a job may write.
+// What a job wrote there must not run outside of the sandbox because of its name. A
+// program is therefore never looked for in a directory that was passed to [Forbid], which
+// all that works on a directory does first, nor in one that everybody may write to, nor
+// behind a link that leads to either. What was found is kept, so that nothing that comes
+// later takes its place.
+//
+// A command in the sandbox is found by the PATH of the user as it is; see [Sandboxed].
+package hostexec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// places is what is known in this process of where jobs write.
+var places struct {
+	sync.Mutex
+	asked map[string]bool   // as they were passed to Forbid
+	dirs  []string          // without links
+	found map[string]string // programs by name and PATH, until dirs grows
+}
+
+// Forbid has no program taken from directories that jobs may write to, nor from the
+// repositories that they are in; a repository that has the user's home in it forbids
+// only the directory itself. It holds for the whole process and for good. It is safe
+// for concurrent use.
+func Forbid(dirs ...string) {
+	places.Lock()
+	defer places.Unlock()
+	for _, dir := range dirs {
+		if dir == "" || places.asked[dir] {
+			continue
+		}
+		if places.asked == nil {
+			places.asked = map[string]bool{}
+		}
+		places.asked[dir] = true
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			continue // there is no current directory: no relative name leads anywhere
+		}
+		if real, err := filepath.EvalSymlinks(abs); err == nil {
+			abs = real
+		}
+		for _, d := range []string{abs, project(abs)} {
+			if d != "/" && !slices.Contains(places.dirs, d) {
+				places.dirs, places.found = append(places.dirs, d), nil
+			}
+		}
+	}
+}
+
+// ForbidCurrent forbids the current directory, unless the user's home is in it: who calls
+// a command from there does not mean all that is below.
+func ForbidCurrent() {
+	dir, err := os.Getwd()
+	if err != nil {
+		return
+	}
+	if home, err := os.UserHomeDir(); err != nil || !within(dir, home) {
+		Forbid(dir)
+	}
+}
+
+// project is the top of the repository that dir is in, dir if there is none.
+func project(dir string) string {
+	home, _ := os.UserHomeDir()
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	for at := dir; !within(at, home) || home == ""; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return dir
+}
+
+func within(dir, p string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// refused reports why no program is taken from a place, "" if it may be. The lock is held.
+func refused(at string) string {
+	for _, d := range places.dirs {
+		if within(d, at) {
+			return "jobs may write in " + d
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(at)); err != nil || info.Mode().Perm()&0o002 != 0 {
+		return "everybody may write in " + filepath.Dir(at)
+	}
+	return ""
+}
+
+// Find is the absolute path of a program. A name is looked for on PATH; a path is taken as
+// it is, since whoever wrote it meant that file. The error names what was passed over.
+func Find(name string) (string, error) {
+	if strings.ContainsRune(name, '/') {
+		if !filepath.IsAbs(name) {
+			return "", &exec.Error{Name: name, Err: errors.New("a program is given by an absolute path or by a name on PATH")}
+		}
+		return exec.LookPath(name)
+	}
+	list := os.Getenv("PATH")
+	places.Lock()
+	defer places.Unlock()
+	key := name + "\x00" + list
+	if at := places.found[key]; at != "" {
+		return at, nil
+	}
+	var passed []string
+	for _, dir := range filepath.SplitList(list) {
+		at := filepath.Join(dir, name)
+		if !filepath.IsAbs(dir) || name == "" {
+			continue
+		}
+		if _, err := exec.LookPath(at); err != nil {
+			continue
+		}
+		why := refused(at)
+		if real, err := filepath.EvalSymlinks(at); err == nil && why == "" {
+			why = refused(real)
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil && why == "" {
+			why = refused(filepath.Join(real, name))
+		}
+		if why == "" {
+			if places.found == nil {
+				places.found = map[string]string{}
+			}
+			places.found[key] = at
+			return at, nil
+		}
+		passed = append(passed, at+" is not run outside of the sandbox, since "+why)
+	}
+	if passed == nil {
+		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	}
+	return "", &exec.Error{Name: name, Err: fmt.Errorf("%w: %w", exec.ErrNotFound, passedOver(strings.Join(passed, "; ")))}
+}
+
+type passedOver string
+
+func (p passedOver) Error() string { return string(p) }
+
+// Lacking says in words what an error of [Find] means: that a program is not there, or
+// is only where jobs may write.
+func Lacking(err error) string {
+	if p, ok := errors.AsType[passedOver](err); ok {
+		return "not to be had: " + p.Error()
+	}
+	return "not on PATH"
+}
+
+// Command is a program on the host, found by [Find], with the environment of this process
+// and a PATH as of [Environ]. What Find says against it is returned by its Start.
+func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	at, err := Find(name)
+	if err != nil {
+		at = "/" // not looked for a second time
+	}
+	cmd := exec.CommandContext(ctx, at, args...)
+	cmd.Env = Environ(os.Environ())
+	if err != nil {
+		cmd.Path, cmd.Args[0], cmd.Err = name, name, err
+	}
+	return cmd
+}
+
+// Environ is an environment for a program on the host: its PATH has no directory from
+// which [Find] takes nothing, since programs start others by their names.
+func Environ(env []string) []string {
+	out := slices.Clone(env)
+	places.Lock()
+	defer places.Unlock()
+	for i, kv := range out {
+		list, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		var kept []string
+		for _, dir := range filepath.SplitList(list) {
+			real, err := filepath.EvalSymlinks(dir)
+			if err == nil && filepath.IsAbs(dir) && refused(filepath.Join(dir, "x")) == "" && refused(filepath.Join(real, "x")) == "" {
+				kept = append(kept, dir)
+			}
+		}
+		out[i] = "PATH=" + strings.Join(kept, string(filepath.ListSeparator))
+	}
+	return out
+}
+
+// Sandboxed is a command that a sandbox is put around before it starts, or that the
+// operator has run without one. It is found as the user would find it.
+func Sandboxed(name string, args ...string) *exec.Cmd { return exec.Command(name, args...) }
+
+// InSandbox finds a program as a command in the sandbox would. It is not for starting it.
+func InSandbox(name string) (string, error) { return exec.LookPath(name) }
