@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 
 	"github.com/adroit-run/adroit/internal/flow/flowvet"
+	"github.com/adroit-run/adroit/internal/hostexec"
 )
 
 func main() {
@@ -31,7 +33,7 @@ func main() {
 func vet(args []string) int {
 	self, err := os.Executable()
 	if err == nil {
-		cmd := exec.Command("go", append([]string{"vet", "-vettool=" + self}, args...)...)
+		cmd := hostexec.Command(context.Background(), "go", append([]string{"vet", "-vettool=" + self}, args...)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		err = cmd.Run()
 	}
