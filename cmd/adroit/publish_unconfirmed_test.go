@@ -111,3 +111,30 @@ func TestUnconfirmedInPipelines(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingIsPublishedUnchecked has a model publish a post with a dead link, from what
+// it wrote and from a file, and a person do so without a job: nothing is sent before the
+// links work.
+func TestNothingIsPublishedUnchecked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dead, good := "See [this]("+w.url+"/gone). "+strings.Repeat("It goes on. ", 50), "See [this]("+w.url+"/page#why). "+strings.Repeat("It goes on. ", 50)
+	turns := "turns:\n" +
+		"  - calls: [{name: write_content, args: {title: Journals, text: \"" + dead + "\"}}]\n" +
+		"  - calls: [{name: publish_webhook, args: {}}]\n" +
+		"  - expect: {contains: publish_webhook was not run}\n    calls: [{name: publish_webhook, args: {from: dead.md}}]\n" +
+		"  - expect: {contains: the check link_check must pass first}\n    calls: [{name: write_content, args: {title: Journals, text: \"" + good + "\"}}]\n" +
+		"  - calls: [{name: publish_webhook, args: {}}]\n" +
+		"  - {text: \"Published.\\nCONTENT_COMPLETE\"}\n"
+	p := w.place(t, turns, map[string]string{"repo/dead.md": "# Journals\n\n" + dead + "\n", "repo/good.md": "# Journals\n\n" + good + "\n"})
+	code, text := p.run("tools", "call", "publish_webhook", `{"from":"dead.md"}`)
+	if code == 0 || !strings.Contains(text, "the check link_check must pass first") || w.sent("publish_webhook") != 0 {
+		t.Errorf("exit code %d, sent %d\n%s", code, w.sent("publish_webhook"), text)
+	}
+	if code, text := p.run("run", "blog", "Publish it", "-m", "script:../turns.yaml", "--approve", "all"); code != 0 || w.sent("publish_webhook") != 1 {
+		t.Errorf("exit code %d, sent %d\n%s", code, w.sent("publish_webhook"), text)
+	}
+	if code, text := p.run("tools", "call", "publish_webhook", `{"from":"good.md"}`); code != 0 || w.sent("publish_webhook") != 2 {
+		t.Errorf("exit code %d, sent %d\n%s", code, w.sent("publish_webhook"), text)
+	}
+}

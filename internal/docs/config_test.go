@@ -104,7 +104,7 @@ var settings = []word{
 	{"publish.notion.key_env", "The environment variable that holds the token of the connection"},
 	{"publish.notion.data_source", "The id of the table that posts go into; share it with the connection"},
 	{"publish.notion.database", "Where data_source is left out: the id of a database that has one"},
-	{"publish.notion.key_property", "The text property that keeps each post's key, by which it is found again; `Adroit key` if left out. The table must have it"},
+	{"publish.notion.key_property", "The text property that keeps each post's key, by which it is found again; `Adroit key` if left out. It is added to the table where it is missing"},
 	{"publish.notion.properties.NAME", "What a property of each new page is set to, such as Status to Draft"},
 	{"publish.notion.url", "Another address than https://api.notion.com, for tests"},
 	{"publish.webhooks.NAME.url", "An address that takes posts as JSON; `config show` shows its host only"},

@@ -100,21 +100,59 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	use := stepio.ToolCall{Args: c.Args, Artifacts: given, Permission: &stepio.PermissionContext{
 		Mode: string(rt.o.Defaults.Mode), Approve: string(executor.ApproveAll), Rules: rt.o.Defaults.Rules,
 	}}
+	step := handler.Guard(handler.Serve(h), hide)[stepio.ToolStep].Handler
+	if r, err = toolStep(ctx, step, t.Name, use); err != nil {
+		return nil, err
+	}
+	if r.Unchecked != nil {
+		u := new(stepio.Unchecked)
+		if err := json.Unmarshal(r.Unchecked, u); err != nil {
+			return nil, err
+		}
+		if failed, err := rt.precheck(ctx, c, u); failed != nil || err != nil {
+			return failed, err
+		}
+		use.Checked = u.Digest
+		if r, err = toolStep(ctx, step, t.Name, use); err != nil {
+			return nil, err
+		}
+	}
+	switch q := r.Question; {
+	case q != nil:
+		return nil, apierr.Invalidf("a job asks a person about it", "%s was not run: %s", t.Name, q.Why)
+	case r.Unchecked != nil:
+		return nil, apierr.Invalidf("call it again", "%s was not run: what it makes visible to others has changed while it was checked", t.Name)
+	}
+	return r, nil
+}
+
+// toolStep performs a tool step outside of a job.
+func toolStep(ctx context.Context, do func(context.Context, flow.Step, event.Sink) (json.RawMessage, error), name string, use stepio.ToolCall) (*executor.ToolResult, error) {
 	raw, err := json.Marshal(use)
 	if err != nil {
 		return nil, apierr.Invalidf("the arguments are one JSON object", "%v", err)
 	}
-	step := flow.Step{Job: "call", Kind: stepio.ToolStep, Name: t.Name, Input: raw}
-	if raw, err = handler.Guard(handler.Serve(h), hide)[stepio.ToolStep].Handler(ctx, step, func(event.Event) {}); err != nil {
+	if raw, err = do(ctx, flow.Step{Job: "call", Kind: stepio.ToolStep, Name: name, Input: raw}, func(event.Event) {}); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, err
+	r := new(executor.ToolResult)
+	return r, json.Unmarshal(raw, r)
+}
+
+// precheck makes the checks that must pass before a call, and returns what the call
+// comes to if one does not.
+func (rt *Runtime) precheck(ctx context.Context, c ToolCall, u *stepio.Unchecked) (*executor.ToolResult, error) {
+	for _, check := range u.Checks {
+		r, err := rt.callTool(ctx, ToolCall{Name: check.Tool, Args: check.Args, Dir: c.Dir, Sandbox: c.Sandbox})
+		if err != nil {
+			return nil, fmt.Errorf("%s was not run: the check %s must pass first: %w", c.Name, check.Tool, err)
+		}
+		if r.Failed && r.Inconclusive != tools.NothingToCheck {
+			r.Result = tools.Result{Failed: true, Text: fmt.Sprintf("%s was not run: the check %s must pass first on what it makes visible to others, and it has not:\n%s", c.Name, check.Tool, r.Text)}
+			return r, nil
+		}
 	}
-	if q := r.Question; q != nil {
-		return nil, apierr.Invalidf("a job asks a person about it", "%s was not run: %s", t.Name, q.Why)
-	}
-	return r, nil
+	return nil, nil
 }
 
 // calledTool is the tool that a call names, the program's or a server's.

@@ -38,18 +38,6 @@ func (t *Task) changeFailed(c llm.Call, r ToolResult) bool {
 	return t.Revision >= 3 && r.Failed && tool != nil && tool.changesFiles()
 }
 
-// taint is what the reply to a call carries.
-func (t *Task) taint(c llm.Call, r ToolResult) tools.Taint {
-	tool := t.tool(c.Name)
-	if tool == nil {
-		return r.Taint
-	}
-	if (r.Interrupted || r.unknown != "") && tool.Needs&tools.Publish != 0 {
-		r.Taint |= tools.Unconfirmed
-	}
-	return r.Taint | tools.Metadata{Needs: tool.Needs}.Taints()
-}
-
 // act runs the calls of one answer: those that only read or think at once,
 // the others in the order given, each seeing the effects of the one before.
 // Replies come back in call order.

@@ -68,6 +68,58 @@ func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 // answer is bound to what was shown: if the call is another by the time it is
 // to run, because the host or a file is not as it was, it is asked about again.
 func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
+	var checks ToolResult // that were made before, all of them together
+	reply, err := perform(r, t, s, now, c, &checks)
+	reply.Took += checks.Took
+	reply.ModelCosts = slices.Concat(checks.ModelCosts, reply.ModelCosts)
+	reply.Taint |= checks.Taint
+	reply.rules = slices.Concat(checks.rules, reply.rules)
+	return reply, err
+}
+
+// maxCheckRounds is how often what a call would make visible to others may change while
+// it is checked.
+const maxCheckRounds = 3
+
+// precheck makes the checks that must pass before a call and returns the digest of what
+// they passed on, or words for the model if one has not. All of them are added to sum.
+func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw json.RawMessage, sum *ToolResult) (no, digest string, err error) {
+	var u stepio.Unchecked
+	if err := json.Unmarshal(raw, &u); err != nil {
+		return "", "", fmt.Errorf("tool %s: decoding what must be checked first: %w", tool, err)
+	}
+	with := *t
+	with.Checks = slices.Clip(t.Checks)
+	for _, c := range u.Tools {
+		with.Checks = append(with.Checks, Tool{ToolSpec: llm.ToolSpec{Name: c.Name}, Needs: c.Needs, Effect: c.Effect, Consumes: c.Consumes, Uses: c.Uses})
+	}
+	now.calls, now.asked = 1, asked{workflow: true, interrupted: stepio.Again}
+	for _, check := range u.Checks {
+		c := llm.Call{Name: check.Tool, Args: check.Args}
+		if with.tool(check.Tool) == nil {
+			no = fmt.Sprintf("%s was not run: %s must pass first, and this program does not have it. Tell the user", tool, check.Tool)
+			return no, "", r.Note("%s", no)
+		}
+		reply, err := call(r, &with, s, now, c)
+		if err != nil {
+			return "", "", err
+		}
+		sum.Took += reply.Took
+		sum.ModelCosts = append(sum.ModelCosts, reply.ModelCosts...)
+		sum.Taint |= with.taint(c, reply)
+		sum.rules = append(sum.rules, reply.rules...)
+		now.taint |= sum.Taint
+		now.rules = append(slices.Clip(now.rules), reply.rules...)
+		if reply.Failed && reply.WhyInconclusive() != tools.NothingToCheck {
+			no = fmt.Sprintf("%s was not run: the check %s must pass first on what it makes visible to others, and it has not:\n%s", tool, check.Tool, reply.Text)
+			return no, "", r.Note("%s", spelling.FirstLine(no))
+		}
+	}
+	return "", u.Digest, nil
+}
+
+// toolCall is the input of a call's step.
+func (t *Task) toolCall(s *State, now callContext, c llm.Call) stepio.ToolCall {
 	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls)}
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
@@ -76,11 +128,18 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		use.PlainText = tool.Needs == tools.Read && t.edits()
 		use.Artifacts = t.toolInputs(s, now, tool)
 	}
+	return use
+}
+
+// perform has a call performed, after the checks that its tool demands.
+func perform(r *flow.Run, t *Task, s *State, now callContext, c llm.Call, checks *ToolResult) (ToolResult, error) {
+	use := t.toolCall(s, now, c)
 	unknown := ""
 	if now.asked.workflow || t.Revision >= 4 {
 		unknown = cmp.Or(now.undecided[callDigest(c)], s.Unknown[callDigest(c)])
 	}
 	var rules []permit.Rule
+	rounds := 0
 	for {
 		use.Permission = unknownAttempt(use.Permission, unknown)
 		path := r.Next()
@@ -105,6 +164,17 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 			reply.unknown = path
 		case use.Approved == "":
 			reply.unknown = unknown // it was not made again
+		}
+		if err == nil && reply.Unchecked != nil {
+			if rounds++; rounds > maxCheckRounds {
+				return notMade(unknown, c.Name+" was not run: what it makes visible to others keeps changing while it is checked"), nil
+			}
+			no, digest, err := precheck(r, t, s, now, c.Name, reply.Unchecked, checks)
+			if no != "" || err != nil {
+				return notMade(unknown, no), err
+			}
+			use.Checked = digest
+			continue
 		}
 		if err == nil && reply.UserQuestion != nil {
 			answer, err := askUser(r, t, reply.UserQuestion, len(use.Answers))
@@ -136,6 +206,18 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		}
 		rules = append(rules, rule...)
 	}
+}
+
+// taint is what the reply to a call carries.
+func (t *Task) taint(c llm.Call, r ToolResult) tools.Taint {
+	tool := t.tool(c.Name)
+	if tool == nil {
+		return r.Taint
+	}
+	if (r.Interrupted || r.unknown != "") && tool.Needs&tools.Publish != 0 {
+		r.Taint |= tools.Unconfirmed
+	}
+	return r.Taint | tools.Metadata{Needs: tool.Needs}.Taints()
 }
 
 // approve asks a person. The signals carry the step's path, so that an answer

@@ -75,7 +75,7 @@ func (o *reopener) unknown(rec flow.Record, output json.RawMessage) bool {
 // onlyAsked reports that a call was not made because somebody had to be asked first.
 func onlyAsked(rec flow.Record, output json.RawMessage) bool {
 	var r ToolResult
-	return rec.Kind == stepio.ToolStep && json.Unmarshal(output, &r) == nil && (r.Question != nil || r.UserQuestion != nil)
+	return rec.Kind == stepio.ToolStep && json.Unmarshal(output, &r) == nil && (r.Question != nil || r.UserQuestion != nil || r.Unchecked != nil)
 }
 
 // denied reports that a person did not approve a call.

@@ -25,6 +25,8 @@ type ToolResult struct {
 	Question *Question `json:"ask,omitempty"`
 	// UserQuestion is set if the call waits for an answer of the user.
 	UserQuestion *UserQuestion `json:"asks_user,omitempty"`
+	// Unchecked is set if nothing was done because checks must pass first, for the loop.
+	Unchecked json.RawMessage `json:"unchecked,omitempty"`
 	// Interrupted is set if the process died during the call: it may or may not
 	// have happened. It follows from the journal and is not part of it.
 	Interrupted bool `json:"-"`

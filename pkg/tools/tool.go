@@ -139,8 +139,8 @@ type Env struct {
 	MaxResultBytes int        // bytes of a result that the model is shown at once; 0 for no bound
 	PlainText      bool       // files are shown without the numbers of their lines, for an agent that edits them by their text
 	Emit           event.Sink // never nil; progress events
-	// Approved has, by path, the SHA-256 of the files that a person has approved
-	// to be published by this call, in hexadecimal; nil without an approval.
+	// Approved has, by path, the SHA-256 of the files that have been checked for this
+	// call, or that a person has approved, in hexadecimal; nil if there was neither.
 	// A tool that publishes a file compares what it reads.
 	Approved map[string]string
 }
@@ -173,6 +173,13 @@ const (
 	CannotCheck    Inconclusive = "unavailable" // it cannot be run here: its program is missing, or it was not permitted
 )
 
+// A Precondition is the call of a check that must have passed before another call
+// is made.
+type Precondition struct {
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args"`
+}
+
 // A Tool is something a model can call. Call's args have been validated
 // against Input. An error from Call is the operator's problem and may be
 // retried; what the model should read is a Result with Failed set.
@@ -188,6 +195,10 @@ type Tool struct {
 	// is asked before a job begins; it reads Env.Files and Env.Artifacts and runs
 	// nothing. May be nil.
 	Missing func(env *Env, args json.RawMessage) string
+	// Before names the checks that must have passed on exactly what a call makes
+	// visible to others before it is made: the artifacts that it is given, and the files
+	// that it touches. The args have been validated. May be nil.
+	Before func(args json.RawMessage) []Precondition
 	// Preview returns what a call would change, such as a diff, for the person who
 	// is asked to approve it, "" if it cannot tell. It changes nothing. May be nil.
 	Preview func(env *Env, args json.RawMessage) string

@@ -19,10 +19,16 @@ func asked(p Invocation, err error) *executor.ToolResult {
 	if err == nil {
 		return nil
 	}
-	approval, user, changed := new(approvalError), new(toolserver.Asking), new(toolserver.Changed)
+	approval, unchecked, user, changed := new(approvalError), new(uncheckedError), new(toolserver.Asking), new(toolserver.Changed)
 	switch {
 	case errors.As(err, &approval):
 		return &executor.ToolResult{Question: &approval.Question}
+	case errors.As(err, &unchecked):
+		raw, err := json.Marshal(unchecked.Unchecked)
+		if err != nil {
+			return nil // it stays the error of the step
+		}
+		return &executor.ToolResult{Unchecked: raw}
 	case errors.As(err, &user):
 		return &executor.ToolResult{UserQuestion: &executor.UserQuestion{
 			ID: user.ID, Call: user.Call, Server: user.Server, Tool: user.Tool, Question: user.Message, Schema: user.Schema, URL: user.URL, Fault: user.Fault,

@@ -62,6 +62,10 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		data, _ := json.Marshal(map[string]any{"args": use.Args, "asks_user": q.Question})
 		return "asks the user", data
 	}
+	if r.Unchecked != nil {
+		data, _ := json.Marshal(map[string]any{"args": use.Args, "asks": true})
+		return "is checked first", data
+	}
 	text := r.Summary
 	if text == "" {
 		text = spelling.FirstLine(r.Text)

@@ -86,6 +86,10 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 			}
 			p.Args = args
 		}
+		files, err := h.checked(p, use, v.Do == permit.Deny || v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveNone)
+		if err != nil {
+			return tools.Result{}, err
+		}
 		again := repeats(may, p.Tool, p.Args)
 		switch {
 		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && again == "":
@@ -109,14 +113,15 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 			if use.Approved == "" || use.Approved != q.Digest {
 				return tools.Result{}, &approvalError{*q}
 			}
-			if p.Env != nil {
-				// The tool reads the files after this: what it finds then must be
-				// what was approved.
-				env := *p.Env
-				env.Approved, p.Env = q.Files, &env
-			}
+			files = q.Files
 		case v.Do == permit.Deny:
 			return denied(v.Why), nil
+		}
+		if p.Env != nil && files != nil {
+			// The tool reads the files after this: what it finds then must be what was
+			// approved and checked.
+			env := *p.Env
+			env.Approved, p.Env = files, &env
 		}
 		if p.Env != nil && p.Env.Files != nil && may.Rules.BarsPaths() {
 			env := *p.Env
@@ -237,18 +242,7 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 		q.Network = "open"
 	}
 	if t.Needs&tools.Publish != 0 {
-		q.Files = map[string]string{}
-		for name, value := range given {
-			q.Files["artifact "+name] = stepid.Digest(value)
-		}
-		for _, name := range c.Paths {
-			if q.Dir == "" {
-				break
-			}
-			if b, err := content(p, name); err == nil {
-				q.Files[name] = stepid.Digest(b)
-			}
-		}
+		q.Files = digests(p, c.Paths, given)
 	}
 	whole, err := json.Marshal(struct {
 		*executor.Question
@@ -267,6 +261,60 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 		q.Always = alwaysRule(m, c)
 	}
 	return q, nil
+}
+
+// digests are those of what a call makes visible to others: the artifacts that it is
+// given, and the files that it is about.
+func digests(p Invocation, paths []string, given map[string]json.RawMessage) map[string]string {
+	out := map[string]string{}
+	for name, value := range given {
+		out["artifact "+name] = stepid.Digest(value)
+	}
+	if p.Env == nil || p.Env.Files == nil {
+		return out
+	}
+	for _, name := range paths {
+		if b, err := content(p, name); err == nil {
+			out[name] = stepid.Digest(b)
+		}
+	}
+	return out
+}
+
+// An uncheckedError is the error of a call before which checks must pass.
+type uncheckedError struct{ stepio.Unchecked }
+
+func (u *uncheckedError) Error() string { return "checks must pass first" }
+
+// checked returns the digests of what a call would make visible to others if the checks
+// that its tool demands have passed on it, nil if it demands none. The error demands
+// them. A call that is refused anyway is not checked.
+func (h Host) checked(p Invocation, use stepio.ToolCall, refused bool) (map[string]string, error) {
+	if p.Tool.Before == nil || refused || p.Tool.Input.Validate(p.Args) != nil {
+		return nil, nil
+	}
+	u := &uncheckedError{stepio.Unchecked{Checks: p.Tool.Before(p.Args)}}
+	if len(u.Checks) == 0 {
+		return nil, nil
+	}
+	files := digests(p, ruleCall(stepio.PermissionContext{}, p, permit.Ask).Paths, use.Artifacts)
+	whole, err := json.Marshal(struct {
+		Args   json.RawMessage
+		Checks []tools.Precondition
+		Files  map[string]string
+	}{p.Args, u.Checks, files})
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: encoding what is checked: %w", p.Tool.Name, err)
+	}
+	if u.Digest = stepid.Digest(whole); use.Checked == u.Digest {
+		return files, nil
+	}
+	for _, c := range u.Checks {
+		if t, ok := h.lookup(c.Tool); ok {
+			u.Tools = append(u.Tools, stepio.CheckTool{Name: c.Tool, Needs: t.Needs, Effect: t.Effect, Consumes: t.Consumes, Uses: t.Uses})
+		}
+	}
+	return nil, u
 }
 
 // maxPublished bounds what is read of a file to bind an approval to it.

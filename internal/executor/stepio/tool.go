@@ -20,6 +20,8 @@ type ToolCall struct {
 	// Accepted is the digest of a tool that was changed by its server, if a person
 	// said yes to calling it as it is now.
 	Accepted string `json:"accepted,omitempty"`
+	// Checked is the digest of what the checks that the tool demands have passed on.
+	Checked string `json:"checked,omitempty"`
 	// Answers are what the user said to what the tool asked.
 	Answers []UserAnswer `json:"answers,omitempty"`
 	// At is the worktree that the call is made in; empty is the job's directory.
@@ -28,6 +30,24 @@ type ToolCall struct {
 	MaxResultBytes int `json:"room,omitempty"`
 	// PlainText has files shown without the numbers of their lines.
 	PlainText bool `json:"plain,omitempty"`
+}
+
+// Unchecked is what must be checked before a call is made. Digest stands for all that
+// the call would make visible to others; that the checks have passed holds for nothing
+// else.
+type Unchecked struct {
+	Checks []tools.Precondition `json:"checks"`
+	Tools  []CheckTool          `json:"tools"` // of the checks
+	Digest string               `json:"digest"`
+}
+
+// A CheckTool is what the loop has to know of the tool of a check.
+type CheckTool struct {
+	Name     string       `json:"name"`
+	Needs    tools.Caps   `json:"needs,omitempty"`
+	Effect   tools.Effect `json:"effect,omitempty"`
+	Consumes []string     `json:"consumes,omitempty"`
+	Uses     []string     `json:"uses,omitempty"`
 }
 
 // Gone is the code of a failure of Host.Env after which no call can do anything,

@@ -16,13 +16,18 @@ import (
 //go:embed check_post.md
 var checkProse string
 
+// checkInput is the input of check_post.
+type checkInput struct {
+	Of string `json:"of,omitempty" jsonschema:"enum=content,description=content: the post itself; default: the saved files too"`
+}
+
 // CheckPost is the tool check_post, made to be a completion check.
 var CheckPost = tools.New(tools.Metadata{
 	Name: "check_post", Category: "content", Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
 	Uses:     []string{"content", "citations", "social", "published", savedName, folderName},
 	Proves:   "the post has its sources and images, and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
-}.Prose(checkProse), func(_ context.Context, env *tools.Env, _ struct{}) (tools.Result, error) {
+}.Prose(checkProse), func(_ context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
 	text := content(env)
 	if text == "" {
 		return tools.Result{}, errors.New("there is no content yet: write it with write_content or assemble_content")
@@ -36,11 +41,15 @@ var CheckPost = tools.New(tools.Metadata{
 		faults = append(faults, "the list of sources is missing: make the post again with write_content or assemble_content")
 	}
 	faults = append(faults, imageFaults(env, read(text).images)...)
-	made, old, err := inventory(env)
-	if err != nil {
-		return tools.Result{}, err
+	var made []string
+	if in.Of == "" {
+		list, old, err := inventory(env)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		made, faults = list, append(faults, old...)
 	}
-	if faults = append(faults, old...); faults != nil {
+	if faults != nil {
 		return tools.Result{}, fmt.Errorf("the post is not ready:\n- %s", strings.Join(faults, "\n- "))
 	}
 	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")

@@ -72,6 +72,13 @@ func (c Config) markdown() tools.Tool {
 		}
 		return out
 	}
+	t.Before = func(args json.RawMessage) []tools.Precondition {
+		var in markdownInput
+		if json.Unmarshal(args, &in) != nil || in.Draft {
+			return nil // nobody sees a draft
+		}
+		return before(args)
+	}
 	t.Preview = c.preview
 	return t
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Notion is a data source, that is a table, of which posts become pages. It
-// needs a text property in which the tool keeps a publication's key.
+// Notion is a data source, that is a table, of which posts become pages. The tool
+// keeps a publication's key in a text property, and adds it where it is missing.
 type Notion struct {
 	KeyEnv      string            // variable with the connection's token
 	DataSource  string            // id
@@ -58,7 +58,7 @@ func (c Config) notion() tools.Tool {
 		m.Requires = []string{"config:publish.notion"}
 	}
 	t := tools.New(m, c.page)
-	t.Touches = touches
+	t.Touches, t.Before = touches, before
 	return t
 }
 
@@ -84,6 +84,9 @@ func (c Config) page(ctx context.Context, env *tools.Env, in notionInput) (tools
 	api := &notionAPI{Notion: c.Notion, token: token, client: &client{http: env.HTTP, wait: c.Wait, hide: []string{token}}}
 	source, err := api.source(ctx)
 	if err != nil {
+		return tools.Result{}, err
+	}
+	if err := api.withKey(ctx, source); err != nil {
 		return tools.Result{}, err
 	}
 	props, err := source.properties(c.Notion, p.Title, k, in.Tags)

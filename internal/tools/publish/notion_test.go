@@ -139,6 +139,19 @@ func TestNotionKilled(t *testing.T) {
 	}
 }
 
+// The property for keys is added where it is missing, and a second call finds its page.
+func TestNotionWithoutKey(t *testing.T) {
+	n, tool := notion(t)
+	delete(n.Properties, "Adroit key")
+	j := newJob(t, "# T\n\nText.")
+	if r := j.call(tool, `{}`); r.Failed || n.Properties["Adroit key"] != "rich_text" {
+		t.Fatalf("%s %v", r.Text, n.Properties)
+	}
+	if r := j.call(tool, `{}`); r.Failed || !strings.Contains(r.Text, "already") || len(n.Pages()) != 1 {
+		t.Errorf("a second time: %s, %d pages", r.Text, len(n.Pages()))
+	}
+}
+
 func TestNotionRefusals(t *testing.T) {
 	n, tool := notion(t)
 	j := newJob(t, "# T\n\nText.")
@@ -149,7 +162,12 @@ func TestNotionRefusals(t *testing.T) {
 		}
 	}
 	delete(n.Properties, "Adroit key")
-	if r := j.call(tool, `{}`); !r.Failed || !strings.Contains(r.Text, `no text property "Adroit key"`) {
+	n.Fixed = true
+	if r := j.call(tool, `{}`); !r.Failed || !strings.Contains(r.Text, `ask the user to add it`) {
+		t.Error(r.Text)
+	}
+	n.Properties["Adroit key"] = "number"
+	if r := j.call(tool, `{}`); !r.Failed || !strings.Contains(r.Text, `is of the type number`) {
 		t.Error(r.Text)
 	}
 	n.Properties["Adroit key"] = "rich_text"

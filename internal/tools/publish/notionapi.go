@@ -109,6 +109,24 @@ func (a *notionAPI) source(ctx context.Context) (*dataSource, error) {
 	return &s, nil
 }
 
+// withKey adds the property in which a publication's key is kept, where it is missing.
+// Adding it twice does no harm.
+func (a *notionAPI) withKey(ctx context.Context, s *dataSource) error {
+	switch p, ok := s.Properties[a.keyProperty()]; {
+	case ok && p.Type == "rich_text":
+		return nil
+	case ok:
+		return fmt.Errorf("the property %q of the Notion table is of the type %s; publishing keeps in it what it has published, as text. Tell the user to name another as publish.notion.key_property", a.keyProperty(), p.Type)
+	}
+	in := map[string]any{"properties": map[string]any{a.keyProperty(): map[string]any{"rich_text": map[string]any{}}}}
+	var now dataSource
+	if err := a.call(ctx, http.MethodPatch, "data_sources/"+url.PathEscape(s.ID), in, &now); err != nil {
+		return fmt.Errorf("adding the text property %q to the Notion table, in which publishing keeps what it has published: %w. Without the right to change the table, ask the user to add it", a.keyProperty(), err)
+	}
+	s.Properties = now.Properties
+	return nil
+}
+
 // find gives the page that has the key, nil if there is none.
 func (a *notionAPI) find(ctx context.Context, s *dataSource, key string) (*page, error) {
 	var got struct{ Results []page }
@@ -178,9 +196,6 @@ func (n Notion) keyProperty() string { return cmp.Or(n.KeyProperty, defaultKeyPr
 
 // properties are those of a new page, in the forms that the table has.
 func (s *dataSource) properties(n Notion, title, key string, tags []string) (map[string]any, error) {
-	if p, ok := s.Properties[n.keyProperty()]; !ok || p.Type != "rich_text" {
-		return nil, fmt.Errorf("the Notion table has no text property %q, which publishing needs to find what it has published. Ask the user to add it", n.keyProperty())
-	}
 	out := map[string]any{n.keyProperty(): map[string]any{"rich_text": plainText(key)}}
 	for _, name := range sorted(s.Properties) {
 		if s.Properties[name].Type == "title" {

@@ -177,6 +177,25 @@ func key(env *tools.Env, what ...any) (string, error) {
 	return env.Job + "-" + sum, nil
 }
 
+// before are the checks of what a call publishes: a file, or the content of the job.
+func before(args json.RawMessage) []tools.Precondition {
+	var in struct{ From string }
+	if json.Unmarshal(args, &in) != nil {
+		return nil // it is no call
+	}
+	check := func(tool string, args map[string]string) tools.Precondition {
+		raw, err := json.Marshal(args)
+		if err != nil {
+			panic(err) // a map of texts
+		}
+		return tools.Precondition{Tool: tool, Args: raw}
+	}
+	if in.From != "" {
+		return []tools.Precondition{check("link_check", map[string]string{"file": in.From})}
+	}
+	return []tools.Precondition{check("check_post", map[string]string{"of": "content"}), check("link_check", map[string]string{"artifact": "content"})}
+}
+
 var slugRule = lazyregexp.New(`^[\p{L}\p{N}\p{M}]+(?:-[\p{L}\p{N}\p{M}]+)*$`)
 
 // unknown is the result if it is not known whether the text was published. A

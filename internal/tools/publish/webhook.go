@@ -21,8 +21,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Webhook is an address that takes posts as JSON: title, markdown, slug,
-// tags, key. The request is signed in the manner of Standard Webhooks:
+// A Webhook is an address that takes posts as JSON: title, markdown, slug, date,
+// description, tags, key. If it answers with JSON that has a url, that is the address
+// of the post. The request is signed in the manner of Standard Webhooks:
 // webhook-id, webhook-timestamp and webhook-signature, an HMAC-SHA256 with the
 // secret of id, timestamp and body joined by dots.
 type Webhook struct {
@@ -57,6 +58,9 @@ type webhookInput struct {
 	From string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
 	Slug string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
 	Tags []string `json:"tags,omitempty" jsonschema:"description=Tags"`
+	// The key of a call that leaves these out is the one that it had without them.
+	Date        string `json:"date,omitempty" jsonschema:"description=2026-11-21 or with a time as 2026-11-21T09:00:00+01:00; default: today"`
+	Description string `json:"description,omitempty" jsonschema:"description=For previews"`
 }
 
 //go:embed publish_webhook.md
@@ -78,7 +82,7 @@ func (c Config) webhook() tools.Tool {
 		}
 	}
 	t := tools.New(m, c.call)
-	t.Touches = touches
+	t.Touches, t.Before = touches, before
 	return t
 }
 
@@ -109,33 +113,19 @@ func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tool
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if in.Slug == "" {
-		in.Slug = site.Slugify(p.Title)
-	}
-	tags := slices.Clone(in.Tags)
-	k, err := key(env, name, p, in.Slug, tags)
+	k, body, err := c.payload(env, name, p, in)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	body, err := json.Marshal(struct {
-		Key      string   `json:"key"`
-		Title    string   `json:"title"`
-		Slug     string   `json:"slug"`
-		Markdown string   `json:"markdown"`
-		Tags     []string `json:"tags"`
-	}{k, p.Title, in.Slug, p.Text, append([]string{}, tags...)})
-	if err != nil {
-		return tools.Result{}, tools.Fatal(err)
-	}
 	cl := &client{http: env.HTTP, wait: c.Wait, repeat: w.Idempotent, hide: []string{c.Getenv(w.SecretEnv)}}
-	done := published{Target: "webhook " + name, Title: p.Title, At: w.URL, Key: k}
+	done := published{Target: "webhook " + name, Title: p.Title, Key: k}
 	if there, err := w.received(ctx, cl, k); err != nil {
 		return tools.Result{}, fmt.Errorf("asking %s whether it has the post already: %w", name, err)
 	} else if there {
 		done.Before = true
 		return done.result(fmt.Sprintf("%s has this post already; nothing was sent.", name))
 	}
-	_, err = cl.do(ctx, func(ctx context.Context) (*http.Request, error) {
+	got, err := cl.do(ctx, func(ctx context.Context) (*http.Request, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 		if err != nil {
 			return nil, err
@@ -158,8 +148,64 @@ func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tool
 	} else if err != nil {
 		return tools.Result{}, fmt.Errorf("webhook %s did not take it: %w", name, err)
 	}
-	return done.result(fmt.Sprintf("Sent %q to %s.", p.Title, name))
+	at := "It has not answered where readers find it"
+	if got != nil {
+		if done.URL = addressIn(got.body); done.URL != "" {
+			at = "Its address is " + done.URL
+		}
+	}
+	return done.result(fmt.Sprintf("Sent %q to %s. %s.", p.Title, name, at))
 }
+
+// payload is what a webhook is sent, and its key.
+func (c Config) payload(env *tools.Env, name string, p post, in webhookInput) (k string, body []byte, err error) {
+	if in.Slug == "" {
+		in.Slug = site.Slugify(p.Title)
+	}
+	tags := slices.Clone(in.Tags)
+	what := []any{name, p, in.Slug, tags}
+	if in.Date != "" || in.Description != "" {
+		what = append(what, in.Date, in.Description)
+	}
+	if k, err = key(env, what...); err != nil {
+		return "", nil, err
+	}
+	date := c.Now().Format(time.DateOnly)
+	if in.Date != "" {
+		if _, err := site.ParseDate(in.Date); err != nil {
+			return "", nil, fmt.Errorf("date: %w", err)
+		}
+		date = string(site.NewDate(in.Date))
+	}
+	body, err = json.Marshal(struct {
+		Key         string   `json:"key"`
+		Title       string   `json:"title"`
+		Slug        string   `json:"slug"`
+		Date        string   `json:"date"`
+		Description string   `json:"description"`
+		Markdown    string   `json:"markdown"`
+		Tags        []string `json:"tags"`
+	}{k, p.Title, in.Slug, date, oneLine(in.Description), p.Text, append([]string{}, tags...)})
+	if err != nil {
+		return "", nil, tools.Fatal(err)
+	}
+	return k, body, nil
+}
+
+// addressIn is the address of the post that an answer has, "" if none.
+func addressIn(body []byte) string {
+	var got struct{ URL string }
+	if json.Unmarshal(body, &got) != nil || len(got.URL) > 2000 {
+		return ""
+	}
+	u, err := url.Parse(got.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return ""
+	}
+	return u.String()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // seen looks a few times whether something that was in doubt has happened. It
 // reports false if it does not show.

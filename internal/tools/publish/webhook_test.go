@@ -25,6 +25,10 @@ type receiver struct {
 	*httptest.Server
 	t          *testing.T
 	idempotent bool
+	answer     string
+	date       string // that it wants
+	// description is the one that it wants.
+	description string
 
 	mu     sync.Mutex
 	took   []string // keys, in order
@@ -33,7 +37,7 @@ type receiver struct {
 }
 
 func newReceiver(t *testing.T, idempotent bool, faults ...string) *receiver {
-	r := &receiver{t: t, idempotent: idempotent, faults: faults}
+	r := &receiver{t: t, idempotent: idempotent, faults: faults, date: "2026-11-21"}
 	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
 	t.Cleanup(r.Close)
 	return r
@@ -74,8 +78,8 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); req.Header.Get("webhook-signature") != want {
 		r.t.Errorf("the signature is %s, want %s", req.Header.Get("webhook-signature"), want)
 	}
-	var got struct{ Key, Title, Slug, Markdown string }
-	if err := json.Unmarshal(body, &got); err != nil || got.Key != id || got.Title != "T" || got.Slug != "t" || got.Markdown != "Text." {
+	var got struct{ Key, Title, Slug, Markdown, Date, Description string }
+	if err := json.Unmarshal(body, &got); err != nil || got.Key != id || got.Title != "T" || got.Slug != "t" || got.Markdown != "Text." || got.Date != r.date || got.Description != r.description {
 		r.t.Errorf("got %s", body)
 	}
 	if has := req.Header.Get("Idempotency-Key"); r.idempotent && has != id || !r.idempotent && has != "" {
@@ -85,6 +89,8 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 		r.took = append(r.took, id)
 	}
 	switch fault {
+	case "":
+		_, _ = io.WriteString(w, r.answer) // a client that is gone is the client's affair
 	case "500":
 		w.WriteHeader(http.StatusInternalServerError)
 	case "cut":
@@ -137,6 +143,29 @@ func TestWebhook(t *testing.T) {
 		}
 		if noted := c.want == "not known"; noted != (len(j.notes) == 1) {
 			t.Errorf("%s: notes %q", c.name, j.notes)
+		}
+	}
+}
+
+// The address of the webhook is never that of the post; the receiver may answer with it.
+func TestWebhookAddress(t *testing.T) {
+	for answer, want := range map[string]string{
+		"":                                     "",
+		"ok":                                   "",
+		`{"url":"/posts/t"}`:                   "",
+		`{"url":"javascript:alert(1)"}`:        "",
+		`{"id":7,"url":"https://x.example/t"}`: "https://x.example/t",
+	} {
+		r := newReceiver(t, true)
+		r.answer, r.date, r.description = answer, "2026-12-01T09:00:00+01:00", "Two words"
+		j := newJob(t, "# T\n\nText.")
+		got := j.call(r.tool(false), `{"date":"2026-12-01T09:00:00+01:00","description":"Two\n words"}`)
+		var p published
+		if err := json.Unmarshal(got.Artifacts["published"], &p); err != nil || p.URL != want || p.At != "" || strings.Contains(got.Text, r.URL) || !strings.Contains(got.Text, want) {
+			t.Errorf("%q: %s %+v %v", answer, got.Text, p, err)
+		}
+		if got := j.call(r.tool(false), `{"date":"soon"}`); !got.Failed || !strings.Contains(got.Text, "date") {
+			t.Error(got.Text)
 		}
 	}
 }

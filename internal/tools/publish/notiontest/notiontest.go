@@ -47,6 +47,7 @@ type Server struct {
 	*httptest.Server
 	// Properties of the table by name; set before the first request.
 	Properties map[string]string
+	Fixed      bool // nobody may change the table
 
 	token  string
 	mu     sync.Mutex
@@ -161,7 +162,19 @@ func (s *Server) handle(r *http.Request, raw []byte) (any, *problem) {
 	switch route := r.Method + " " + pattern(r.URL.Path); {
 	case route == "GET /v1/databases/*" && parts[1] == "posts":
 		return map[string]any{"object": "database", "data_sources": []any{map[string]any{"id": "posts", "name": "Posts"}}}, nil
-	case route == "GET /v1/data_sources/*" && parts[1] == "posts":
+	case (r.Method == http.MethodGet || r.Method == http.MethodPatch) && pattern(r.URL.Path) == "/v1/data_sources/*" && parts[1] == "posts":
+		if r.Method == http.MethodPatch {
+			if s.Fixed {
+				return nil, &problem{http.StatusForbidden, "restricted_resource", "Insufficient permissions for this endpoint."}
+			}
+			add, _ := in["properties"].(map[string]any)
+			for name, of := range add {
+				kind, _ := of.(map[string]any)
+				for typ := range kind {
+					s.Properties[name] = typ
+				}
+			}
+		}
 		props := map[string]any{}
 		for name, typ := range s.Properties {
 			props[name] = map[string]any{"type": typ, typ: map[string]any{}}
