@@ -35,7 +35,8 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 		return c.res, err
 	}
 	for n := 1; ; n++ {
-		p.Attempt, p.before = n, !Coded(c.sc.Task)
+		p.Attempt = n
+		p.since(c.sc.Task)
 		act, err := c.decide(p)
 		var review *Review
 		if err == nil {
@@ -133,7 +134,7 @@ func (c *Coordinator) typeOf(next, before *Problem) string {
 		return before.Type
 	}
 	q := *next
-	q.before = before.before
+	q.since(c.sc.Task)
 	if typ, known := c.typed(&q); known {
 		return typ
 	}

@@ -67,6 +67,81 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// What a failing test, a compiler or a linter writes of the machine is no fact about
+// it, in whatever form it is printed; the same words of a program of the machine are.
+func TestWordsOfTests(t *testing.T) {
+	words := []string{
+		"401 Unauthorized", "https://x.example/a: 401 Unauthorized", "npm error code ENEEDAUTH", "no space left on device", "ENOSPC: no space left on device, write",
+		"MemoryError", "cannot allocate memory", "listen tcp :80: bind: address already in use", "database is locked", "requires Python >=3.12",
+		"open /etc/x: permission denied", "dial tcp 10.0.0.1:80: i/o timeout", "lookup x.example: no such host", "failed to fetch https://x.example/a",
+		"user: not found", "status: 404: not found", "sh: 1: cmake: not found", "spawn git ENOENT", `exec: "ffmpeg": executable file not found in $PATH`,
+		"FileNotFoundError: [Errno 2] No such file or directory: 'settings'", "Cannot find module 'left-pad'", "ModuleNotFoundError: No module named 'requests'",
+		"no required module provides package github.com/x/y", "CONFLICT: both have changed it",
+	}
+	tests := map[string]string{
+		"go":       "--- FAIL: TestA (0.00s)\n    a_test.go:9: %s\nFAIL\nFAIL\tshop\t0.003s\nFAIL\n",
+		"go, log":  "%s\n--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tshop\t0.003s\nFAIL\n",
+		"pytest":   "    def test_a():\n>       f()\nE       AssertionError: %[1]s\n\ntest_a.py:3: AssertionError\n----- Captured stdout call -----\n%[1]s\n=== 1 failed, 2 passed in 0.02s ===\n",
+		"jest":     "FAIL src/a.test.js\n  ● cart › status\n\n    %[1]s\n\n  console.log\n%[1]s\n\nTests:       1 failed, 2 passed, 3 total\n",
+		"cargo":    "test tests::a ... FAILED\n---- tests::a stdout ----\n%s\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured\n",
+		"node":     "✖ status (0.9ms)\n  Error: %s\nℹ tests 2\nℹ pass 1\nℹ fail 1\n",
+		"rspec":    "  1) Cart adds\n     Failure/Error: %s\n\n2 examples, 1 failure\n\nrspec ./spec/a_spec.rb:4 # Cart adds\n",
+		"maven":    "[ERROR] CartTest.status:9 %s\n[ERROR] Tests run: 5, Failures: 1, Errors: 0, Skipped: 0\n",
+		"TAP":      "1..2\nok 1 adds\nnot ok 2 waves\n# %s\n",
+		"unittest": "%s\nF.\n======\nFAIL: test_a (t.A)\n------\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\n",
+	}
+	for name, form := range tests {
+		for _, w := range words {
+			p := &Problem{Output: strings.ReplaceAll(strings.ReplaceAll(form, "%[1]s", w), "%s", w), Command: "make test", Code: 2, Attempt: 1, Facts: map[string]string{"program cmake": "not found"}}
+			if act, by, _ := Classify(p); act != nil || p.Type != problem.Test {
+				t.Errorf("%s prints %q: %s %s %+v", name, w, p.Type, by, act)
+			}
+		}
+	}
+	code := []string{
+		"./a.go:3:9: undefined: ErrX // %s\n", "src/a.c:3:1: error: expected ';' near \"%s\"\n    3 |   puts(\"%[1]s\")\n      |   ^\n", "src/a.ts(3,7): error TS2322: Type '\"%s\"' is not assignable.\n",
+		"/w/a.js:3\nthrow new Error('%s'\n      ^\n\nSyntaxError: missing ) after argument list\n", "error[E0425]: cannot find value `%s`\n --> src/lib.rs:2:9\n2 |  \"%[1]s\"\n",
+		"  File \"a.py\", line 2\n    print(\"%s\"\n         ^\nSyntaxError: '(' was never closed\n",
+	}
+	for _, form := range code {
+		for _, w := range words {
+			p := &Problem{Output: strings.ReplaceAll(strings.ReplaceAll(form, "%[1]s", w), "%s", w), Command: "make", Code: 2, Attempt: 1}
+			if act, by, _ := Classify(p); act != nil {
+				t.Errorf("%q: %s %s %+v", p.Output, p.Type, by, act)
+			}
+		}
+	}
+	for output, want := range map[string]string{
+		"go: github.com/x/y@v1.0.0: reading https://proxy.example/x: 401 Unauthorized\n":                                                       problem.Auth,
+		"npm error code E401\nnpm error Unable to authenticate\n":                                                                              problem.Auth,
+		"fatal: could not read Username for 'https://git.example': terminal prompts disabled\n":                                                problem.Auth,
+		"cp: error writing 'x': No space left on device\n":                                                                                     problem.Environment,
+		"OSError: [Errno 28] No space left on device\n":                                                                                        problem.Environment,
+		"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nMemoryError\n":                                              problem.Environment,
+		"panic: listen tcp :8080: bind: address already in use\n":                                                                              problem.Environment,
+		"E: Could not get lock /var/lib/dpkg/lock\n":                                                                                           problem.Environment,
+		"error: failed to download from `https://index.example/serde`\n":                                                                       problem.Environment,
+		"error foo@1.0.0: The engine \"node\" is incompatible with this module. Expected \">=99\".\n":                                          problem.Environment,
+		"E   ModuleNotFoundError: No module named 'requests'\n_____ ERROR collecting test_a.py _____\n1 error in 0.03s\n":                      problem.Dependency,
+		"● Test suite failed to run\n\n    Cannot find module 'left-pad' from 'a.test.js'\n\nTests:       0 total\n":                           problem.Dependency,
+		"/usr/bin/python3: No module named pytest\n":                                                                                           problem.Dependency,
+		"Auto-merging a.txt\nCONFLICT (content): Merge conflict in a.txt\nAutomatic merge failed; fix conflicts and then commit the result.\n": problem.Merge,
+	} {
+		p := &Problem{Output: output, Command: "make", Code: 2, Attempt: 1}
+		if _, by, _ := Classify(p); p.Type != want {
+			t.Errorf("%q: %s (%s), want %s", output, p.Type, by, want)
+		}
+	}
+}
+
+// A job that began before revision 5 recognises failures as it did.
+func TestClassifyBefore(t *testing.T) {
+	p := &Problem{Output: "--- FAIL: TestA (0.00s)\n    a_test.go:9: got 401 Unauthorized\n", Code: 1, Attempt: 1, old: true}
+	if act, by, _ := Classify(p); act == nil || by != "rule auth" || !slices.Equal(p.Files, []string{"a_test.go"}) {
+		t.Errorf("%s %+v %q", by, act, p.Files)
+	}
+}
+
 // In the sandbox there is no network to wait for, and what is not reached on this
 // machine is no network.
 func TestNetwork(t *testing.T) {

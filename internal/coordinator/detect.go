@@ -25,19 +25,19 @@ type detector struct {
 	times    int // that a retry makes sense; then a person is asked
 }
 
-var testFailed = lazyregexp.New(`(?m)^\s*--- FAIL|^FAIL[\t :]|^not ok \d|^# fail [1-9]|^ℹ fail [1-9]|^Tests:\s+\d+ failed|=+ .*\d+ failed|test result: FAILED|^FAILED \(|AssertionError|\bERR_ASSERTION\b|^panicked at|^FAILED `)
-
 // detectors are tried in order: what the machine lacks comes before what the code
-// has wrong, for a full disk breaks everything.
+// has wrong, for a full disk breaks everything. They read the lines that programs write about
+// themselves: see [problem.Own]. What the code has wrong is known by the
+// formats of its tools: see [problem.Read].
 var detectors = []detector{
-	{name: "disk-full", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)no space left on device|ENOSPC|disk quota exceeded`),
+	{name: "disk-full", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)no space left on device|\bENOSPC: |disk quota exceeded`),
 		reason: "the disk is full", hint: "Free some space."},
-	{name: "out-of-memory", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)JavaScript heap out of memory|cannot allocate memory|MemoryError\b|out of memory \(`),
+	{name: "out-of-memory", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?m)JavaScript heap out of memory|(?i:cannot allocate memory)|^MemoryError\b|out of memory \(|^fatal error: (?:runtime: )?out of memory|java\.lang\.OutOfMemoryError`),
 		reason: "the machine has too little memory for it", hint: "Close other programs or give the command more memory."},
 	{name: "auth", typ: problem.Auth, decision: Escalate,
-		pattern: lazyregexp.New(`(?i)ENEEDAUTH|npm (?:ERR!|error) code E40[13]|no upload token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] .*(?:upload|pypi)|terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|401 Unauthorized`),
+		pattern: lazyregexp.New(`(?im)npm (?:ERR!|error) code E(?:NEEDAUTH|40[13])|no (?:upload )?token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] |terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|^fatal: Authentication failed|ERR_PNPM_FETCH_40[13]|YN0041|https?://\S+.*\b401 Unauthorized|awaiting response\.\.\. 401 Unauthorized|requested URL returned error: 401|status code: 401, reason phrase`),
 		reason:  "a registry or a server refuses because nobody is logged in, or may not do this", hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
-	{name: "port-in-use", typ: problem.Environment, decision: Retry, times: 2, wait: 5 * time.Second, pattern: lazyregexp.New(`(?i)EADDRINUSE|address already in use`),
+	{name: "port-in-use", typ: problem.Environment, decision: Retry, times: 2, wait: 5 * time.Second, pattern: lazyregexp.New(`(?i)EADDRINUSE|: address already in use`),
 		reason: "an address is in use by another program, perhaps for a moment", hint: "End the program that uses the address."},
 	{name: "locked", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second, pattern: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
 		reason: "another program holds a lock, perhaps for a moment", hint: "End the program that holds the lock."},
@@ -47,58 +47,87 @@ var detectors = []detector{
 	{name: "permission", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
 		reason: "the command may not read, write or run something", hint: "Give the rights it needs (chmod, chown)."},
 	{name: "no-network", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second,
-		pattern: lazyregexp.New(`(?i)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*|spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
+		pattern: lazyregexp.New(`(?im)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*https?://|^error: failed to (?:download|fetch) |spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
 		reason:  "a server cannot be reached", hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
-
-	{name: "dependency", typ: problem.Dependency,
-		pattern: lazyregexp.New(`(?i)no required module provides package|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|unknown revision|is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.|Cannot find (?:module|package) ['"][^'"./]|Cannot find module ['"]@|ModuleNotFoundError|No matching distribution|ResolutionImpossible|ERESOLVE|npm (?:ERR!|error) code (?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE)|no matching package named|can't find crate for|unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|failed to select a version|failed to resolve: (?:use of )?un(?:declared|resolved)`)},
-	{name: "format", typ: problem.Format, pattern: lazyregexp.New(`(?im)would reformat|files? would change|code style issues found|^Diff in .*\.rs|not gofmt`)},
-	{name: "types", typ: problem.Type, pattern: lazyregexp.New(`(?m)error TS\d+|: error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files?|\breportGeneral|pyright|error\[E0308\]`)},
-	{name: "lint", typ: problem.Lint, pattern: lazyregexp.New(`(?m)✖ \d+ problems?|^\S+:\d+:\d+: [A-Z]{1,3}\d{3,4}\b|^\S+\.go:\d+:\d+: .* \((?:SA|ST|S|U|QF)\d+\)$|^# \[\S+\]\n|warning: .*clippy::|clippy::\w+|golangci-lint|pylint|eslint`)},
-	{name: "test", typ: problem.Test,
-		pattern: testFailed},
-	{name: "build", typ: problem.Build,
-		pattern: lazyregexp.New(`(?m)error\[E\d+\]|^(?:vet: )?\S+\.(?:go|c|cc|cpp|h|rs|java|kt|swift|zig):\d+(?::\d+)?:|SyntaxError|ReferenceError|IndentationError|NameError|ImportError|TypeError|undefined: |undefined reference|^error: could not compile|BUILD FAILED|Cannot find module ['"]\.|^make.*\*\*\* .*Error \d|^Traceback `)},
 }
+
+// conflict is how git reports that both sides have changed the same lines.
+var conflict = lazyregexp.New(`(?m)^CONFLICT \([^)]*\): |^error: (?:could not apply |Merging is not possible because you have unmerged files|Committing is not possible because you have unmerged files)|^Automatic merge failed; fix conflicts`)
+
+// dependency is how package managers, compilers and interpreters report that a package
+// is missing, has another version, or is not locked. Such a line begins as it does
+// here: what a test prints does not.
+var dependency = lazyregexp.New(`(?m)^(?:go: )?(?:\S+\.go:\d+:\d+: )?(?:no required module provides package|cannot find module providing package|package \S+ is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.)|^go: (?:\S+ )?(?:updates to go\.mod needed|inconsistent vendoring|.*missing go\.sum entry|.*unknown revision)|missing go\.sum entry for|^(?:E\s+)?(?:ModuleNotFoundError: No module named |ImportError: No module named )|^\S*python[\d.]*: No module named |^(?:Uncaught )?(?:Error(?: \[\w+\])?: |\s+|# Error: )?Cannot find (?:module|package) ['"](?:@|[^'"./])|^ERROR: (?:No matching distribution|Could not find a version|ResolutionImpossible|Cannot install )|ResolutionImpossible|npm (?:ERR!|error) (?:code )?(?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE|ERESOLVE)|^error: no matching package named|^error(?:\[E0463\])?: can't find crate for|^error\[E0432\]: unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|^error: failed to select a version|^error\[E0433\]: failed to resolve|ERR_PNPM_(?:OUTDATED_LOCKFILE|NO_MATCHING_VERSION|FETCH_404)|^error .*Your lockfile needs to be updated|Failed to resolve import "[^./]|^Module not found: Error: Can't resolve '[^./]|^\S+\.java:\d+: error: package \S+ does not exist|Could not (?:resolve|find) (?:dependencies for project|artifact|all files for configuration)|LoadError\)$|cannot load such file -- [a-z]\w*|Could not find gem|^\S+: fatal error: [\w/]+\.h(?:pp)?: No such file`)
 
 // Classify gives p its type, its files and, where code can tell what to do, the
 // action. known reports whether the output has settled the type.
 func Classify(p *Problem) (act *Action, by string, known bool) {
 	text := problem.Plain(p.Output)
 	if p.Files == nil {
-		p.Files = named(text)
+		p.Files = files(p, text)
 	}
 	if act := machine(p); act != nil {
 		return act, act.By, true
 	}
+	if p.old {
+		return classifyBefore(p, text)
+	}
+	own := problem.Own(text)
 	for i := range detectors {
 		d := &detectors[i]
-		if d.name == "no-network" && local(d, text) || d.name == "permission" && p.Code != 126 && testFailed.MatchString(text) {
-			continue // it is what a test is about
-		}
-		line := d.match(text)
-		if line == "" {
+		line := d.match(own)
+		if line == "" || d.name == "no-network" && local(d, own) {
 			continue
 		}
-		if p.Type == "" || d.decision != "" {
-			p.Type = d.typ
-		}
-		if d.decision == "" {
-			if t := byCommand(p.Command); d.name == "build" && p.Type == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
-				p.Type = t // file:line: is how linters complain, too; go vet marks what does not compile
+		p.Type = d.typ
+		act := d.decide(p, line)
+		return act, act.By, true
+	}
+	types := problem.Read(text).Types
+	has := func(t string) bool { return slices.Contains(types, t) }
+	// What tests printed is no diagnosis; only a suite that could not be loaded counts.
+	loaded := has(problem.Test) && !unloaded.MatchString(text)
+	typ := ""
+	switch {
+	case conflict.MatchString(text):
+		typ = problem.Merge
+	case !loaded && dependency.MatchString(text):
+		typ = problem.Dependency
+	case loaded:
+		typ = problem.Test
+	default:
+		for _, t := range []string{problem.Format, problem.Type, problem.Lint, problem.Test, problem.Build} {
+			if has(t) {
+				typ = t
+				break
 			}
-			return nil, "rule " + d.name, true
 		}
-		a := &Action{Decision: d.decision, By: "rule " + d.name, Hint: d.hint, Wait: d.wait, Reasoning: fmt.Sprintf("%s: %s", d.reason, clip(line, 300))}
-		if d.decision == Retry && (p.Attempt > d.times || d.name == "no-network" && closed(p.Sandbox)) {
-			a.Decision, a.Wait = Escalate, 0
+	}
+	if typ == "" {
+		if p.Type == "" {
+			p.Type = byCommand(p.Step + " " + p.Command)
 		}
-		return a, a.By, true
+		return nil, "", false
+	}
+	if t := byCommand(p.Command); typ == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
+		typ = t // file:line: is how linters complain, too; go vet marks what does not compile
 	}
 	if p.Type == "" {
-		p.Type = byCommand(p.Step + " " + p.Command)
+		p.Type = typ
 	}
-	return nil, "", false
+	return nil, "rule " + typ, true
+}
+
+// unloaded is how runners report tests that they could not load.
+var unloaded = lazyregexp.New(`(?m)^\s*●? ?Test suite failed to run$|^_+ ERROR collecting |Failed to import test module|^Require stack:$|imported from /|\[(?:build|setup) failed\]$|^ +FAIL +\S+ \[ \S+ \]$`)
+
+// decide is what happens after a failure that d has recognised by a line.
+func (d *detector) decide(p *Problem, line string) *Action {
+	a := &Action{Decision: d.decision, By: "rule " + d.name, Hint: d.hint, Wait: d.wait, Reasoning: fmt.Sprintf("%s: %s", d.reason, clip(line, 300))}
+	if d.decision == Retry && (p.Attempt > d.times || d.name == "no-network" && closed(p.Sandbox)) {
+		a.Decision, a.Wait = Escalate, 0
+	}
+	return a
 }
 
 func (d *detector) match(text string) string {
@@ -135,7 +164,7 @@ func machine(p *Problem) *Action {
 		p.Type = problem.Environment
 		return &Action{Decision: Escalate, By: "rule timeout", Reasoning: "the command did not end in its time: " + p.Message, Hint: "See why it hangs, or run it without adroit."}
 	}
-	for _, name := range problem.Programs(p.Output) {
+	for _, name := range p.programs() {
 		fact := p.Facts[probe.Program(name)]
 		spawned := strings.Contains(p.Output, "spawn "+name+" ENOENT")
 		switch {
@@ -160,7 +189,7 @@ func machine(p *Problem) *Action {
 		p.Type = problem.Environment
 		return &Action{Decision: Escalate, By: "rule permission", Reasoning: "a command cannot be run (exit code 126)", Hint: "See that it is a program for this machine, and may be run."}
 	}
-	if names := problem.Programs(p.Output); !p.before && p.Code == 127 && len(names) > 0 && p.Facts == nil && !strings.Contains(names[0], "/") {
+	if names := p.programs(); !p.before && p.Code == 127 && len(names) > 0 && p.Facts == nil && !strings.Contains(names[0], "/") {
 		// It is the shell that says so, and nobody has looked.
 		p.Type = problem.Environment
 		return &Action{Decision: Escalate, By: "rule missing-program", Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", names[0]), Hint: "Install " + names[0] + "."}
@@ -194,16 +223,12 @@ func byCommand(command string) string {
 	return problem.Build
 }
 
-var places = lazyregexp.New(`(?m)([\w.@+-][\w./@+-]*\.\w{1,5})(?::\d+|\(\d+,\d+\)|", line \d+)`)
-
-// named are the files that an output points into, at most twenty.
-func named(text string) (out []string) {
-	for _, m := range places.Regexp().FindAllStringSubmatch(text, 200) {
-		if !slices.Contains(out, m[1]) && len(out) < 20 {
-			out = append(out, m[1])
-		}
+// files are those that the output points into, as far as text shows.
+func files(p *Problem, text string) []string {
+	if p.old {
+		return namedBefore(text)
 	}
-	return out
+	return problem.Named(text)
 }
 
 // capabilities are words by which agents may say that they are good at files
@@ -268,7 +293,7 @@ const detectStep = "detect"
 // about is what a detector that has recognised p says.
 func (d *Detector) about(p *Problem, line string) (*Action, string) {
 	if p.Files == nil {
-		p.Files = named(problem.Plain(p.Output))
+		p.Files = files(p, problem.Plain(p.Output))
 	}
 	p.Type = d.Type
 	by := "rule " + d.Name
@@ -283,4 +308,82 @@ func (d *Detector) about(p *Problem, line string) (*Action, string) {
 		a.Decision, a.Wait = Escalate, 0
 	}
 	return a, by
+}
+
+// What follows is how failures were recognised before revision 5: jobs that began then
+// replay by it.
+
+var testFailed = lazyregexp.New(`(?m)^\s*--- FAIL|^FAIL[\t :]|^not ok \d|^# fail [1-9]|^ℹ fail [1-9]|^Tests:\s+\d+ failed|=+ .*\d+ failed|test result: FAILED|^FAILED \(|AssertionError|\bERR_ASSERTION\b|^panicked at|^FAILED `)
+
+var detectorsBefore = []detector{
+	{name: "disk-full", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)no space left on device|ENOSPC|disk quota exceeded`),
+		reason: "the disk is full", hint: "Free some space."},
+	{name: "out-of-memory", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)JavaScript heap out of memory|cannot allocate memory|MemoryError\b|out of memory \(`),
+		reason: "the machine has too little memory for it", hint: "Close other programs or give the command more memory."},
+	{name: "auth", typ: problem.Auth, decision: Escalate,
+		pattern: lazyregexp.New(`(?i)ENEEDAUTH|npm (?:ERR!|error) code E40[13]|no upload token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] .*(?:upload|pypi)|terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|401 Unauthorized`),
+		reason:  "a registry or a server refuses because nobody is logged in, or may not do this", hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
+	{name: "port-in-use", typ: problem.Environment, decision: Retry, times: 2, wait: 5 * time.Second, pattern: lazyregexp.New(`(?i)EADDRINUSE|address already in use`),
+		reason: "an address is in use by another program, perhaps for a moment", hint: "End the program that uses the address."},
+	{name: "locked", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second, pattern: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
+		reason: "another program holds a lock, perhaps for a moment", hint: "End the program that holds the lock."},
+	{name: "wrong-version", typ: problem.Environment, decision: Escalate,
+		pattern: lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version`),
+		reason:  "a program has another version than the project asks for", hint: "Install the version that the line names."},
+	{name: "permission", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
+		reason: "the command may not read, write or run something", hint: "Give the rights it needs (chmod, chown)."},
+	{name: "no-network", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second,
+		pattern: lazyregexp.New(`(?i)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*|spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
+		reason:  "a server cannot be reached", hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
+
+	{name: "dependency", typ: problem.Dependency,
+		pattern: lazyregexp.New(`(?i)no required module provides package|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|unknown revision|is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.|Cannot find (?:module|package) ['"][^'"./]|Cannot find module ['"]@|ModuleNotFoundError|No matching distribution|ResolutionImpossible|ERESOLVE|npm (?:ERR!|error) code (?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE)|no matching package named|can't find crate for|unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|failed to select a version|failed to resolve: (?:use of )?un(?:declared|resolved)`)},
+	{name: "format", typ: problem.Format, pattern: lazyregexp.New(`(?im)would reformat|files? would change|code style issues found|^Diff in .*\.rs|not gofmt`)},
+	{name: "types", typ: problem.Type, pattern: lazyregexp.New(`(?m)error TS\d+|: error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files?|\breportGeneral|pyright|error\[E0308\]`)},
+	{name: "lint", typ: problem.Lint, pattern: lazyregexp.New(`(?m)✖ \d+ problems?|^\S+:\d+:\d+: [A-Z]{1,3}\d{3,4}\b|^\S+\.go:\d+:\d+: .* \((?:SA|ST|S|U|QF)\d+\)$|^# \[\S+\]\n|warning: .*clippy::|clippy::\w+|golangci-lint|pylint|eslint`)},
+	{name: "test", typ: problem.Test,
+		pattern: testFailed},
+	{name: "build", typ: problem.Build,
+		pattern: lazyregexp.New(`(?m)error\[E\d+\]|^(?:vet: )?\S+\.(?:go|c|cc|cpp|h|rs|java|kt|swift|zig):\d+(?::\d+)?:|SyntaxError|ReferenceError|IndentationError|NameError|ImportError|TypeError|undefined: |undefined reference|^error: could not compile|BUILD FAILED|Cannot find module ['"]\.|^make.*\*\*\* .*Error \d|^Traceback `)},
+}
+
+var placesBefore = lazyregexp.New(`(?m)([\w.@+-][\w./@+-]*\.\w{1,5})(?::\d+|\(\d+,\d+\)|", line \d+)`)
+
+// classifyBefore is Classify behind what was found out on the machine.
+func classifyBefore(p *Problem, text string) (act *Action, by string, known bool) {
+	for i := range detectorsBefore {
+		d := &detectorsBefore[i]
+		if d.name == "no-network" && local(d, text) || d.name == "permission" && p.Code != 126 && testFailed.MatchString(text) {
+			continue // it is what a test is about
+		}
+		line := d.match(text)
+		if line == "" {
+			continue
+		}
+		if p.Type == "" || d.decision != "" {
+			p.Type = d.typ
+		}
+		if d.decision == "" {
+			if t := byCommand(p.Command); d.name == "build" && p.Type == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
+				p.Type = t // file:line: is how linters complain, too; go vet marks what does not compile
+			}
+			return nil, "rule " + d.name, true
+		}
+		act := d.decide(p, line)
+		return act, act.By, true
+	}
+	if p.Type == "" {
+		p.Type = byCommand(p.Step + " " + p.Command)
+	}
+	return nil, "", false
+}
+
+// namedBefore are the files that an output points into, at most twenty.
+func namedBefore(text string) (out []string) {
+	for _, m := range placesBefore.Regexp().FindAllStringSubmatch(text, 200) {
+		if !slices.Contains(out, m[1]) && len(out) < 20 {
+			out = append(out, m[1])
+		}
+	}
+	return out
 }

@@ -47,6 +47,18 @@ type Problem struct {
 	Sign string `json:"-"`
 
 	before bool // of a job that began before code knew as much: see Coded
+	old    bool // of one that began before revision 5: what a test prints counts, too
+}
+
+// since notes how much code knew when the task began.
+func (p *Problem) since(t *executor.Task) { p.before, p.old = t.Revision < 2, t.Revision < 5 }
+
+// programs are those that the output reports as missing.
+func (p *Problem) programs() []string {
+	if p.old {
+		return problem.ProgramsBefore(p.Output)
+	}
+	return problem.Programs(p.Output)
 }
 
 // Signature is the same for the same failure, also elsewhere and later.

@@ -17,7 +17,7 @@ func (r Result) Markdown() string {
 	if p := r.Problem; p != nil {
 		fmt.Fprintf(&b, "\nType: %s. %s\n", p.Type, plain(p.Message))
 		if len(p.Files) > 0 {
-			fmt.Fprintf(&b, "Files that it names: %s\n", plain(strings.Join(p.Files, ", ")))
+			fmt.Fprintf(&b, "Files that it names: %s\n", names(p.Files))
 		}
 		if out := strings.TrimSpace(tail(p.Output, 3000)); out != "" {
 			fmt.Fprintf(&b, "\nThe end of its output:\n\n%s\n", indent(out))
@@ -79,6 +79,19 @@ var outcomes = map[string]string{"works": "it works after that", "changed": "it 
 // plain is text on one line without what Markdown would take for markup.
 func plain(s string) string {
 	return strings.NewReplacer("`", "'", "<", "&lt;", "*", `\*`, "[", `\[`, "#", `\#`, "_", `\_`).Replace(strings.Join(strings.Fields(s), " "))
+}
+
+// names lists files. One with brackets or the like is code, so that it can be copied.
+func names(files []string) string {
+	var out []string
+	for _, f := range files {
+		if plain(f) != f && !strings.ContainsAny(f, " \t\n()<>`#") {
+			out = append(out, code(f))
+		} else {
+			out = append(out, plain(f))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func code(s string) string {

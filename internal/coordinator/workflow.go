@@ -252,9 +252,10 @@ func Of(reply executor.ToolResult) *Problem {
 		Output   string
 		Sandbox  string
 		Facts    map[string]string
+		Files    []string
 	}
 	if json.Unmarshal(reply.Artifacts["run"], &r) == nil {
-		p.Code, p.TimedOut, p.Output, p.Facts, p.Sandbox = r.Code, r.TimedOut, r.Output, r.Facts, r.Sandbox
+		p.Code, p.TimedOut, p.Output, p.Facts, p.Files, p.Sandbox = r.Code, r.TimedOut, r.Output, r.Facts, r.Files, r.Sandbox
 		return p
 	}
 	p.Output, p.TimedOut = reply.Text, strings.HasPrefix(p.Message, "stopped after ")

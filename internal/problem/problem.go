@@ -25,10 +25,11 @@ const (
 	Environment = "environment"
 	Dependency  = "dependency"
 	Auth        = "registry-auth"
+	Merge       = "merge" // both sides have changed the same lines
 )
 
 // Types lists them.
-var Types = []string{Build, Test, Quality, Lint, Type, Format, Publish, Environment, Dependency, Auth}
+var Types = []string{Build, Test, Quality, Lint, Type, Format, Publish, Environment, Dependency, Auth, Merge}
 
 // Canonical is the type that a name means, as in BUILD_FAILURE, build-failure or
 // build. It reports whether there is one, among those built in and more.

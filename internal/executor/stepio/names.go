@@ -52,7 +52,9 @@ const Unexplained = "model.unexplained"
 //   - 4: finished work is done without the word for it, and what needs no change,
 //     cannot be done or is a plan has an end of its own. A tool that
 //     declares neither needs nor an effect is not called beside others.
-const Revision = 4
+//   - 5: what failed in a pipeline or under a coordinator is recognised by what programs
+//     report of themselves, and not by what a test printed.
+const Revision = 5
 
 // Repeatable reports whether a call of a tool may be made twice.
 func Repeatable(t tools.Metadata) bool {

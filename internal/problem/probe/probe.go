@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +44,46 @@ func Facts(dir, output string) map[string]string {
 		return nil
 	}
 	return facts
+}
+
+// mostFiles bounds the files that Files returns.
+const mostFiles = 20
+
+// Files are the files that an output of a command names which ran in dir, as far as
+// they exist: first those below dir, by their names from there, then others, by their
+// whole names. It is empty and not nil where there are none.
+func Files(dir, output string) []string {
+	own, others := []string{}, []string{}
+	left := 2000 // names that are looked at
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return own
+	}
+	for _, spellings := range problem.Names(output) {
+		for _, name := range spellings {
+			if left--; left < 0 {
+				break
+			}
+			at := name
+			if !filepath.IsAbs(at) {
+				at = filepath.Join(dir, at)
+			}
+			info, err := os.Stat(at)
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			rel, err := filepath.Rel(dir, at)
+			switch below := err == nil && filepath.IsLocal(rel); {
+			case below && !slices.Contains(own, rel):
+				own = append(own, rel)
+			case !below && !slices.Contains(others, at):
+				others = append(others, at)
+			}
+			break
+		}
+	}
+	all := append(own, others...)
+	return all[:min(len(all), mostFiles)]
 }
 
 func where(dir, name string) string {

@@ -30,3 +30,47 @@ func TestFacts(t *testing.T) {
 		t.Errorf("facts about nothing: %v", got)
 	}
 }
+
+// Files that a failure names are found whatever their name is, and by whatever form;
+// what is no file is none.
+func TestFiles(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "lib.py")
+	names := []string{"app.py", "src/cart.js", "src/héllo.py", "app/[id]/page.tsx", "app/(shop)/[...slug]/page.tsx", "Makefile", "a b/c d.go", "Dockerfile", "x+y@2.c", "日本.rb", "main.tf"}
+	for _, name := range append(names, other) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forms := []string{
+		"%s:3: oh\n", "%s:3:9: error: oh\n", "%s(3,9): error TS1: oh\n", "  File \"%s\", line 3, in f\n", "%s\n  3:7  error  oh  no-undef\n", "    at f (%s:3:9)\n", "  --> %s:3:9\n",
+		"PHP Fatal error: oh in %s on line 3\n", "oh at %s line 3.\n", "[ERROR] %s:[3,9] oh\n", "e: file://%s:3:9 oh\n", "[warn] %s\n", "would reformat %s\n", "  on %s line 3, in x:\n", "make: *** [%s:3: all] Error 1\n",
+	}
+	for _, name := range names {
+		for i, form := range forms {
+			for _, given := range []string{name, "./" + name, filepath.Join(dir, name)} {
+				if form[:2] == "e:" && !filepath.IsAbs(given) || !strings.ContainsAny(given, "./") && !strings.ContainsAny(form, "0123456789") {
+					continue // no form, or a word that may be any
+				}
+				if form[:2] == "%s" && form[2] == '\n' && !strings.ContainsAny(given, "./") {
+					continue
+				}
+				out := "example.com:443 no:1 1:2\n" + strings.ReplaceAll(form, "%s", given)
+				if got := Files(dir, out); len(got) != 1 || got[0] != name {
+					t.Errorf("form %d of %q: %q", i, given, got)
+				}
+			}
+		}
+	}
+	if got := Files(dir, other+":1: oh\nhttps://x.example/app.js:3\n"); len(got) != 1 || got[0] != other {
+		t.Errorf("outside of the directory: %q", got)
+	}
+	if got := Files(dir, "nothing"); got == nil || len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+}

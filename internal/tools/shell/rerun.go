@@ -40,6 +40,7 @@ type commandRun struct {
 	TimedOut bool              `json:"timed_out,omitempty"`
 	Sandbox  string            `json:"sandbox,omitempty"`
 	Facts    map[string]string `json:"facts,omitempty"` // about a failure
+	Files    []string          `json:"files"`           // that the output of a failure names
 	Took     time.Duration     `json:"took_ns"`
 }
 
@@ -67,7 +68,7 @@ func rerun(ctx context.Context, env *tools.Env, in rerunInput) (tools.Result, er
 	r := commandRun{Command: in.Command, Code: out.Code, Output: kept(out.Text), TimedOut: out.TimedOut, Sandbox: out.Sandbox, Took: out.Took}
 	res := show(out)
 	if res.Failed {
-		r.Facts = probe.Facts(env.Files.Dir(), out.Text)
+		r.Facts, r.Files = probe.Facts(env.Files.Dir(), out.Text), probe.Files(env.Files.Dir(), out.Text)
 	}
 	b, err := json.Marshal(r)
 	if err != nil {

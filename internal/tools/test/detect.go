@@ -288,14 +288,14 @@ func nodeProject(files *workspace.Files, p project, pkg []byte, rel, filter stri
 	script := strings.TrimSpace(j.Scripts["test"])
 	plain := strings.HasPrefix(script, "node --test") && !strings.ContainsAny(script, "|&;<>`$")
 	if script != "" && !strings.Contains(script, "no test specified") && !plain {
-		p.args, p.read = packageManager(files, p.dir, j.Manager), readNPM
+		p.args, p.read = packageManager(files, p.dir, j.Manager), readOutput
 		if rel != "" || filter != "" {
 			return p, true, fmt.Errorf("%s has its own test script (%s): run_tests can only run all of it; leave target and filter out", path.Join(p.dir, "package.json"), script)
 		}
 		return p, true, nil
 	}
 	if bun := (&site{tree: files, dir: p.dir}); rel == "" && filter == "" && bun.has("bun.lock", "bun.lockb") && script == "" && !hasNodeTests(files, p.dir) {
-		p.args, p.read = []string{"bun", "test"}, readNPM
+		p.args, p.read = []string{"bun", "test"}, readOutput
 		return p, hasFile(files, p.dir, func(name string) bool { return bunTest.MatchString(path.Base(name)) }), nil
 	}
 	if plain {

@@ -24,6 +24,8 @@ type testResult struct {
 	// Uncounted is set if the exit code alone shows that the tests pass: the output
 	// has no counts in a known form.
 	Uncounted bool `json:"uncounted,omitempty"`
+	// Unknown is set if no format that is known reads the output.
+	Unknown bool `json:"unknown_format,omitempty"`
 	// Unavailable is set if the tests cannot be run on this machine.
 	Unavailable bool `json:"unavailable,omitempty"`
 }
@@ -110,6 +112,7 @@ func join(rs []testResult) testResult {
 		all.Skipped += r.Skipped
 		all.Dropped += r.Dropped
 		all.Uncounted = all.Uncounted || r.Uncounted
+		all.Unknown = all.Unknown || r.Unknown
 		all.Unavailable = all.Unavailable || r.Unavailable
 		all.Tests = append(all.Tests, r.Tests...)
 	}
@@ -132,9 +135,16 @@ func (r testResult) Headline() string {
 		return first
 	}
 	if r.Passed == 0 && r.Uncounted {
-		return "passed, exit code 0" + skipped
+		return "passed, exit code 0" + r.unknown() + skipped
 	}
 	return fmt.Sprintf("%d passed%s", r.Passed, skipped)
+}
+
+func (r testResult) unknown() string {
+	if r.Unknown {
+		return ", unknown format: not counted"
+	}
+	return ""
 }
 
 // Text is what the model reads: the headline, then only what failed.

@@ -92,7 +92,7 @@ func projectsOf(files *workspace.Files, command, target, filter string) ([]proje
 	case target != "" && target != "." || filter != "":
 		return nil, fmt.Errorf("the tests here are run by %q as a whole: leave target and filter out", command)
 	}
-	return []project{{root: files.Dir(), dir: ".", shell: command, from: "configured", read: readExit}}, nil
+	return []project{{root: files.Dir(), dir: ".", shell: command, from: "configured", read: readOutput}}, nil
 }
 
 const (
@@ -187,7 +187,7 @@ func (r *testResult) judge(out *process.Output, text string) {
 		r.Problem = fmt.Sprintf("the output reports failures although the exit code is 0\n%s", r.Problem)
 	case r.Failed > 0 || r.Problem != "":
 	case out.Code != 0 && r.Uncounted:
-		r.Problem = fmt.Sprintf("the tests failed, exit code %d\n%s", out.Code, tail(text, mostOutput))
+		r.Problem = fmt.Sprintf("the tests failed, exit code %d%s\n%s", out.Code, r.unknown(), tail(text, mostOutput))
 	case out.Code != 0 && r.Passed+r.Skipped == 0:
 		r.Problem = fmt.Sprintf("no test ran, exit code %d\n%s", out.Code, clip(strings.TrimSpace(text)))
 	case out.Code != 0:

@@ -181,7 +181,12 @@ func TestNPM(t *testing.T) {
 	}{
 		{"counts", `echo 'Tests:       3 passed, 3 total'`, want{passed: 3, ok: true}},
 		{"failed", `echo 'Tests:       1 failed, 2 passed, 3 total'; exit 1`, want{passed: 2, failed: 1, says: []string{"1 of 3 failed"}}},
-		{"says nothing", `echo fine`, want{says: []string{"no test ran"}}},
+		{"a plain script", `echo fine`, want{ok: true, says: []string{"passed, exit code 0, unknown format"}}},
+		{"a plain script that fails", `echo oh; exit 3`, want{says: []string{"the tests failed, exit code 3, unknown format", "oh"}}},
+		{"prints nothing", `true`, want{ok: true, says: []string{"passed, exit code 0 ("}}},
+		{"playwright", `printf 'Running 2 tests using 1 worker\n\n  2 passed (1.2s)\n'`, want{passed: 2, ok: true}},
+		{"turbo", `echo 'web:test: Tests:       3 passed, 3 total'; echo 'api:test: Tests:       2 passed, 2 total'`, want{passed: 5, ok: true}},
+		{"no test files", `echo 'No test files found, exiting with code 0'`, want{says: []string{"no test ran"}}},
 		{"claims and fails", `echo 'Tests: 3 passed, 3 total'; exit 1`, want{passed: 3, says: []string{"exit code 1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,8 +18,7 @@ var (
 	rakeTest  = lazyregexp.New(`Rake::TestTask|RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?(test|spec)\b`)
 	rakeSpec  = lazyregexp.New(`RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?spec\b`)
 
-	makeIdle  = lazyregexp.New(`(?m)^make(\[\d+\])?: (Nothing to be done for |'?[\w./-]+'? is up to date)`)
-	gradleRan = lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
+	makeIdle = lazyregexp.New(`(?m)^make(\[\d+\])?: (Nothing to be done for |'?[\w./-]+'? is up to date)`)
 )
 
 // first is the text of the first of the files that is there.
@@ -79,10 +78,10 @@ func (s *site) task() *project {
 		}
 	}
 	if name, text := s.first("justfile", "Justfile", ".justfile"); justTest.Match(text) {
-		return s.whole(name, readExit, "just", "test")
+		return s.whole(name, readOutput, "just", "test")
 	}
 	if name, text := s.first("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"); taskTest.Match(text) {
-		return s.whole(name, readExit, "task", "test")
+		return s.whole(name, readOutput, "task", "test")
 	}
 	return nil
 }
@@ -98,31 +97,31 @@ func (s *site) build() *project {
 	}
 	switch {
 	case s.has("gradlew"):
-		return s.whole("gradlew", readGradle, s.script("gradlew", "test", "--console=plain")...)
+		return s.whole("gradlew", readRunner, s.script("gradlew", "test", "--console=plain")...)
 	case s.has("build.gradle"), s.has("build.gradle.kts"), s.has("settings.gradle"), s.has("settings.gradle.kts"):
-		return s.whole("build.gradle", readGradle, "gradle", "test", "--console=plain")
+		return s.whole("build.gradle", readRunner, "gradle", "test", "--console=plain")
 	case s.has("pom.xml") && s.has("mvnw"):
-		return s.whole("mvnw", readCounts, s.script("mvnw", "-B", "test")...)
+		return s.whole("mvnw", readRunner, s.script("mvnw", "-B", "test")...)
 	case s.has("pom.xml"):
-		return s.whole("pom.xml", readCounts, "mvn", "-B", "test")
+		return s.whole("pom.xml", readRunner, "mvn", "-B", "test")
 	case s.glob("*.sln", "*.slnx", "*.csproj", "*.fsproj"):
-		return s.whole("*.sln or *.csproj", readCounts, "dotnet", "test", "--nologo")
+		return s.whole("*.sln or *.csproj", readRunner, "dotnet", "test", "--nologo")
 	case s.has("mix.exs"):
-		return s.whole("mix.exs", readCounts, "mix", "test")
+		return s.whole("mix.exs", readRunner, "mix", "test")
 	case rakeSpec.Match(s.read("Rakefile")) && !strings.Contains(string(s.read("Rakefile")), "Rake::TestTask"):
-		return s.whole("Rakefile", readCounts, ruby("rake", "spec")...)
+		return s.whole("Rakefile", readRunner, ruby("rake", "spec")...)
 	case rakeTest.Match(s.read("Rakefile")):
-		return s.whole("Rakefile", readCounts, ruby("rake", "test")...)
+		return s.whole("Rakefile", readRunner, ruby("rake", "test")...)
 	case s.has(".rspec"), s.has("spec/spec_helper.rb"):
-		return s.whole("spec", readCounts, ruby("rspec")...)
+		return s.whole("spec", readRunner, ruby("rspec")...)
 	case composerTest(s.read("composer.json")):
-		return s.whole("composer.json", readExit, "composer", "--no-interaction", "run-script", "test")
+		return s.whole("composer.json", readOutput, "composer", "--no-interaction", "run-script", "test")
 	case (s.has("phpunit.xml") || s.has("phpunit.xml.dist")) && s.has("vendor/bin/phpunit"):
-		return s.whole("phpunit.xml", readCounts, s.script("vendor/bin/phpunit", "--colors=never")...)
+		return s.whole("phpunit.xml", readRunner, s.script("vendor/bin/phpunit", "--colors=never")...)
 	case s.has("deno.json"), s.has("deno.jsonc"):
-		return s.whole("deno.json", readCounts, "deno", "test", "--no-prompt")
+		return s.whole("deno.json", readRunner, "deno", "test", "--no-prompt")
 	case s.has("CMakeLists.txt") && s.has("build/CTestTestfile.cmake"):
-		p := s.whole("CMakeLists.txt", readCounts)
+		p := s.whole("CMakeLists.txt", readRunner)
 		p.shell = "cmake --build build && ctest --test-dir build --output-on-failure" // tests what is there, not what was built
 		return p
 	}
@@ -134,9 +133,9 @@ func (s *site) build() *project {
 func (s *site) last() *project {
 	switch {
 	case s.has("tox.ini"):
-		return s.whole("tox.ini", readCounts, "tox")
+		return s.whole("tox.ini", readRunner, "tox")
 	case s.has("MODULE.bazel"), s.has("WORKSPACE.bazel"), s.has("WORKSPACE"):
-		return s.whole("MODULE.bazel", readCounts, installed("bazel", "bazelisk"), "test", "//...")
+		return s.whole("MODULE.bazel", readRunner, installed("bazel", "bazelisk"), "test", "//...")
 	}
 	return nil
 }
@@ -161,16 +160,9 @@ func composerTest(text []byte) bool {
 // readMake reads what a target of a Makefile printed. Make succeeds without
 // running anything where a file has the target's name.
 func readMake(p project, out string) testResult {
-	r := readExit(p, out)
+	r := readOutput(p, out)
 	if m := makeIdle.FindString(out); m != "" && len(strings.Split(strings.TrimSpace(out), "\n")) == 1 {
 		r.Problem = "make ran nothing: " + strings.TrimSpace(out) + " (is .PHONY missing for the target?)"
 	}
-	return r
-}
-
-// readGradle reads what Gradle printed: it counts only what fails.
-func readGradle(p project, out string) testResult {
-	r := readCounts(p, out)
-	r.Uncounted = r.Passed+r.Failed == 0 && gradleRan.MatchString(out)
 	return r
 }

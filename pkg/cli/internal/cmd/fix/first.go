@@ -22,6 +22,7 @@ type failure struct {
 	Code    int               `json:"exit_code"`
 	Output  string            `json:"output"`
 	Facts   map[string]string `json:"facts,omitempty"`
+	Files   []string          `json:"files"`
 }
 
 // hidden is f without secrets: it is kept with the job.
@@ -66,7 +67,7 @@ func first(ctx context.Context, e *env.Env, dir, text string, quiet bool) (*fail
 		f.Code = 128 + int(s.Signal())
 	}
 	f.Message = fmt.Sprintf("exit code %d", f.Code)
-	f.Facts = probe.Facts(dir, f.Output)
+	f.Facts, f.Files = probe.Facts(dir, f.Output), probe.Files(dir, f.Output)
 	return f, nil
 }
 

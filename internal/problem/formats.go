@@ -1,0 +1,355 @@
+package problem
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+)
+
+// A format is how one program writes what is wrong. All that is known of the outputs
+// of test runners, compilers and linters is in this table; testdata/formats has real
+// ones.
+type format struct {
+	name string
+	typ  string // of the problem that fail shows
+	// fail shows that the program found something wrong.
+	fail *lazyregexp.Regexp
+	// count is how a runner sums up, in one line or one for each part. Groups are named
+	// passed, failed, errors, skipped and total; what is passed follows from the total
+	// where it has no group. A group named words holds "3 passed, 1 failed".
+	count *lazyregexp.Regexp
+	// last: the line is printed again as tests end, and only the last one counts. Those
+	// that begin with another group named of are counted by themselves.
+	last bool
+	// none shows that there was no test to run, ran that there were some, which the
+	// runner does not count.
+	none, ran *lazyregexp.Regexp
+}
+
+var formats = []format{
+	// Test runners.
+	{name: "go test", typ: Test,
+		fail: lazyregexp.New(`(?m)^\s*--- FAIL: |^FAIL\t\S+\t[\d.]+s$|^panic: test timed out`),
+		none: lazyregexp.New(`(?m)^\?\s+\t?\S+\t\[no test files\]$|^ok\s.*\[no tests to run\]$`),
+		ran:  lazyregexp.New(`(?m)^ok\s+\S+\t(?:[\d.]+s|\(cached\))(?:\tcoverage:.*)?$`)},
+	{name: "run_tests", typ: Test, fail: lazyregexp.New(`(?m)^(?:FAIL|BROKEN) \S|^\d+ of \d+ failed\b`)}, // our own tool
+	{name: "gotestsum", typ: Test, count: lazyregexp.New(`(?m)^DONE (?:\d+ runs, )?(?P<total>\d+) tests?(?:, (?P<skipped>\d+) skipped)?(?:, (?P<failed>\d+) failures?)?(?:, (?P<errors>\d+) errors?)? in [\d.]+s$`)},
+	{name: "pytest", typ: Test,
+		fail:  lazyregexp.New(`(?m)^FAILED \S+::|^E       ?\w*(?:Error|assert)\b`),
+		count: lazyregexp.New(`(?m)^=* ?(?P<words>(?:\d+ [a-z]+(?: [a-z]+)?,? ?)+)in [\d.]+s(?: \([\d:]+\))? ?=*$`),
+		none:  lazyregexp.New(`(?m)^=* ?no tests ran in |^collected 0 items$`)},
+	{name: "unittest", typ: Test,
+		fail:  lazyregexp.New(`(?m)^(?:FAIL|ERROR): \S+ \(|^FAILED \(`),
+		count: lazyregexp.New(`(?m)^Ran (?P<total>\d+) tests? in [\d.]+s\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((?:failures=(?P<failed>\d+))?(?:, )?(?:errors=(?P<errors>\d+))?(?:, )?(?:skipped=(?P<skipped>\d+))?)?`),
+		none:  lazyregexp.New(`(?m)^NO TESTS RAN$|^Ran 0 tests in `)},
+	{name: "cargo test", typ: Test,
+		fail:  lazyregexp.New(`(?m)^test \S.* \.\.\. FAILED$|^test result: FAILED|^thread '.*' panicked at`),
+		count: lazyregexp.New(`(?m)^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored;`)},
+	{name: "nextest", typ: Test, fail: lazyregexp.New(`(?m)^\s+FAIL \[`),
+		count: lazyregexp.New(`(?m)^\s+Summary \[.*\] (?P<total>\d+)(?:/\d+)? tests? run: (?P<words>(?:\d+ (?:passed|failed|skipped|timed out)(?: \([^)]*\))?,? ?)+)`)},
+	{name: "jest, vitest, pest", typ: Test,
+		fail:  lazyregexp.New(`(?m)^ *FAIL +\S+\.\w+|^\s*● \S.* › `),
+		count: lazyregexp.New(`(?m)^\s*Tests:?\s+(?P<words>(?:\d+ (?:passed|failed|skipped|todo|pending|risky|incomplete|warnings?|deprecated)\b[,| ]*)+)`),
+		none:  lazyregexp.New(`(?m)^No tests? (?:files )?found|^\s*No test files found`)},
+	{name: "mocha, cypress", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+ failing$`),
+		count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:passing|failing|pending)\b)`),
+		none:  lazyregexp.New(`(?m)^\s*0 passing\b|^Error: No test files found`)},
+	{name: "node:test", typ: Test, fail: lazyregexp.New(`(?m)^[#ℹ] fail\s+[1-9]|^Failed tests:$|^✖ failing tests:$`),
+		count: lazyregexp.New(`(?m)^\s*[#ℹ] (?P<words>(?:pass|fail|skipped|todo)\s+\d+)\s*$`),
+		none:  lazyregexp.New(`(?m)^[#ℹ] tests\s+0$`)},
+	{name: "bun", typ: Test, fail: lazyregexp.New(`(?m)^\(fail\) `), count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:pass|fail|skip|todo))\s*$`), none: lazyregexp.New(`(?m)^No tests found!$`)},
+	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ tests? (?:passed|failed|skipped|todo))\s*$`)},
+	{name: "playwright", typ: Test, fail: lazyregexp.New(`(?m)^  \d+\) \[?.*›`),
+		count: lazyregexp.New(`(?m)^\s+(?P<words>\d+ (?:passed|failed|flaky|skipped|interrupted|did not run))(?: \([\d.]+m?s\))?$`), none: lazyregexp.New(`(?m)^Error: No tests found`)},
+	{name: "jasmine", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending specs?)?$`), none: lazyregexp.New(`(?m)^No specs found|^0 specs, 0 failures`)},
+	{name: "karma", typ: Test, last: true, fail: lazyregexp.New(`(?m)^[A-Z]\w+ [\w.]+ \(.*\) .* FAILED$`),
+		count: lazyregexp.New(`(?m)(?P<of>[\w .]+(?: \([^)\n]*\))?): Executed \d+ of (?P<total>\d+)(?: \((?P<failed>\d+) FAILED\))?(?: \(skipped (?P<skipped>\d+)\))?`), none: lazyregexp.New(`: Executed 0 of 0 `)},
+	{name: "uvu", typ: Test, count: lazyregexp.New(`(?m)^\s+Total:\s+(?P<total>\d+)\n\s+Passed:\s+(?P<passed>\d+)\n\s+Skipped:\s+(?P<skipped>\d+)`)},
+	{name: "maven", typ: Test, fail: lazyregexp.New(`(?m)^(?:\[ERROR\] )?Tests run: .* <<< (?:FAILURE|ERROR)!`),
+		count: lazyregexp.New(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)\s*$`), // without the line of each class
+		none:  lazyregexp.New(`(?m)^(?:\[INFO\] )?No tests to run\.`)},
+	{name: "gradle", typ: Test, fail: lazyregexp.New(`(?m)^\S+ > .* FAILED$`), count: lazyregexp.New(`(?m)^(?P<total>\d+) tests? completed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$`),
+		none: lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est NO-SOURCE$|^BUILD SUCCESSFUL in `), // it names the tasks that ran
+		ran:  lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)},
+	{name: "JUnit console", typ: Test, count: lazyregexp.New(`(?m)^\[\s+(?P<words>\d+ tests (?:successful|failed|skipped))\s+\]$`)},
+	{name: "sbt", typ: Test, fail: lazyregexp.New(`(?m)^\[error\] Failed tests:`), count: lazyregexp.New(`(?m)^\[(?:info|error)\] (?:Passed|Failed): Total (?P<total>\d+), Failed (?P<failed>\d+), Errors (?P<errors>\d+), Passed \d+(?:, (?:Ignored|Skipped) (?P<skipped>\d+))?`)},
+	{name: "dotnet", typ: Test, fail: lazyregexp.New(`(?m)^\s+Failed \S+ \[`), count: lazyregexp.New(`(?m)^\w+!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+), Skipped:\s+(?P<skipped>\d+), Total:`), none: lazyregexp.New(`(?m)^No test (?:is available|matches)`)},
+	{name: "dotnet summary", typ: Test, count: lazyregexp.New(`(?m)^Test summary: total: (?P<total>\d+), failed: (?P<failed>\d+), succeeded: \d+, skipped: (?P<skipped>\d+)`)},
+	{name: "mix, bats, CppUTest", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+\) test .* \(\S+\)$`), count: lazyregexp.New(`(?m)^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<total>\d+) tests?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) (?:skipped|excluded|invalid))*$`), none: lazyregexp.New(`(?m)^There are no tests to run`)},
+	{name: "rspec", typ: Test, fail: lazyregexp.New(`(?m)^rspec \S+:\d+ # `), count: lazyregexp.New(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`), none: lazyregexp.New(`(?m)^0 examples, 0 failures$`)},
+	{name: "minitest, test-unit", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?:\d+ pendings, )?(?P<skipped>\d+) (?:skips|omissions)`), none: lazyregexp.New(`(?m)^0 (?:runs|tests), 0 assertions`)},
+	{name: "phpunit", typ: Test, count: lazyregexp.New(`(?m)^OK \((?P<passed>\d+) tests?, \d+ assertions?\)$`), none: lazyregexp.New(`(?m)^No tests executed!$`)},
+	{name: "phpunit, failed", typ: Test, count: lazyregexp.New(`(?m)^Tests: (?P<total>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?(?:, (?:PHPUnit )?(?:Warnings|Deprecations|Notices): \d+)*(?:, Skipped: (?P<skipped>\d+))?`)},
+	{name: "ctest", typ: Test, fail: lazyregexp.New(`(?m)^The following tests FAILED:$`), count: lazyregexp.New(`(?m)^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<total>\d+)$`), none: lazyregexp.New(`(?m)^No tests were found!!!$`)},
+	{name: "tox", typ: Test, fail: lazyregexp.New(`(?m)^\s+\S+: FAIL (?:code \d+|✖)`), ran: lazyregexp.New(`(?m)^\s+\S+: OK (?:\(|✔)|^\s+congratulations :\)`)},
+	{name: "googletest", typ: Test, fail: lazyregexp.New(`(?m)^\[  FAILED  \] \w`), count: lazyregexp.New(`(?m)^\[  (?:PASSED  \] (?P<passed>\d+) tests?\.|FAILED  \] (?P<failed>\d+) tests?, listed below:|SKIPPED \] (?P<skipped>\d+) tests?, listed below:)$`)},
+	{name: "catch2", typ: Test, count: lazyregexp.New(`(?m)^All tests passed \(\d+ assertions? in (?P<passed>\d+) test cases?\)$`), none: lazyregexp.New(`(?m)^No test cases? matched`)},
+	{name: "catch2, failed", typ: Test, count: lazyregexp.New(`(?m)^test cases:\s+(?P<total>\d+)(?: \|\s+\d+ passed)? \|\s+(?P<failed>\d+) failed`)},
+	{name: "deno", typ: Test, count: lazyregexp.New(`(?m)^(?:ok|FAILED) \| (?P<passed>\d+) passed(?: \(\d+ steps?\))? \| (?P<failed>\d+) failed(?: \| (?P<skipped>\d+) ignored)?`), none: lazyregexp.New(`No test modules found`)},
+	{name: "bazel", typ: Test, fail: lazyregexp.New(`(?m)^//\S+\s+FAILED in `), count: lazyregexp.New(`(?m)^Executed \d+ out of (?P<total>\d+) tests?: (?:\d+ tests? pass\w*(?: and (?P<failed>\d+) fails?)?)?`), none: lazyregexp.New(`No test targets were found`)},
+	{name: "swift", typ: Test, fail: lazyregexp.New(`(?m)^Test Case '.*' failed \(`), last: true, count: lazyregexp.New(`(?m)^\s*Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`), none: nil},
+	{name: "swift testing", typ: Test, fail: lazyregexp.New(`(?m)^[✘􀢄] Test .* failed after `), count: lazyregexp.New(`(?m)^\S+ Test run with (?P<total>\d+) tests?(?: in \d+ suites?)? (?:passed after .*|failed after .* with (?P<failed>\d+) issues?\.)$`)},
+	{name: "prove", typ: Test, fail: lazyregexp.New(`(?m)^Failed \d+/\d+ (?:subtests|test programs)`), count: lazyregexp.New(`(?m)^Files=\d+, Tests=(?P<total>\d+),`)},
+	{name: "dart, flutter", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All|Some) tests`)},
+	{name: "busted", typ: Test, count: lazyregexp.New(`(?m)^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)},
+	{name: "zig", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|All (?P<total>\d+) tests passed\.)$`)},
+	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?\.?$`)},
+	{name: "an assertion", typ: Test, fail: lazyregexp.New(`(?m)^(?:\w+\.)*AssertionError\b|^\s+(?:Uncaught )?AssertionError\b|\bERR_ASSERTION\b|^panicked at |^FAIL: `)},
+
+	// Formatters.
+	{name: "black, ruff format", typ: Format, fail: lazyregexp.New(`(?m)^would reformat |^\d+ files? would be (?:reformatted|changed)|^Would reformat: `)},
+	{name: "prettier", typ: Format, fail: lazyregexp.New(`(?m)^\[(?:warn|error)\] Code style issues|^Code style issues found`)},
+	{name: "rustfmt", typ: Format, fail: lazyregexp.New(`(?m)^Diff in .*\.rs`)},
+	{name: "gofmt", typ: Format, fail: lazyregexp.New(`(?m)not gofmt|^diff \S+\.go\.orig \S+\.go$|^File is not properly formatted`)},
+	{name: "clang-format", typ: Format, fail: lazyregexp.New(`\[-Wclang-format-violations\]`)},
+	{name: "biome, dprint, spotless", typ: Format, fail: lazyregexp.New(`(?m)^\S+ format ━|have non-standard format|had format violations:|^from \S+:\n`)},
+
+	// Checkers of types.
+	{name: "tsc", typ: Type, fail: lazyregexp.New(`(?m)\berror TS\d+: `)},
+	{name: "mypy", typ: Type, fail: lazyregexp.New(`(?m)^[^\s:][^:\n]*\.pyi?:\d+:(?:\d+:)? error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files? `)},
+	{name: "pyright", typ: Type, fail: lazyregexp.New(`(?m)- error: .*\(report\w+\)$|^\d+ errors?, \d+ warnings?, \d+ informations?`)},
+	{name: "rustc, types", typ: Type, fail: lazyregexp.New(`(?m)^error\[E0308\]: `)},
+	{name: "flow, sorbet, ty", typ: Type, fail: lazyregexp.New(`(?m)^Error -{5,}|https://srb\.help/\d+$|^error\[[a-z]+(?:-[a-z]+)+\]: `)},
+
+	// Linters.
+	{name: "eslint, stylelint", typ: Lint, fail: lazyregexp.New(`(?m)^✖ \d+ problems?|^\S+: line \d+, col \d+, (?:Error|Warning) - |^\S+:\d+:\d+: .* \[(?:Error|Warning)/[\w@/-]+\]$`)},
+	{name: "ruff, flake8, pylint", typ: Lint, fail: lazyregexp.New(`(?m)^\S[^:\n]*:\d+:\d+: [A-Z]{1,4}\d{3,4}\b|^[A-Z]{1,4}\d{3,4} (?:\[\*\] )?.*\n\s+--> |^\*{13} Module `)},
+	{name: "golangci-lint, staticcheck", typ: Lint, fail: lazyregexp.New(`(?m)^\S+\.go:\d+(?::\d+)?: .* \((?:[a-z][\w-]+|(?:SA|ST|S|U|QF)\d+)\)$|^\d+ issues:$`)},
+	{name: "go vet", typ: Lint, fail: lazyregexp.New(`(?m)^# \[\S+\]$`)},
+	{name: "clippy", typ: Lint, fail: lazyregexp.New("(?m)clippy::\\w+")},
+	{name: "clang-tidy, cppcheck", typ: Lint, fail: lazyregexp.New(`(?m)^\S[^:\n]*:\d+:\d+: (?:warning|error): .* \[[a-z]+[\w.]*-[\w.,-]+\]$`)},
+	{name: "rubocop", typ: Lint, fail: lazyregexp.New(`(?m)^\S+\.rb:\d+:\d+: [CWEF]: |^\d+ files? inspected, \d+ offenses? detected`)},
+	{name: "shellcheck", typ: Lint, fail: lazyregexp.New(`(?m)^In \S+ line \d+:$|\bSC\d{4} \((?:error|warning|info|style)\)|\[SC\d{4}\]$`)},
+	{name: "biome", typ: Lint, fail: lazyregexp.New(`(?m)^\S+:\d+:\d+ lint/\w+/\w+ `)},
+	{name: "checkstyle, ktlint, detekt", typ: Lint, fail: lazyregexp.New(`(?m)^\[(?:ERROR|WARN)\] \S+:\d+:.* \[\w+\]$|^\S+\.kts?:\d+:\d+: .* \((?:standard:)?[\w-]+\)$`)},
+	{name: "phpcs, phpstan", typ: Lint, fail: lazyregexp.New(`(?m)^FOUND \d+ ERRORS?|^ \[ERROR\] Found \d+ errors?`)},
+	{name: "yamllint, hadolint, markdownlint", typ: Lint, fail: lazyregexp.New(`(?m)^\s+\d+:\d+\s+(?:error|warning)\s+.*\([\w-]+\)$|^\S+:\d+ (?:DL|SC)\d{4} |^\S+\.md:\d+(?::\d+)? (?:error )?MD\d{3}/`)},
+
+	// Compilers and interpreters.
+	{name: "go", typ: Build, fail: lazyregexp.New(`(?m)^(?:vet: )?\S[^:\n]*\.go:\d+(?::\d+)?: |^FAIL\t\S+ \[(?:build|setup) failed\]$`)},
+	{name: "gcc, clang, swiftc, ghc, zig, dart", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*:\d+:(?:\d+:)? (?:fatal )?[eE]rror: |undefined reference to|^ld: (?:error|symbol)`)},
+	{name: "rustc", typ: Build, fail: lazyregexp.New(`(?m)^error(?:\[E\d+\])?: .*\n\s+--> |^error: could not compile|^error\[E\d+\]: `)},
+	{name: "javac, kotlinc, scalac", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*\.java:\d+: error: |^e: |^\[ERROR\] COMPILATION ERROR|^\[ERROR\] \S+:\[\d+,\d+\]|^\[error\] \S+:\d+:\d+: |^-- (?:\[E\d+\] )?.*Error: `)},
+	{name: "csc", typ: Build, fail: lazyregexp.New(`(?m)\(\d+,\d+\): error (?:CS|FS|MSB|C)\d+: `)},
+	{name: "python", typ: Build, fail: lazyregexp.New(`(?m)^Traceback \(most recent call last\):|^\s*(?:Syntax|Indentation|Tab|Name|Import|Type|Attribute)Error: `)},
+	{name: "node", typ: Build, fail: lazyregexp.New(`(?m)^\s*(?:Uncaught )?(?:Syntax|Reference|Type|Range)Error(?: \[\w+\])?: |^(?:Error: )?Cannot find module '\.`)},
+	{name: "esbuild, vite, webpack, rollup", typ: Build, fail: lazyregexp.New(`(?m)^✘ \[ERROR\]|^ERROR in |^Module not found: |^\[!\] `)},
+	{name: "ruby, php, perl, elixir", typ: Build, fail: lazyregexp.New(`(?m)^\S[^:\n]*\.rb:\d+:in |^\S[^:\n]*\.rb:\d+: syntax error|^(?:PHP )?(?:Parse|Fatal) error: |^Compilation failed in require|^\*\* \((?:Compile|Syntax|Token)\w*Error\)`)},
+	{name: "gradle build", typ: Build, fail: lazyregexp.New(`(?m)^BUILD FAILED\b|^FAILURE: Build failed`)},
+	{name: "cmake, terraform", typ: Build, fail: lazyregexp.New(`(?m)^CMake Error at |^\s*on \S+ line \d+, in `)},
+	{name: "go panic", typ: Build, fail: lazyregexp.New(`(?m)^panic: .*\n(?:\[signal .*\n)?\ngoroutine \d+ `)},
+	{name: "make", typ: Build, fail: lazyregexp.New(`(?m)^make.*\*\*\* .*(?:Error \d|Stop\.)`)},
+}
+
+// A Reading is what the formats show in an output. A zero one says that no format
+// reads it: it is unknown, and nothing follows from it.
+type Reading struct {
+	Formats []string // that read something
+	Types   []string // of problems that they show, as the formats are listed
+	Counted bool     // a runner has summed up, or reported each test
+	None    bool     // a runner reports that there was no test to run
+
+	Passed, Failed, Skipped int
+}
+
+// Known reports whether a format reads the output.
+func (r *Reading) Known() bool { return len(r.Formats) > 0 }
+
+// Failing reports whether tests were run and failed: then what the output has to say
+// is what they printed.
+func (r *Reading) Failing() bool { return r.Failed > 0 || slices.Contains(r.Types, Test) }
+
+var (
+	// Task runners of monorepos put a prefix before each line: turbo, pnpm, Nx, lerna,
+	// concurrently. The task is named, so that what compilers write is no prefix.
+	taskPrefix  = lazyregexp.New(`^(?:\[[^\]\s]+\]:? |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci|verify)[\w:-]*: |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci)[\w:-]* *\| )`)
+	loosePrefix = lazyregexp.New(`^(@?[\w./-]+(?::\w[\w-]*)*: |[\w./@-]+ +\| )`)
+	levels      = []string{"[INFO]", "[ERROR]", "[WARNING]", "[WARN]", "[warn]", "[error]", "[info]", "[DEBUG]", "[!]"}
+)
+
+// Read reads an output by the formats that are known.
+func Read(output string) Reading {
+	text := strings.ReplaceAll(Plain(output), "\r\n", "\n")
+	out := read(text)
+	if out.Counted || out.None {
+		if parts := split(text, taskPrefix); len(parts) < 2 {
+			return out
+		}
+	}
+	for _, prefix := range []*lazyregexp.Regexp{taskPrefix, loosePrefix} {
+		parts := split(text, prefix)
+		if len(parts) == 0 || prefix == loosePrefix && (out.Known() || len(parts) > mostParts) {
+			continue
+		}
+		var sum Reading
+		for _, part := range parts {
+			sum.add(read(part))
+		}
+		if sum.Counted {
+			sum.add(Reading{Formats: out.Formats, Types: out.Types})
+			return sum
+		}
+	}
+	return out
+}
+
+// mostParts of a monorepo are known by prefixes that name no task.
+const mostParts = 50
+
+// split is the text of each part of a monorepo, without the prefixes, and what has
+// none. It is nil if no line has one.
+func split(text string, prefix *lazyregexp.Regexp) (parts []string) {
+	var names []string
+	byName := map[string]*strings.Builder{}
+	found := false
+	for line := range strings.Lines(text) {
+		name := strings.TrimSpace(prefix.FindString(line))
+		if name != "" && slices.Contains(levels, name) {
+			name = ""
+		}
+		if name != "" {
+			line, found = line[len(prefix.FindString(line)):], true
+		}
+		if byName[name] == nil {
+			names, byName[name] = append(names, name), &strings.Builder{}
+		}
+		byName[name].WriteString(line)
+	}
+	if !found {
+		return nil
+	}
+	for _, name := range names {
+		parts = append(parts, byName[name].String())
+	}
+	return parts
+}
+
+func (r *Reading) add(o Reading) {
+	for _, f := range o.Formats {
+		if !slices.Contains(r.Formats, f) {
+			r.Formats = append(r.Formats, f)
+		}
+	}
+	for _, t := range o.Types {
+		if !slices.Contains(r.Types, t) {
+			r.Types = append(r.Types, t)
+		}
+	}
+	r.Counted, r.None = r.Counted || o.Counted, r.None || o.None
+	r.Passed, r.Failed, r.Skipped = r.Passed+o.Passed, r.Failed+o.Failed, r.Skipped+o.Skipped
+}
+
+func read(text string) (r Reading) {
+	ran := false
+	for i := range formats {
+		f := &formats[i]
+		failed, known := f.fail != nil && f.fail.MatchString(text), false
+		if f.count != nil {
+			n := f.counts(text)
+			known = n.Counted
+			failed = failed || n.Failed > 0
+			r.add(n)
+		}
+		if f.ran != nil && f.ran.MatchString(text) {
+			ran, known = true, true
+		}
+		if f.none != nil && f.none.MatchString(text) {
+			r.None, known = true, true
+		}
+		if failed {
+			r.add(Reading{Types: []string{f.typ}})
+		}
+		if failed || known {
+			r.Formats = append(r.Formats, f.name)
+		}
+	}
+	if n := points(text); !r.Counted && (n.Counted || n.None) {
+		r.add(n)
+		r.Formats = append(r.Formats, "TAP")
+		if n.Failed > 0 {
+			r.add(Reading{Types: []string{Test}})
+		}
+	}
+	r.None = r.None && !ran && r.Passed+r.Failed+r.Skipped == 0
+	return r
+}
+
+var counted = lazyregexp.New(`(\d+) (?:tests? )?([a-z]+)|(pass|fail|skipped|todo)\s+(\d+)`)
+
+// counts sums up what a runner counted.
+func (f *format) counts(text string) (r Reading) {
+	last := map[string][]string{}
+	var order []string
+	group := func(m []string, name string) string {
+		if i := f.count.SubexpIndex(name); i >= 0 {
+			return m[i]
+		}
+		return ""
+	}
+	for i, m := range f.count.FindAllStringSubmatch(text, -1) {
+		key := strconv.Itoa(i)
+		if f.last {
+			key = strings.TrimSpace(group(m, "of"))
+		}
+		if last[key] == nil {
+			order = append(order, key)
+		}
+		last[key] = m
+	}
+	for _, key := range order {
+		m := last[key]
+		number := func(name string) int { n, _ := strconv.Atoi(group(m, name)); return n }
+		r.Counted = true
+		if words := group(m, "words"); words != "" {
+			for _, c := range counted.FindAllStringSubmatch(words, -1) {
+				n, _ := strconv.Atoi(c[1] + c[4])
+				switch w := c[2] + c[3]; {
+				case strings.HasPrefix(w, "pass"), w == "successful", w == "xpassed", w == "flaky":
+					r.Passed += n
+				case strings.HasPrefix(w, "fail"), strings.HasPrefix(w, "error"), w == "timed", w == "interrupted":
+					r.Failed += n
+				case w == "skip", w == "skipped", w == "pending", w == "todo", w == "xfailed", w == "did", w == "incomplete":
+					r.Skipped += n
+				}
+			}
+			continue
+		}
+		bad, passed := number("failed")+number("errors"), number("passed")
+		if group(m, "total") != "" && group(m, "passed") == "" {
+			passed = max(0, number("total")-bad-number("skipped"))
+		}
+		if f.name == "uvu" {
+			bad = max(0, number("total")-passed-number("skipped"))
+		}
+		r.Passed, r.Failed, r.Skipped = r.Passed+passed, r.Failed+bad, r.Skipped+number("skipped")
+	}
+	return r
+}
+
+var (
+	tapPlan  = lazyregexp.New(`(?m)^1\.\.\d+`)
+	tapPoint = lazyregexp.New(`(?m)^(not )?ok\b(?: \d+\b)?(.*)$`)
+	tapDir   = lazyregexp.New(`(?i)\s#\s*(skip|todo)\b`)
+)
+
+// points counts what the Test Anything Protocol has at the left margin.
+func points(text string) (r Reading) {
+	if !tapPlan.MatchString(text) {
+		return r
+	}
+	r.None = strings.Contains("\n"+text, "\n1..0")
+	for _, m := range tapPoint.FindAllStringSubmatch(text, -1) {
+		r.Counted = true
+		switch {
+		case tapDir.MatchString(" " + m[2]):
+			r.Skipped++
+		case m[1] != "":
+			r.Failed++
+		default:
+			r.Passed++
+		}
+	}
+	return r
+}

@@ -1,0 +1,61 @@
+package problem
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Each output of testdata/formats.txt is read as its heading has it.
+func TestFormats(t *testing.T) {
+	b, err := os.ReadFile("testdata/formats.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, part := range strings.Split("\n"+string(b), "\n-- ")[1:] {
+		head, text, _ := strings.Cut(part, " --\n")
+		name, want, _ := strings.Cut(head, ": ")
+		n++
+		r := Read(strings.ReplaceAll(text, "␛", "\x1b"))
+		var got []string
+		if typ := first(r.Types); typ != "" {
+			got = append(got, "type="+typ)
+		}
+		for _, c := range []struct {
+			name string
+			n    int
+		}{{"passed", r.Passed}, {"failed", r.Failed}, {"skipped", r.Skipped}} {
+			if c.n > 0 {
+				got = append(got, fmt.Sprintf("%s=%d", c.name, c.n))
+			}
+		}
+		switch {
+		case r.None:
+			got = append(got, "none")
+		case !r.Known():
+			got = append(got, "unknown")
+		case len(got) == 0:
+			got = append(got, "known")
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: %s, want %s (%q)", name, s, want, r.Formats)
+		}
+	}
+	if n < 100 {
+		t.Errorf("there are %d outputs", n)
+	}
+}
+
+// first is the type that counts: see internal/coordinator.
+func first(types []string) string {
+	for _, want := range []string{Test, Format, Type, Lint, Build} {
+		for _, t := range types {
+			if t == want {
+				return t
+			}
+		}
+	}
+	return ""
+}
