@@ -37,7 +37,7 @@ var definition = definitions.Kind[agents.DynamicAgent]{
 		return ""
 	},
 	Read: func(l agents.Layer, file string, text []byte) (*agents.DynamicAgent, agents.Problems) {
-		return parseFile(agents.Source{Layer: l.Name, File: file, Text: string(text)}, text, l.Claude)
+		return parseFile(agents.Source{Layer: l.Name, File: file, Text: string(text), Claude: l.Claude}, text)
 	},
 }
 

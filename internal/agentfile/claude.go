@@ -6,6 +6,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // counterpart names our tool for one of Claude Code's; "" means there is none.
@@ -25,11 +26,15 @@ func counterpart(name string) (string, bool) {
 		return "shell", true
 	case "TodoWrite":
 		return "todo", true
+	case "WebFetch":
+		return "web_fetch", true
+	case "WebSearch":
+		return "web_search", true
 	case "BashOutput":
 		return "shell_output", true
 	case "KillShell", "KillBash":
 		return "shell_kill", true
-	case "Agent", "Task", "WebFetch", "WebSearch", "NotebookEdit", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand":
+	case "Agent", "Task", "NotebookEdit", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand":
 		return "", true
 	}
 	return "", false
@@ -45,6 +50,7 @@ func (d *decoder) tools(n *node, what string) []string {
 		}
 		base, pattern, restricted := strings.Cut(name, "(")
 		ours, claude := counterpart(base)
+		d.claude = d.claude || claude
 		switch {
 		case !claude:
 			ours = name
@@ -74,10 +80,10 @@ func (d *decoder) model(n *node) {
 	d.String(n, "model", &d.a.Model)
 	switch d.a.Model {
 	case "inherit":
-		d.a.Model = ""
+		d.a.Model, d.claude = "", true
 	case "sonnet", "opus", "haiku":
 		d.rep.at(n.Place, agents.Note, "name one as provider/model, or with -m", "model %s is not known here; the default is used", d.a.Model)
-		d.a.Model = ""
+		d.a.Model, d.claude = "", true
 	case "":
 	default:
 		if !strings.ContainsAny(d.a.Model, "/:") && !nameRule.MatchString(d.a.Model) {
@@ -103,5 +109,47 @@ func (d *decoder) claudeKey(k, v *node) bool {
 	default:
 		return false
 	}
+	d.claude = d.claude || k.Text != "problemTypes"
 	return true
+}
+
+// ownKeys are the keys of an agent file that Claude Code has too. One that also has
+// others is ours, whatever its tools are called.
+var ownKeys = []string{"name", "description", "tools", "model", "skills", "memory", "effort"}
+
+// isClaude reports whether the file has the form of Claude Code: it is where that
+// keeps its agents, or has something that only Claude Code has and no key of ours.
+func (d *decoder) isClaude() bool {
+	for key := range d.seen {
+		if d.claude && !slices.Contains(ownKeys, key) {
+			return d.rep.src.Claude
+		}
+	}
+	return d.claude || d.rep.src.Claude
+}
+
+// claudeName is a name of Claude Code's, which may have any characters, as one of ours.
+func claudeName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '_':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.Trim(name, "-_")
+}
+
+// unknownTools are the tools that an agent in the form of Claude Code names and this
+// program does not have: it goes without them, as it does there.
+func unknownTools(a *agents.DynamicAgent, set *tools.Set) (names []string) {
+	if !a.Source.Claude {
+		return nil
+	}
+	for _, name := range a.Tools {
+		if !ofServer(name) && set.Unknown(name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }

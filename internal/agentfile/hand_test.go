@@ -34,3 +34,24 @@ func TestInputAsArtifact(t *testing.T) {
 		t.Errorf("prompt %q, system %q", task.Prompt, task.System)
 	}
 }
+
+// A list or a mapping in a prompt is JSON: as it was given where it stands alone, and
+// where a template goes into it, too.
+func TestInputPrintsAsJSON(t *testing.T) {
+	set, err := tools.NewSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := parse(t, "---\nname: x\ndescription: d\ninputs:\n  data: d\n  list: l\n  n: n\n---\n"+
+		"{{.Inputs.data}} {{if .Inputs.data}}{{.Inputs.data.tags}} {{.Inputs.data.id}} {{index .Inputs.data.tags 0}}{{end}} {{range .Inputs.list}}{{.}};{{end}} {{join \"+\" .Inputs.list}} {{.Inputs.n}} {{printf \"%v\" .Inputs.data}}")
+	task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "Go.", Model: "script:x", Inputs: map[string]json.RawMessage{
+		"data": json.RawMessage(`{"tags": ["a b", "<c>"], "id": 7, "none": null}`), "list": json.RawMessage(`[1.10, {"k": null}]`), "n": json.RawMessage(`null`),
+	}}, nil, set, agentfile.Env{})
+	want := `{"tags": ["a b", "<c>"], "id": 7, "none": null} ["a b","<c>"] 7 a b 1.10;{"k":null}; 1.10+{"k":null} null {"id":7,"none":null,"tags":["a b","<c>"]}`
+	if err != nil || !strings.HasPrefix(task.System, want) {
+		t.Errorf("the prompt is\n%s\n%v, want\n%s", task.System, err, want)
+	}
+	if task.Prompt != "Go." {
+		t.Errorf("placed inputs are repeated: %q", task.Prompt)
+	}
+}

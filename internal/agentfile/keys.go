@@ -21,6 +21,8 @@ type decoder struct {
 	rep  *report
 	a    *agents.DynamicAgent
 	seen map[string]bool
+	// claude is set by what only Claude Code has.
+	claude bool
 }
 
 func (d *decoder) bad(n *node, hint, format string, args ...any) {

@@ -18,7 +18,7 @@ func (l *linter) template() {
 		l.at(plainyaml.At(max(1, l.src.Places["prompt"].Line), 1), agents.Error, "write below the front matter what the agent is to do and how", "the prompt is empty")
 		return
 	}
-	t, err := compile(a.Name, a.Prompt, within(l.own))
+	t, err := compile(a, within(l.own))
 	if err != nil {
 		l.broken(err)
 		return

@@ -11,6 +11,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
+// builtIn is the layer of the agents that ship.
+const builtIn = "built in"
+
 type linter struct {
 	report
 	a   *agents.DynamicAgent
@@ -29,9 +32,17 @@ func (l *linter) unknown(key, name string) {
 // tools checks each name apart, so that one unknown does not hide another.
 func (l *linter) tools() {
 	a := l.a
+	if a.Tools == nil && a.MCPServers == nil && a.Output == nil && a.Workflow == "" && a.Spawn == nil && a.Source.File != "" && a.Source.Layer != builtIn {
+		l.key("", agents.Note, "add tools: to let it read and change files", "the file names no tools: the agent can only answer")
+	}
 	var found []string
+	without := unknownTools(a, l.all)
 	for i, name := range a.Tools {
 		if ofServer(name) {
+			continue
+		}
+		if slices.Contains(without, name) {
+			l.key(fmt.Sprintf("tools.%d", i), agents.Warning, "", "there is no tool %s; it is left out", name)
 			continue
 		}
 		if err := l.all.Unknown(name); err != nil {
@@ -49,7 +60,7 @@ func (l *linter) tools() {
 		l.own = own.Without(a.Deny...)
 	}
 	for i, name := range a.Deny {
-		if !ofServer(name) && l.all.Unknown(name) != nil {
+		if !ofServer(name) && !a.Source.Claude && l.all.Unknown(name) != nil {
 			l.unknown(fmt.Sprintf("deny.%d", i), name)
 		}
 	}

@@ -27,11 +27,10 @@ const (
 // front matter cannot be read at all; with other errors among the problems it
 // is as much as was understood. Whether its tools exist is for [Lint].
 func Parse(name string, src []byte) (*agents.DynamicAgent, agents.Problems) {
-	a, ps := parseFile(agents.Source{File: name}, src, false)
-	return a, ps
+	return parseFile(agents.Source{File: name, Claude: strings.Contains("/"+name, "/.claude/")}, src)
 }
 
-func parseFile(from agents.Source, src []byte, claude bool) (*agents.DynamicAgent, agents.Problems) {
+func parseFile(from agents.Source, src []byte) (*agents.DynamicAgent, agents.Problems) {
 	rep := &report{src: from}
 	front, body, bodyLine, ok := split(src, rep)
 	if !ok {
@@ -50,9 +49,14 @@ func parseFile(from agents.Source, src []byte, claude bool) (*agents.DynamicAgen
 	if a.Description == "" {
 		a.Description = heading(body)
 	}
-	if claude && !d.seen["tools"] {
+	a.Source.Claude = d.isClaude()
+	if a.Source.Claude && !d.seen["tools"] {
 		a.Tools = []string{"read_file", "list_files", "search", "edit_file", "write_file", "run_tests"}
 		rep.at(plainyaml.At(1, 1), agents.Note, "add tools: to choose", "the file names no tools; it gets %s", strings.Join(a.Tools, ", "))
+	}
+	if name := claudeName(a.Name); a.Source.Claude && name != a.Name && nameRule.MatchString(name) {
+		rep.key("name", agents.Note, "", "the name %q is %s here", a.Name, name)
+		a.Name = name
 	}
 	if !nameRule.MatchString(a.Name) {
 		rep.key("name", agents.Error, "use lower case letters, digits, - and _, as in code-reviewer", "the name %q cannot be used", a.Name)

@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
 const full = `---
@@ -126,8 +127,8 @@ func TestClaude(t *testing.T) {
 		t.Fatal(err)
 	}
 	switch {
-	case !slices.Equal(a.Tools, []string{"read_file", "search", "list_files", "edit_file"}):
-		t.Errorf(`slices.Equal(a.Tools, []string{"read_file", "search", "list_files", "edit_file"}) is false: read as %+v`, a)
+	case !slices.Equal(a.Tools, []string{"read_file", "search", "list_files", "web_fetch", "edit_file"}):
+		t.Errorf(`slices.Equal(a.Tools, []string{"read_file", "search", "list_files", "web_fetch", "edit_file"}) is false: read as %+v`, a)
 	case a.Model != "":
 		t.Errorf(`a.Model is %v, want "": read as %+v`, a.Model, a)
 	case a.Prompt != "You review.":
@@ -141,13 +142,53 @@ func TestClaude(t *testing.T) {
 	for _, want := range []string{
 		"code-reviewer.md:3:1: note: the description is not valid YAML",
 		"Bash(git diff:*) cannot be restricted like that and is left out",
-		"WebFetch has no counterpart here",
-		"Read, Grep, Glob, MultiEdit, Edit read as our tools",
+		"Read, Grep, Glob, WebFetch, MultiEdit, Edit read as our tools",
 		"model sonnet is not known here",
 		"color is of no use here",
 	} {
 		if !strings.Contains(lines(ps), want) {
 			t.Errorf("no problem says %q in\n%s", want, lines(ps))
+		}
+	}
+}
+
+// A file in the form of Claude Code is used as it is: its prompt is text, what is not
+// known here is left out with a warning, and its name becomes one that is allowed. One
+// with a key of ours is ours.
+func TestClaudeUnchanged(t *testing.T) {
+	all, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		front, name string
+		claude      bool
+		tools       []string
+		problem     string
+	}{
+		{"name: team-lead\ndescription: x\ntools: Read, WebFetch, TaskUpdate, SendMessage", "team-lead", true, []string{"read_file", "web_fetch", "TaskUpdate", "SendMessage"}, "warning: there is no tool TaskUpdate; it is left out"},
+		{"name: dotnet-4.8-expert\ndescription: x\ntools: Read", "dotnet-4-8-expert", true, []string{"read_file"}, `note: the name "dotnet-4.8-expert" is dotnet-4-8-expert here`},
+		{"name: Code Reviewer\ndescription: x\nmodel: inherit", "code-reviewer", true, []string{"read_file", "list_files", "search", "edit_file", "write_file", "run_tests"}, "note: the file names no tools; it gets read_file"},
+		{"name: own\ndescription: x\ntools: [Read]\ndone: {signal: OK}", "own", false, []string{"read_file"}, "error: the template cannot be used"},
+		{"name: own\ndescription: x", "own", false, nil, "note: the file names no tools: the agent can only answer"},
+	} {
+		a, ps := agentfile.Parse("x.md", []byte("---\n"+tc.front+"\n---\nPass `${{ secrets.TOKEN }}` and {{.Prompt}}{{/* so */}}.\n"))
+		if err := ps.Err(); err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, agentfile.Lint(a, all)...)
+		if a.Name != tc.name || a.Source.Claude != tc.claude || !slices.Equal(a.Tools, tc.tools) || !strings.Contains(lines(ps), tc.problem) {
+			t.Errorf("%s: it is %s, Claude %v, %q, want %+v; problems are\n%s", tc.front, a.Name, a.Source.Claude, a.Tools, tc, lines(ps))
+		}
+		if tc.claude && ps.Err() != nil {
+			t.Errorf("%s: it cannot be used: %v", tc.front, ps.Err())
+		}
+		if !tc.claude {
+			continue
+		}
+		task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "go on", Model: "m/x"}, nil, all, agentfile.Env{})
+		if want := "Pass `${{ secrets.TOKEN }}` and {{.Prompt}}{{/* so */}}."; err != nil || !strings.HasPrefix(task.System, want) {
+			t.Errorf("%s: the prompt is %q, %v; want %q", tc.front, task.System, err, want)
 		}
 	}
 }

@@ -65,11 +65,15 @@ func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name strin
 		if text == "" {
 			continue
 		}
+		further, outside := references(fsys, in, text)
+		for _, ref := range outside {
+			all = append(all, agents.Problem{File: name, Severity: agents.Warning, Message: "it refers to @" + ref + ", which is outside of the project and is not read"})
+		}
 		if in == "." {
-			p.File, p.Text = name, truncateFile(text, name, budget)
+			p.File, p.Text = name, truncateFile(text, name, budget)+further
 			continue
 		}
-		text = truncateFile(text, name, min(budget, left))
+		text = truncateFile(text, name, min(budget, left)) + further
 		left -= len(text)
 		p.Says = append(p.Says, stepio.DirText{Dir: in, Text: fmt.Sprintf("What the project says of %s/:\n%s", in, quoted(name, text))})
 	}
@@ -77,6 +81,43 @@ func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name strin
 		all = append(all, agents.Problem{Severity: agents.Warning, Message: fmt.Sprintf("%d more files of the project's words are left out: those before take all there is room for", more)})
 	}
 	return p, all
+}
+
+// maxReferences bounds the files that a project's words refer to.
+const maxReferences = 20
+
+// references are the files that a text refers to as Claude Code's form has it, with an
+// @ before the path: a line that names those that there are. They are not read, since
+// nobody has trusted them. Those outside are returned.
+func references(fsys fs.FS, in, text string) (line string, outside []string) {
+	var names []string
+	fenced := false
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") {
+			fenced = !fenced
+		}
+		if fenced {
+			continue
+		}
+		for _, word := range strings.Fields(l) {
+			ref, ok := strings.CutPrefix(word, "@")
+			if ref = strings.TrimRight(ref, ".,;:!?)"); !ok || ref == "" || len(names) == maxReferences {
+				continue
+			}
+			name := path.Join(in, ref)
+			if strings.HasPrefix(ref, "~/") || strings.HasPrefix(name, "../") {
+				outside = append(outside, ref)
+				continue
+			}
+			if info, err := fs.Stat(fsys, name); err == nil && info.Mode().IsRegular() && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if names == nil {
+		return "", outside
+	}
+	return "\n[What stands behind @ is not read yet: " + strings.Join(names, ", ") + "]", outside
 }
 
 // strongest keeps one name for each directory, those further up first.

@@ -15,6 +15,26 @@ import (
 
 func all(string) bool { return true }
 
+// What a project's words refer to as Claude Code's do is named, and not read: nobody has
+// trusted it. What is outside is a warning; a user's name, an address and code are none.
+func TestReadProjectReferences(t *testing.T) {
+	fsys := fstest.MapFS{
+		"CLAUDE.md":     file("See @docs/rules.md, and @README.md.\nAsk @ann or a@README.md.\n```\n@code.md\n```\nAlso @~/mine.md and @missing.md."),
+		"api/CLAUDE.md": file("As @../docs/rules.md says: @rules.md"),
+		"docs/rules.md": file("SECRET"), "README.md": file("x"), "code.md": file("x"), "api/rules.md": file("x"),
+	}
+	p, ps := agentfile.ReadProject(fsys, "/w", []string{"CLAUDE.md", "api/CLAUDE.md"}, all, 0)
+	if !strings.HasSuffix(p.Text, "\n[What stands behind @ is not read yet: docs/rules.md, README.md]") || strings.Contains(p.Text, "SECRET") {
+		t.Errorf("the top says %q", p.Text)
+	}
+	if len(p.Says) != 1 || !strings.Contains(p.Says[0].Text, "not read yet: docs/rules.md, api/rules.md]") {
+		t.Errorf("below it says %+v", p.Says)
+	}
+	if len(ps) != 1 || !strings.Contains(ps[0].String(), "@~/mine.md") {
+		t.Errorf("problems: %v", ps)
+	}
+}
+
 func TestReadProject(t *testing.T) {
 	fsys := fstest.MapFS{
 		"AGENTS.md":        file("top"),

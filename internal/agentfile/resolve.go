@@ -103,7 +103,7 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (
 // writePrompts renders the system prompt and the user's message of a task.
 func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel selection, inputs map[string]json.RawMessage, env Env) error {
 	offered := offeredTo(t.Model, sel.own)
-	tmpl, err := compile(a.Name, a.Prompt, within(offered))
+	tmpl, err := compile(a, within(offered))
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,18 @@ func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel
 	if words := a.Done.Signals(); len(words) > 0 {
 		data.Signal = words[0]
 	}
-	for name, raw := range truncateInputs(a, inputs) {
+	shown := truncateInputs(a, inputs)
+	for name, raw := range shown {
 		if data.Inputs[name], err = value(raw); err != nil {
 			return fmt.Errorf("input %s is not valid JSON: %w", name, err)
 		}
 	}
-	system, err := render(tmpl, data)
+	placing, err := compile(a, within(offered))
+	if err != nil {
+		return err
+	}
+	asGiven(placing, shown)
+	system, err := render(placing, data)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -13,10 +14,15 @@ import (
 func ofServer(name string) bool { return strings.HasPrefix(name, toolserver.Prefix("")) }
 
 // toolPatterns are what selects the tools of a from a set: its names, without those
-// of tools of servers that the set does not have, and all of its servers.
+// of tools of servers that the set does not have and those that it goes without, and
+// all of its servers.
 func toolPatterns(a *agents.DynamicAgent, set *tools.Set) []string {
 	var out []string
+	without := unknownTools(a, set)
 	for _, name := range a.Tools {
+		if slices.Contains(without, name) {
+			continue
+		}
 		if !ofServer(name) || set.Unknown(name) == nil {
 			out = append(out, name)
 		}

@@ -13,6 +13,7 @@ import (
 	"text/template/parse"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -56,10 +57,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// compile reads a prompt as a template. has reports whether the agent has a
-// tool, join joins a list.
-func compile(name, prompt string, has func(string) bool) (*template.Template, error) {
-	return template.New(name).Option("missingkey=error").Funcs(template.FuncMap{
+// compile reads the prompt of an agent as a template. has reports whether the agent
+// has a tool, join joins a list. A prompt in the form of Claude Code is text as it is.
+func compile(a *agents.DynamicAgent, has func(string) bool) (*template.Template, error) {
+	prompt := a.Prompt
+	if a.Source.Claude {
+		prompt = strings.ReplaceAll(prompt, "{{", `{{"{{"}}`)
+	}
+	return template.New(a.Name).Option("missingkey=error").Funcs(template.FuncMap{
 		"has":  has,
 		"join": func(sep string, list any) (string, error) { return join(sep, list) },
 	}).Parse(prompt)
@@ -86,13 +91,69 @@ func render(t *template.Template, d promptData) (string, error) {
 }
 
 // value gives a template an input: text as it is, numbers as they were
-// written.
+// written. What has parts prints as JSON.
 func value(raw json.RawMessage) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
 	err := dec.Decode(&v)
-	return v, err
+	return printable(v), err
+}
+
+// Lists and mappings of inputs, which print as JSON.
+type (
+	inputList    []any
+	inputMapping map[string]any
+)
+
+func (l inputList) String() string    { return compact([]any(l)) }
+func (m inputMapping) String() string { return compact(map[string]any(m)) }
+
+func compact(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func printable(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make(inputList, len(v))
+		for i := range v {
+			out[i] = printable(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(inputMapping, len(v))
+		for name := range v {
+			out[name] = printable(v[name])
+		}
+		return out
+	}
+	return v
+}
+
+// asGiven has the actions that only print an input, as {{.Inputs.data}}, print a list
+// or a mapping as it was written.
+func asGiven(t *template.Template, inputs map[string]json.RawMessage) {
+	walk(reflect.ValueOf(t.Root), func(n parse.Node) {
+		act, ok := n.(*parse.ActionNode)
+		if !ok || len(act.Pipe.Decl) > 0 || len(act.Pipe.Cmds) != 1 || len(act.Pipe.Cmds[0].Args) != 1 {
+			return
+		}
+		field, ok := act.Pipe.Cmds[0].Args[0].(*parse.FieldNode)
+		if !ok || len(field.Ident) != 2 || field.Ident[0] != "Inputs" {
+			return
+		}
+		if raw := bytes.TrimSpace(inputs[field.Ident[1]]); len(raw) > 0 && (raw[0] == '{' || raw[0] == '[' || string(raw) == "null") {
+			text := string(raw)
+			act.Pipe.Cmds[0].Args[0] = &parse.StringNode{NodeType: parse.NodeString, Pos: field.Pos, Quoted: strconv.Quote(text), Text: text}
+		}
+	})
 }
 
 // A use is a field that a template names.

@@ -96,6 +96,9 @@ type Source struct {
 	Text  string `json:"-"` // the file as it was read
 	Layer string `json:"layer,omitempty"`
 	File  string `json:"file,omitempty"`
+	// Claude is set if the file has the form of Claude Code: its prompt is text and no
+	// template, and tools that this program does not have are left out.
+	Claude bool `json:"claude,omitempty"`
 
 	// Places are those of its keys, as in done.all.2.check, and of the first line
 	// of the prompt, for problems.
