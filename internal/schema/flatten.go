@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,6 +16,25 @@ type flattener struct {
 	size  int
 
 	relaxed *relaxation // nil: what is not understood is an error
+
+	marks bool // there is an unevaluatedProperties or unevaluatedItems: what allows all marks what it has judged
+	alone bool // nothing beside a reference counts, as in the drafts up to 7
+}
+
+// newFlattener prepares for the schema document root.
+func newFlattener(root *Node) *flattener {
+	draft := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(root.At("$schema").Str(), "https://"), "http://"), "#")
+	return &flattener{root: root, marks: root.names("unevaluatedProperties", "unevaluatedItems"), alone: strings.HasPrefix(draft, "json-schema.org/draft-0")}
+}
+
+// names reports whether a mapping in n has one of some keys.
+func (n *Node) names(keys ...string) bool {
+	for i, kid := range n.Kids {
+		if n.is('{') && slices.Contains(keys, n.Keys[i]) || kid.names(keys...) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxSchema bounds what inlining may blow a schema up to, in values.
@@ -112,7 +132,9 @@ func (f *flattener) keyword(key string, v *Node, depth int) (*Node, error) {
 		if v.is('t') && !v.Yes {
 			return v, nil
 		}
-		if v.is('t') || v.is('{') && len(v.Keys) == 0 {
+		if all := v.is('t') || v.is('{') && len(v.Keys) == 0; all && f.marks {
+			return anything(), nil
+		} else if all {
 			return nil, nil // allowed is what it is without
 		}
 		return f.flatten(v, depth+1)
@@ -201,6 +223,9 @@ func (f *flattener) inline(n, ref *Node, depth int) (*Node, error) {
 		case "$defs", "definitions", "$schema", "$comment", "$id", "id":
 			continue
 		default:
+			if f.alone {
+				continue
+			}
 			describes = false
 		}
 		rest.Set(key, n.Kids[i])

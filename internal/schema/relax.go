@@ -45,7 +45,9 @@ func (r *relaxation) compile(root *Node) (*Schema, error) {
 	if root.is('n') || root.is('[') && len(root.Kids) == 0 {
 		root = object()
 	}
-	clean, err := (&flattener{root: root, relaxed: r}).flatten(root, 0)
+	f := newFlattener(root)
+	f.relaxed = r
+	clean, err := f.flatten(root, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func compileNode(root *Node) (*Schema, error) {
 	if v := root.At("$schema"); v.is('"') && !isDraft(v.Text) {
 		return nil, fmt.Errorf("the schema's $schema is %q; known are the drafts 4, 6, 7, 2019-09 and 2020-12", v.Text)
 	}
-	clean, err := (&flattener{root: root}).flatten(root, 0)
+	clean, err := newFlattener(root).flatten(root, 0)
 	if err != nil {
 		return nil, err
 	}

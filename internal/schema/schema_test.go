@@ -74,6 +74,9 @@ func TestInferRefuses(t *testing.T) {
 		"not a struct":  {Infer[string], "must be a struct"},
 		"an interface":  {Infer[any], "must be a struct"},
 		"raw":           {Infer[json.RawMessage], "must be a struct"},
+		"a default": {Infer[struct {
+			N int `json:"n,omitempty" jsonschema:"default=1"`
+		}], "would be shown to the model and not applied"},
 		"two at a time": {Infer[struct{ A, B chan int }], "B is a chan"},
 	} {
 		if _, err := c.infer(); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -93,7 +96,7 @@ func TestInferNothing(t *testing.T) {
 }
 
 func TestCompileInlines(t *testing.T) {
-	s, err := Compile(json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","$id":"x","type":"object",
+	s, err := Compile(json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"x","type":"object",
 		"properties":{"a":{"$ref":"#/definitions/p","description":"first"},"b":{"$ref":"#/definitions/p"},"c":true,"d":{"$ref":"#/definitions/p","minLength":3}},
 		"definitions":{"p":{"type":"string","description":"a p"}}}`))
 	if err != nil {

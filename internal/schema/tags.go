@@ -13,7 +13,7 @@ import (
 // tagSettings are the settings of a jsonschema tag that invopop reads, written
 // key=value.
 var tagSettings = []string{"title", "description", "type", "anchor", "oneof_required", "anyof_required", "oneof_ref", "oneof_type", "anyof_ref",
-	"anyof_type", "minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "default", "example", "enum", "multipleOf", "minimum",
+	"anyof_type", "minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "example", "enum", "multipleOf", "minimum",
 	"maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
 
 // tagWords are those without a value.
@@ -39,6 +39,8 @@ func description(f reflect.StructField) (string, error) {
 		switch {
 		case isSetting && key == "description":
 			text, open = strings.ReplaceAll(value, comma, ","), true
+		case isSetting && key == "default":
+			return "", fmt.Errorf(`jsonschema:"%s": a default in a tag would be shown to the model and not applied; have the function take the zero value for it, with omitempty, and name it in description=…`, tag)
 		case isSetting && slices.Contains(tagSettings, key), slices.Contains(tagWords, elem):
 			open = false
 		case open:
