@@ -6,7 +6,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // counterpart names our tool for one of Claude Code's; "" means there is none.
@@ -138,18 +137,4 @@ func claudeName(name string) string {
 		return '-'
 	}, strings.ToLower(name))
 	return strings.Trim(name, "-_")
-}
-
-// unknownTools are the tools that an agent in the form of Claude Code names and this
-// program does not have: it goes without them, as it does there.
-func unknownTools(a *agents.DynamicAgent, set *tools.Set) (names []string) {
-	if !a.Source.Claude {
-		return nil
-	}
-	for _, name := range a.Tools {
-		if !ofServer(name) && set.Unknown(name) != nil {
-			names = append(names, name)
-		}
-	}
-	return names
 }

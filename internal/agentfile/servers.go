@@ -13,6 +13,20 @@ import (
 // known only when the server is, which is when a job begins.
 func ofServer(name string) bool { return strings.HasPrefix(name, toolserver.Prefix("")) }
 
+// unknownTools are the tools that an agent in the form of Claude Code names and this
+// program does not have: it goes without them, as it does there.
+func unknownTools(a *agents.DynamicAgent, set *tools.Set) (names []string) {
+	if !a.Source.Claude {
+		return nil
+	}
+	for _, name := range a.Tools {
+		if !ofServer(name) && set.Unknown(name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // toolPatterns are what selects the tools of a from a set: its names, without those
 // of tools of servers that the set does not have and those that it goes without, and
 // all of its servers.
