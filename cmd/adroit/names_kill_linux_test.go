@@ -144,6 +144,142 @@ func (p *place) removed(n int, id string, before []string) {
 	}
 }
 
+// A merge that is killed, adroit or a git of it, is done by the next one, or that names the
+// locks that a git has left. Until then the job cannot be removed.
+func TestMergeKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some processes; run it without -short")
+	}
+	t.Parallel()
+	for every, committed := range map[int]bool{9: false, 8: true} {
+		t.Run(fmt.Sprint("committed ", committed), func(t *testing.T) {
+			namePoints(t, every, func(n int) bool { return mergeKilled(t, n, committed) })
+		})
+	}
+}
+
+func mergeKilled(t *testing.T, n int, committed bool) bool {
+	p := changesJob(t, "--worktree")
+	id := jobID.FindString(p.ok(0, "jobs", "--all"))
+	if committed { // so that the gits of the merge are those that are killed
+		dirtest.Git(t, p.path("data/worktrees/"+id), "add", "-A")
+		dirtest.Git(t, p.path("data/worktrees/"+id), "commit", "-qm", "Work")
+	}
+	hit, _ := p.killAtName(n, "jobs", "merge", id)
+	begun, _ := filepath.Glob(p.path("data/merging/*"))
+	if len(begun) > 0 {
+		if code, out := p.run("jobs", "rm", id); code != 1 || !strings.Contains(out, "adroit jobs merge "+id) {
+			t.Errorf("call %d: rm: exit code %d\n%s", n, code, out)
+		}
+	}
+	code, out := p.run("jobs", "merge", id)
+	if code != 0 {
+		var locks []string
+		for _, pattern := range []string{"*.lock", "refs/heads/*.lock", "worktrees/*/index.lock", "worktrees/*/HEAD.lock", "refs/heads/adroit/*/*.lock"} {
+			found, _ := filepath.Glob(p.path("repo/.git/" + pattern))
+			locks = append(locks, found...)
+		}
+		if len(locks) == 0 || !strings.Contains(out, "rm "+strings.Join(locks, " ")) {
+			t.Errorf("call %d: merge: exit code %d, the locks are %q\n%s", n, code, locks, out)
+		}
+		for _, lock := range locks {
+			dirtest.Must(t, os.Remove(lock))
+		}
+		out = p.ok(0, "jobs", "merge", id)
+	}
+	p.changed(n, out)
+	p.ok(0, "jobs", "rm", id)
+	p.removed(n, id, dirtest.WorkTree(t, p.path("repo")))
+	t.Logf("call %d: killed %v, begun %v", n, hit, len(begun) > 0)
+	return hit
+}
+
+// An undo that is killed is finished by the next one.
+func TestUndoKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some processes; run it without -short")
+	}
+	t.Parallel()
+	namePoints(t, 5, func(n int) bool {
+		p := changesJob(t)
+		p.changed(n, "the job")
+		killed, _ := p.killAtName(n, "jobs", "undo", "last")
+		out := p.ok(0, "jobs", "undo", "last")
+		if left := p.gitOf("status", "--porcelain", "--ignored"); left != "" {
+			t.Errorf("call %d: not undone:\n%s\n%s", n, left, out)
+		}
+		return killed
+	})
+}
+
+// A job whose sub-agents work in copies is killed where these are made, joined and taken
+// away. It goes on, and nothing is left over.
+func TestTreesKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some processes; run it without -short")
+	}
+	t.Parallel()
+	namePoints(t, 29, func(n int) bool {
+		p := changesPlace(t)
+		killed, _ := p.killAtName(n, "run", "p", "-m", "script:../turns.yaml", "--approve", "all")
+		id := jobID.FindString(p.ok(0, "jobs", "--all"))
+		if id == "" {
+			return killed // before there was a job
+		}
+		out := "done"
+		if killed && !strings.Contains(p.ok(0, "jobs", "--all"), "  done  ") {
+			out = p.ok(0, "jobs", "resume", id)
+		}
+		p.changed(n, out)
+		p.ok(0, "jobs", "undo", id)
+		p.ok(0, "jobs", "rm", id)
+		p.removed(n, id, dirtest.WorkTree(t, p.path("repo")))
+		return killed
+	})
+}
+
+// changesPlace has a repository, and a model that adds, changes and removes files.
+func changesPlace(t *testing.T) *place {
+	t.Helper()
+	p := newPlace(t, map[string]string{
+		"home/.config/adroit/agents/editor.md": "---\ndescription: Edits.\ntools: [read_file, write_file, delete_file, finish]\ndone: {signal: DONE}\n---\nYou edit.\n",
+		"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: edit, agent: editor, input: Edit, worktree: true}\n",
+		"turns.yaml": `turns:
+  - calls: [{name: read_file, args: {path: d0/f0}}]
+  - calls: [{name: write_file, args: {path: new/a.txt, content: "new\n"}}]
+  - calls: [{name: write_file, args: {path: d0/f0, content: "changed\n"}}]
+  - calls: [{name: delete_file, args: {path: d1/f1}}]
+  - calls: [{name: finish, args: {summary: Done.}}]
+`})
+	p.bin = program(t)
+	for i := range 6 {
+		dirtest.Write(t, p.path(fmt.Sprintf("repo/d%d/f%d", i%3, i)), fmt.Sprint(i, "\n"))
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "A"}, {"config", "user.email", "a@example.org"}, {"add", "-A"}, {"commit", "-qm", "start"}} {
+		p.gitOf(args...)
+	}
+	return p
+}
+
+// changesJob is the place with a job that is done.
+func changesJob(t *testing.T, options ...string) *place {
+	t.Helper()
+	p := changesPlace(t)
+	p.ok(0, append([]string{"run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"}, options...)...)
+	return p
+}
+
+// changed checks that what the model changed is there once, whole and nothing else.
+func (p *place) changed(n int, out string) {
+	p.t.Helper()
+	base := strings.Fields(p.gitOf("rev-list", "--max-parents=0", "main"))[0]
+	p.gitOf("add", "-A", "--intent-to-add")
+	if diff := p.gitOf("diff", "--name-status", base); diff != "M\td0/f0\nD\td1/f1\nA\tnew/a.txt\n" || p.read("repo/new/a.txt") != "new\n" || p.read("repo/d0/f0") != "changed\n" {
+		p.t.Errorf("call %d: the changes are\n%s\n%s", n, diff, out)
+	}
+	p.gitOf("reset", "-q")
+}
+
 // A restore that is killed is finished, or has not begun: the jobs are never gone. A
 // backup that is killed leaves nothing of the database anywhere.
 func TestBackupKilled(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ type Removal struct {
 	lock *os.File
 }
 
+// ErrMerging is the error of CheckRemoval if a merge of the job has to be done again first.
+var ErrMerging = errors.New("the merge of its worktree was killed in the middle")
+
 func removalsDir(data string) string { return filepath.Join(data, "removing") }
 
 func (r *Removal) path() string { return filepath.Join(removalsDir(r.data), r.Job.ID+".json") }
@@ -45,6 +49,9 @@ func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*R
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !force && worktree.CutShort(MergeRecord(data, j.ID)) {
+		return nil, ErrMerging
 	}
 	if r.Worktree = w; w != nil && !force {
 		if r.Branch, err = w.Removable(ctx); err != nil {
@@ -111,6 +118,9 @@ func removeFiles(ctx context.Context, data, id string, w *worktree.Worktree, bra
 	if err := RemoveTrees(ctx, data, id); err != nil {
 		return err
 	}
+	if err := os.Remove(MergeRecord(data, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return rootfs.RemoveAll(filepath.Join(data, "jobs", id))
 }
 
@@ -124,8 +134,17 @@ func Forget(ctx context.Context, data, id string) error {
 }
 
 // Unfinished are the ids of the jobs whose removal has begun and not ended.
-func Unfinished(data string) ([]string, error) {
-	names, err := os.ReadDir(removalsDir(data))
+func Unfinished(data string) ([]string, error) { return recorded(removalsDir(data)) }
+
+// Removing reports whether the removal of a job is recorded: nobody may go on with it.
+func Removing(data, id string) bool {
+	_, err := os.Lstat((&Removal{data: data, Job: &jobs.Job{ID: id}}).path())
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// recorded are the ids of the jobs that have a record in a directory.
+func recorded(dir string) ([]string, error) {
+	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -136,6 +155,12 @@ func Unfinished(data string) ([]string, error) {
 		}
 	}
 	return ids, err
+}
+
+// MergesCutShort are the ids of the jobs whose merge was killed.
+func MergesCutShort(data string) ([]string, error) {
+	ids, err := recorded(filepath.Join(data, "merging"))
+	return slices.DeleteFunc(ids, func(id string) bool { return !worktree.CutShort(MergeRecord(data, id)) }), err
 }
 
 // NeverAdded are the ids of jobs that have files and cannot have run, a day after

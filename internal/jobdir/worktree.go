@@ -52,6 +52,31 @@ func OpenWorktree(data, id string) (*worktree.Worktree, error) {
 	return w, nil
 }
 
+// FindWorktree is the worktree of a job whose record cannot be read, or is gone: by where
+// the job works, and what the repository has of it. It is nil if the job has none, and
+// has no Repo if that is not known.
+func FindWorktree(data string, j *jobs.Job) (*worktree.Worktree, error) {
+	top, branch := newTree(data, j.ID)
+	sub, err := filepath.Rel(top, j.Dir)
+	if err != nil || !filepath.IsLocal(sub) {
+		return nil, nil
+	}
+	w, err := worktree.Find(top, branch)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		w = &worktree.Worktree{Top: top, Branch: branch}
+	}
+	if w.Sub = filepath.ToSlash(sub); w.Sub == "." {
+		w.Sub = ""
+	}
+	return w, nil
+}
+
+// MergeRecord is the file that records a merge of a job's worktree while it is under way.
+func MergeRecord(data, id string) string { return filepath.Join(data, "merging", id+".json") }
+
 // WorktreeDir is where the worktree of a job is.
 func WorktreeDir(data, id string) string {
 	top, _ := newTree(data, id)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -183,7 +182,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	merged, err := w.Merge(ctx, message, filepath.Join(rt.home, j.ID, "merging.json"), deleted)
+	merged, err := w.Merge(ctx, message, jobdir.MergeRecord(rt.data(), j.ID), deleted)
 	if err != nil {
 		return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}

@@ -65,6 +65,9 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 	if we := new(worktree.Error); errors.As(err, &we) {
 		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
 	}
+	if errors.Is(err, jobdir.ErrMerging) {
+		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), "adroit jobs merge "+j.ID)
+	}
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,9 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 		return nil, err
 	}
 	rt.finishRemovals(ctx, store)
+	rt.reportMerges()
 	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.catalog.Workflows(), Mux: rt.mux,
-		Lock:  func(j *jobs.Job) (func(), bool, error) { return jobdir.Lock(filepath.Join(rt.home, j.ID)) },
+		Lock:  rt.lock,
 		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
 	return rt.jobs, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -49,6 +50,29 @@ func (rt *Runtime) finishRemovals(ctx context.Context, store jobs.Store) {
 		}
 		rt.resumed = append(rt.resumed, resumedRemoval{r.Job, err})
 	}
+}
+
+// reportMerges names the merges that were killed. They are not finished unasked: they
+// change files of a person.
+func (rt *Runtime) reportMerges() {
+	ids, err := jobdir.MergesCutShort(rt.data())
+	if err != nil {
+		rt.warn("reading which merges were killed: %v", err)
+	}
+	for _, id := range ids {
+		rt.warn("the merge of %s was killed in the middle; adroit jobs merge %s does it again", id, id)
+	}
+}
+
+// lock is the Lock of a [jobs.Manager]. A process that has had the data open since before
+// a removal was killed could go on with the job otherwise.
+func (rt *Runtime) lock(j *jobs.Job) (release func(), clean bool, err error) {
+	release, clean, err = jobdir.Lock(filepath.Join(rt.home, j.ID))
+	if err == nil && jobdir.Removing(rt.data(), j.ID) {
+		release()
+		return nil, false, apierr.WithHint(errors.New("it is being removed, or was until that was killed"), "adroit jobs rm "+j.ID)
+	}
+	return release, clean, err
 }
 
 // wentOn reports whether a job has changed since its removal was recorded: a process that had

@@ -166,7 +166,10 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	if err != nil {
 		return nil, err
 	}
-	w := rt.worktree(old)
+	w, err := rt.oldWorktree(old)
+	if err != nil {
+		return nil, err
+	}
 	s, id := &Submitted{}, jobid.New(time.Now())
 	again := &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: old.Dir, Model: old.Model, Input: old.Input}
 	if again.Model, err = rt.retryModel(old, o.Model); err != nil {
@@ -185,6 +188,20 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
 	return s, nil
+}
+
+// oldWorktree is the worktree of a job that is done again, nil if it has none: the new
+// job must not work in it.
+func (rt *Runtime) oldWorktree(old *jobs.Job) (*worktree.Worktree, error) {
+	w, err := jobdir.Worktree(rt.data(), old)
+	if err == nil && w != nil {
+		return w, nil
+	}
+	w, find := jobdir.FindWorktree(rt.data(), old)
+	if find != nil || w != nil && w.Repo == "" {
+		return nil, &apierr.Error{Kind: apierr.Failed, Message: fmt.Sprintf("%s has a worktree, and its repository is unknown", old.ID), Hint: "in the repository, adroit run --worktree starts a new job", Err: errors.Join(err, find)}
+	}
+	return w, nil
 }
 
 // retryModel is the model of a job that is done again: of the old one, unless another

@@ -103,6 +103,9 @@ func unknownFiles(t *testing.T, how string, earlier bool) {
 	}
 	again, err := rt.Retry(t.Context(), id, adroit.RetryOptions{})
 	dirtest.Must(t, err)
+	if again.Worktree == nil || again.Job.Dir == s.Job.Dir || again.Job.Dir != again.Worktree.Dir() {
+		t.Errorf("done again in %s, which is the worktree of the first: %s", again.Job.Dir, s.Job.Dir)
+	}
 	u, err := rt.Undo(t.Context(), id, adroit.Selection{})
 	dirtest.Must(t, err)
 	if len(u.Restored)+len(u.Removed) != 2 {
@@ -118,6 +121,31 @@ func unknownFiles(t *testing.T, how string, earlier bool) {
 	left, err := os.ReadDir(filepath.Join(data, "worktrees"))
 	if err != nil || len(left) > 0 && !(earlier && how == "removed") { // of which nothing is known
 		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// Whoever has the data open since before a removal was killed does not go on with the
+// job, and can remove it.
+func TestRemovingIsNotStarted(t *testing.T) {
+	dir, data := field(t), t.TempDir()
+	rt := open(t, treesOptions(dir, data))
+	s, err := rt.Submit(t.Context(), adroit.Request{Target: "worker", Input: agents.Input{Prompt: put("new.txt", "new\n"), Approve: executor.ApproveAll}})
+	dirtest.Must(t, err)
+	dirtest.Write(t, filepath.Join(data, "removing", s.Job.ID+".json"), `{"job": {"id": "`+s.Job.ID+`"}}`)
+	_, err = rt.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
+	if err == nil {
+		_, err = rt.Wait(t.Context(), s.Job.ID)
+	}
+	if err == nil || !strings.Contains(err.Error(), "it is being removed") {
+		t.Errorf("started: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
+		t.Error("it ran")
+	}
+	_, err = rt.Remove(t.Context(), s.Job.ID, adroit.RemoveOptions{})
+	dirtest.Must(t, err)
+	if left, _ := filepath.Glob(filepath.Join(data, "removing*")); len(left) > 0 {
+		t.Errorf("left are %v", left)
 	}
 }
 

@@ -1,21 +1,30 @@
 package worktree
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha1"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
+	"strings"
 
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
-// A merging is the note of a merge that changes the branch that is checked out.
+// A merging is the record of a merge that changes the branch that is checked out.
 type merging struct {
-	From string `json:"from"` // the commit that the branch was at
-	To   string `json:"to"`   // and will be at
+	From   string `json:"from"`   // the commit that the branch was at
+	To     string `json:"to"`     // and will be at
+	Common string `json:"common"` // of the worktree: whoever merges has its lock
 }
 
 func (m merging) write(record string) error {
@@ -23,20 +32,18 @@ func (m merging) write(record string) error {
 		return nil
 	}
 	if err := rootfs.WriteJSON(record, m); err != nil {
-		return fmt.Errorf("noting the merge: %w", err)
+		return fmt.Errorf("recording the merge: %w", err)
 	}
 	return nil
 }
 
-// readMerging is the zero value if no merge was begun.
-func readMerging(record string) (m merging, err error) {
-	if record == "" {
-		return m, nil
+// readMerging is the zero value if no merge was begun, or if what is recorded of it
+// cannot be read: then files that it changed look like changes of the person.
+func readMerging(record string) (m merging) {
+	if record == "" || rootfs.ReadJSON(record, &m) != nil {
+		return merging{}
 	}
-	if err := rootfs.ReadJSON(record, &m); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return m, fmt.Errorf("reading the note of an earlier merge: %w", err)
-	}
-	return m, nil
+	return m
 }
 
 func forgetMerging(record string) error {
@@ -49,11 +56,198 @@ func forgetMerging(record string) error {
 	return nil
 }
 
+// CutShort reports whether the merge that is recorded in a file was killed: it has begun,
+// and nobody is at it any more.
+func CutShort(record string) bool {
+	if _, err := os.Lstat(record); err != nil {
+		return false
+	}
+	lock, err := os.Open(readMerging(record).Common)
+	if err != nil {
+		return true
+	}
+	defer lock.Close()
+	return !filelock.Held(lock)
+}
+
+// A changedPath differs between two commits. IDs are those of blobs, zeros if there is none.
+type changedPath struct {
+	path, mode, from, to string // mode is that in the second
+}
+
+func (c *changedPath) isNew() bool { return strings.Trim(c.from, "0") == "" }
+
+func paths(all []changedPath) (names []string) {
+	for _, c := range all {
+		names = append(names, c.path)
+	}
+	return names
+}
+
 // changed lists the paths that differ between two commits.
-func changed(ctx context.Context, g *git.Repo, from, to string) ([]string, error) {
-	names, err := g.Run(ctx, process.Cmd{Args: []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", from, to}})
+func changed(ctx context.Context, g *git.Repo, from, to string) ([]changedPath, error) {
+	out, err := g.Run(ctx, process.Cmd{Args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", from, to}})
 	if err != nil {
 		return nil, err
 	}
-	return git.SplitNul(names), nil
+	var all []changedPath
+	fields := git.SplitNul(out) // :mode mode id id status, path
+	for i := 0; i+1 < len(fields); i += 2 {
+		f := strings.Fields(fields[i])
+		if len(f) != 5 {
+			return nil, fmt.Errorf("git diff-tree printed what is not understood: %q", fields[i])
+		}
+		all = append(all, changedPath{path: fields[i+1], mode: f[1], from: f[2], to: f[3]})
+	}
+	return all, nil
+}
+
+// takeBack puts the files that a killed merge has changed back to what they were, in the
+// index, too, so that it can be done again. What is neither of the two versions nor the
+// beginning of the second has been changed by somebody since: then nothing is.
+func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) error {
+	if err := locksLeft(ctx, g, branch); err != nil {
+		return err
+	}
+	s, err := g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := changed(ctx, g, m.From, m.To)
+	if err != nil {
+		return err
+	}
+	left := map[string]bool{}
+	for _, e := range s.Entries {
+		left[e.Path], left[e.From] = true, true
+	}
+	all = slices.DeleteFunc(all, func(c changedPath) bool { return !left[c.path] })
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var foreign, old, added []string
+	for _, c := range all {
+		ours, err := c.unchanged(ctx, g, root)
+		switch {
+		case err != nil:
+			return err
+		case !ours:
+			foreign = append(foreign, c.path)
+		case c.isNew():
+			added = append(added, c.path)
+		default:
+			old = append(old, c.path)
+		}
+	}
+	if len(foreign) > 0 {
+		return &Error{Reason: "an earlier merge was killed in the middle, and files that it was changing have been changed since", Paths: foreign,
+			Remedy: fmt.Sprintf("git -C %s stash --include-untracked -- PATH puts one aside; then merge again", top)}
+	}
+	git := func(names []string, args ...string) error {
+		if len(names) == 0 {
+			return nil
+		}
+		_, err := g.Run(ctx, process.Cmd{Args: append([]string{"--literal-pathspecs"}, append(args, "--pathspec-from-file=-", "--pathspec-file-nul")...), Stdin: []byte(strings.Join(names, "\x00"))})
+		return brief(err)
+	}
+	if err := git(added, "rm", "--quiet", "--cached", "--ignore-unmatch", "-f"); err != nil {
+		return err
+	}
+	for _, name := range added {
+		for name != "." { // directories go if they are empty, as git has them
+			if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			name = path.Dir(name)
+		}
+	}
+	return git(old, "restore", "--quiet", "--source="+m.From, "--staged", "--worktree")
+}
+
+// locksLeft is an error if a killed git has left locks in the work tree of g: nobody can
+// know that no other git is at work.
+func locksLeft(ctx context.Context, g *git.Repo, branch string) error {
+	args := []string{"rev-parse", "--path-format=absolute"}
+	for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "refs/heads/" + branch} {
+		args = append(args, "--git-path", name+".lock")
+	}
+	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: args})
+	if err != nil {
+		return err
+	}
+	var left []string
+	for file := range strings.Lines(string(out)) {
+		if file = strings.TrimSuffix(file, "\n"); file != "" {
+			if _, err := os.Lstat(file); err == nil {
+				left = append(left, file)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &Error{Reason: "a git is at work, or was killed and has left its locks", Paths: left,
+		Remedy: "if none is at work: rm " + strings.Join(left, " ") + "; then merge again"}
+}
+
+// unchanged reports whether nobody but a merge has changed a path: it is gone, as in one
+// of the commits, or the beginning of what the second has.
+func (c *changedPath) unchanged(ctx context.Context, g *git.Repo, root *os.Root) (bool, error) {
+	info, err := root.Lstat(c.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	var content []byte
+	switch {
+	case err != nil: // a file where a directory was
+		return false, nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := root.Readlink(c.path)
+		if err != nil {
+			return false, err
+		}
+		content = []byte(target)
+	case info.Mode().IsRegular():
+		f, err := root.Open(c.path)
+		if err != nil {
+			return false, err
+		}
+		content, err = io.ReadAll(f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return false, err
+		}
+		if id := blobID(content, len(c.to)); id == c.to || id == c.from {
+			return true, nil
+		}
+		out, err := g.Run(ctx, process.Cmd{Args: []string{"hash-object", "--stdin", "--path=" + c.path}, Stdin: content}) // with the line ends of this place
+		if id := strings.TrimSpace(string(out)); err != nil || id == c.to || id == c.from {
+			return err == nil, err
+		}
+	default: // a directory, a submodule
+		return info.IsDir() && c.mode == "160000", nil
+	}
+	for _, id := range []string{c.from, c.to} {
+		if strings.Trim(id, "0") == "" {
+			continue
+		}
+		blob, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"cat-file", "blob", id}})
+		if err != nil {
+			return false, err
+		}
+		if bytes.Equal(blob, content) || id == c.to && bytes.HasPrefix(blob, content) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// blobID is the name that git has for content, which has so many digits.
+func blobID(content []byte, digits int) string {
+	blob := append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)
+	if digits == 2*sha256.Size {
+		return fmt.Sprintf("%x", sha256.Sum256(blob))
+	}
+	return fmt.Sprintf("%x", sha1.Sum(blob))
 }

@@ -11,9 +11,104 @@ import (
 	"github.com/adroit-run/adroit/internal/dirtest"
 )
 
-// A merge that was killed before git, in it or behind it is named as such, and done or
-// reported by the next one.
+// A merge that was killed in git or behind it is done by the next one; where somebody
+// has changed a file since, and where git has left a lock, that is named and nothing changes.
 func TestMergeCutShort(t *testing.T) {
+	repo := t.TempDir()
+	dirtest.Git(t, repo, "init", "-q", "-b", "main")
+	dirtest.Git(t, repo, "config", "user.name", "A")
+	dirtest.Git(t, repo, "config", "user.email", "a@example.org")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		dirtest.Write(t, filepath.Join(repo, name), name+"\n")
+	}
+	dirtest.Git(t, repo, "add", "-A")
+	dirtest.Git(t, repo, "commit", "-qm", "start")
+	w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "wt"), "adroit/J1/work", nil)
+	dirtest.Must(t, err)
+	for name, text := range map[string]string{"a": "A\n", "b": "B\nB\nB\n", "new/n": "n\n", "new/m": "m\n"} {
+		dirtest.Write(t, filepath.Join(w.Top, name), text)
+	}
+	dirtest.Must(t, os.Remove(filepath.Join(w.Top, "c")))
+	_, err = w.Commit(t.Context(), "Work", nil)
+	dirtest.Must(t, err)
+	from := strings.TrimSpace(dirtest.Git(t, repo, "rev-parse", "main"))
+	to := strings.TrimSpace(dirtest.Git(t, repo, "rev-parse", w.Branch))
+	record := filepath.Join(t.TempDir(), "merging.json")
+	begun := func() {
+		t.Helper()
+		dirtest.Must(t, merging{from, to, w.Common}.write(record))
+		if !CutShort(record) {
+			t.Error("nobody is merging, and it is not cut short")
+		}
+	}
+	merge := func() (*Merged, *Error) {
+		t.Helper()
+		m, err := w.Merge(t.Context(), "Work", record, nil)
+		var we *Error
+		if errors.As(err, &we) {
+			return nil, we
+		}
+		dirtest.Must(t, err)
+		return m, nil
+	}
+	whole := func(when string, m *Merged, we *Error) {
+		t.Helper()
+		if we != nil || m.Commit != to || !slices.Equal(m.Paths, []string{"a", "b", "c", "new/m", "new/n"}) {
+			t.Fatalf("%s: %+v, %v", when, m, we)
+		}
+		if out := dirtest.Git(t, repo, "status", "--porcelain"); out != "" {
+			t.Errorf("%s: left are\n%s", when, out)
+		}
+		if CutShort(record) {
+			t.Errorf("%s: the record is still there", when)
+		}
+	}
+	half := func() { // before its index
+		dirtest.Write(t, filepath.Join(repo, "a"), "A\n")
+		dirtest.Write(t, filepath.Join(repo, "b"), "B\nB") // half of it
+		dirtest.Must(t, os.Remove(filepath.Join(repo, "c")))
+		dirtest.Write(t, filepath.Join(repo, "new/n"), "n\n")
+	}
+
+	begun()
+	half()
+	m, we := merge()
+	whole("in the middle", m, we)
+
+	dirtest.Git(t, repo, "reset", "-q", "--hard", from)
+	begun()
+	half()
+	lock := filepath.Join(repo, ".git/index.lock")
+	dirtest.Write(t, lock, "")
+	if _, we := merge(); we == nil || !slices.Equal(we.Paths, []string{lock}) || !strings.Contains(we.Remedy, "rm "+lock) {
+		t.Errorf("with a lock: %+v", we)
+	}
+	dirtest.Must(t, os.Remove(lock))
+	dirtest.Write(t, filepath.Join(repo, "b"), "mine\n")
+	dirtest.Write(t, filepath.Join(repo, "new/n"), "mine\n")
+	if _, we := merge(); we == nil || !slices.Equal(we.Paths, []string{"b", "new/n"}) || dirtest.Content(t, filepath.Join(repo, "a")) != "A\n" {
+		t.Errorf("changed since: %+v", we)
+	}
+	dirtest.Git(t, repo, "stash", "--include-untracked", "--", "b", "new/n")
+	m, we = merge()
+	whole("put aside", m, we)
+
+	dirtest.Git(t, repo, "reset", "-q", "--hard", from)
+	begun()
+	dirtest.Git(t, repo, "read-tree", "-m", "-u", from, to) // before its branch
+	m, we = merge()
+	whole("behind the index", m, we)
+
+	begun() // adroit was killed when git was done
+	m, we = merge()
+	whole("behind it", m, we)
+	if m, we := merge(); we != nil || m.Commit != "" {
+		t.Errorf("again: %+v, %v", m, we)
+	}
+}
+
+// A merge that git refuses is none that was killed.
+func TestMergeRefused(t *testing.T) {
 	repo := t.TempDir()
 	dirtest.Git(t, repo, "init", "-q", "-b", "main")
 	dirtest.Git(t, repo, "config", "user.name", "A")
@@ -24,28 +119,14 @@ func TestMergeCutShort(t *testing.T) {
 	w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "wt"), "adroit/J1/work", nil)
 	dirtest.Must(t, err)
 	dirtest.Write(t, filepath.Join(w.Top, "a"), "b\n")
-	_, err = w.Commit(t.Context(), "Work", nil)
-	dirtest.Must(t, err)
-	from := strings.TrimSpace(dirtest.Git(t, repo, "rev-parse", "main"))
-	to := strings.TrimSpace(dirtest.Git(t, repo, "rev-parse", w.Branch))
+	dirtest.Git(t, repo, "update-index", "--assume-unchanged", "a") // status does not show it
+	dirtest.Write(t, filepath.Join(repo, "a"), "mine\n")
 	record := filepath.Join(t.TempDir(), "merging.json")
-	dirtest.Must(t, merging{from, to}.write(record))
-
-	dirtest.Write(t, filepath.Join(repo, "a"), "b\n") // git was killed before its index
 	var we *Error
-	if _, err := w.Merge(t.Context(), "Work", record, nil); !errors.As(err, &we) || !strings.Contains(we.Reason, "killed in the middle") || !slices.Equal(we.Paths, []string{"a"}) {
-		t.Fatalf("in the middle: %v", err)
+	if _, err := w.Merge(t.Context(), "Work", record, nil); !errors.As(err, &we) || we.Reason != "git would not merge" {
+		t.Errorf("%v", err)
 	}
-	dirtest.Git(t, repo, "stash", "--include-untracked", "--", "a")
-	dirtest.Git(t, repo, "merge", "-q", "--ff-only", to) // adroit was killed when git was done
-	m, err := w.Merge(t.Context(), "Work", record, nil)
-	if err != nil || m.Commit != to || !slices.Equal(m.Paths, []string{"a"}) {
-		t.Errorf("behind it: %+v, %v", m, err)
-	}
-	if _, err := os.Lstat(record); err == nil {
-		t.Error("the note is still there")
-	}
-	if m, err := w.Merge(t.Context(), "Work", record, nil); err != nil || m.Commit != "" {
-		t.Errorf("again: %+v, %v", m, err)
+	if _, err := os.Lstat(record); err == nil || dirtest.Content(t, filepath.Join(repo, "a")) != "mine\n" {
+		t.Error("it is recorded as begun, or changed the file")
 	}
 }

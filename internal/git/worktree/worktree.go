@@ -243,8 +243,9 @@ func (w *Worktree) checkDeleted(s *git.Status, deleted func(path string) bool) e
 // that the repository's first work tree has checked out. A conflict, or a
 // changed file in the way, is a *WorktreeError with the paths, and leaves that
 // work tree, its index and its branch as they were. deleted is that of Commit.
-// record, if it is not empty, is a file in which what is about to change is noted
-// first: a merge that was killed is reported as such by the next one.
+// record, if it is not empty, is a file in which what is about to change is recorded
+// first: what a merge that was killed has changed is taken back by the next one, which
+// is done from the beginning. See [CutShort].
 func (w *Worktree) Merge(ctx context.Context, message, record string, deleted func(path string) bool) (*Merged, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
@@ -256,6 +257,9 @@ func (w *Worktree) Merge(ctx context.Context, message, record string, deleted fu
 	defer unlock()
 	locked := *w
 	locked.held = lock
+	if err := locksLeft(ctx, locked.Inside(), w.Branch); err != nil {
+		return nil, err
+	}
 	if _, err := locked.Commit(ctx, message, deleted); err != nil {
 		return nil, err
 	}
@@ -277,16 +281,25 @@ func (w *Worktree) Merge(ctx context.Context, message, record string, deleted fu
 	if err != nil {
 		return nil, err
 	}
-	begun, err := readMerging(record)
-	if err != nil {
-		return nil, err
-	}
+	begun := readMerging(record)
 	if done, err := g.IsAncestor(ctx, s.Commit, tip); err != nil || done {
 		if err == nil && begun.To == s.Commit { // only its report is missing
-			m.Commit = begun.To
-			m.Paths, err = changed(ctx, g, begun.From, begun.To)
+			var all []changedPath
+			all, err = changed(ctx, g, begun.From, begun.To)
+			m.Commit, m.Paths = begun.To, paths(all)
 		}
 		return m, errors.Join(err, forgetMerging(record))
+	}
+	if err := locksLeft(ctx, g, s.Branch); err != nil {
+		return nil, err
+	}
+	if begun.From == s.Commit { // it was killed, or the power was cut
+		if err := begun.takeBack(ctx, g, w.Repo, s.Branch); err != nil {
+			return nil, err
+		}
+		if s, err = g.Status(ctx); err != nil {
+			return nil, err
+		}
 	}
 	target := tip
 	if ahead, err := g.IsAncestor(ctx, tip, s.Commit); err != nil {
@@ -296,26 +309,37 @@ func (w *Worktree) Merge(ctx context.Context, message, record string, deleted fu
 			return nil, err
 		}
 	}
+	if err := w.fastForward(ctx, g, s, target, record, m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// fastForward brings the branch of a status to target, and m to what that comes to.
+func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, target, record string, m *Merged) error {
 	m.Commit = target
-	if m.Paths, err = changed(ctx, g, s.Commit, target); err != nil {
-		return nil, err
+	all, err := changed(ctx, g, s.Commit, target)
+	if err != nil {
+		return err
 	}
+	m.Paths = paths(all)
 	if err := clear(s, m.Paths); err != nil {
-		if way := new(Error); begun.From == s.Commit && errors.As(err, &way) {
-			way.Reason = "an earlier merge was killed in the middle and left files half changed"
-			way.Remedy = fmt.Sprintf("look at them; git -C %s stash --include-untracked -- PATH puts them aside, then merge again", w.Repo)
-		}
-		return nil, err
+		return errors.Join(err, forgetMerging(record)) // nothing of it is left
 	}
-	if err := (merging{s.Commit, target}).write(record); err != nil {
-		return nil, err
+	begun := merging{s.Commit, target, w.Common}
+	if err := begun.write(record); err != nil {
+		return err
 	}
 	// From here a fast-forward is all that is left to do.
 	_, err = g.Run(ctx, process.Cmd{Args: []string{"merge", "--quiet", "--ff-only", "--no-verify", "--no-autostash", "--no-stat", "--no-verify-signatures", target}})
 	if err != nil {
-		return nil, &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: brief(err)}
+		err = &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: brief(err)}
+		if left := begun.takeBack(context.WithoutCancel(ctx), g, w.Repo, s.Branch); left != nil {
+			return errors.Join(left, err) // the next merge finds the record
+		}
+		return errors.Join(err, forgetMerging(record))
 	}
-	return m, forgetMerging(record)
+	return forgetMerging(record)
 }
 
 // clear refuses to merge over what is not committed.
