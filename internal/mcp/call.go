@@ -22,6 +22,11 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 	if err != nil {
 		return failed("%s", err), nil
 	}
+	l := p.slot(in, t.Server, s)
+	return p.recorded(ctx, l, t, env, func() (tools.Result, error) { return p.call(ctx, l, t, env, args) })
+}
+
+func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 	said := toolserver.SaidTo(ctx)
 	o, gone := p.waitsFor(said, env)
 	if gone && t.Safe() == tools.Unsafe {
@@ -29,7 +34,6 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 		r.Undecided = true
 		return r, nil
 	}
-	l := p.slot(in, t.Server, s)
 	for again := false; ; again = true {
 		if o == nil {
 			c, err := p.session(ctx, l)
@@ -48,7 +52,7 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 		r, err := o.follow(ctx)
 		if err == nil {
 			p.noteUse(l)
-			out := p.withoutTokens(t.Server, s, result(t.Name, r))
+			out := p.withoutTokens(t.Server, l.s, result(t.Name, r))
 			if o.delivery().unreadable {
 				out.Failed, out.Undecided = true, t.Safe() == tools.Unsafe
 				out.Text = fmt.Sprintf("The answer of the MCP server %s cannot be understood; whether %s was done is not known. It is:\n%s", t.Server, t.Tool, out.Text)

@@ -105,6 +105,9 @@ func (d definition) tool(name, server string, s Server) toolserver.Tool {
 	if s.Workspace == "write" || len(s.Write) > 0 || s.Sandbox == "off" {
 		m.Needs |= tools.Write // it can write, whatever it says: mode plan has none of its tools
 	}
+	if s.Workspace == "read" {
+		m.Needs |= tools.Read // that of the agent, which may be in a work tree
+	}
 	switch {
 	case d.ReadOnly && m.Needs&tools.Write == 0:
 		m.Effect = tools.Pure

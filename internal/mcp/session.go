@@ -333,6 +333,9 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	c.close = func() {
 		_ = in.CloseWithError(io.ErrClosedPipe) // what it still writes runs into the void
 		c.proc.Kill()
+		if note := c.proc.Output().Note; note != "" {
+			p.warn("the MCP server %s has ended: %s", c.name, note)
+		}
 		if err := errors.Join(runner.Close(), os.RemoveAll(temp)); err != nil {
 			p.warn("ending the MCP server %s: %v", c.name, err)
 		}
@@ -343,7 +346,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 // sandbox is the confinement of a server's program.
 func (p *Pool) sandbox(s Server, temp string) process.SandboxOptions {
 	conf := p.o.Sandbox
-	conf.Private, conf.Removed = filepath.Join(temp, "private"), filepath.Join(temp, "removed")
+	conf.Private, conf.Removed = filepath.Join(temp, "private"), filepath.Join(p.o.Dir, "removed", filepath.Base(temp))
 	conf.Write, conf.Show, conf.Hide = slices.Clone(conf.Write), slices.Clone(conf.Show), slices.Clone(conf.Hide)
 	if s.Sandbox == "off" {
 		conf.Level = "off"

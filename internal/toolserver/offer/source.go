@@ -1,12 +1,15 @@
 package offer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"os"
+	"strings"
+
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"strings"
 )
 
 // A Source has the tools of servers. It is safe for concurrent use.
@@ -30,8 +33,21 @@ func (o Source) serverTool(t toolserver.Tool, scope func() (toolserver.Scope, er
 		if err != nil {
 			return tools.Result{}, err
 		}
+		if env.Files != nil && !same(env.Files.Dir(), in.Dir) { // the work tree of a sub-agent
+			in.Origin, in.Dir = cmp.Or(in.Origin, in.Dir), env.Files.Dir()
+		}
 		return o.Servers.Call(ctx, in, t, env, args)
 	})
+}
+
+// same reports whether two names are of one directory.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // ofServer reports whether a name of a tool is that of a server's.
