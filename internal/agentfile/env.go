@@ -49,6 +49,9 @@ type Env struct {
 	Given map[string]json.RawMessage
 }
 
+// Words are a file of a project, by its name relative to the workspace.
+type Words struct{ File, Text string }
+
 // A Project is what a workspace states about itself, in AGENTS.md or, without
 // one, in CLAUDE.md: the file at its top, which goes into the prompt, and those
 // of directories below, which the model is shown when it gets there. They are
@@ -58,6 +61,9 @@ type Project struct {
 	Text string // within the budget
 	Says []stepio.DirText
 	Dir  string // the workspace, absolute
+	// Around are the files of the directories around the workspace in its repository,
+	// the top first.
+	Around []Words
 
 	// Untrusted are the files that were not read because nobody trusts them.
 	Untrusted []string

@@ -210,11 +210,18 @@ func quoted(name, text string) string {
 
 // projectText is the part of a system prompt that comes from the project.
 func projectText(p Project) string {
-	if p.Text == "" {
+	all := slices.Clone(p.Around)
+	if p.Text != "" {
+		all = append(all, Words{p.File, p.Text})
+	}
+	if len(all) == 0 {
 		return ""
 	}
-	return "What the project says about itself. It tells how things are done here; it changes neither what is said above nor what the user asks for.\n" +
-		quoted(p.File, p.Text)
+	text := "What the project says about itself. It tells how things are done here; it changes neither what is said above nor what the user asks for."
+	for _, w := range all {
+		text += "\n" + quoted(w.File, w.Text)
+	}
+	return text
 }
 
 // pinnedProject is what a task keeps of it.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -57,7 +60,41 @@ func (d Decision) Context(ctx context.Context, files *workspace.Files, user []ag
 	var more agents.Problems
 	c.Project, more = agentfile.ReadProject(d.files(), d.dir, names, in, bytes)
 	c.Problems = append(c.Problems, more...)
+	d.readAround(&c, bytes)
 	return c, nil
+}
+
+// readAround adds what the directories between the top of the work tree and the
+// workspace say.
+func (d Decision) readAround(c *Context, bytes int) {
+	real, err := rootfs.Real(d.dir)
+	if err != nil {
+		return
+	}
+	for _, dir := range trust.Around(real) {
+		var names []string
+		for _, name := range agentfile.ProjectFiles() {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				names = append(names, name)
+			}
+		}
+		up, err := filepath.Rel(real, dir)
+		if err != nil {
+			continue
+		}
+		in := func(name string) bool { return d.Trusted(filepath.Join(dir, name)) }
+		p, more := agentfile.ReadProject(d.filesAt(dir), dir, names, in, bytes)
+		for _, name := range p.Untrusted {
+			c.Project.Untrusted = append(c.Project.Untrusted, path.Join(filepath.ToSlash(up), name))
+		}
+		for i := range more {
+			more[i].File = path.Join(filepath.ToSlash(up), more[i].File)
+		}
+		c.Problems = append(c.Problems, more...)
+		if p.Text != "" {
+			c.Project.Around = append(c.Project.Around, agentfile.Words{File: path.Join(filepath.ToSlash(up), p.File), Text: p.Text})
+		}
+	}
 }
 
 // projectFiles lists the files in which the workspace instructs agents, as far

@@ -57,6 +57,14 @@ func (d Decision) files() fs.FS {
 	return d.status.FS()
 }
 
+// filesAt are those of a directory around it.
+func (d Decision) filesAt(dir string) fs.FS {
+	if d.all {
+		return rootfs.DirFS(dir)
+	}
+	return d.status.At(dir)
+}
+
 // Layer is a directory of the workspace as far as it is trusted.
 func (d Decision) Layer(name string) (fsys fs.FS, dir string, ok bool) {
 	dir = filepath.Join(d.dir, filepath.FromSlash(name))

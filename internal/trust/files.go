@@ -16,9 +16,12 @@ import (
 // FS has the trusted files below Dir and nothing else. A file that was changed
 // since the status was made does not exist in it: what is read is what was
 // trusted.
-func (s Status) FS() fs.FS {
-	t := tree{dir: s.Dir, files: map[string]File{}}
-	below, err := filepath.Rel(s.Root, s.Dir)
+func (s Status) FS() fs.FS { return s.At(s.Dir) }
+
+// At is like FS for another directory: one that [Around] lists.
+func (s Status) At(dir string) fs.FS {
+	t := tree{dir: dir, files: map[string]File{}}
+	below, err := filepath.Rel(s.Root, dir)
 	if err != nil {
 		return t
 	}

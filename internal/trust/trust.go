@@ -134,7 +134,12 @@ func (s Status) rel(name string) (string, bool) {
 // covers reports whether a path lies where the status has looked.
 func (s Status) covers(p string) bool {
 	below, err := filepath.Rel(s.Root, s.Dir)
-	return err == nil && (below == "." || strings.HasPrefix(p, filepath.ToSlash(below)+"/"))
+	if err != nil || below == "." {
+		return err == nil
+	}
+	below = filepath.ToSlash(below)
+	around := path.Dir(p) == "." || strings.HasPrefix(below, path.Dir(p)+"/")
+	return strings.HasPrefix(p, below+"/") || around && kindOf(path.Base(p)) == Instructions
 }
 
 // look lists the files of dir that would have a say.
@@ -183,8 +188,42 @@ func look(dir string) (Status, error) {
 		}
 		return nil
 	})
+	for _, d := range Around(real) {
+		st.lookAt(d)
+	}
 	slices.SortFunc(st.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return st, err
+}
+
+// Around are the directories around one in its work tree, from the top down. What
+// they say of agents counts in it as well.
+func Around(dir string) (dirs []string) {
+	for top := top(dir); dir != top; {
+		dir = filepath.Dir(dir)
+		dirs = append(dirs, dir)
+	}
+	slices.Reverse(dirs)
+	return dirs
+}
+
+// lookAt adds the instructions in one directory around that of the status.
+func (s *Status) lookAt(dir string) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	below, err := filepath.Rel(s.Root, dir)
+	if err != nil {
+		return
+	}
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
+		if _, err := root.Lstat(name); err == nil {
+			f := File{Path: path.Join(filepath.ToSlash(below), name), Kind: Instructions}
+			f.read(root, name)
+			s.Files = append(s.Files, f)
+		}
+	}
 }
 
 // top is the top of the work tree that a directory belongs to, the directory

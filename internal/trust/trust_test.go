@@ -123,6 +123,9 @@ func TestNoInheritance(t *testing.T) {
 	if st := check(t, s, filepath.Join(good, "sub")); !st.Trusted("AGENTS.md") || st.Root != good {
 		t.Fatalf("a directory of the trusted tree: root %s, %s", st.Root, states(st))
 	}
+	if st := check(t, s, filepath.Join(good, "sub")); !st.Trusted(filepath.Join(good, "AGENTS.md")) || len(st.Removed) > 0 {
+		t.Errorf("what the top says, from a directory below: %s, %v", states(st), st.Removed)
+	}
 	if err := os.Symlink(good, filepath.Join(base, "link")); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (r *Runner) collect(ctx context.Context, p *Process, root string) error {
 	if p.snap == nil {
 		return nil
 	}
-	if !p.awaited || r.background() || p.confined.protection.nested() {
+	if !p.awaited || r.background() {
 		return nil
 	}
 	if usable(p.level, root, r.led.Dir, &r.sandbox.overlays) != "" || r.sandbox.overlays.Fits(root, p.policy.Write) != "" {

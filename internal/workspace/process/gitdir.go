@@ -96,7 +96,9 @@ func isGitDir(fd int) bool {
 
 // isRepo reports whether the tree itself is a git directory, as that of a linked
 // work tree's is.
-func (s *scan) isRepo() bool { return filepath.Base(s.tree.Dir) == ".git" && isGitDir(s.tree.FD()) }
+func (s *scan) isRepo() bool {
+	return s.repo || filepath.Base(s.tree.Dir) == ".git" && isGitDir(s.tree.FD())
+}
 
 // makeMissing makes what a git directory lacks of gitNames. Where it cannot, what
 // a command makes is judged afterwards.

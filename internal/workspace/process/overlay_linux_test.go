@@ -86,10 +86,6 @@ func TestOverlayWhereItIsSafe(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
 		}},
-		{"a repository inside", func(t *testing.T, dir string) {
-			dirtest.Must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
-			dirtest.Git(t, filepath.Join(dir, "sub"), "init", "-q")
-		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

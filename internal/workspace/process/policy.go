@@ -33,7 +33,7 @@ func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *roo
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := protect(scans, level == sandbox.Landlock)
+	found, err := protect(scans, c.beside, cmp.Or(c.outer.top, root), level == sandbox.Landlock)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,6 +96,15 @@ func (c *runnerSandbox) look(names *rootfs.DenyList) ([]*scan, error) {
 			return nil, err
 		}
 		c.scans[dir] = newScan(t, names)
+		c.scans[dir].repo = dir == c.outer.git
+	}
+	if top := c.outer.top; top != "" && c.beside == nil {
+		t, err := rootfs.Open(top)
+		if err != nil {
+			return nil, err
+		}
+		c.beside = newScan(t, names)
+		c.beside.except, _ = joined(top, ".", c.base.Write[0])
 	}
 	var out []*scan
 	for i, dir := range c.base.Write {
@@ -145,6 +154,7 @@ func (c *runnerSandbox) build(level sandbox.Level, root string) (*sandbox.Policy
 		}
 		p.Write = append(p.Write, w)
 	}
+	p.Write = c.see(root, p.Write)
 	c.cover(p, root)
 	if u := userCache(); u != "" && slices.ContainsFunc(p.Write, func(w string) bool { return rootfs.Within(w, u) }) {
 		p.Fix = append(p.Fix, u)
@@ -158,12 +168,18 @@ func (c *runnerSandbox) build(level sandbox.Level, root string) (*sandbox.Policy
 	return p, nil
 }
 
-// realPath is a path without links, empty if there is nothing.
-func realPath(path string) string {
-	if p, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(p) {
-		return p
+// see adds the repository outside of the workspace to what commands see. That of
+// a work tree that we made has the parts that it may change already.
+func (c *runnerSandbox) see(root string, write []string) []string {
+	c.outer = outerRepoOf(root)
+	if c.outer.top != "" {
+		c.Show = append(slices.Clip(c.Show), c.outer.top)
 	}
-	return ""
+	if c.outer.git == "" || slices.ContainsFunc(write, func(w string) bool { return rootfs.Within(c.outer.git, w) }) {
+		c.outer.git = ""
+		return write
+	}
+	return append(write, c.outer.git)
 }
 
 // privateDir makes the directory of the commands' own files.
@@ -239,6 +255,9 @@ func (c *runnerSandbox) cover(p *sandbox.Policy, root string) {
 // environ is what a command finds, given what it would find without a sandbox.
 func (c *runnerSandbox) environ(level sandbox.Level, p *sandbox.Policy, env []string) []string {
 	out := p.Environ(level, env)
+	if c.outer.top != "" { // the workspace is a mount of its own
+		out = append(out, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1")
+	}
 	home := p.Home
 	switch {
 	case home == "":

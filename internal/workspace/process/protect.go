@@ -12,7 +12,9 @@ import (
 
 // protect looks through trees that commands may change. everything asks for a
 // backup of all that must not change, for levels that do not lock it.
-func protect(scans []*scan, everything bool) (*protection, error) {
+// beside is a tree around them that commands may read, nil if there is none; top
+// is that of the work tree.
+func protect(scans []*scan, beside *scan, top string, everything bool) (*protection, error) {
 	p := &protection{
 		scans: scans, everything: everything, before: map[string]found{}, configs: map[sandbox.ID]found{}, links: map[string]string{}, repos: map[sandbox.ID]*gitDir{},
 	}
@@ -28,6 +30,10 @@ func protect(scans []*scan, everything bool) (*protection, error) {
 		for f := range s.all {
 			p.add(s, f)
 		}
+	}
+	if err := p.addOuter(beside, top); err != nil {
+		p.Close()
+		return nil, err
 	}
 	p.uncover()
 	p.share()

@@ -142,18 +142,6 @@ func (p *protection) Close() {
 	}
 }
 
-// nested reports whether there is a repository below the workspace's own. Its
-// directory is mounted by itself, so that on an overlay the directories around
-// it could not be renamed.
-func (p *protection) nested() bool {
-	for _, r := range p.repos {
-		if r.rel != "." && r.kind != gitModule && r.kind != gitWorktree && path.Dir(r.rel) != "." {
-			return true
-		}
-	}
-	return false
-}
-
 // fix has a file or directory of a tree locked, or kept.
 func (p *protection) fix(s *scan, f found) {
 	if !f.what.Secret() { // what is covered cannot be changed

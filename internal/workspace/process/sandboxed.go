@@ -43,8 +43,10 @@ type runnerSandbox struct {
 	removed   removed          // what commands must not leave
 	scans     map[string]*scan // by tree
 	mentioned map[string]bool  // hidden files that a note has named
-	sized     time.Time        // when the size of a build cache was looked at
-	sizing    time.Duration    // what that cost
+	outer     outerRepo
+	beside    *scan         // of outer.top
+	sized     time.Time     // when the size of a build cache was looked at
+	sizing    time.Duration // what that cost
 
 	overlays overlay.Support
 }
@@ -110,6 +112,10 @@ func (c *runnerSandbox) Close() error {
 	for dir, s := range c.scans {
 		err = errors.Join(err, s.tree.Close())
 		delete(c.scans, dir)
+	}
+	if c.beside != nil {
+		err = errors.Join(err, c.beside.tree.Close())
+		c.beside = nil
 	}
 	if c.scratch != "" {
 		err = errors.Join(err, rootfs.RemoveAll(c.scratch))

@@ -28,6 +28,9 @@ type scan struct {
 	whole time.Time            // when all were read
 	cost  time.Duration        // of that
 	err   error                // that kept the last update from seeing everything
+	// repo: the tree is a git directory. Except is a directory that others look at.
+	repo   bool
+	except string
 }
 
 // A dirState is what one directory of a scan was found to have.
@@ -134,11 +137,14 @@ func (s *scan) visit(up int, sub subdir, rel string, old map[string]*dirState) {
 	}
 	s.Keep(rel, d)
 	for _, b := range d.below {
-		if at := path.Join(rel, b.name); len(at) <= rootfs.MaxName { // beyond, no program can name it
+		if at := path.Join(rel, b.name); len(at) <= rootfs.MaxName && !s.skips(at) { // beyond, no program can name it
 			s.visit(fd, b, at, old)
 		}
 	}
 }
+
+// skips reports whether a directory is not looked at.
+func (s *scan) skips(rel string) bool { return s.except != "" && rootfs.Within(s.except, rel) }
 
 func (s *scan) Keep(rel string, d *dirState) {
 	s.dirs[rel] = d

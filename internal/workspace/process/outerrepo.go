@@ -1,0 +1,182 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"os/user"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// An outerRepo is what lies outside of a workspace of the repository that it is
+// in: commands see it, or git would find no repository, and files that are gone.
+type outerRepo struct {
+	git string // the git directory, which commands may change as they may a .git
+	top string // the top of the work tree, read-only; empty: it is the workspace
+}
+
+// outerRepoOf finds what is outside of a workspace. It is nothing if the git
+// directory is in the workspace, and where a .git leads to what belongs to
+// another work tree. A home is never shown for being a repository.
+func outerRepoOf(root string) (o outerRepo) {
+	top, ok := rootfs.Repository(root)
+	if !ok || path.Dir(top) == top || top != root && holdsHome(top) {
+		return o
+	}
+	git, err := gitDirAt(top)
+	if err != nil || rootfs.Within(root, git) || rootfs.Within(git, root) {
+		return o
+	}
+	if o.git = git; top != root {
+		o.top = top
+	}
+	return o
+}
+
+// holdsHome reports whether the home of the user, or of the account, lies in a
+// directory.
+func holdsHome(dir string) bool {
+	homes := []string{os.Getenv("HOME")}
+	if u, err := user.Current(); err == nil {
+		homes = append(homes, u.HomeDir)
+	}
+	return slices.ContainsFunc(homes, func(h string) bool { h = realPath(h); return h != "" && rootfs.Within(dir, h) })
+}
+
+var errNotOwn = errors.New("the git directory is not that of this work tree")
+
+// gitDirAt is the git directory of a work tree: of a linked one that of its
+// repository, which has the other in it.
+func gitDirAt(top string) (string, error) {
+	at := path.Join(top, ".git")
+	info, err := os.Lstat(at)
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return at, nil
+	case !info.Mode().IsRegular():
+		return "", errNotOwn
+	}
+	b, err := os.ReadFile(at)
+	if err != nil {
+		return "", err
+	}
+	to, ok := gitDirOf(b)
+	if !ok {
+		return "", errNotOwn
+	}
+	dir, err := realBelow(top, to)
+	if err != nil {
+		return "", err
+	}
+	if b, err := os.ReadFile(path.Join(dir, "gitdir")); err == nil { // of a linked work tree
+		if back, err := realBelow(dir, strings.TrimRight(string(b), "\r\n")); err != nil || back != at {
+			return "", errNotOwn
+		}
+		common, err := os.ReadFile(path.Join(dir, "commondir"))
+		if err != nil {
+			return "", err
+		}
+		repo, err := realBelow(dir, strings.TrimRight(string(common), "\r\n"))
+		if err != nil || path.Dir(path.Dir(dir)) != repo || path.Base(path.Dir(dir)) != "worktrees" {
+			return "", errNotOwn
+		}
+		return repo, nil
+	}
+	return dir, ownDir(dir, top)
+}
+
+// ownDir is an error if a git directory shows that it is not that of a work tree.
+// One that was made with --separate-git-dir does not name it.
+func ownDir(dir, top string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	config, err := rootfs.ReadAt(fd, "config", maxGitConfig)
+	if err != nil || !isGitDir(fd) {
+		return errors.Join(errNotOwn, err)
+	}
+	settings, ok := gitSettings(config)
+	if !ok {
+		return errNotOwn
+	}
+	named := ""
+	for _, s := range settings {
+		switch {
+		case s.section == "core" && s.key == "worktree":
+			named = settingValue(s.value)
+		case s.section == "core" && s.key == "bare" && settingValue(s.value) != "false":
+			return errNotOwn
+		}
+	}
+	if named == "" && path.Base(dir) != ".git" {
+		return nil
+	}
+	if real, err := realBelow(dir, named); named == "" || err != nil || real != top {
+		return errNotOwn
+	}
+	return nil
+}
+
+// realBelow is a name without links, as it is read in a directory.
+func realBelow(dir, name string) (string, error) {
+	if !path.IsAbs(name) {
+		name = path.Join(dir, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	return filepath.ToSlash(real), err
+}
+
+// realPath is a path without links, empty if there is nothing.
+func realPath(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(p) {
+		return p
+	}
+	return ""
+}
+
+// addOuter protects what of the repository is outside of the workspace: hooks
+// that its settings put into the workspace, and secrets beside it.
+func (p *protection) addOuter(beside *scan, top string) error {
+	for _, r := range p.repos {
+		if r.scan.repo && r.rel == "." && r.hooks != "" && len(p.scans) > 0 {
+			own := *r
+			own.rel, own.hooks = ".git", path.Join(top, r.hooks)
+			if path.IsAbs(r.hooks) {
+				own.hooks = r.hooks
+			}
+			p.addHooks(p.scans[0], &own)
+		}
+	}
+	if beside == nil {
+		return nil
+	}
+	if err := beside.update(); err != nil {
+		return err
+	}
+	for f := range beside.all {
+		if !f.what.Secret() {
+			continue
+		}
+		if f.kind == unix.S_IFLNK {
+			var ok bool
+			if f, ok = p.follow(beside, f.rel); !ok || beside.skips(f.rel) {
+				continue
+			}
+		}
+		if f.kind == unix.S_IFREG || f.kind == unix.S_IFDIR {
+			p.secret = append(p.secret, beside.located(f))
+			p.masked = append(p.masked, beside.abs(f.rel))
+		}
+	}
+	return nil
+}
