@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -52,7 +53,7 @@ func check(ctx context.Context, env *tools.Env, in input) (tools.Result, error) 
 	if len(names) == 0 {
 		return tools.Result{Text: "No Markdown file was changed; nothing to check."}, nil
 	}
-	c := checker{env: env, pages: map[string]*page{}}
+	c := checker{env: env, pages: map[string]*markdown.Page{}}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return tools.Result{}, err

@@ -5,124 +5,30 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"unicode"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-// A page is what one Markdown file has in it.
-type page struct {
-	anchors map[string]bool
-	links   []link
-	blocks  []block
-}
-
-type link struct {
-	line   int
-	target string
-}
-
-var (
-	inlineCode = lazyregexp.New("`+[^`]*`+")
-	inlineLink = lazyregexp.New(`\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)`)
-	definition = lazyregexp.New(`^ {0,3}\[[^\]^][^\]]*\]:\s*<?([^\s<>]+)`)
-	htmlAnchor = lazyregexp.New(`<[a-zA-Z]+[^>]*\s(?:id|name)=["']([^"']+)["']`)
-	heading    = lazyregexp.New(`^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$`)
-	inlineText = lazyregexp.New(`!?\[([^\]]*)\]\([^)]*\)`)
-)
-
-// parse reads Markdown line by line: enough for links, headings and fences.
-func parse(src string) *page {
-	p := &page{anchors: map[string]bool{}}
-	fence, open := "", block{}
-	var code strings.Builder
-	slugs := map[string]int{}
-	for i, l := range strings.Split(strings.ReplaceAll(src, "\r\n", "\n"), "\n") {
-		trimmed := strings.TrimSpace(l)
-		if fence != "" {
-			if strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]) == "" {
-				open.code = code.String()
-				p.blocks = append(p.blocks, open)
-				fence = ""
-				continue
-			}
-			code.WriteString(l + "\n")
-			continue
-		}
-		if mark := fenceOf(trimmed); mark != "" {
-			fence = mark
-			lang, _, _ := strings.Cut(strings.TrimSpace(strings.TrimLeft(trimmed, mark[:1])), " ")
-			open = block{line: i + 2, lang: strings.ToLower(strings.Trim(lang, "{}."))}
-			code.Reset()
-			continue
-		}
-		if m := heading.FindStringSubmatch(l); m != nil {
-			s := slug(m[1])
-			if n := slugs[s]; n > 0 {
-				p.anchors[fmt.Sprintf("%s-%d", s, n)] = true
-			}
-			slugs[s]++
-			p.anchors[s] = true
-		}
-		for _, m := range htmlAnchor.FindAllStringSubmatch(l, -1) {
-			p.anchors[m[1]] = true
-		}
-		if m := definition.FindStringSubmatch(l); m != nil {
-			p.links = append(p.links, link{i + 1, m[1]})
-		}
-		for _, m := range inlineLink.FindAllStringSubmatch(inlineCode.ReplaceAllString(l, ""), -1) {
-			p.links = append(p.links, link{i + 1, m[1]})
-		}
-	}
-	return p
-}
-
-// fenceOf is the run of marks that begins a fenced block, "" if none does.
-func fenceOf(s string) string {
-	for _, c := range []string{"`", "~"} {
-		n := len(s) - len(strings.TrimLeft(s, c))
-		if n >= 3 && !(c == "`" && strings.Contains(s[n:], "`")) {
-			return strings.Repeat(c, n)
-		}
-	}
-	return ""
-}
-
-// slug is the name under which forges link to a heading.
-func slug(text string) string {
-	text = inlineText.ReplaceAllString(text, "$1")
-	var b strings.Builder
-	for _, r := range strings.ToLower(text) {
-		switch {
-		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
-			b.WriteRune(r)
-		case r == ' ':
-			b.WriteByte('-')
-		}
-	}
-	return b.String()
-}
 
 // A checker collects what is wrong in files.
 type checker struct {
 	env                      *tools.Env
-	pages                    map[string]*page
+	pages                    map[string]*markdown.Page
 	faults                   []string
 	links, blocks, elsewhere int
 }
 
-func (c *checker) page(name string) (*page, error) {
+func (c *checker) page(name string) (*markdown.Page, error) {
 	if p, ok := c.pages[name]; ok {
 		return p, nil
 	}
-	b, err := c.env.Files.ReadFile(name)
+	t, err := c.env.Files.ReadText(name)
 	if err != nil {
 		return nil, err
 	}
-	p := parse(string(b))
-	c.pages[name] = p
-	return p, nil
+	p := markdown.Read(t.Content)
+	c.pages[name] = &p
+	return &p, nil
 }
 
 func (c *checker) fault(name string, line int, format string, args ...any) {
@@ -135,25 +41,25 @@ func (c *checker) file(name string) {
 		c.faults = append(c.faults, err.Error())
 		return
 	}
-	for _, l := range p.links {
+	for _, l := range p.Links {
 		c.links++
 		c.link(name, l)
 	}
-	for _, b := range p.blocks {
-		ok, err := b.check()
+	for _, b := range p.Code {
+		ok, err := readable(b)
 		if ok {
 			c.blocks++
 		}
 		if err != nil {
-			c.fault(name, b.line+err.line-1, "the %s in this block cannot be parsed: %s", b.lang, err.words)
+			c.fault(name, b.Line+err.line-1, "the %s in this block cannot be parsed: %s", b.Lang, err.words)
 		}
 	}
 }
 
-func (c *checker) link(name string, l link) {
-	u, err := url.Parse(l.target)
+func (c *checker) link(name string, l markdown.Link) {
+	u, err := url.Parse(l.Target)
 	if err != nil {
-		c.fault(name, l.line, "the link %q is malformed", l.target)
+		c.fault(name, l.Line, "the link %q is malformed", l.Target)
 		return
 	}
 	if u.Scheme != "" || u.Host != "" {
@@ -170,17 +76,17 @@ func (c *checker) link(name string, l link) {
 			return // the top of the workspace
 		}
 		if _, err := c.env.Files.Stat(to); err != nil {
-			c.fault(name, l.line, "the link %s leads nowhere: %v", l.target, err)
+			c.fault(name, l.Line, "the link %s leads nowhere: %v", l.Target, err)
 			return
 		}
 	}
-	if u.Fragment == "" || !strings.HasSuffix(strings.ToLower(to), ".md") {
+	if ext := strings.ToLower(path.Ext(to)); u.Fragment == "" || ext != ".md" && ext != ".markdown" {
 		return
 	}
 	p, err := c.page(to)
 	if err != nil {
-		c.fault(name, l.line, "the link %s: %v", l.target, err)
-	} else if !p.anchors[u.Fragment] && !p.anchors[strings.ToLower(u.Fragment)] {
-		c.fault(name, l.line, "the link %s leads to a heading that %s does not have", l.target, to)
+		c.fault(name, l.Line, "the link %s: %v", l.Target, err)
+	} else if !p.Anchors[u.Fragment] && !p.Anchors[strings.ToLower(u.Fragment)] {
+		c.fault(name, l.Line, "the link %s leads to a heading that %s does not have", l.Target, to)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	extensionast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 )
 
 // A block is one of Notion's. Body is what stands under its type.
@@ -102,7 +105,7 @@ func (r *reader) block(n ast.Node, depth int) []block {
 		if n.HasClosure() {
 			html += string(n.ClosureLine.Value(r.src))
 		}
-		return prose("paragraph", plainText(strings.TrimSpace(html)))
+		return prose("paragraph", plainText(strings.TrimSpace(comment.ReplaceAllString(html, ""))))
 	case *ast.Blockquote:
 		return r.quote(n, depth)
 	case *ast.List:
@@ -110,11 +113,14 @@ func (r *reader) block(n ast.Node, depth int) []block {
 	case *extensionast.Table:
 		return r.table(n)
 	}
-	if img, ok := n.FirstChild().(*ast.Image); ok && n.ChildCount() == 1 && linkable(string(img.Destination)) {
-		return []block{{"image", body{Kind: "external", External: &external{string(img.Destination)}, Caption: r.inline(img, " ")}}}
+	if img, ok := n.FirstChild().(*ast.Image); ok && n.ChildCount() == 1 && linkable(markdown.Literal(img.Destination)) {
+		return []block{{"image", body{Kind: "external", External: &external{markdown.Literal(img.Destination)}, Caption: r.inline(img, " ")}}}
 	}
 	return prose("paragraph", r.inline(n, " "))
 }
+
+// comment is one of HTML, which no reader of a page sees.
+var comment = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
 // prose is a block of text, or several if the text is too long for one.
 func prose(kind string, spans []span) (out []block) {

@@ -6,7 +6,8 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	extensionast "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/util"
+
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 )
 
 // A span is text with one look.
@@ -83,10 +84,11 @@ func (w *writer) node(n ast.Node, l look, to string) {
 	switch n := n.(type) {
 	case *ast.Text:
 		value := n.Segment.Value(w.src)
-		if !l.Code {
-			value = util.UnescapePunctuations(value)
+		if l.Code {
+			w.put(strings.ReplaceAll(string(value), "\n", " "), l, to)
+		} else {
+			w.put(markdown.Literal(value), l, to)
 		}
-		w.put(string(value), l, to)
 		switch {
 		case n.HardLineBreak():
 			w.put("\n", l, to)
@@ -94,7 +96,9 @@ func (w *writer) node(n ast.Node, l look, to string) {
 			w.put(w.soft, l, to)
 		}
 	case *ast.RawHTML:
-		w.put(string(n.Segments.Value(w.src)), l, to)
+		if html := string(n.Segments.Value(w.src)); !strings.HasPrefix(html, "<!--") {
+			w.put(html, l, to)
+		}
 	case *ast.CodeSpan:
 		l.Code = true
 		w.children(n, l, to)
@@ -118,9 +122,9 @@ func (w *writer) node(n ast.Node, l look, to string) {
 		}
 		w.put(string(n.Label(w.src)), l, url)
 	case *ast.Link:
-		w.link(n, string(n.Destination), l, to)
+		w.link(n, markdown.Literal(n.Destination), l, to)
 	case *ast.Image:
-		w.link(n, string(n.Destination), l, to)
+		w.link(n, markdown.Literal(n.Destination), l, to)
 	default:
 		w.children(n, l, to)
 	}

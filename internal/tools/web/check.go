@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	reader "github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"golang.org/x/net/html"
 )
@@ -39,10 +40,11 @@ var checkable = []string{"content", "section/*", "social", "show_notes", "citati
 const allowBroken = "broken_links"
 
 const (
-	mostLinks = 300
-	atOnce    = 8
-	perLink   = 20 * time.Second
-	maxAnchor = 4 << 20 // bytes of a page in which an anchor is looked for
+	mostLinks  = 300
+	atOnce     = 8
+	perLink    = 20 * time.Second
+	maxAddress = 1000    // bytes of a link
+	maxAnchor  = 4 << 20 // bytes of a page in which an anchor is looked for
 )
 
 func (d *webTools) checkTool() tools.Tool {
@@ -70,11 +72,11 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 	targets := slices.Clone(in.URLs)
 	var texts []string
 	if in.File != "" {
-		b, err := env.Files.ReadFile(in.File)
+		t, err := env.Files.ReadText(in.File)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		texts = append(texts, string(b))
+		texts = append(texts, t.Content)
 	}
 	if in.Artifact != "" {
 		v := env.Artifacts.Value(in.Artifact)
@@ -87,7 +89,11 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 		return tools.Result{}, errors.New("nothing to check: give urls, a file or an artifact")
 	}
 	for _, text := range texts {
-		targets = append(targets, markdownLinks(text)...)
+		for _, l := range reader.Read(text).Links {
+			if len(l.Target) <= maxAddress {
+				targets = append(targets, l.Target)
+			}
+		}
 	}
 	for i := range targets {
 		targets[i] = strings.TrimSpace(targets[i])

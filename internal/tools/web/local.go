@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	reader "github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -95,8 +95,9 @@ func (p place) beside(env *tools.Env, u *url.URL, as string) verdict {
 	case err != nil:
 		v.Fault = "there is no file " + spelling.Clip(name, 200)
 	case u.Fragment != "" && info.Mode().IsRegular() && strings.HasSuffix(strings.ToLower(name), ".md"):
-		b, err := env.Files.ReadFile(name)
-		if v.OK = err == nil && slices.Contains(headings(string(b)), strings.ToLower(u.Fragment)); !v.OK {
+		t, err := env.Files.ReadText(name)
+		anchors := reader.Read(t.Content).Anchors
+		if v.OK = err == nil && (anchors[u.Fragment] || anchors[strings.ToLower(u.Fragment)]); !v.OK {
 			v.Fault = fmt.Sprintf("%s has no heading for #%s", spelling.Clip(name, 200), spelling.Clip(u.Fragment, 80))
 		}
 	default:

@@ -320,15 +320,3 @@ func FuzzPage(f *testing.F) {
 		}
 	})
 }
-
-func FuzzLinks(f *testing.F) {
-	f.Add("[a](https://x/(y)) <https://z> `[no](q)` [r]: u\n```\nx\n```\n# H\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		for _, l := range markdownLinks(s) {
-			if strings.ContainsAny(l, "\n") {
-				t.Fatalf("%q", l)
-			}
-		}
-		headings(s)
-	})
-}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 )
 
 // Address is where a post will be read, "" if the configuration does not say.
@@ -232,7 +234,7 @@ func (s Site) astro(p Post) string {
 	}
 	parts := strings.Split(strings.TrimSuffix(name, path.Ext(name)), "/")
 	for i, part := range parts {
-		parts[i] = anchor(part)
+		parts[i] = markdown.Anchor(part) // as Astro does
 	}
 	name = cmp.Or(p.Matter.Text("slug"), strings.Join(parts, "/"))
 	for _, dir := range []string{collection, "blog", "posts"} {
@@ -255,20 +257,6 @@ func (s Site) astroPage(at string) string {
 		return at
 	}
 	return at + "/"
-}
-
-// anchor is text as part of an address in the way of github-slugger, which Astro
-// uses: spaces become dashes, and other signs go.
-func anchor(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case r == '-' || unicode.IsLetter(r) || unicode.IsMark(r) || unicode.In(r, unicode.Nd, unicode.Nl, unicode.Pc):
-			return r
-		}
-		return -1
-	}, strings.ToLower(text))
 }
 
 // Slugify is a title as part of an address: small letters, digits and dashes,

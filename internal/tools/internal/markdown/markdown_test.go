@@ -1,0 +1,53 @@
+package markdown
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLinks(t *testing.T) {
+	for text, want := range map[string]string{
+		"[a](b) ![c](d \"t\") <https://e.example> <f@g.example>":                  "1 b, 1 d, 1 https://e.example, 1 mailto:f@g.example",
+		"See https://a.example/b_c_d, (https://e.example/f_(g)).":                 "1 https://a.example/b_c_d, 1 https://e.example/f_(g)",
+		"http://localhost:8080/a\n\n`https://no.example`\n\n\thttps://no.example": "1 http://localhost:8080/a",
+		"[![a](b)](c) [https://shown.example](d)":                                 "1 c, 1 b, 1 d",
+		"[a][1]\n\n[1]: <b c>\n":                                                  "3 b c",
+		"[a](b\\_c?d=1&amp;e=2)":                                                  "1 b_c?d=1&e=2",
+		"<a href='b'>\n\n<!-- <a href='no'> [no](no) -->\n\n<img src=c>":          "1 b, 5 c",
+		"```\n[no](no)\n```\n[a](b)":                                              "4 b",
+		"+++\ntitle = 'x'\n+++\n\n| a |\n|---|\n| [b](c) |":                       "7 c",
+		"a[^1]\n\n[^1]: See [b](c).":                                              "3 c",
+	} {
+		var got []string
+		for _, l := range Read(text).Links {
+			got = append(got, string(rune('0'+l.Line))+" "+l.Target)
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%q has %s, want %s", text, s, want)
+		}
+	}
+}
+
+func TestAnchors(t *testing.T) {
+	p := Read("# A\n\n# A\n\n# A-1\n\n# A\n\n<a name=\"Here\"></a>\n\n```md\n# No\n```\n")
+	for _, want := range []string{"a", "a-1", "a-1-1", "a-2", "here"} {
+		if !p.Anchors[want] {
+			t.Errorf("%q is missing in %v", want, p.Anchors)
+		}
+	}
+	if p.Anchors["no"] || p.Anchors["a-3"] {
+		t.Errorf("too many: %v", p.Anchors)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("[a](https://x/(y)) <https://z> `[no](q)` [r]: u\n```\nx\n```\n# H\n<h2>a</h2>\n[^1]: b")
+	f.Fuzz(func(t *testing.T, s string) {
+		lines := 1 + strings.Count(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s), "\n")
+		for _, l := range Read(s).Links {
+			if l.Line < 1 || l.Line > lines {
+				t.Fatalf("%q is on line %d of %d", l.Target, l.Line, lines)
+			}
+		}
+	})
+}
