@@ -16,6 +16,9 @@ func (n *callContext) add(t *Task, c llm.Call, r ToolResult) {
 	if t.changeFailed(c, r) {
 		n.failed = c.Name
 	}
+	if n.last = ""; !t.pure(c) && !r.Undecided {
+		n.last = callDigest(c)
+	}
 	n.taint |= t.taint(c, r)
 	n.rules = append(slices.Clip(n.rules), r.rules...)
 	n.artifacts = withArtifacts(n.artifacts, r)
@@ -103,6 +106,11 @@ func (t *Task) pure(c llm.Call) bool {
 // the model, not the end of the run. A call that is refused is no step of its
 // own, so that a note is logged.
 func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
+	if t.Revision >= 4 && !now.asked.workflow && now.last == callDigest(c) {
+		// Some servers send each call twice, under two ids.
+		return ToolResult{Result: tools.Result{Text: "this is the call just before it once more, which was run once; to run it again, call it in your next answer"}},
+			r.Note("%s was called twice in a row in one answer and run once", c.Name)
+	}
 	why := refusal(t, s, now, c)
 	if why == "" && c.Name == spawnAgent {
 		return spawnForModel(r, t, s, now, c)

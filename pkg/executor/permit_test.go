@@ -328,6 +328,19 @@ func TestOnlyCommandsNeedASandbox(t *testing.T) {
 	}
 }
 
+// The same call twice in a row in one answer, as some servers send each, is run once.
+func TestTwiceInARow(t *testing.T) {
+	mail := func(id string) llm.Call {
+		return llm.Call{ID: id, Name: "mail", Args: json.RawMessage(`{"text":"sure"}`)}
+	}
+	note := llm.Call{ID: "n", Name: "note", Args: json.RawMessage(`{"text":"x"}`)}
+	g := newGate(t, llm.Message{Calls: []llm.Call{mail("1"), mail("2"), note, mail("3")}}, calls(mail("4")), say("done"))
+	g.run(func(t *executor.Task) { t.Approve, t.Revision = executor.ApproveAll, stepio.Revision })
+	if got := strings.Count(strings.Join(g.ran, ","), "mail sure"); got != 3 {
+		t.Errorf("ran were %q", g.ran)
+	}
+}
+
 // A call of which nobody knows whether it had its effect is not made again unasked, whatever
 // was approved beforehand: in a later answer and in the same one. Another call is.
 func TestUndecidedIsNotCalledAgain(t *testing.T) {
@@ -335,8 +348,8 @@ func TestUndecidedIsNotCalledAgain(t *testing.T) {
 		return llm.Call{ID: text, Name: "mail", Args: json.RawMessage(`{"text":"` + text + `"}`)}
 	}
 	for name, turns := range map[string][]llm.Message{
-		"in the same answer": {{Calls: []llm.Call{mail("a"), mail("sure"), mail("sure"), mail("b"), mail("a")}}, {Text: "done"}},
-		"in a later answer":  {{Calls: []llm.Call{mail("a"), mail("sure"), mail("sure")}}, {Calls: []llm.Call{mail("b"), mail("a")}}, {Text: "done"}},
+		"in the same answer": {{Calls: []llm.Call{mail("a"), mail("sure"), mail("b"), mail("sure"), mail("a")}}, {Text: "done"}},
+		"in a later answer":  {{Calls: []llm.Call{mail("a"), mail("sure"), mail("b")}}, {Calls: []llm.Call{mail("sure"), mail("a")}}, {Text: "done"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGate(t, turns...)
@@ -345,7 +358,7 @@ func TestUndecidedIsNotCalledAgain(t *testing.T) {
 			if q == nil || !strings.Contains(q.Why, "an earlier attempt may have happened") {
 				t.Fatalf("the question is %+v, ran were %q", q, g.ran)
 			}
-			if got := strings.Join(g.ran, ","); got != "mail a,mail sure,mail sure,mail b" {
+			if got := strings.Join(g.ran, ","); got != "mail a,mail sure,mail b,mail sure" {
 				t.Errorf("ran were %s", got)
 			}
 			g = newGate(t, turns...)
@@ -353,7 +366,7 @@ func TestUndecidedIsNotCalledAgain(t *testing.T) {
 				t.Approve, t.Revision = executor.ApproveNone, stepio.Revision
 				t.Rules = []permit.Rule{{Do: permit.Allow}}
 			})
-			if got := strings.Join(g.ran, ","); q != nil || got != "mail a,mail sure,mail sure,mail b" {
+			if got := strings.Join(g.ran, ","); q != nil || got != "mail a,mail sure,mail b,mail sure" {
 				t.Errorf("where nobody is the question is %+v, ran were %s", q, got)
 			}
 		})

@@ -78,6 +78,8 @@ type callContext struct {
 	// undecided are the paths of those before, in the same answer, of which nobody
 	// knows whether they had their effect.
 	undecided map[string]string
+	// last is the digest of the call just before, in the same answer, "" if that only read.
+	last string
 	// failed is the tool of a change that failed before, in the same answer.
 	failed string
 	// asked is who wants the call, and what becomes of it if it is interrupted.
