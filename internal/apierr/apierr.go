@@ -26,12 +26,17 @@ const (
 	Interrupted Kind = "interrupted"
 )
 
+// UnknownAgent is the code of an error about an agent that there is none of.
+const UnknownAgent = "unknown_agent"
+
 // An Error is what went wrong, in a form that survives JSON: what happened, and
 // what helps. It is the error of pkg/jobs of its kind.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"` // one or more lines
+	// Code is what exactly is wrong, where callers do something about it.
+	Code string `json:"code,omitempty"`
 
 	Err error `json:"-"` // the cause
 }

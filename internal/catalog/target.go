@@ -116,7 +116,7 @@ func (c *Catalog) unknownTarget(cat *agentfile.Catalog, all *pipeline.Catalog, n
 		return apierr.Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
 	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
-		return apierr.Invalidf("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
+		return unknownAgent(name, "did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is")
 	}
 	_, err := c.FindAgent(cat, name, dir)
 	return err
@@ -145,7 +145,7 @@ func (c *Catalog) FindAgent(cat *agentfile.Catalog, name, dir string) (*agents.D
 		if project.Has(dir, projectdir.Agents+"/"+name+".md") {
 			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
 		}
-		return nil, apierr.Invalidf(hint, "unknown agent %q", name)
+		return nil, unknownAgent(name, hint)
 	case errors.As(err, &bad):
 		return nil, apierr.Invalidf("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
 	}
@@ -170,4 +170,8 @@ func FindPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error
 		return nil, apierr.Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
 	}
 	return p, nil
+}
+
+func unknownAgent(name, hint string) error {
+	return &apierr.Error{Kind: apierr.Invalid, Code: apierr.UnknownAgent, Message: fmt.Sprintf("unknown agent %q", name), Hint: hint}
 }

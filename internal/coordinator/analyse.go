@@ -73,9 +73,9 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 	if err := act.check(offered); err != nil {
 		return Action{}, rep, c.sc.Note("the analyst's decision is not carried out: %v", err)
 	}
-	act.By = "agent " + Analyst
+	act.By = By{"agent", Analyst}
 	if by := slices.Sorted(maps.Keys(rep.Usage.ByModel)); len(by) == 1 {
-		act.By = "model " + by[0]
+		act.By = By{"model", by[0]}
 	}
 	return act, rep, nil
 }
@@ -98,7 +98,7 @@ func (c *Coordinator) strong() (json.RawMessage, error) {
 
 // giveUp hands a problem to a person.
 func (c *Coordinator) giveUp(p *Problem, why string) Action {
-	return Action{Decision: Escalate, By: "rule undecided", Reasoning: fmt.Sprintf("%s: %s", p.Message, why), Hint: "Look at the output; repair it."}
+	return Action{Decision: Escalate, By: Rule("undecided"), Reasoning: fmt.Sprintf("%s: %s", p.Message, why), Hint: "Look at the output; repair it."}
 }
 
 // offered are the agents that may be tried for p, the best first: never one twice

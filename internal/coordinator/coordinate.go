@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -56,7 +55,7 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 		case end != nil:
 			return *end, c.remember(p, &at, failures.Given)
 		}
-		if act.Decision != Retry || !strings.HasPrefix(act.By, "rule ") {
+		if act.Decision != Retry || !act.By.Code() {
 			c.left--
 		}
 		if !again {

@@ -137,7 +137,7 @@ func TestWordsOfTests(t *testing.T) {
 // A job that began before revision 5 recognises failures as it did.
 func TestClassifyBefore(t *testing.T) {
 	p := &Problem{Output: "--- FAIL: TestA (0.00s)\n    a_test.go:9: got 401 Unauthorized\n", Code: 1, Attempt: 1, old: true}
-	if act, by, _ := Classify(p); act == nil || by != "rule auth" || !slices.Equal(p.Files, []string{"a_test.go"}) {
+	if act, by, _ := Classify(p); act == nil || by != Rule("auth") || !slices.Equal(p.Files, []string{"a_test.go"}) {
 		t.Errorf("%s %+v %q", by, act, p.Files)
 	}
 }

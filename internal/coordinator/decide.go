@@ -15,7 +15,7 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 	}
 	if c.o.NoRules {
 		if p.Inconclusive != "" {
-			return Action{Decision: Fail, By: "rule inconclusive", Reasoning: p.Message}, nil
+			return Action{Decision: Fail, By: Rule("inconclusive"), Reasoning: p.Message}, nil
 		}
 		if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
 			return act, err
@@ -32,10 +32,10 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 	}
 	sig := p.Signature()
 	if c.left <= 0 && !c.o.Only {
-		return Action{Decision: Escalate, By: "rule attempts", Reasoning: fmt.Sprintf("it still fails after %d attempts: %s", c.o.attempts(), p.Message), Hint: "See what was tried, and repair it yourself."}, nil
+		return Action{Decision: Escalate, By: Rule("attempts"), Reasoning: fmt.Sprintf("it still fails after %d attempts: %s", c.o.attempts(), p.Message), Hint: "See what was tried, and repair it yourself."}, nil
 	}
 	if p.Interrupted { // in a journal of a version that did not ask a person
-		return Action{Decision: Retry, By: "rule interrupted", Reasoning: "the command was cut short with the process that ran it, so nobody knows how it would have ended"}, nil
+		return Action{Decision: Retry, By: Rule("interrupted"), Reasoning: "the command was cut short with the process that ran it, so nobody knows how it would have ended"}, nil
 	}
 	if err := c.recall(p, sig); err != nil {
 		return Action{}, err
@@ -49,7 +49,7 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 	}
 	own := c.strategy(p.Type)
 	if p.Type == problem.Test && own == nil && known && c.first(sig, "rerun") && p.Attempt == 1 {
-		return Action{Decision: Retry, By: "rule flaky", Reasoning: "a test that fails may be one that fails at times: it is run once more before anybody changes code"}, nil
+		return Action{Decision: Retry, By: Rule("flaky"), Reasoning: "a test that fails may be one that fails at times: it is run once more before anybody changes code"}, nil
 	}
 	if act, ok := c.remembered(sig); ok {
 		return act, nil
@@ -58,7 +58,7 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 		if act, ok, err := c.move(p, p.Type, own); ok || err != nil {
 			return act, err
 		}
-		return Action{Decision: Escalate, By: "rule strategy", Reasoning: "all that the strategy for " + p.Type + " has was tried: " + p.Message, Hint: "See what was tried, and repair it yourself."}, nil
+		return Action{Decision: Escalate, By: Rule("strategy"), Reasoning: "all that the strategy for " + p.Type + " has was tried: " + p.Message, Hint: "See what was tried, and repair it yourself."}, nil
 	}
 	if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
 		return act, err

@@ -61,7 +61,7 @@ var dependency = lazyregexp.New(`(?m)^(?:go: )?(?:\S+\.go:\d+:\d+: )?(?:no requi
 
 // Classify gives p its type, its files and, where code can tell what to do, the
 // action. known reports whether the output has settled the type.
-func Classify(p *Problem) (act *Action, by string, known bool) {
+func Classify(p *Problem) (act *Action, by By, known bool) {
 	text := problem.Plain(p.Output)
 	if p.Files == nil {
 		p.Files = files(p, text)
@@ -107,7 +107,7 @@ func Classify(p *Problem) (act *Action, by string, known bool) {
 		if p.Type == "" {
 			p.Type = byCommand(p.Step + " " + p.Command)
 		}
-		return nil, "", false
+		return nil, By{}, false
 	}
 	if t := byCommand(p.Command); typ == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
 		typ = t // file:line: is how linters complain, too; go vet marks what does not compile
@@ -115,7 +115,7 @@ func Classify(p *Problem) (act *Action, by string, known bool) {
 	if p.Type == "" {
 		p.Type = typ
 	}
-	return nil, "rule " + typ, true
+	return nil, Rule(typ), true
 }
 
 // unloaded is how runners report tests that they could not load.
@@ -123,7 +123,7 @@ var unloaded = lazyregexp.New(`(?m)^\s*●? ?Test suite failed to run$|^_+ ERROR
 
 // decide is what happens after a failure that d has recognised by a line.
 func (d *detector) decide(p *Problem, line string) *Action {
-	a := &Action{Decision: d.decision, By: "rule " + d.name, Hint: d.hint, Wait: d.wait, Reasoning: fmt.Sprintf("%s: %s", d.reason, clip(line, 300))}
+	a := &Action{Decision: d.decision, By: Rule(d.name), Hint: d.hint, Wait: d.wait, Reasoning: fmt.Sprintf("%s: %s", d.reason, clip(line, 300))}
 	if d.decision == Retry && (p.Attempt > d.times || d.name == "no-network" && closed(p.Sandbox)) {
 		a.Decision, a.Wait = Escalate, 0
 	}
@@ -158,11 +158,11 @@ func closed(sandbox string) bool {
 func machine(p *Problem) *Action {
 	if p.Inconclusive != "" && !p.before {
 		p.Type = problem.Environment
-		return &Action{Decision: Escalate, By: "rule inconclusive", Reasoning: p.Message, Hint: "See why it cannot be run."}
+		return &Action{Decision: Escalate, By: Rule("inconclusive"), Reasoning: p.Message, Hint: "See why it cannot be run."}
 	}
 	if p.TimedOut {
 		p.Type = problem.Environment
-		return &Action{Decision: Escalate, By: "rule timeout", Reasoning: "the command did not end in its time: " + p.Message, Hint: "See why it hangs, or run it without adroit."}
+		return &Action{Decision: Escalate, By: Rule("timeout"), Reasoning: "the command did not end in its time: " + p.Message, Hint: "See why it hangs, or run it without adroit."}
 	}
 	for _, name := range p.programs() {
 		fact := p.Facts[probe.Program(name)]
@@ -171,32 +171,32 @@ func machine(p *Problem) *Action {
 		case fact == probe.NotFound:
 			p.Type = problem.Environment
 			if spawned && strings.HasPrefix(name, "/bin/") {
-				return &Action{Decision: Escalate, By: "rule missing-shell", Reasoning: fmt.Sprintf("%s does not exist on this machine, and the command starts it", name), Hint: "Install " + name + ", or run the command where there is one."}
+				return &Action{Decision: Escalate, By: Rule("missing-shell"), Reasoning: fmt.Sprintf("%s does not exist on this machine, and the command starts it", name), Hint: "Install " + name + ", or run the command where there is one."}
 			}
 			if strings.Contains(name, "/") {
 				return nil // a file of the project: somebody may have misspelt it
 			}
-			return &Action{Decision: Escalate, By: "rule missing-program", Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", name), Hint: "Install " + name + "."}
+			return &Action{Decision: Escalate, By: Rule("missing-program"), Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", name), Hint: "Install " + name + "."}
 		case fact != "" && spawned:
 			// Node reports the program although it is the directory that is missing.
 			p.Type = problem.Environment
-			return &Action{Decision: Delegate, Agent: "environment-setup", By: "rule spawn-enoent",
+			return &Action{Decision: Delegate, Agent: "environment-setup", By: Rule("spawn-enoent"),
 				Reasoning:    fmt.Sprintf("%s exists (%s), so ENOENT is about the directory that it is started in: that one does not exist", name, fact),
 				Instructions: fmt.Sprintf("Node reports \"spawn %s ENOENT\" also if the directory given as cwd does not exist, and %s is there. Find where the process is started and which directory it names, and correct the name or create the directory.", name, name)}
 		}
 	}
 	if p.Code == 126 && !p.before {
 		p.Type = problem.Environment
-		return &Action{Decision: Escalate, By: "rule permission", Reasoning: "a command cannot be run (exit code 126)", Hint: "See that it is a program for this machine, and may be run."}
+		return &Action{Decision: Escalate, By: Rule("permission"), Reasoning: "a command cannot be run (exit code 126)", Hint: "See that it is a program for this machine, and may be run."}
 	}
 	if names := p.programs(); !p.before && p.Code == 127 && len(names) > 0 && p.Facts == nil && !strings.Contains(names[0], "/") {
 		// It is the shell that says so, and nobody has looked.
 		p.Type = problem.Environment
-		return &Action{Decision: Escalate, By: "rule missing-program", Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", names[0]), Hint: "Install " + names[0] + "."}
+		return &Action{Decision: Escalate, By: Rule("missing-program"), Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", names[0]), Hint: "Install " + names[0] + "."}
 	}
 	if p.Code == 137 {
 		p.Type = problem.Environment
-		return &Action{Decision: Escalate, By: "rule killed", Reasoning: "the command was killed (exit code 137), as the system does when memory runs out", Hint: "Give it more memory."}
+		return &Action{Decision: Escalate, By: Rule("killed"), Reasoning: "the command was killed (exit code 137), as the system does when memory runs out", Hint: "Give it more memory."}
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func capabilities(p *Problem) (out []string) {
 
 // detect gives p its type, and the action where a detector of the users has one. It
 // comes before what is built in: they know their project.
-func (c *Coordinator) detect(p *Problem) (act *Action, by string, known bool, err error) {
+func (c *Coordinator) detect(p *Problem) (act *Action, by By, known bool, err error) {
 	text := problem.Plain(p.Output)
 	for i := range c.book.Detectors {
 		d := &c.book.Detectors[i]
@@ -262,7 +262,7 @@ func (c *Coordinator) detect(p *Problem) (act *Action, by string, known bool, er
 		q := Problem{Command: p.Command, Output: p.Output, Code: p.Code}
 		name, err := flow.Do[string](c.sc.Run, detectStep, "", q)
 		if err != nil {
-			return nil, "", false, err
+			return nil, By{}, false, err
 		}
 		c.coded, c.codedFor = name, p
 	}
@@ -291,12 +291,12 @@ func (c *Coordinator) typed(p *Problem) (typ string, known bool) {
 const detectStep = "detect"
 
 // about is what a detector that has recognised p says.
-func (d *Detector) about(p *Problem, line string) (*Action, string) {
+func (d *Detector) about(p *Problem, line string) (*Action, By) {
 	if p.Files == nil {
 		p.Files = files(p, problem.Plain(p.Output))
 	}
 	p.Type = d.Type
-	by := "rule " + d.Name
+	by := Rule(d.Name)
 	if d.Decision == "" {
 		return nil, by
 	}
@@ -350,7 +350,7 @@ var detectorsBefore = []detector{
 var placesBefore = lazyregexp.New(`(?m)([\w.@+-][\w./@+-]*\.\w{1,5})(?::\d+|\(\d+,\d+\)|", line \d+)`)
 
 // classifyBefore is Classify behind what was found out on the machine.
-func classifyBefore(p *Problem, text string) (act *Action, by string, known bool) {
+func classifyBefore(p *Problem, text string) (act *Action, by By, known bool) {
 	for i := range detectorsBefore {
 		d := &detectorsBefore[i]
 		if d.name == "no-network" && local(d, text) || d.name == "permission" && p.Code != 126 && testFailed.MatchString(text) {
@@ -367,7 +367,7 @@ func classifyBefore(p *Problem, text string) (act *Action, by string, known bool
 			if t := byCommand(p.Command); d.name == "build" && p.Type == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
 				p.Type = t // file:line: is how linters complain, too; go vet marks what does not compile
 			}
-			return nil, "rule " + d.name, true
+			return nil, Rule(d.name), true
 		}
 		act := d.decide(p, line)
 		return act, act.By, true
@@ -375,7 +375,7 @@ func classifyBefore(p *Problem, text string) (act *Action, by string, known bool
 	if p.Type == "" {
 		p.Type = byCommand(p.Step + " " + p.Command)
 	}
-	return nil, "", false
+	return nil, By{}, false
 }
 
 // namedBefore are the files that an output points into, at most twenty.

@@ -15,7 +15,7 @@ func (c *Coordinator) move(p *Problem, name string, s Strategy) (act Action, ok 
 		m, n := &s[i], c.count(name, i)
 		if m.Progress && n > 0 {
 			if why := c.stuck(p, m.Agent); why != "" {
-				return Action{Decision: Fail, By: "rule progress", Reasoning: p.Message + "; " + why}, true, nil
+				return Action{Decision: Fail, By: Rule("progress"), Reasoning: p.Message + "; " + why}, true, nil
 			}
 		}
 		if n >= m.times() || m.Agent != "" && c.o.Repair == nil && !c.may(m.Agent) {
@@ -31,12 +31,12 @@ func (c *Coordinator) move(p *Problem, name string, s Strategy) (act Action, ok 
 		case m.Retry:
 			return m.retry(p, n), true, nil
 		case m.End != "":
-			return Action{Decision: m.End, By: "rule strategy", Reasoning: "the strategy ends here: " + p.Message, Hint: m.Hint}, true, nil
+			return Action{Decision: m.End, By: Rule("strategy"), Reasoning: "the strategy ends here: " + p.Message, Hint: m.Hint}, true, nil
 		case m.Decide:
 			act, err = c.ruling(p, n)
 			return act, true, err
 		}
-		act = Action{Decision: Delegate, By: "rule strategy", Agent: m.Agent, Run: m.Run, Instructions: m.Instructions, Diagnose: m.Diagnose}
+		act = Action{Decision: Delegate, By: Rule("strategy"), Agent: m.Agent, Run: m.Run, Instructions: m.Instructions, Diagnose: m.Diagnose}
 		if act.Reasoning = fmt.Sprintf("the strategy has %s repair it", m.Agent); m.Run != "" {
 			act.Reasoning = "the strategy has a command repair it: " + m.Run
 		} else if m.times() > 1 {
@@ -83,7 +83,7 @@ func (c *Coordinator) spent(p *Problem) Action {
 	if n > 0 {
 		why = strings.TrimSuffix(why, ".") + fmt.Sprintf(", also after %d attempts to fix it", n)
 	}
-	return Action{Decision: Fail, By: "rule strategy", Reasoning: why}
+	return Action{Decision: Fail, By: Rule("strategy"), Reasoning: why}
 }
 
 func (c *Coordinator) count(name string, i int) int { return c.used[moveKey(name, i)] }

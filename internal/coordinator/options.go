@@ -189,4 +189,4 @@ type Review struct {
 }
 
 // byMemory is who decides by what is known from other jobs: code, so a rule.
-const byMemory = "rule memory"
+var byMemory = Rule("memory")

@@ -14,7 +14,7 @@ import (
 
 // together is the decision that several agents repair at once, each in a copy of the
 // work tree. ok is false where there are not several.
-func (c *Coordinator) together(p *Problem, sig, by string, offered []string) (act Action, ok bool) {
+func (c *Coordinator) together(p *Problem, sig string, by By, offered []string) (act Action, ok bool) {
 	if c.o.Parallel < 2 || c.o.Works == nil || len(offered) < 2 {
 		return act, false
 	}

@@ -37,6 +37,7 @@ type Problem struct {
 	Attempt int               `json:"attempt,omitempty"`
 
 	TimedOut    bool   `json:"timed_out,omitempty"`
+	Killed      bool   `json:"-"`
 	Interrupted bool   `json:"interrupted,omitempty"`
 	Sandbox     string `json:"sandbox,omitempty"` // around the command
 	// Inconclusive is why the failure is none that a change of files could repair: the
@@ -93,7 +94,7 @@ type Action struct {
 	// Hint is what a person should do.
 	Hint string        `json:"hint,omitempty"`
 	Wait time.Duration `json:"wait_ns,omitempty"`
-	By   string        `json:"by,omitempty"` // rule NAME, agent NAME, model NAME, person
+	By   By            `json:"by,omitzero"`
 	// Together are the agents that repair at once.
 	Together []string `json:"together,omitempty"`
 	// Replay is the earlier failure whose repair is made again before a RETRY.
@@ -101,6 +102,27 @@ type Action struct {
 	// Changes are what is different when it is run again; for RETRY of an agent's work.
 	Changes Adjustments `json:"changes,omitzero"`
 	Skip    bool        `json:"skip,omitempty"` // for FAIL: go on without it
+}
+
+// By is who has decided: a rule, which is code, the memory, an agent, a model or a
+// person. Its text, in JSON too, is KIND NAME.
+type By struct{ Kind, Name string }
+
+// Rule is code that has decided.
+func Rule(name string) By { return By{"rule", name} }
+
+// Code reports whether a rule has decided.
+func (b By) Code() bool { return b.Kind == "rule" }
+
+func (b By) String() string { return strings.TrimSpace(b.Kind + " " + b.Name) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (b *By) UnmarshalText(text []byte) error {
+	b.Kind, b.Name, _ = strings.Cut(string(text), " ")
+	return nil
 }
 
 // Adjustments are what is different in the next attempt of an agent.

@@ -133,11 +133,11 @@ func (c *Coordinator) replay(at *Attempt) (bool, error) {
 
 // remember keeps an attempt whose outcome is known.
 func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
-	if !c.past.Remember || at.Action.By == "rule interrupted" {
+	if !c.past.Remember || at.Action.By == Rule("interrupted") {
 		return nil
 	}
 	in := lesson{Tree: c.sc.Task.At, Failure: failures.Failure{Signature: at.Signature, Type: at.Type, Message: at.Message, Text: p.essence(), Outcome: outcome,
-		Action: failures.Action{Decision: string(at.Action.Decision), By: at.Action.By, Agent: at.Action.Agent, Diagnose: at.Action.Diagnose, Of: at.Action.Replay}}}
+		Action: failures.Action{Decision: string(at.Action.Decision), By: at.Action.By.String(), Agent: at.Action.Agent, Diagnose: at.Action.Diagnose, Of: at.Action.Replay}}}
 	if r := at.Repair; r != nil {
 		in.Path, in.Tokens, in.Cost = cmp.Or(r.Path, r.Step), r.Tokens, r.Cost
 		in.Action.Summary, in.Action.Files = clip(r.Summary, 1000), r.Changed

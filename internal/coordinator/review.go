@@ -3,7 +3,6 @@ package coordinator
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -22,7 +21,7 @@ const (
 // an agent repair, and at what a model has decided. What code decides otherwise changes
 // nothing. A replacement is checked like any decision, and not reviewed again.
 func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) {
-	if c.o.Supervise == "" || c.sc.Task.Model == NoModel || act.Decision != Delegate && strings.HasPrefix(act.By, "rule ") {
+	if c.o.Supervise == "" || c.sc.Task.Model == NoModel || act.Decision != Delegate && act.By.Code() {
 		return act, nil, nil
 	}
 	if sp := c.sc.Task.Spawn; sp == nil || !slices.Contains(sp.Allowed, c.o.Supervise) {
@@ -59,7 +58,7 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 		return act, r, nil
 	case replaces:
 		if err := next.check(offered); err == nil {
-			next.By = "agent " + c.o.Supervise
+			next.By = By{"agent", c.o.Supervise}
 			if next.Decision == Delegate {
 				c.first(p.Signature(), next.Agent)
 			}
@@ -67,5 +66,5 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 		}
 		r.Reasoning += " (its own decision cannot be carried out)"
 	}
-	return Action{Decision: Escalate, By: "agent " + c.o.Supervise, Reasoning: r.Reasoning, Hint: clip(got.Hint, 1000)}, r, nil
+	return Action{Decision: Escalate, By: By{"agent", c.o.Supervise}, Reasoning: r.Reasoning, Hint: clip(got.Hint, 1000)}, r, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -45,7 +44,7 @@ func Summarise(all []Handled) Stats {
 			by := "model"
 			if a.Action.By == byMemory {
 				by = "memory"
-			} else if strings.HasPrefix(a.Action.By, "rule ") {
+			} else if a.Action.By.Code() {
 				by = "code"
 			}
 			s.Deciders[by]++

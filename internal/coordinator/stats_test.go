@@ -8,12 +8,12 @@ import (
 
 func TestSummarise(t *testing.T) {
 	repaired := func(agent, outcome string) Attempt {
-		return Attempt{Type: "build", Action: Action{Decision: Delegate, By: "rule build", Agent: agent}, Repair: &Repair{Agent: agent}, Outcome: outcome}
+		return Attempt{Type: "build", Action: Action{Decision: Delegate, By: Rule("build"), Agent: agent}, Repair: &Repair{Agent: agent}, Outcome: outcome}
 	}
 	s := Summarise([]Handled{
 		{Result: Result{Status: Fixed, Solved: true, Attempts: []Attempt{repaired("a", "same"), repaired("b", "works")}}, Took: 3 * time.Second, Tokens: 10, Cost: 1},
 		{Result: Result{Status: Fixed, Solved: true, Attempts: []Attempt{repaired("b", "works")}}, Took: time.Second},
-		{Result: Result{Status: Escalated, Attempts: []Attempt{{Type: "test", Action: Action{Decision: Escalate, By: "model x"}}}}, Took: time.Hour, Tokens: 5},
+		{Result: Result{Status: Escalated, Attempts: []Attempt{{Type: "test", Action: Action{Decision: Escalate, By: By{"model", "x"}}}}}, Took: time.Hour, Tokens: 5},
 	})
 	if s.Jobs != 3 || s.Fixed.Well != 2 || s.Status[Escalated] != 1 || s.Tokens != 15 || s.Median != 3*time.Second || s.Deciders["code"] != 3 || s.Deciders["model"] != 1 {
 		t.Errorf("%+v", s)

@@ -37,7 +37,7 @@ func (m *Move) times() int {
 }
 
 func (m *Move) retry(p *Problem, n int) Action {
-	return Action{Decision: Retry, By: "rule retries", Wait: m.Wait << min(n, 20), Reasoning: fmt.Sprintf("%s; attempt %d of %d", p.Message, n+2, m.times()+1)}
+	return Action{Decision: Retry, By: Rule("retries"), Wait: m.Wait << min(n, 20), Reasoning: fmt.Sprintf("%s; attempt %d of %d", p.Message, n+2, m.times()+1)}
 }
 
 // DefaultStrategy is what is done about a type of problem where no strategy is named.

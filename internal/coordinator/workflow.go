@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/oldresult"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -229,7 +228,7 @@ func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
 		sc.State.Last = outputOf(reply)
 		return nil, nil
 	}
-	p := Of(reply)
+	p := Of(sc.Task, reply)
 	p.Step, p.Command = s.Name, s.Run
 	return p, nil
 }
@@ -240,12 +239,12 @@ func outputOf(reply executor.ToolResult) string {
 	return strings.TrimRight(r.Output, "\n")
 }
 
-var exitCode = lazyregexp.New(`^exit code (\d+)`)
+// mostOutput bounds, in bytes, what a problem has of an output.
+const mostOutput = 16 << 10
 
 // Of reads a failed call of a tool that runs commands or checks something.
-func Of(reply executor.ToolResult) *Problem {
-	p := &Problem{Message: reply.Summary, Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
-	p.Message = cmp.Or(p.Message, spelling.FirstLine(reply.Text))
+func Of(t *executor.Task, reply executor.ToolResult) *Problem {
+	p := &Problem{Message: cmp.Or(reply.Summary, spelling.FirstLine(reply.Text)), Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
 	var r struct {
 		Code     int  `json:"exit_code"`
 		TimedOut bool `json:"timed_out"`
@@ -258,12 +257,30 @@ func Of(reply executor.ToolResult) *Problem {
 		p.Code, p.TimedOut, p.Output, p.Facts, p.Files, p.Sandbox = r.Code, r.TimedOut, r.Output, r.Facts, r.Files, r.Sandbox
 		return p
 	}
-	p.Output, p.TimedOut = reply.Text, strings.HasPrefix(p.Message, "stopped after ")
-	if m := exitCode.FindStringSubmatch(p.Message); m != nil {
-		p.Code, _ = strconv.Atoi(m[1])
+	p.Output, p.Inconclusive = reply.Text, string(reply.Inconclusive)
+	if t.Revision < stepio.TypedResults {
+		end := oldresult.Of(p.Message)
+		p.Code, p.TimedOut, p.Killed = end.Code, end.TimedOut, end.Killed
+		if end.NotStarted {
+			p.Inconclusive = cmp.Or(p.Inconclusive, "not run")
+		}
+		return p
 	}
-	if why := reply.WhyInconclusive(); why != "" || strings.Contains(p.Message, "could not be started") || strings.Contains(p.Message, "is not installed") {
-		p.Inconclusive = cmp.Or(string(why), "not run")
+	var c stepio.CommandResult
+	if json.Unmarshal(reply.Value, &c) != nil {
+		return p
+	}
+	p.Code, p.TimedOut, p.Killed = c.Code, c.TimedOut, c.Killed
+	if c.ID != "" { // of a command, and not of a check, which has words of its own
+		p.Output = headAndTail(c.Output)
 	}
 	return p
+}
+
+// headAndTail is the head and, three times as long, the tail of an output.
+func headAndTail(s string) string {
+	if len(s) <= mostOutput {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostOutput/4], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostOutput*3/4:], "")
 }

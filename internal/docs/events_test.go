@@ -48,6 +48,7 @@ var parts = []word{
 	{"name", "The step's name: the tool's, the model's"},
 	{"text", "For people"},
 	{"error", "What went wrong"},
+	{"code", "Of a step that failed, for programs: `interrupted`, `timed_out`, `panicked`, `failed`, or one of the step's own"},
 	{"took_ns", "Nanoseconds"},
 	{"data", "By kind, below"},
 }

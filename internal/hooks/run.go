@@ -108,7 +108,7 @@ func deref(r *tools.Result) tools.Result {
 // before runs h and changes p, or gives the result of the call that it refuses.
 func (r *Runner) before(ctx context.Context, h Hook, p *handler.Invocation) (*tools.Result, error) {
 	no := func(format string, args ...any) *tools.Result {
-		return &tools.Result{Failed: true, Text: "not run: " + fmt.Sprintf(format, args...)}
+		return &tools.Result{Failed: true, Inconclusive: tools.CannotCheck, Text: "not run: " + fmt.Sprintf(format, args...)}
 	}
 	v, err := r.run(ctx, h, *p, nil)
 	switch {

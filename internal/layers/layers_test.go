@@ -34,21 +34,22 @@ var may = map[string][]string{
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
-	"pkg/executor":                 {"internal/permission", "internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/loopdetect", "internal/executor/stepio", "internal/executor/toolcall"},
+	"pkg/executor":                 {"internal/executor/oldresult", "internal/permission", "internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/loopdetect", "internal/executor/stepio", "internal/executor/toolcall"},
 	"internal/executor/compaction": {"pkg/llm", "pkg/tools"},
 	"internal/executor/loopdetect": {"pkg/llm", "pkg/tools"},
 	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "internal/permission", "pkg/llm", "pkg/llm/price", "pkg/tools"},
 	"internal/executor/toolcall":   {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/tools"},
+	"internal/executor/oldresult":  {"internal/lazyregexp"},
 	"internal/executor/handler": {"internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
 		"internal/permission", "pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
 	"pkg/agents":         {"internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/agentfile": {"internal/workspace/textfile", "internal/permission", "internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/pipeline":  {"internal/workspace/textfile", "internal/agentfile", "internal/permission", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"internal/pipeline":  {"internal/executor/oldresult", "internal/workspace/textfile", "internal/agentfile", "internal/permission", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
-	"internal/workflows": {"internal/coordinator", "internal/executor/stepio", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"internal/workflows": {"internal/executor/oldresult", "internal/coordinator", "internal/executor/stepio", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/pipeline":       {"internal/pipeline"},
 	"pkg/trust":          {"internal/trust"},
 	"pkg/config":         {"internal/config", "pkg/adroit", "pkg/flow", "pkg/tools"},
@@ -148,7 +149,7 @@ var may = map[string][]string{
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
-	"internal/coordinator": {"internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"internal/coordinator": {"internal/executor/oldresult", "internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"internal/tools/shell": append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {"internal/rootfs"},
@@ -213,7 +214,7 @@ var may = map[string][]string{
 }
 
 // packs are the tool packages: one rule for all of them.
-var pack = []string{"internal/git", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"}
+var pack = []string{"internal/executor/stepio", "internal/git", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"}
 
 // command is what a folder of pkg/cli/cmd may import: it parses flags, calls,
 // and renders one value.

@@ -58,7 +58,7 @@ func (t *repaired) repairs(o coordinator.Options) coordinator.Options {
 	o.Attempts, o.Escalate, o.Patience, o.Names, o.Keep = b.Attempts, b.Escalate, b.Wait, b.Agents, b.Keep
 	o.Memory, o.Supervise = b.Memory, b.Supervise
 	o.Show = func(p *coordinator.Problem, at *coordinator.Attempt) error {
-		if at.Action.By == "rule retries" {
+		if at.Action.By == coordinator.Rule("retries") {
 			return t.show(p, at)
 		}
 		t.diagnosis = decisionOf(at.Action).Diagnosis
@@ -71,9 +71,9 @@ func (t *repaired) repairs(o coordinator.Options) coordinator.Options {
 func (t *repaired) show(_ *coordinator.Problem, at *coordinator.Attempt) error {
 	x, act := t.x, at.Action
 	switch act.By {
-	case "rule strategy":
+	case coordinator.Rule("strategy"):
 		return nil // nothing is left to try
-	case "rule retries":
+	case coordinator.Rule("retries"):
 		return x.sc.Run.Emit(event.StageRetried, t.s.ID, map[string]any{"error": t.o.err, "attempt": t.row.Attempts + 1, "of": t.s.Retries.Attempts + 1, "wait_ns": act.Wait})
 	}
 	d := decisionOf(act)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -27,9 +28,11 @@ var sh = tools.New(tools.Metadata{Name: "shell", Description: "Run.", Category: 
 		TimeoutS int    `json:"timeout_s,omitempty"`
 	}) (tools.Result, error) {
 		if strings.Contains(in.Command, "fail") {
-			return tools.Result{Text: "exit code 1 (c1, 0 bytes of output)\n", Failed: true}, nil
+			value, err := json.Marshal(stepio.CommandResult{ID: "c1", Code: 1})
+			return tools.Result{Text: "It went wrong.", Failed: true, Value: value}, err
 		}
-		return tools.Result{Text: "exit code 0 (c1, 4 bytes of output)\nran\n\n"}, nil
+		value, err := json.Marshal(stepio.CommandResult{ID: "c1", Output: "ran\n\n"})
+		return tools.Result{Text: "It went well.", Value: value}, err
 	})
 
 const turns = `

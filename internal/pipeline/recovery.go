@@ -35,7 +35,7 @@ func (x *run) coded() bool { return coordinator.Coded(x.sc.Task) }
 
 // action is what a coordinator makes of the decision.
 func (d Decision) action() coordinator.Action {
-	act := coordinator.Action{Decision: coordinator.Fail, Reasoning: d.Diagnosis, By: "agent recovery", Changes: d.Changes}
+	act := coordinator.Action{Decision: coordinator.Fail, Reasoning: d.Diagnosis, By: coordinator.By{Kind: "agent", Name: "recovery"}, Changes: d.Changes}
 	switch d.Decision {
 	case Retry:
 		act.Decision = coordinator.Retry

@@ -258,7 +258,7 @@ func (x *run) once(s *Step, ch coordinator.Adjustments) (outcome, error) {
 			if args == nil {
 				args = json.RawMessage("{}")
 			}
-			args, err := x.filler().value(args)
+			args, err := x.argsFiller().value(args)
 			if err != nil {
 				return failed("%v", err), nil
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -120,6 +121,20 @@ func (x *run) filler() *filler {
 	f.each = cmp.Or(f.each, defaultEach)
 	if f.all == 0 {
 		f.all = max(defaultAll, f.each)
+	}
+	return f
+}
+
+// typed reports whether the job reads the values of results: one that began before
+// they had any goes on with their texts.
+func (x *run) typed() bool { return x.sc.Task.Revision >= stepio.TypedResults }
+
+// argsFiller fills the arguments of a tool. They are no part of a prompt, and a file
+// that is written has all of a value.
+func (x *run) argsFiller() *filler {
+	f := x.filler()
+	if x.typed() {
+		f.each, f.all = 2*stepio.MaxValue, 8*stepio.MaxValue
 	}
 	return f
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/oldresult"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -78,40 +78,16 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 	return bad, nil
 }
 
-// command has the step's command run. What it said is its output, without the
-// line about it that models get.
+// command has the step's command run. Its output is that of the step.
 func (x *run) command(s *Step) (outcome, error) {
 	o, err := x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
 	if o.problem != nil {
 		o.problem.Command = s.Run
 	}
-	if err == nil && o.status == Done {
-		o.output = quote(printed(text(o.output)))
+	if err == nil && o.status == Done && !x.typed() {
+		o.output = quote(oldresult.Output(text(o.output)))
 	}
 	return o, err
-}
-
-// printed is the output of a command, out of the result of the tool shell: a
-// line about the command, the output, and lines in brackets with what models
-// should know besides.
-func printed(said string) string {
-	about, rest, ok := strings.Cut(said, "\n")
-	if !ok || !strings.HasPrefix(about, "exit code 0 ") {
-		return said
-	}
-	var id string
-	var size int
-	if n, _ := fmt.Sscanf(about, "exit code 0 (%s %d bytes of output)", &id, &size); n == 2 && size <= len(rest) {
-		if after := strings.TrimPrefix(rest[size:], "\n"); after == "" || strings.HasPrefix(after, "[") {
-			return strings.TrimRight(rest[:size], "\n")
-		}
-	}
-	// A secret in it was replaced, or the middle was left out.
-	lines := strings.Split(strings.TrimRight(rest, "\n"), "\n")
-	for len(lines) > 0 && (strings.HasPrefix(lines[len(lines)-1], "[changed: ") || strings.HasPrefix(lines[len(lines)-1], "[the middle is left out; ")) {
-		lines = lines[:len(lines)-1]
-	}
-	return strings.Join(lines, "\n")
 }
 
 // interrupted is what becomes of the step's call if the process dies during it.
@@ -136,13 +112,37 @@ func (x *run) call(s *Step, tool string, args any) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	o := done(quote(reply.Text))
+	value, err := x.output(s, &reply)
+	if err != nil {
+		return outcome{}, err
+	}
+	o := done(value)
 	if reply.Failed {
 		o = failed("%s", strings.TrimSpace(headAndTail(reply.Text, mostOutput)))
-		o.output, o.problem = quote(reply.Text), coordinator.Of(reply)
+		o.output, o.problem = quote(reply.Text), coordinator.Of(x.sc.Task, reply)
 	}
 	o.artifacts = reply.Artifacts
 	return o, nil
+}
+
+// output is the output of a step with a call: what a command printed, the text that a
+// tool returns to programs, else its words.
+func (x *run) output(s *Step, reply *executor.ToolResult) (json.RawMessage, error) {
+	var c stepio.CommandResult
+	var text string
+	switch {
+	case !x.typed() || reply.Failed || len(reply.Value) == 0:
+	case json.Unmarshal(reply.Value, &text) == nil:
+		return reply.Value, nil
+	case json.Unmarshal(reply.Value, &c) == nil && c.ID != "":
+		if c.Dropped > 0 {
+			if err := x.sc.Note("%s: %d bytes of the middle of its output are left out; %d are the most that a value has", s.ID, c.Dropped, stepio.MaxValue); err != nil {
+				return nil, err
+			}
+		}
+		return quote(strings.TrimRight(c.Output, "\n")), nil
+	}
+	return quote(reply.Text), nil
 }
 
 // A Question is what a person is asked who is waited for.

@@ -8,23 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-func TestPrinted(t *testing.T) {
-	for said, want := range map[string]string{
-		"exit code 0 (c1, 3 bytes of output)\nhi\n":                                                                  "hi",
-		"exit code 0 (c1, 2 bytes of output)\nhi\n":                                                                  "hi",
-		"exit code 0 (c1, 3 bytes of output)\nhi\n[changed: a.txt]\n":                                                "hi",
-		"exit code 0 (c1, 17 bytes of output)\n[changed: a.txt]\n[changed: b.txt]\n":                                 "[changed: a.txt]",
-		"exit code 0 (c1, 0 bytes of output)\n":                                                                      "",
-		"exit code 0 (c1, 0 bytes of output)\n[changed: a.txt]\n":                                                    "",
-		"exit code 0 (c1, 99999 bytes of output)\nhead\n[...]\ntail\n[the middle is left out; shell_output with…]\n": "head\n[...]\ntail",
-		"something else\n": "something else\n",
-	} {
-		if got := printed(said); got != want {
-			t.Errorf("%q was printed as %q, want %q", said, got, want)
-		}
-	}
-}
-
 // TestEnds wants the bound to hold and no character to be cut in two.
 func TestEnds(t *testing.T) {
 	if got := headAndTail("short", 5); got != "short" {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/executor/oldresult"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workflows"
@@ -180,7 +182,9 @@ func TestDecideAlike(t *testing.T) {
 		{"nothing known", "exit code 9", "oh", "agent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			failed := executor.ToolResult{Result: tools.Result{Failed: true, Summary: c.summary, Text: c.summary + " (c1, 9 bytes of output)\n" + c.output}}
+			end := oldresult.Of(c.summary)
+			failed := executor.ToolResult{Result: tools.Result{Failed: true, Summary: c.summary, Text: c.summary + " (c1, 9 bytes of output)\n" + c.output,
+				Value: text(stepio.CommandResult{ID: "c1", Code: end.Code, TimedOut: end.TimedOut, Output: c.output})}}
 			stages := agents.Input{Agent: "validate", Inputs: map[string]json.RawMessage{"stages": text([]m{{"name": "test", "run": "make test", "fix": true}})}}
 			fix := agents.Input{Agent: "coordinator", Inputs: map[string]json.RawMessage{"command": text("make test")}}
 			pass := agents.Input{Agent: "until_tests_pass", Prompt: "Round totals."}

@@ -1,12 +1,14 @@
 package workflows
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/oldresult"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -60,10 +62,25 @@ func commitOnce(sc *executor.Scope, message string, paths []string) (string, err
 		if err != nil {
 			return "", err
 		}
-		if after.Text != before.Text && strings.Contains(after.Text, subject) {
-			return strings.TrimSpace(after.Text), nil
+		if sc.Task.Revision < stepio.TypedResults {
+			if oldresult.Committed(before.Text, after.Text, subject) {
+				return strings.TrimSpace(after.Text), nil
+			}
+			continue
+		}
+		if c := newest(after); c.Hash != newest(before).Hash && c.Subject == subject {
+			return fmt.Sprintf("%.10s %s", c.Hash, c.Subject), nil
 		}
 	}
+}
+
+// newest is the last commit, by what git_log returns; zero if there is none.
+func newest(log executor.ToolResult) (c struct{ Hash, Subject string }) {
+	var list []struct{ Hash, Subject string }
+	if json.Unmarshal(log.Value, &list) == nil && len(list) > 0 {
+		c = list[0]
+	}
+	return c
 }
 
 // changedPaths are the files that a diff is about, without those that it does

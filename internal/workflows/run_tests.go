@@ -27,7 +27,7 @@ func runTests(sc *executor.Scope) (t Tested, err error) {
 	if err != nil {
 		return t, err
 	}
-	t = Tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: coordinator.Of(reply)}
+	t = Tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: coordinator.Of(sc.Task, reply)}
 	if t.OK && reply.Summary != "" {
 		t.Text = reply.Summary
 	}
@@ -37,7 +37,7 @@ func runTests(sc *executor.Scope) (t Tested, err error) {
 	if _, err := sc.Value("test_result", &res); err != nil {
 		return t, err
 	}
-	if res.None || reply.WhyInconclusive() != "" {
+	if res.None || reply.Inconclusive != "" {
 		t.Some = false // nobody can mend what is not there, or cannot be run here
 	}
 	return t, nil

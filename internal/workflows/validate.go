@@ -171,7 +171,7 @@ func (res *StageResult) options(sc *executor.Scope, st Stage) coordinator.Option
 			return sc.Note("stage %s: %s: %s; running %s", st.Name, res.Status, spelling.FirstLine(p.Message), st.Repair)
 		case act.Agent != "":
 			return res.report(sc, len(res.Fixes)+1)
-		case o.NoRules || act.By == "rule strategy" || act.By == "rule progress":
+		case o.NoRules || act.By == coordinator.Rule("strategy") || act.By == coordinator.Rule("progress"):
 			return nil // the result of the stage says it
 		}
 		return coordinator.Announce(sc, at)

@@ -27,7 +27,7 @@ func tryThen(sc *executor.Scope, interrupted stepio.Interruption, st Stage) (*co
 	if err != nil || !reply.Failed {
 		return nil, err
 	}
-	p := coordinator.Of(reply)
+	p := coordinator.Of(sc.Task, reply)
 	p.Step, p.Command, p.Output = st.Name, st.what(), excerpt(p.Output)
 	if !coordinator.Coded(sc.Task) {
 		before(p, reply)
@@ -38,13 +38,12 @@ func tryThen(sc *executor.Scope, interrupted stepio.Interruption, st Stage) (*co
 // before makes of a problem what it was in jobs that began before code decided: its
 // message, its signature, and whether a change of files could repair it.
 func before(p *coordinator.Problem, reply executor.ToolResult) {
-	said := p.Message
 	switch {
 	case p.Code == 127:
 		p.Inconclusive, p.Message = "not found", "a command was not found (exit code 127)"
 	case p.Code == 126:
 		p.Inconclusive, p.Message = "not run", "a command cannot be run (exit code 126)"
-	case p.TimedOut, said == "killed", reply.Interrupted:
+	case p.TimedOut, p.Killed, reply.Interrupted:
 		p.Inconclusive = "cut short"
 	}
 	p.Sign = varying.ReplaceAllString(p.Message+"\n"+p.Output, "#")

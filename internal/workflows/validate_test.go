@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/executor/oldresult"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -49,7 +51,13 @@ func validated(t *testing.T, stages workflows.Stages, script ...flowtest.Line) (
 }
 
 func says(summary string, failed bool) executor.ToolResult {
-	return executor.ToolResult{Result: tools.Result{Text: summary + "\n", Failed: failed, Summary: summary}}
+	end := oldresult.Of(summary)
+	res := tools.Result{Text: summary + "\n", Failed: failed, Summary: summary}
+	res.Value, _ = json.Marshal(stepio.CommandResult{ID: "c1", Code: end.Code, TimedOut: end.TimedOut})
+	if oldresult.NotRun(res.Text) {
+		res.Inconclusive = tools.CannotCheck
+	}
+	return executor.ToolResult{Result: res}
 }
 
 var (

@@ -247,13 +247,20 @@ func TestWorkerCommits(t *testing.T) {
 	in.Inputs = map[string]json.RawMessage{"commit": json.RawMessage(`"true"`)}
 	message := works("commit_message", m{"subject": "Round totals once", "body": "Lines were rounded."}).asked("tax.go")
 	commit := gives("git_commit", "Committed").asked(`"message":"Round totals once\n\nLines were rounded."`, `"paths":["cart.go","tax.go"]`)
-	log := gives("git_log", "1111 Begin").asked(`"max":1`)
+	logOf := func(hash, subject string) line {
+		l := gives("git_log", "the log in words").asked(`"max":1`, `"whole":true`)
+		reply := l.out.(executor.ToolResult)
+		reply.Value, _ = json.Marshal([]m{{"hash": hash, "subject": subject}})
+		l.out = reply
+		return l
+	}
+	log := logOf("1111", "Begin")
 	if _, err := play(t, in, slices.Concat(begin, []line{message, log, commit, attemptOf})...); err != nil {
 		t.Fatal(err)
 	}
 	// A commit that was cut short is not made twice.
 	cut := line{step: "tool git_commit", err: &flow.Failure{Code: flow.Interrupted, Message: "interrupted"}}
-	s, err := play(t, in, slices.Concat(begin, []line{message, log, cut, gives("git_log", "2222 Round totals once"), attemptOf})...)
+	s, err := play(t, in, slices.Concat(begin, []line{message, log, cut, logOf("2222", "Round totals once"), attemptOf})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +298,7 @@ func TestWorkerUntested(t *testing.T) {
 		want string
 	}{
 		"not installed": {tools.CannotCheck, "make is not installed here", "check run_tests: make is not installed here"},
-		"not permitted": {"", "not run: nobody is there to approve it", "check run_tests: not run: nobody is there to approve it"},
+		"not permitted": {tools.CannotCheck, "not run: nobody is there to approve it", "check run_tests: not run: nobody is there to approve it"},
 		"gone":          {tools.NothingToCheck, "no tests found here", "check run_tests: no tests found here"},
 	} {
 		t.Run(name, func(t *testing.T) {

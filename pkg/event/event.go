@@ -51,6 +51,7 @@ type Event struct {
 	Name  string          `json:"name,omitempty"` // the step's name: the tool's, the model's
 	Text  string          `json:"text,omitempty"`
 	Error string          `json:"error,omitempty"`
+	Code  string          `json:"code,omitempty"` // of a step that failed: interrupted, timed_out, …
 	Took  time.Duration   `json:"took_ns,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"`
 }

@@ -118,7 +118,11 @@ func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (
 	if why == "" {
 		return call(r, t, s, now, c)
 	}
-	return refuse("%s", why), r.Note("%s refused: %s", c.Name, spelling.FirstLine(why))
+	reply := refuse("%s", why)
+	if s.Failing.Paused(c.Name, s.Turns) {
+		reply.Inconclusive = tools.CannotCheck
+	}
+	return reply, r.Note("%s refused: %s", c.Name, spelling.FirstLine(why))
 }
 
 // addTurn adds a turn to the state: the answer, the results in call order, the

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/oldresult"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -110,7 +111,7 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 		sum.rules = append(sum.rules, reply.rules...)
 		now.taint |= sum.Taint
 		now.rules = append(slices.Clip(now.rules), reply.rules...)
-		if reply.Failed && reply.WhyInconclusive() != tools.NothingToCheck {
+		if reply.Failed && reply.Inconclusive != tools.NothingToCheck {
 			no = fmt.Sprintf("%s was not run: the check %s must pass first on what it makes visible to others, and it has not:\n%s", tool, check.Tool, reply.Text)
 			return no, "", r.Note("%s", spelling.FirstLine(no))
 		}
@@ -120,7 +121,7 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 
 // toolCall is the input of a call's step.
 func (t *Task) toolCall(s *State, now callContext, c llm.Call) stepio.ToolCall {
-	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls)}
+	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls), Whole: now.asked.whole}
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
 			use.Think = t.thinking(s)
@@ -164,6 +165,9 @@ func perform(r *flow.Run, t *Task, s *State, now callContext, c llm.Call, checks
 			reply.unknown = path
 		case use.Approved == "":
 			reply.unknown = unknown // it was not made again
+		}
+		if reply.Inconclusive == "" && t.Revision < stepio.TypedResults && reply.Failed && oldresult.NotRun(reply.Text) {
+			reply.Inconclusive = tools.CannotCheck
 		}
 		if err == nil && reply.Unchecked != nil {
 			if rounds++; rounds > maxCheckRounds {

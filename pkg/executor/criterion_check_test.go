@@ -87,7 +87,7 @@ func TestInconclusiveChecks(t *testing.T) {
 		"nothing, not accepted": {none, executor.Criterion{Check: "judge"}, lacking, executor.Stuck, 0, "this cannot be judged here: not tested: no tests found"},
 		"nothing any more":      {none, executor.Criterion{Check: "judge", IfMissing: sum}, nil, executor.Stuck, 6, ""},
 		"not to be had":         {away, executor.Criterion{Check: "judge", IfMissing: sum}, lacking, executor.Stuck, 0, "this cannot be judged here: check judge: make is not installed"},
-		"not permitted":         {tools.Result{Failed: true, Text: "not run: nobody is there to approve it"}, executor.Criterion{Check: "judge"}, lacking, executor.Stuck, 0, "not run: nobody is there"},
+		"not permitted":         {tools.Result{Failed: true, Inconclusive: tools.CannotCheck, Text: "not run: nobody is there to approve it"}, executor.Criterion{Check: "judge"}, lacking, executor.Stuck, 0, "not run: nobody is there"},
 		"any of two, one holds": {none, executor.Criterion{Any: []executor.Criterion{{Check: "judge"}, *sum}}, lacking, executor.Done, 0, "sum produced"},
 		"any of two, none":      {none, executor.Criterion{Any: []executor.Criterion{{Check: "judge"}, {Check: "judge"}}}, lacking, executor.Stuck, 0, "this cannot be judged here: one of these must hold"},
 		"any, one may come yet": {none, executor.Criterion{Any: []executor.Criterion{{Check: "judge"}, *never}}, lacking, executor.Stuck, 6, ""},

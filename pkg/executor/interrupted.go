@@ -45,7 +45,7 @@ func unknownAttempt(m *stepio.PermissionContext, path string) *stepio.Permission
 // notMade is the reply to a call that was not made, perhaps again.
 func notMade(unknown, why string) ToolResult {
 	reply := refuse("%s", why)
-	reply.unknown = unknown
+	reply.unknown, reply.Inconclusive = unknown, tools.CannotCheck
 	return reply
 }
 

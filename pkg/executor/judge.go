@@ -238,13 +238,13 @@ func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 		words = spelling.FirstLine(reply.Text)
 	}
 	switch _, lacked := t.NothingToCheck[c.Label()]; {
-	case reply.WhyInconclusive() == tools.NothingToCheck && lacked:
+	case reply.Inconclusive == tools.NothingToCheck && lacked:
 		return &inconclusiveError{Missing: true, Reason: words}
-	case reply.WhyInconclusive() == tools.NothingToCheck:
+	case reply.Inconclusive == tools.NothingToCheck:
 		// There was something when the job began, or nobody looked: that it is
 		// gone proves nothing, and the model may bring it back.
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
-	case reply.WhyInconclusive() != "":
+	case reply.Inconclusive != "":
 		return &inconclusiveError{Reason: fmt.Sprintf("check %s: %s", c.Label(), spelling.FirstLine(reply.Text))}
 	case reply.Failed:
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)

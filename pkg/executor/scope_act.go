@@ -34,7 +34,7 @@ func (sc *Scope) act(interrupted stepio.Interruption, calls []llm.Call) ([]ToolR
 		s.Calls++
 		calls[i].ID = fmt.Sprintf("call%05d", s.Calls)
 	}
-	replies, err := act(sc.Run, t, s, asked{true, interrupted}, calls)
+	replies, err := act(sc.Run, t, s, asked{true, interrupted, t.Revision >= stepio.TypedResults}, calls)
 	if err != nil {
 		return nil, err
 	}

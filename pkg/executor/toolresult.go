@@ -3,7 +3,6 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
@@ -37,15 +36,6 @@ type ToolResult struct {
 	concurrent bool          // it ran at once with the one before it
 }
 
-// WhyInconclusive returns why the reply to a check is neither a pass nor a fault that
-// a change of the workspace could repair, "" if it is one of them.
-func (r *ToolResult) WhyInconclusive() tools.Inconclusive {
-	if r.Inconclusive == "" && r.Failed && strings.HasPrefix(r.Text, "not run: ") {
-		return tools.CannotCheck // a rule, a person or the mode forbids it
-	}
-	return r.Inconclusive
-}
-
 // A UserQuestion is what a tool asks the user in the middle of a call, as the
 // tools of MCP servers do.
 type UserQuestion struct {
@@ -64,6 +54,7 @@ type UserQuestion struct {
 type asked struct {
 	workflow    bool
 	interrupted stepio.Interruption
+	whole       bool // it reads the result's value
 }
 
 // A callContext is what earlier calls have to do with whether the next may run.

@@ -60,7 +60,7 @@ func (l *Local) finished(rt Route, s Step, rec *Record, start time.Time) error {
 	}
 	ev := event.Event{Kind: event.StepFinished, Took: time.Since(start)}
 	if rec.Failure != nil {
-		ev.Error = rec.Failure.Message
+		ev.Error, ev.Code = rec.Failure.Message, rec.Failure.Code
 	} else if rt.Describe != nil && !l.quiet {
 		ev.Text, ev.Data = rt.Describe(s, rec.Output)
 	}

@@ -91,7 +91,13 @@ func failure(ctx context.Context, env *Env, err error) (Result, error) {
 	if fatal := new(fatalError); errors.As(err, &fatal) {
 		return Result{}, err
 	}
-	return Result{Text: err.Error() + env.meant(ctx, err), Failed: true}, nil
+	res := Result{Text: err.Error() + env.meant(ctx, err), Failed: true}
+	for e := err; e != nil && res.Summary == ""; e = errors.Unwrap(e) {
+		if people, ok := e.(interface{ Summary() string }); ok {
+			res.Summary = people.Summary()
+		}
+	}
+	return res, nil
 }
 
 // meant names, for a path that does not exist, the files that may have been

@@ -137,6 +137,7 @@ type Env struct {
 	// shown with it; fs.ErrNotExist for an unknown one. Nil if nothing is kept.
 	Result         func(id string) (string, error)
 	MaxResultBytes int        // bytes of a result that the model is shown at once; 0 for no bound
+	MaxValueBytes  int        // bytes of an output in Result.Value; 0 where no program asks
 	PlainText      bool       // files are shown without the numbers of their lines, for an agent that edits them by their text
 	Emit           event.Sink // never nil; progress events
 	// Approved has, by path, the SHA-256 of the files that have been checked for this
@@ -157,6 +158,9 @@ type Result struct {
 	// that other models learn of it.
 	Images []llm.Image `json:"images,omitempty"`
 	Taint  Taint       `json:"taint,omitempty"` // what the text carries beyond Metadata.Taints
+	// Value is what programs read of the call, as JSON of a type of the tool's own, such
+	// as [Command]; a text if it is one. No program reads Text, which is for models.
+	Value json.RawMessage `json:"value,omitempty"`
 	// Inconclusive is set by a tool that is a check if the call neither passed nor
 	// failed. Failed is set with it, and Summary reports why in a line.
 	Inconclusive Inconclusive `json:"inconclusive,omitempty"`

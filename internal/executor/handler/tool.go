@@ -38,13 +38,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 			return nil, err
 		}
 	}
-	call := *env
-	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
-	call.Artifacts = artifacts(use.Artifacts)
-	call.MaxResultBytes, call.PlainText = use.MaxResultBytes, use.PlainText
-	if h.Results != nil {
-		call.Result = h.Results.Result
-	}
+	call := h.callEnv(env, s, use, emit)
 	ctx = atStep(ctx, &call, s.Path)
 	var think *toolModel
 	if call.Model = nil; use.Think != nil {
@@ -101,6 +95,21 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	h.bound(ctx, s, use.MaxResultBytes, &res, emit)
 	reply := executor.ToolResult{Result: res, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
 	return json.Marshal(reply)
+}
+
+// callEnv is what one call may touch and how much it may return.
+func (h Host) callEnv(env *tools.Env, s flow.Step, use stepio.ToolCall, emit event.Sink) tools.Env {
+	call := *env
+	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
+	call.Artifacts = artifacts(use.Artifacts)
+	call.MaxResultBytes, call.PlainText = use.MaxResultBytes, use.PlainText
+	if use.Whole {
+		call.MaxValueBytes = stepio.MaxValue
+	}
+	if h.Results != nil {
+		call.Result = h.Results.Result
+	}
+	return call
 }
 
 // bound cuts the result of a tool to what the model may be shown at once. The

@@ -54,7 +54,15 @@ const Unexplained = "model.unexplained"
 //     declares neither needs nor an effect is not called beside others.
 //   - 5: what failed in a pipeline or under a coordinator is recognised by what programs
 //     report of themselves, and not by what a test printed.
-const Revision = 5
+//   - 6: workflows read the values of results, and values go whole into the arguments
+//     of tools.
+const Revision = 6
+
+// MaxValue bounds, in bytes, what the value of a result has of an output.
+const MaxValue = 1 << 20
+
+// TypedResults is the first revision whose workflows read values of results.
+const TypedResults = 6
 
 // Repeatable reports whether a call of a tool may be made twice.
 func Repeatable(t tools.Metadata) bool {

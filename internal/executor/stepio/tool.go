@@ -28,6 +28,8 @@ type ToolCall struct {
 	At string `json:"at,omitempty"`
 	// Room is how many bytes of the result the model is shown; 0 for no bound.
 	MaxResultBytes int `json:"room,omitempty"`
+	// Whole is set if a workflow asks, which reads the result's value.
+	Whole bool `json:"whole,omitempty"`
 	// PlainText has files shown without the numbers of their lines.
 	PlainText bool `json:"plain,omitempty"`
 }
@@ -88,4 +90,16 @@ type UserAnswer struct {
 	Call    string          `json:"call,omitempty"`
 	Action  string          `json:"action"` // accept, decline or cancel
 	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// A CommandResult is how a command line ended: the Value of the tools that run one.
+type CommandResult struct {
+	ID       string `json:"id,omitempty"` // as shell_output takes it
+	Code     int    `json:"exit_code"`    // -1 while it runs
+	TimedOut bool   `json:"timed_out,omitempty"`
+	Killed   bool   `json:"killed,omitempty"`
+	// Output is what it printed, only where tools.Env has MaxValueBytes; Dropped is how many bytes
+	// of its middle are left out.
+	Output  string `json:"output,omitempty"`
+	Dropped int64  `json:"dropped,omitempty"`
 }

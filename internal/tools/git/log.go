@@ -27,6 +27,12 @@ var Log = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "the history of a file", Args: json.RawMessage(`{"path":"cart.go","max":5}`)}},
 }.Prose(logProse), log)
 
+// A logged commit is what programs get of one, the newest first.
+type logged struct {
+	Hash    string `json:"hash"`
+	Subject string `json:"subject"`
+}
+
 func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error) {
 	in.Max = cmp.Or(in.Max, 10)
 	g := git.New(env.Exec).WithGuard(env.Files).Operation()
@@ -55,5 +61,15 @@ func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error)
 	if len(commits) > 1 {
 		summary = fmt.Sprintf("%d commits", len(commits))
 	}
-	return tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: summary}, nil
+	res := tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: summary}
+	if env.MaxValueBytes > 0 {
+		var list []logged
+		for _, c := range commits {
+			list = append(list, logged{c.Hash, c.Subject})
+		}
+		if res.Value, err = json.Marshal(list); err != nil {
+			return tools.Result{}, tools.Fatal(err)
+		}
+	}
+	return res, nil
 }

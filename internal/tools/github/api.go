@@ -46,10 +46,10 @@ var repoName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,1
 func (c Config) open(ctx context.Context, env *tools.Env, repo string) (*api, error) {
 	a := &api{Config: c, env: env, repo: repo}
 	if c.TokenEnv == "" {
-		return nil, errors.New("no token for GitHub is configured. Tell the user to set github.token_env")
+		return nil, &userError{"no token for GitHub is configured", " to set github.token_env"}
 	}
 	if a.token = c.Getenv(c.TokenEnv); a.token == "" {
-		return nil, fmt.Errorf("%s, the token for GitHub, is not set. Tell the user", c.TokenEnv)
+		return nil, &userError{c.TokenEnv + ", the token for GitHub, is not set", ""}
 	}
 	if repo == "" {
 		r, err := git.New(env.Exec).Remote(ctx, "origin")
@@ -73,9 +73,25 @@ func (c Config) open(ctx context.Context, env *tools.Env, repo string) (*api, er
 type apiError struct {
 	Status  int // 0 if there was no answer
 	Message string
+	User    bool // only the user can help
 }
 
-func (e *apiError) Error() string { return e.Message }
+func (e *apiError) Error() string {
+	if e.User {
+		return (&userError{e.Message, ""}).Error()
+	}
+	return e.Message
+}
+
+// Summary is the error without the words that are for a model.
+func (e *apiError) Summary() string { return e.Message }
+
+// A userError is one that only the user can do something about.
+type userError struct{ what, do string }
+
+// Error is for a model, and Summary for the user.
+func (e *userError) Error() string   { return e.what + ". Tell the user" + e.do }
+func (e *userError) Summary() string { return e.what }
 
 // unsure reports whether what was asked for may have happened all the same.
 func unsure(err error) bool {
@@ -163,7 +179,7 @@ func (a *api) ask(ctx context.Context, method, path, accept string, body []byte)
 		return nil, err
 	}
 	if err != nil || res.Code == 127 {
-		return nil, errors.New("gh, GitHub's program, is not installed here, or not where commands can see it. Tell the user; docs/github.md says how")
+		return nil, &userError{"gh, GitHub's program, is not installed here, or not where commands can see it", "; docs/github.md says how"}
 	}
 	status, header, answer, ok := split(out.b.Bytes())
 	said := strings.TrimSpace(strings.ReplaceAll(res.Text, a.token, "***"))
@@ -171,11 +187,11 @@ func (a *api) ask(ctx context.Context, method, path, accept string, body []byte)
 	case out.cut:
 		return nil, fmt.Errorf("GitHub's answer has more than %d MiB: ask for less", maxBody>>20)
 	case res.TimedOut:
-		return nil, &apiError{0, fmt.Sprintf("GitHub did not answer within %s", request)}
+		return nil, &apiError{Status: 0, Message: fmt.Sprintf("GitHub did not answer within %s", request)}
 	case res.Code == 4:
-		return nil, fmt.Errorf("gh is not logged in: %s. Tell the user to look at %s", spelling.FirstLine(said), a.TokenEnv)
+		return nil, &userError{"gh is not logged in: " + spelling.FirstLine(said), " to look at " + a.TokenEnv}
 	case !ok:
-		return nil, &apiError{0, "gh could not ask GitHub: " + spelling.FirstLine(said)}
+		return nil, &apiError{Status: 0, Message: "gh could not ask GitHub: " + spelling.FirstLine(said)}
 	case status >= 300 || res.Code != 0:
 		return nil, a.explain(status, header, answer, path)
 	}
@@ -227,9 +243,11 @@ func (a *api) explain(status int, h http.Header, body []byte, path string) error
 	case status == http.StatusTooManyRequests, status == http.StatusForbidden && (h.Get("X-Ratelimit-Remaining") == "0" || h.Get("Retry-After") != "" || strings.Contains(why, "rate limit")):
 		e.Status, e.Message = http.StatusTooManyRequests, "GitHub's rate limit is reached"+again(h)+": go on without GitHub, or stop and say so"
 	case status == http.StatusUnauthorized:
-		e.Message = fmt.Sprintf("GitHub refuses the token in %s (%s). Tell the user", a.TokenEnv, why)
+		e.Message = fmt.Sprintf("GitHub refuses the token in %s (%s)", a.TokenEnv, why)
+		e.User = true
 	case status == http.StatusForbidden:
-		e.Message = fmt.Sprintf("the token in %s may not do this in %s (%s). Tell the user", a.TokenEnv, a.repo, why)
+		e.Message = fmt.Sprintf("the token in %s may not do this in %s (%s)", a.TokenEnv, a.repo, why)
+		e.User = true
 	case status == http.StatusNotFound:
 		path, _, _ = strings.Cut(path, "?")
 		e.Message = fmt.Sprintf("there is no %s, or the token may not see it", path)

@@ -75,7 +75,7 @@ func rerun(ctx context.Context, env *tools.Env, in rerunInput) (tools.Result, er
 		return tools.Result{}, tools.Fatal(err)
 	}
 	res.Artifacts = map[string]json.RawMessage{"run": b}
-	return res, nil
+	return valued(res, out, env.MaxValueBytes)
 }
 
 // kept is the head and, three times as long, the tail of an output.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -65,7 +66,21 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return show(out), nil
+	return valued(show(out), out, env.MaxValueBytes)
+}
+
+// valued adds to a result what programs read of it.
+func valued(res tools.Result, o *process.Output, most int) (tools.Result, error) {
+	c := stepio.CommandResult{ID: o.ID, Code: o.Code, TimedOut: o.TimedOut, Killed: o.Killed}
+	if most > 0 {
+		c.Output, c.Dropped = o.Whole(most)
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	res.Value = b
+	return res, nil
 }
 
 // show is what the model sees of a command that has ended or still runs. A

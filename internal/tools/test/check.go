@@ -75,7 +75,7 @@ func check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, er
 	away := 0
 	for _, c := range own {
 		env.Progress(c.command())
-		t, why, err := c.run(ctx, env.Exec, time.Until(deadline))
+		t, why, missing, err := c.run(ctx, env.Exec, time.Until(deadline))
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -83,7 +83,7 @@ func check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, er
 		if why != "" {
 			bad = append(bad, c.command()+": "+why)
 		}
-		if strings.Contains(why, notInstalled) {
+		if missing {
 			away++
 		}
 	}
@@ -157,8 +157,8 @@ const notInstalled = "is not installed here, or not where commands can see it"
 const mostFiles = 1000
 
 // run returns the text for the model, and in a line why the check failed, "" if
-// it passed.
-func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration) (text, why string, err error) {
+// it passed. missing reports that its program is.
+func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration) (text, why string, missing bool, err error) {
 	cmd := process.Cmd{Args: c.args, Dir: c.dir, Env: c.env, Timeout: max(within, time.Second), Snapshot: true}
 	var out *process.Output
 	said := ""
@@ -168,11 +168,11 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 		out, said, err = c.files(ctx, ex, cmd)
 	}
 	if ctx.Err() != nil {
-		return "", "", err
+		return "", "", false, err
 	}
 	if err != nil || out.Code == 127 || missingModule(out.Text) {
 		why = c.args[0] + " " + notInstalled
-		return fmt.Sprintf("%s: %s\n", c.command(), why), why, nil
+		return fmt.Sprintf("%s: %s\n", c.command(), why), why, true, nil
 	}
 	switch {
 	case out.TimedOut:
@@ -187,7 +187,7 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 		verdict = why
 	}
 	text = fmt.Sprintf("%s: %s\n%s", c.command(), verdict, clip(strings.TrimSpace(said+out.Text)))
-	return strings.TrimSpace(text) + "\n", why, nil
+	return strings.TrimSpace(text) + "\n", why, false, nil
 }
 
 // files runs the command on some files after the other, and has those that it

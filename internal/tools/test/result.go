@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -28,6 +29,9 @@ type testResult struct {
 	Unknown bool `json:"unknown_format,omitempty"`
 	// Unavailable is set if the tests cannot be run on this machine.
 	Unavailable bool `json:"unavailable,omitempty"`
+
+	code  int  // of the command, the first that is not 0
+	timed bool // it did not end in its time
 }
 
 const noTest = "no test ran"
@@ -114,6 +118,7 @@ func join(rs []testResult) testResult {
 		all.Uncounted = all.Uncounted || r.Uncounted
 		all.Unknown = all.Unknown || r.Unknown
 		all.Unavailable = all.Unavailable || r.Unavailable
+		all.code, all.timed = cmp.Or(all.code, r.code), all.timed || r.timed
 		all.Tests = append(all.Tests, r.Tests...)
 	}
 	all.Command, all.Problem = strings.Join(cmds, " ; "), strings.Join(problems, "\n")

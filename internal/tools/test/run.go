@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -129,8 +130,12 @@ func bind(r testResult, text string) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
+	value, err := json.Marshal(stepio.CommandResult{Code: r.code, TimedOut: r.timed})
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
 	res := tools.Result{
-		Text: text, Failed: !r.OK(), Summary: r.Headline(),
+		Value: value, Text: text, Failed: !r.OK(), Summary: r.Headline(),
 		Artifacts: map[string]json.RawMessage{"test_result": b},
 	}
 	switch {
@@ -174,6 +179,7 @@ func (p project) run(ctx context.Context, env *tools.Env, within time.Duration) 
 	if out.Log != "" && !split && len(text) > mostOutput {
 		r.Log = out.ID
 	}
+	r.code, r.timed = out.Code, out.TimedOut
 	r.judge(out, text)
 	return r, out.Note, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
 // A Cmd is a command to run.
@@ -67,6 +69,23 @@ type Output struct {
 	// does not show who changed them.
 	Uncertain bool   `json:"uncertain,omitempty"`
 	Note      string `json:"note,omitempty"` // something about the record that the reader should know
+}
+
+// Whole is all of the output, printable, if it has at most n bytes, else its head and its
+// tail and how many bytes are missing between them.
+func (o *Output) Whole(n int) (text string, dropped int64) {
+	if o.Dropped == 0 {
+		return o.Text, 0
+	}
+	b, err := os.ReadFile(o.Log)
+	if o.Log == "" || err != nil {
+		return o.Text, o.Dropped
+	}
+	if missing := o.Bytes - int64(len(b)); missing > 0 || len(b) > n {
+		head, tail := b[:min(len(b), n/2)], b[max(0, len(b)-n/2):]
+		return strings.ToValidUTF8(textfile.Visible(string(head)), "") + "\n[…]\n" + strings.ToValidUTF8(textfile.Visible(string(tail)), ""), o.Bytes - int64(len(head)+len(tail))
+	}
+	return textfile.Visible(string(b)), 0
 }
 
 // ExitCode is the code a shell would report.

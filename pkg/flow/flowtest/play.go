@@ -102,8 +102,12 @@ func (p *play) answer(s flow.Step) (any, error) {
 		if err != nil {
 			p.wrong = fmt.Sprintf("%s: encoding what the script gives: %v", called(s), err)
 		}
-		name, _, _ := strings.Cut(s.Name, "|")
-		return flow.Signal{Name: name, Value: value}, nil
+		var w flow.Wait
+		if err := json.Unmarshal(s.Input, &w); err != nil || len(w.Signals) == 0 {
+			p.wrong = fmt.Sprintf("%s waits for no signal: %s, %v", called(s), s.Input, err)
+			return nil, nil
+		}
+		return flow.Signal{Name: w.Signals[0], Value: value}, nil
 	}
 	return l.Out, l.Err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -32,7 +33,7 @@ func (t *usageTotals) add(ev event.Event) {
 // interrupted is what is shown of a step that was interrupted: its outcome, and where a
 // model has asked for it, that the model learns that. A workflow has a person asked.
 func (t *usageTotals) interrupted(ev event.Event) string {
-	if strings.HasPrefix(ev.Error, "interrupted:") && t.models[scopeOf(ev.Path)] {
+	if ev.Code == flow.Interrupted && t.models[scopeOf(ev.Path)] {
 		return ev.Error + "; reported to the model"
 	}
 	return ev.Error

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -247,8 +248,7 @@ func callGitHub(ctx context.Context, c adroit.Client, dir, tool string, args map
 		return err
 	}
 	if r.Failed {
-		words, _, _ := strings.Cut(format.SanitizeLine(r.Text), ". Tell the user") // it is written for a model
-		return exit.Fail(errors.New(words), "docs/github.md: gh has to be installed, and github.token_env names the variable with a token")
+		return exit.Fail(errors.New(format.SanitizeLine(cmp.Or(r.Summary, r.Text))), "docs/github.md: gh has to be installed, and github.token_env names the variable with a token")
 	}
 	return json.Unmarshal(r.Artifacts["pull_request"], pull)
 }

@@ -81,7 +81,7 @@ func sentence(arg string) bool {
 // default agent.
 func unquoted(err error, args []string) error {
 	e := new(apierr.Error)
-	if len(args) < 2 || !errors.As(err, &e) || !strings.HasPrefix(e.Message, "unknown agent") {
+	if len(args) < 2 || !errors.As(err, &e) || e.Code != apierr.UnknownAgent {
 		return err
 	}
 	return apierr.WithHint(err, e.Hint+"\nadroit run \""+strings.Join(args, " ")+"\", in quotes, is for the default agent")
