@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/workflows"
@@ -52,6 +53,10 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	if aside != "" && p.Warn != nil {
 		p.Warn("a restore that was cut short is finished; what was there before is in " + aside)
 	}
+	if file, err := filepath.Abs(Path(c.getenv)); err == nil {
+		rootfs.Own(file, Dir(c.getenv))
+	}
+	rootfs.OwnStart(c.getenv("HOME"))
 	hide := Redactor(c, c.getenv)
 	servers, err := c.toolServers(p, data, confine, hide)
 	if err != nil {

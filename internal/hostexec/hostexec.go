@@ -170,6 +170,22 @@ func Lacking(err error) string {
 	return "not on PATH"
 }
 
+// Files are the files of a command line: its program, and the arguments that are absolute
+// paths of files, such as the script of an interpreter.
+func Files(command []string) (files []string) {
+	for i, arg := range command {
+		if i == 0 {
+			if at, err := Find(arg); err == nil {
+				arg = at
+			}
+		}
+		if info, err := os.Stat(arg); err == nil && filepath.IsAbs(arg) && info.Mode().IsRegular() {
+			files = append(files, arg)
+		}
+	}
+	return files
+}
+
 // Command is a program on the host, found by [Find], with the environment of this process
 // and a PATH as of [Environ]. What Find says against it is returned by its Start.
 func Command(ctx context.Context, name string, args ...string) *exec.Cmd {

@@ -64,6 +64,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}
+	o.guardOwn()
 	rt.o, rt.models, rt.trust = o, o.Source, trustIn(o.Trust)
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := rt.open(); err != nil {

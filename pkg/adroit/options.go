@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -174,8 +175,8 @@ func (c Coordination) policy() coordinator.Policy {
 // apart refuses a workspace that contains the data of jobs: there the tools of a job
 // could change what undoing it needs.
 func (o *Options) apart(workspace string) error {
-	if o.Data == "" {
-		return nil
+	if err := ownDirectory(workspace); err != nil || o.Data == "" {
+		return err
 	}
 	data, err := rootfs.Real(o.Data)
 	if err != nil {
@@ -188,6 +189,34 @@ func (o *Options) apart(workspace string) error {
 	if rel, err := filepath.Rel(dir, data); err == nil && filepath.IsLocal(rel) {
 		return apierr.Invalidf("work in a directory of its own (-C DIR), or keep the data elsewhere (--data-dir DIR)",
 			"%s cannot be a workspace: the data of all jobs lies in it (%s), where tools could change it", dir, rel)
+	}
+	return nil
+}
+
+// guardOwn guards the files of this runtime's own that programs outside of the sandbox
+// obey, wherever they lie: the configuration, and what hooks start.
+func (o *Options) guardOwn() {
+	if o.ConfigFile != "" {
+		if file, err := filepath.Abs(o.ConfigFile); err == nil {
+			rootfs.Own(file)
+		}
+	}
+	for _, h := range o.Hooks {
+		rootfs.Own(hostexec.Files(h.Command)...)
+	}
+}
+
+// ownDirectory refuses a workspace in a directory of the program's own.
+func ownDirectory(workspace string) error {
+	t, err := rootfs.Open(workspace)
+	if err != nil {
+		return nil // whoever works there says so
+	}
+	defer t.Close()
+	for _, p := range t.Owned() {
+		if p.Path == "." && !p.Asked {
+			return apierr.Invalidf("work in another directory (-C DIR)", "%s cannot be a workspace: it is a directory of adroit's own configuration, which no tool may change", t.Dir)
+		}
 	}
 	return nil
 }

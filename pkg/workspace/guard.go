@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"path"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -24,7 +25,19 @@ func (f *Files) WithDenyList(n *rootfs.DenyList) *Files {
 // NeedsApproval reports whether a file of this name, relative to the root, is to be written
 // only when a person has agreed: it says what runs later without a question, as
 // the settings of continuous integration do. Commands cannot write it at all.
-func (f *Files) NeedsApproval(name string) bool { return rootfs.NeedsApproval(path.Clean(name)) }
+func (f *Files) NeedsApproval(name string) bool {
+	p := path.Clean(name)
+	if rootfs.NeedsApproval(p) {
+		return true
+	}
+	if real, err := f.Tree.Resolve(name, p, true); err == nil {
+		p = real
+	}
+	if o, ok := f.Tree.OwnedBy(p); ok && o.Asked {
+		return true
+	}
+	return f.Tree.GitObeys(p)
+}
 
 // Real is the name that a file has within the root once links are followed,
 // for decisions about it. It fails for names that can not be used at all, but
@@ -40,8 +53,19 @@ func (f *Files) Real(name string) (string, error) {
 // CheckPath returns an error if p, a clean name, must not be used: nobody may, or
 // the barrier says so.
 func (f *Files) CheckPath(name, p string, write bool) error {
-	if err := f.DenyList.Check(name, p, write); err != nil || f.guard == nil {
+	if err := f.DenyList.Check(name, p, write); err != nil {
 		return err
+	}
+	if write {
+		if dir := f.Tree.GitDirWith(p); dir != "" {
+			return &rootfs.PathError{Name: name, Reason: fmt.Sprintf("lies in %s, which git takes for a repository of its own, or would then: its settings and hooks may be read but not changed; ask the person who runs you", dir)}
+		}
+		if o, ok := f.Tree.OwnedBy(p); ok && !o.Asked {
+			return &rootfs.PathError{Name: name, Reason: "is a file of adroit's own, such as its configuration or a hook's program, and may be read but not changed; ask the person who runs you"}
+		}
+	}
+	if f.guard == nil {
+		return nil
 	}
 	if why := f.guard(p, write); why != "" {
 		return &rootfs.PathError{Name: name, Reason: why}

@@ -59,6 +59,12 @@ func (j *merger) decide(th copyChange) error {
 		j.no[p] = reason(err)
 		return nil
 	}
+	if th.now.Type != "" {
+		if dir := j.t.GitDirWith(th.path); dir != "" {
+			j.no[p] = "git takes " + dir + " for a repository of its own, with settings and hooks"
+			return nil
+		}
+	}
 	if j.f.Tree.CheckNoLinks(p) != nil {
 		j.no[p] = "a directory above it is a symbolic link here"
 		return nil

@@ -84,6 +84,39 @@ func paths(all []changedPath) (names []string) {
 	return names
 }
 
+// checkGitDirs refuses to bring paths into the work tree that make, or change, a directory
+// that git takes for a repository of its own there: no tool of a job may write one either.
+func (w *Worktree) checkGitDirs(ctx context.Context, g *git.Repo, commit string, paths []string) error {
+	names, err := g.ListNames(ctx, "ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", commit)
+	if err != nil {
+		return err
+	}
+	comes := make(map[string]bool, len(names))
+	for _, n := range names {
+		comes[n] = true
+	}
+	t, err := rootfs.Open(w.Repo)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	var in []string
+	for _, p := range paths {
+		dir := rootfs.GitDirAround(p, func(name string) (there, dir bool) {
+			info, err := t.Root.Lstat(name)
+			return comes[name] || err == nil, !comes[name] && err == nil && info.IsDir()
+		})
+		if comes[p] && dir != "" && !slices.Contains(in, dir) {
+			in = append(in, dir)
+		}
+	}
+	if len(in) > 0 {
+		return &Error{Reason: "git would take " + in[0] + " for a repository of its own, whose settings and hooks it obeys", Paths: in,
+			Remedy: fmt.Sprintf("look at them; git -C %s merge %s brings them in all the same", w.Repo, w.Branch)}
+	}
+	return nil
+}
+
 // changed lists the paths that differ between two commits.
 func changed(ctx context.Context, g *git.Repo, from, to string) ([]changedPath, error) {
 	out, err := g.Run(ctx, process.Cmd{Args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", from, to}})

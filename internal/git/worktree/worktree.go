@@ -326,6 +326,9 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 	if err := clear(s, m.Paths); err != nil {
 		return errors.Join(err, forgetMerging(record)) // nothing of it is left
 	}
+	if err := w.checkGitDirs(ctx, g, target, m.Paths); err != nil {
+		return err
+	}
 	begun := merging{s.Commit, target, w.Common}
 	if err := begun.write(record); err != nil {
 		return err

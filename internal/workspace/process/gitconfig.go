@@ -1,68 +1,9 @@
 package process
 
 import (
-	"path"
 	"slices"
 	"strings"
-
-	"github.com/adroit-run/adroit/internal/rootfs"
 )
-
-// hooksPath is where the settings of a repository say that its hooks are
-// (core.hooksPath, as husky and lefthook set it), as it is written there; "" if
-// they say nothing of it. Settings that others include are not followed.
-func hooksPath(config []byte) string {
-	section, found := "", ""
-	for line := range strings.Lines(string(config)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, rest, _ := strings.Cut(line, "]")
-			section, line = strings.ToLower(strings.TrimSpace(head[1:])), strings.TrimSpace(rest)
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if section != "core" || !ok || !strings.EqualFold(strings.TrimSpace(key), "hookspath") {
-			continue
-		}
-		value = settingValue(value)
-		found = strings.ReplaceAll(value, `\\`, `\`) // the last one counts
-	}
-	if strings.HasPrefix(found, "~") {
-		return ""
-	}
-	return found
-}
-
-// settingValue is what stands behind the sign, without quotes and without a comment.
-func settingValue(text string) string {
-	text = strings.TrimSpace(text)
-	if quoted, ok := strings.CutPrefix(text, `"`); ok {
-		text, _, _ = strings.Cut(quoted, `"`)
-	} else if i := strings.IndexAny(text, "#;"); i >= 0 {
-		text = strings.TrimSpace(text[:i])
-	}
-	return text
-}
-
-// included are the files that settings include, as they are written there.
-func included(config []byte) (files []string) {
-	section := ""
-	for line := range strings.Lines(string(config)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, rest, _ := strings.Cut(line, "]")
-			section, line = strings.ToLower(strings.TrimSpace(head[1:])), strings.TrimSpace(rest)
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok || !strings.HasPrefix(section, "include") || !strings.EqualFold(strings.TrimSpace(key), "path") {
-			continue
-		}
-		value = settingValue(value)
-		if value != "" && !strings.HasPrefix(value, "~") {
-			files = append(files, value)
-		}
-	}
-	return files
-}
 
 // todoFile is what git rebase --continue goes on with.
 const todoFile = "rebase-merge/git-rebase-todo"
@@ -186,21 +127,4 @@ func gitDirOf(content []byte) (dir string, ok bool) {
 	rest, ok := strings.CutPrefix(string(content), "gitdir: ")
 	dir = strings.TrimRight(rest, "\r\n")
 	return dir, ok && dir != "" && !strings.ContainsAny(dir, "\n\x00")
-}
-
-// joined is a name as it is read in a directory, both relative to the root of a
-// tree whose absolute name is root. It fails for what lies outside of the tree.
-func joined(root, dir, name string) (string, bool) {
-	abs := name
-	if !path.IsAbs(name) {
-		abs = path.Join(root, dir, name)
-	}
-	abs = path.Clean(abs)
-	switch {
-	case abs == root:
-		return ".", true
-	case !rootfs.Within(root, abs):
-		return "", false
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(abs, root), "/"), true
 }

@@ -22,7 +22,7 @@ func TestHooksPath(t *testing.T) {
 		"[core \"sub\"]\n\thooksPath = x\n":                      "",
 		"[core]\n\thooksPath = ~/hooks\n":                        "",
 	} {
-		if got := hooksPath([]byte(config)); got != want {
+		if got := rootfs.GitHooksPath([]byte(config)); got != want {
 			t.Errorf("%q: %q, want %q", config, got, want)
 		}
 	}

@@ -1,6 +1,10 @@
 package process
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
 
 func TestPlainConfig(t *testing.T) {
 
@@ -62,7 +66,7 @@ func TestJoined(t *testing.T) {
 		dir, name, want string
 		ok              bool
 	}{{"sub", "../a", "a", true}, {"sub", "../../a", "", false}, {".", "/ws/a/../b", "b", true}, {".", "/wsx", "", false}, {"a", "..", ".", true}, {".", "/ws", ".", true}} {
-		if got, ok := joined("/ws", c.dir, c.name); got != c.want || ok != c.ok {
+		if got, ok := rootfs.Joined("/ws", c.dir, c.name); got != c.want || ok != c.ok {
 			t.Errorf("%s in %s: %q, %v", c.name, c.dir, got, ok)
 		}
 	}

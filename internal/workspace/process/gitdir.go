@@ -79,7 +79,7 @@ func (r *gitDir) rebaseExecs() []string {
 // Inside reports whether a work tree that the settings of a repository name lies
 // in the tree.
 func (r *gitDir) Inside(dir string) bool {
-	_, ok := joined(r.scan.tree.Dir, r.rel, dir)
+	_, ok := rootfs.Joined(r.scan.tree.Dir, r.rel, dir)
 	return ok
 }
 

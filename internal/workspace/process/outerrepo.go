@@ -113,8 +113,8 @@ func ownDir(dir, top string) error {
 	for _, s := range settings {
 		switch {
 		case s.section == "core" && s.key == "worktree":
-			named = settingValue(s.value)
-		case s.section == "core" && s.key == "bare" && settingValue(s.value) != "false":
+			named = rootfs.GitSettingValue(s.value)
+		case s.section == "core" && s.key == "bare" && rootfs.GitSettingValue(s.value) != "false":
 			return errNotOwn
 		}
 	}

@@ -104,7 +104,7 @@ func (c *runnerSandbox) look(names *rootfs.DenyList) ([]*scan, error) {
 			return nil, err
 		}
 		c.beside = newScan(t, names)
-		c.beside.except, _ = joined(top, ".", c.base.Write[0])
+		c.beside.except, _ = rootfs.Joined(top, ".", c.base.Write[0])
 	}
 	var out []*scan
 	for i, dir := range c.base.Write {

@@ -30,6 +30,7 @@ func protect(scans []*scan, beside *scan, top string, everything bool) (*protect
 		for f := range s.all {
 			p.add(s, f)
 		}
+		p.addOwn(s)
 	}
 	if err := p.addOuter(beside, top); err != nil {
 		p.Close()

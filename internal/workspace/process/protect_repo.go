@@ -18,7 +18,7 @@ func (p *protection) addGitFile(s *scan, f found) {
 	if f.rel != ".git" {
 		if b := p.backups; len(b) > 0 && b[len(b)-1].rel == f.rel {
 			if to, ok := gitDirOf(b[len(b)-1].held.data); ok {
-				if _, inside := joined(s.tree.Dir, path.Dir(f.rel), to); inside {
+				if _, inside := rootfs.Joined(s.tree.Dir, path.Dir(f.rel), to); inside {
 					return
 				}
 			}
@@ -118,7 +118,7 @@ func (p *protection) addOne(s *scan, fd int, rel string, kind gitKind) {
 		p.backup(s, path.Dir(rel), path.Base(rel))
 	})
 	if config, err := rootfs.ReadAt(fd, "config", maxGitConfig); err == nil && kind == gitMain {
-		r.hooks = hooksPath(config)
+		r.hooks = rootfs.GitHooksPath(config)
 		p.addHooks(s, r)
 		p.addIncluded(s, rel, config, 0)
 	}
@@ -133,8 +133,8 @@ func (p *protection) addIncluded(s *scan, dir string, config []byte, depth int) 
 	if depth == maxInclude {
 		return
 	}
-	for _, name := range included(config) {
-		rel, ok := joined(s.tree.Dir, dir, name)
+	for _, name := range rootfs.GitIncluded(config) {
+		rel, ok := rootfs.Joined(s.tree.Dir, dir, name)
 		if !ok || rel == "." {
 			continue
 		}
@@ -169,10 +169,25 @@ func (p *protection) addHooks(s *scan, r *gitDir) {
 	if r.hooks == "" {
 		return
 	}
-	rel, ok := joined(s.tree.Dir, path.Dir(r.rel), r.hooks)
+	rel, ok := rootfs.Joined(s.tree.Dir, path.Dir(r.rel), r.hooks)
 	if !ok || rel == "." {
 		return
 	}
+	p.addPlace(s, rel)
+}
+
+// addOwn protects what lies in a tree of the places that programs outside of the sandbox
+// are known to obey.
+func (p *protection) addOwn(s *scan) {
+	for _, o := range s.tree.Owned() {
+		if o.Path != "." {
+			p.addPlace(s, o.Path)
+		}
+	}
+}
+
+// addPlace protects a file or directory of a tree by where it is.
+func (p *protection) addPlace(s *scan, rel string) {
 	p.linksOn(s, rel)
 	real, err := s.tree.Resolve(rel, rel, true)
 	if err != nil || real == "." {

@@ -141,7 +141,7 @@ func (c *check) copyOf(dir int, base string) bool {
 			continue
 		}
 		for _, s := range c.scans {
-			rel, ok := joined(s.tree.Dir, ".", at)
+			rel, ok := rootfs.Joined(s.tree.Dir, ".", at)
 			if !ok {
 				continue
 			}

@@ -188,8 +188,8 @@ func (c *check) judgeWorktree(s *scan, rel string, r *gitDir) bool {
 		if main.scan != r.scan || path.Dir(path.Dir(r.rel)) != main.rel || main.hooks == "" || path.IsAbs(main.hooks) {
 			continue
 		}
-		own, ok1 := joined(s.tree.Dir, rel, main.hooks)
-		theirs, ok2 := joined(s.tree.Dir, path.Dir(main.rel), main.hooks)
+		own, ok1 := rootfs.Joined(s.tree.Dir, rel, main.hooks)
+		theirs, ok2 := rootfs.Joined(s.tree.Dir, path.Dir(main.rel), main.hooks)
 		if !ok1 || !ok2 || own == theirs {
 			continue
 		}
@@ -224,7 +224,7 @@ func (c *check) judgeHooksPath(was found) {
 		return // it was locked
 	}
 	for _, s := range c.scans {
-		rel, ok := joined(s.tree.Dir, ".", was.rel)
+		rel, ok := rootfs.Joined(s.tree.Dir, ".", was.rel)
 		if !ok {
 			continue
 		}
@@ -273,7 +273,7 @@ func (c *check) leadsHere(s *scan, dir int, f found) bool {
 		to = path.Join(s.tree.Dir, path.Dir(f.rel), to)
 	}
 	for _, t := range c.scans {
-		rel, ok := joined(t.tree.Dir, ".", to)
+		rel, ok := rootfs.Joined(t.tree.Dir, ".", to)
 		if !ok {
 			continue
 		}
