@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -159,4 +161,43 @@ func (p *place) tree() map[string]string {
 		p.t.Fatal(err)
 	}
 	return out
+}
+
+// What the finished steps of an interrupted job have changed and is not there any more, or
+// is different, is reported once to the person who resumes it and to its model. Files of
+// the interrupted step are not.
+func TestKilledAndLost(t *testing.T) {
+	t.Parallel()
+	turns := "turns:\n  - calls: [{name: write_file, args: {path: a.txt, content: a}}]\n  - calls: [{name: write_file, args: {path: b.txt, content: b}}]\n" +
+		"  - calls: [{name: write_file, args: {path: c.txt, content: c}}]\n  - {%stext: DONE}\n"
+	for name, c := range map[string]struct {
+		expect, said string
+		damage       func(p *place) error
+	}{
+		"nothing": {"", "", func(*place) error { return nil }},
+		"both": {"expect: {contains: 'changed: a.txt; deleted: b.txt'}, ", "changed: a.txt; deleted: b.txt", func(p *place) error {
+			return errors.Join(os.WriteFile(p.path("repo/a.txt"), []byte{0}, 0o644), os.Remove(p.path("repo/b.txt")))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, map[string]string{"turns.yaml": fmt.Sprintf(turns, c.expect), "home/.config/adroit/agents/editor.md": editor})
+			p.bin = program(t)
+			env := p.env
+			p.env = append(env[:len(env):len(env)], "ADROIT_KILL_AT=3 performed write_file")
+			if code, out := p.run("run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"); code != -int(syscall.SIGKILL) {
+				t.Fatalf("it was not killed: exit code %d\n%s", code, out)
+			}
+			p.env = env
+			if err := c.damage(p); err != nil {
+				t.Fatal(err)
+			}
+			out := p.ok(0, "jobs", "resume", "last")
+			if strings.Contains(out, "not as its finished steps left them") != (c.said != "") || !strings.Contains(out, c.said) {
+				t.Errorf("resume prints\n%s", out)
+			}
+			if got := p.read("repo/c.txt"); got != "c" {
+				t.Errorf("the interrupted step left %q", got)
+			}
+		})
+	}
 }

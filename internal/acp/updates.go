@@ -181,7 +181,9 @@ func (t *translator) message(ev event.Event) {
 		t.sent = slices.Delete(t.sent, i, i+1)
 		return
 	}
-	t.user(m.Text)
+	if m.Text != "" {
+		t.user(m.Text)
+	}
 }
 
 // plan shows the list of tasks that a call of todo gives, and not the call. It

@@ -3,6 +3,7 @@ package adroit
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,10 +13,12 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -196,3 +199,47 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 	}
 	return s.String(), func() error { return rootfs.WriteFile(filepath.Join(home, namedFile), []byte(s.Digest)) }
 }
+
+// reportLost compares the files of an interrupted job with what its finished steps left.
+// What differs is reported to the person and, where a model works on its own, to it.
+func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job) error {
+	if j.Status != jobs.Interrupted || rt.bare {
+		return nil
+	}
+	led, err := jobdir.OpenLedger(rt.data(), j.ID)
+	if err != nil || led == nil {
+		return nil // the run reports what is wrong with it
+	}
+	defer led.Close()
+	finished := map[string]bool{}
+	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
+		if err != nil {
+			return err
+		}
+		if ev.Kind == event.StepFinished {
+			finished[ev.Path] = true
+		}
+	}
+	s, err := led.Lost(ctx, j.Dir, func(step string) bool { return finished[step] })
+	if err != nil || s.List() == "" {
+		return nil // so does it of the directory
+	}
+	named := filepath.Join(rt.home, j.ID, lostFile)
+	if last, _ := os.ReadFile(named); string(last) == s.Digest {
+		return nil
+	}
+	rt.warn("%s: files are not as its finished steps left them, by a power cut or somebody's hand. %s", j.ID, s.List())
+	if j.Workflow == agents.Workflow.Name {
+		value, err := json.Marshal(executor.Message{Changed: "Files are not as your finished calls left them, by a power cut or somebody's hand. Look at them before you go on. " + s.List()})
+		if err != nil {
+			return err
+		}
+		if err := m.Store.Send(ctx, j.ID, flow.Signal{Name: stepio.MessageSignal, Value: value}); err != nil {
+			return err
+		}
+	}
+	return rootfs.WriteFile(named, []byte(s.Digest))
+}
+
+// lostFile is the file of a job that identifies what reportLost reported last.
+const lostFile = "lost"

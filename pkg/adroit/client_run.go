@@ -25,6 +25,9 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 	if o.DryRun {
 		return rt.started(ctx, m, j), nil
 	}
+	if err := rt.reportLost(ctx, m, j); err != nil {
+		return nil, apierr.AsError(err)
+	}
 	run, err := rt.begin(rt.ctx, m, j, o)
 	if err != nil {
 		return nil, apierr.AsError(err)

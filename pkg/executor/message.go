@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -37,7 +38,7 @@ type Message struct {
 	Anew   bool        `json:"anew,omitempty"`
 	// Taint is what is known of what is attached.
 	Taint tools.Taint `json:"taint,omitempty"`
-	// Changed says which files are not as the job left them.
+	// Changed says which files are not as the job left them. A message may have nothing else.
 	Changed string `json:"changed,omitempty"`
 }
 
@@ -75,11 +76,11 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 		if m.Anew {
 			s.renew(t.Limits, m.Limits)
 		}
-		if m.Text != "" || len(m.Attachments) > 0 {
+		if m.Text != "" || len(m.Attachments) > 0 || m.Changed != "" {
 			s.Taint |= m.Taint
 			said := m.To(m.Text)
 			if m.Changed != "" {
-				said.Text += "\n\n[" + m.Changed + "]"
+				said.Text = strings.TrimPrefix(said.Text+"\n\n["+m.Changed+"]", "\n\n")
 			}
 			s.addMessage(said)
 		}

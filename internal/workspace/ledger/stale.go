@@ -29,15 +29,30 @@ const maxStale = 32 << 20
 
 // Stale compares what the job knows of files with how they are.
 func (l *Ledger) Stale(ctx context.Context, root string) (s Stale, err error) {
+	l.mu.Lock()
+	seen := maps.Clone(l.seen)
+	l.mu.Unlock()
+	return l.compare(ctx, root, seen, func(string) bool { return true })
+}
+
+// Lost compares the files that finished steps have changed with what these left: after
+// a power cut they may be missing, or as they were.
+func (l *Ledger) Lost(ctx context.Context, root string, finished func(step string) bool) (Stale, error) {
+	return l.compare(ctx, root, nil, func(step string) bool { return strings.HasPrefix(step, undoStep) || finished(step) })
+}
+
+// compare compares the files that were read, and those that steps changed last that
+// count.
+func (l *Ledger) compare(ctx context.Context, root string, seen map[string]string, counts func(step string) bool) (s Stale, err error) {
 	t, err := rootfs.Open(root)
 	if err != nil {
 		return s, err
 	}
 	defer t.Close()
 	l.mu.Lock()
-	seen, last, undone := maps.Clone(l.seen), maps.Clone(l.last), map[string]bool{}
+	last, by := maps.Clone(l.last), map[string]string{}
 	for _, e := range l.entries {
-		undone[string(e.Path)] = strings.HasPrefix(e.step, undoStep)
+		by[string(e.Path)] = e.step
 	}
 	l.mu.Unlock()
 	paths := map[string]bool{}
@@ -45,12 +60,15 @@ func (l *Ledger) Stale(ctx context.Context, root string) (s Stale, err error) {
 		paths[p] = true
 	}
 	for p := range last {
-		paths[p] = true
+		paths[p] = counts(by[p])
 	}
 	sum := sha256.New()
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
 		if err := ctx.Err(); err != nil {
 			return s, err
+		}
+		if !paths[p] {
+			continue
 		}
 		digest, read := seen[p]
 		change, changed := last[p]
@@ -58,7 +76,7 @@ func (l *Ledger) Stale(ctx context.Context, root string) (s Stale, err error) {
 		switch {
 		case !known || now.Type == rootfs.TypeDir || changed && change.After.Type == rootfs.TypeDir:
 			continue
-		case undone[p] && now.Equal(change.After):
+		case strings.HasPrefix(by[p], undoStep) && now.Equal(change.After):
 			s.Undone = append(s.Undone, p)
 		case read && now.Digest == digest || changed && now.Digest == change.After.Digest:
 			continue
@@ -89,6 +107,15 @@ const mostNamed = 20
 
 // String is what a model is given to know of the files, "" if there are none.
 func (s Stale) String() string {
+	list := s.List()
+	if list == "" {
+		return ""
+	}
+	return "Files are not as you know them, by somebody else's hand. " + list
+}
+
+// List names the files by kind, "" if there are none.
+func (s Stale) List() string {
 	var parts []string
 	for _, k := range []struct {
 		what  string
@@ -109,8 +136,5 @@ func (s Stale) String() string {
 		}
 		parts = append(parts, k.what+": "+strings.Join(list, ", ")+more)
 	}
-	if parts == nil {
-		return ""
-	}
-	return "Files are not as you know them, by somebody else's hand. " + strings.Join(parts, "; ")
+	return strings.Join(parts, "; ")
 }
