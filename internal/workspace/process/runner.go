@@ -31,6 +31,7 @@ type Runner struct {
 	DenyList *rootfs.DenyList
 
 	root, logs string
+	kept       keptLogs
 	led        *ledger.Ledger
 
 	mu      sync.Mutex
@@ -106,7 +107,7 @@ func (r *Runner) admit(c Cmd, awaited bool) (*Process, string, error) {
 			p.ID = id
 			break
 		}
-		p.log, err = createLog(r.logs, id)
+		p.log, err = r.kept.create(r.logs, id)
 		if errors.Is(err, os.ErrExist) { // of an earlier run of this job
 			continue
 		}
