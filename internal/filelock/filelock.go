@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	_ "github.com/adroit-run/adroit/internal/unixonly"
 )
 
 // ErrHeld is the error of Try if somebody else has the lock.

@@ -124,7 +124,8 @@ var may = map[string][]string{
 
 	"internal/keyfile":     {"internal/filelock", "internal/rootfs"},
 	"internal/owner":       {},
-	"internal/filelock":    {},
+	"internal/filelock":    {"internal/unixonly"},
+	"internal/unixonly":    {},
 	"internal/definitions": {"pkg/agents"},
 
 	"internal/apierr":        {"pkg/jobs", "pkg/llm"},
@@ -134,14 +135,14 @@ var may = map[string][]string{
 	"internal/llm/extagent":  {"pkg/llm"},
 	"internal/projectdir":    {},
 	"internal/plainyaml":     {},
-	"internal/rootfs":        {"internal/workspace/sandbox"},
+	"internal/rootfs":        {"internal/unixonly", "internal/workspace/sandbox"},
 	"internal/jobid":         {},
 	"internal/hostexec":      {},
 	"internal/permission":    {"internal/glob", "internal/rootfs", "pkg/permit"},
 	"internal/requirement":   {"pkg/tools"},
 	"internal/schema":        {},
 
-	"internal/problem/probe": {},
+	"internal/problem/probe": {"internal/unixonly"},
 	"internal/phases":        {"internal/plainyaml"},
 	"internal/failures":      {"internal/fulltext"},
 	"internal/fulltext":      {},
@@ -201,7 +202,7 @@ var may = map[string][]string{
 
 	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/format"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
-	"pkg/cli/internal/term":    {},
+	"pkg/cli/internal/term":    {"internal/unixonly"},
 	"internal/tools/todo":      {"pkg/event", "pkg/tools"},
 	// What is shown: format knows no value of the program, render those of the client, viewer the events as they come.
 	"pkg/cli/internal/format": {"pkg/cli/internal/term"},

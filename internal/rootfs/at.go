@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	_ "github.com/adroit-run/adroit/internal/unixonly"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/problem"
+	_ "github.com/adroit-run/adroit/internal/unixonly"
 )
 
 // NotFound is the fact about a program or file that is not there.

@@ -2,7 +2,11 @@
 // decides about them, lines that people type, and output that gets lost.
 package term
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	_ "github.com/adroit-run/adroit/internal/unixonly"
+)
 
 // ReaderGone reports whether nobody reads what this process prints any more. A
 // SIGPIPE alone does not say so: it also comes of writing to a command that
