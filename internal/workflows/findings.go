@@ -95,7 +95,7 @@ func (f Finding) same(g Finding) bool {
 			both++
 		}
 	}
-	return f.Category == g.Category || 2*both >= max(1, min(len(a), len(b)))
+	return f.Category != "" && f.Category == g.Category || 2*both >= max(1, min(len(a), len(b)))
 }
 
 // significant are the words of a title that say what it is about.

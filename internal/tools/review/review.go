@@ -32,7 +32,7 @@ type findingsInput struct {
 // are the elements of the artifact "findings".
 type reviewFinding struct {
 	Severity   string `json:"severity" jsonschema:"enum=critical,enum=major,enum=minor,enum=nit,description=How bad it is"`
-	Category   string `json:"category" jsonschema:"enum=correctness,enum=security,enum=performance,enum=tests,enum=style,enum=docs,description=What it is about"`
+	Category   string `json:"category,omitempty" jsonschema:"enum=correctness,enum=security,enum=performance,enum=tests,enum=style,enum=docs,description=What it is about"`
 	File       string `json:"file" jsonschema:"description=Relative to the workspace"`
 	Line       int    `json:"line" jsonschema:"minimum=1,description=In the file as it is now"`
 	Title      string `json:"title" jsonschema:"minLength=1,description=The fault in one line"`
@@ -128,7 +128,11 @@ func (in findingsInput) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", tally(in.Findings), strings.TrimSpace(in.Summary))
 	for _, f := range in.Findings {
-		fmt.Fprintf(&b, "%s:%d: %s (%s): %s\n", f.File, f.Line, f.Severity, f.Category, f.Title)
+		about := ""
+		if f.Category != "" {
+			about = " (" + f.Category + ")"
+		}
+		fmt.Fprintf(&b, "%s:%d: %s%s: %s\n", f.File, f.Line, f.Severity, about, f.Title)
 	}
 	return b.String()
 }

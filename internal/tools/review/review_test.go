@@ -43,6 +43,7 @@ func TestFindings(t *testing.T) {
 		{"none", findingsInput{Summary: "Fine."}, ""},
 		{"last line", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "a.go", 3)}}, ""},
 		{"empty file", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "empty.go", 1)}}, ""},
+		{"no category", findingsInput{Summary: "x", Findings: []reviewFinding{{Severity: "nit", File: "a.go", Line: 1, Title: "t", Detail: "d"}}}, ""},
 		{"past the end", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "a.go", 4)}}, "a.go has 3 lines, there is no line 4"},
 		{"no file", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "b.go", 1)}}, "findings/0: "},
 		{"a secret", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", ".env", 1)}}, "findings/0: "},
