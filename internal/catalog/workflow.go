@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,13 +34,25 @@ func (c *Catalog) WorkflowOf(agent *agents.DynamicAgent, in agents.Input) (strin
 
 // Workflows are those that jobs here may run.
 func (c *Catalog) Workflows() []flow.Workflow {
-	all := []flow.Workflow{agents.Workflow, pipeline.Workflow}
-	for _, w := range c.o.Workflows {
-		if !slices.ContainsFunc(all, func(have flow.Workflow) bool { return have.Name == w.Name }) {
-			all = append(all, w)
+	return append([]flow.Workflow{agents.Workflow, pipeline.Workflow}, c.o.Workflows...)
+}
+
+// CheckWorkflows refuses workflows that a job could not name: those without a name, and
+// those called like another.
+func CheckWorkflows(list []flow.Workflow) error {
+	taken := map[string]bool{}
+	for _, w := range list {
+		switch {
+		case w.Name == "":
+			return errors.New("a workflow has no name")
+		case w.Name == agents.Workflow.Name || w.Name == pipeline.Workflow.Name:
+			return fmt.Errorf("a workflow is called %q, which is one of adroit's own; give it another name", w.Name)
+		case taken[w.Name]:
+			return fmt.Errorf("two workflows are called %q; a job names one", w.Name)
 		}
+		taken[w.Name] = true
 	}
-	return all
+	return nil
 }
 
 // LintWorkflow reports a workflow that leads an agent and that this program has not.

@@ -22,6 +22,7 @@ package adroit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -43,7 +44,10 @@ import (
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*job{}}
 	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.detectors(), Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
-	var err error
+	err := catalog.CheckWorkflows(o.Workflows)
+	if err != nil {
+		return nil, fmt.Errorf("adroit: Options.Workflows: %w", err)
+	}
 	if o.Source == nil {
 		_, err = rt.tools()
 		err = errors.Join(err, rt.catalog.Check())

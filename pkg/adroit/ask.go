@@ -17,7 +17,7 @@ const workspaceCaps = tools.Read | tools.Write | tools.Exec | tools.Shell
 
 // Ask asks a model, which may call the tools, and returns its final answer. It is
 // the smallest use of adroit: nothing is kept, and a call that a person would
-// have to approve is refused. The current directory is the workspace of tools
+// have to approve is refused. It ends within executor.DefaultLimits, and with ctx. The current directory is the workspace of tools
 // that need one; without such a tool none is opened. See [llm.Named] for a
 // provider with several models.
 func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool) (answer string, err error) {

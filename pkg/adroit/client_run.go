@@ -20,6 +20,9 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 		return nil, apierr.AsError(err)
 	}
 	if err := rt.startable(j, o); err != nil {
+		if j.Key != "" && errors.Is(err, jobs.ErrFinal) {
+			return rt.started(ctx, m, j), nil // what has a key is asked for again and again, and done once
+		}
 		return nil, apierr.AsError(err)
 	}
 	if o.DryRun {

@@ -50,8 +50,8 @@ func ExampleAsk() {
 	// There are four words.
 }
 
-// A program with its own tool and its own agent. With Data set to a directory,
-// the job would outlive the program.
+// A program with its own tool and its own agent. With Data set to a directory
+// and Store to sqlite.Store of it, the job would outlive the program.
 func Example() {
 	ctx := context.Background()
 	model, err := script.Parse("turns", []byte(`turns:

@@ -13,6 +13,9 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -127,5 +130,110 @@ func TestEndedJobsAreReleased(t *testing.T) {
 	}
 	if dirs, err := os.ReadDir(rt.home); err != nil || len(dirs) > keepEnded {
 		t.Errorf("%d directories are kept: %v", len(dirs), err)
+	}
+}
+
+// A caller's deadline is one: its error says so, and so does the job. Resume takes last.
+func TestDeadlineOfTheCaller(t *testing.T) {
+	wait := make(chan struct{})
+	slow := tools.New(tools.Metadata{Name: "slow", Description: "Wait.", Needs: tools.Read}, func(ctx context.Context, _ *tools.Env, _ struct{}) (string, error) {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-wait:
+			return "slept", nil
+		}
+	})
+	rt := runtime(t, "turns:\n  - calls: [{name: slow}]\n  - text: Done.", Options{Tools: []tools.Tool{slow}})
+	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	_, err := rt.Run(ctx, Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"slow"}}, Prompt: "x"}})
+	var status *StatusError
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &status) || !strings.Contains(err.Error(), "the caller's time is over") {
+		t.Fatalf("it ends with %v", err)
+	}
+	close(wait)
+	job, err := rt.Resume(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := job.Wait(t.Context()); err != nil || s.Last != "Done." {
+		t.Errorf("it goes on to %+v, %v", s, err)
+	}
+}
+
+// A panic in Emit ends neither the process nor the job: the log has it.
+func TestEmitPanics(t *testing.T) {
+	calls := 0
+	rt := runtime(t, "turns:\n  - text: Done.", Options{Callbacks: Callbacks{Emit: func(event.Event) {
+		if calls++; calls == 2 {
+			panic("a fault of the caller")
+		}
+	}}})
+	s, err := rt.Run(t.Context(), Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}, Prompt: "x"}})
+	if err != nil || s.Last != "Done." || calls != 2 {
+		t.Fatalf("it ends with %+v, %v after %d calls", s, err, calls)
+	}
+	noted := false
+	for ev, err := range rt.Events(t.Context(), "last", EventOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted = noted || ev.Kind == event.Note && strings.Contains(ev.Text, "a fault of the caller")
+	}
+	if !noted {
+		t.Error("the log does not have it")
+	}
+}
+
+// Workflows that a job could not name are refused.
+func TestWorkflowNames(t *testing.T) {
+	own := agents.Define("own", func(*executor.Scope) error { return nil })
+	for name, list := range map[string][]flow.Workflow{
+		`called "agent", which is one of adroit's own`: {agents.Define("agent", func(*executor.Scope) error { return nil })},
+		`two workflows are called "own"`:               {own, own},
+		"has no name":                                  {{}},
+	} {
+		if rt, err := Open(t.Context(), Options{Definitions: Definitions{Workflows: list}}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("it is opened: %v, want %s", err, name)
+			if rt != nil {
+				_ = rt.Close()
+			}
+		}
+	}
+}
+
+// A request with the key of a job that has ended can be started: nothing is done again.
+func TestStartAgainByKey(t *testing.T) {
+	rt := runtime(t, "turns:\n  - text: Done.", Options{})
+	r := Request{JobConfig: JobConfig{}, Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}, Prompt: "x"}, Key: "k"}
+	for range 2 {
+		s, err := rt.Submit(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rt.Start(t.Context(), s.Job.ID, StartOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := rt.Wait(t.Context(), s.Job.ID); err != nil || j.Status != jobs.Done {
+			t.Fatalf("%+v, %v", j, err)
+		}
+	}
+}
+
+// A workflow that waits for a signal can say what it asks.
+func TestAwaitSaysWhatItAsks(t *testing.T) {
+	asks := agents.Define("asks", func(sc *executor.Scope) error {
+		_, err := flow.Await[string](sc.Run, "colour", 0, "Which colour?")
+		return err
+	})
+	rt := runtime(t, "turns:\n  - text: Done.", Options{Definitions: Definitions{Workflows: []flow.Workflow{asks}}})
+	_, err := rt.Run(t.Context(), Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Workflow: "asks"}, Prompt: "x"}})
+	if err == nil {
+		t.Fatal("it does not wait")
+	}
+	d, err := rt.Job(t.Context(), "last")
+	if err != nil || len(d.Questions) != 1 || string(d.Questions[0].About) != `"Which colour?"` {
+		t.Errorf("it asks %+v, %v", d.Questions, err)
 	}
 }

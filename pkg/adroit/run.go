@@ -34,7 +34,7 @@ func (rt *Runtime) Run(ctx context.Context, r Request) (*executor.State, error) 
 	if err != nil {
 		return nil, asError(err)
 	}
-	return result(j)
+	return result(j, context.Cause(ctx))
 }
 
 // runSubmitted runs a job as far as it gets, wherever it stands.
@@ -77,11 +77,7 @@ func (rt *Runtime) Execute(ctx context.Context, in agents.Input) (agents.Job, er
 // one that failed or was stuck, what failed is tried again; Start also takes
 // other limits. The end of ctx interrupts the job, as with Execute.
 func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
-	m, err := rt.Manager(ctx)
-	if err != nil {
-		return nil, err
-	}
-	j, err := jobs.Find(ctx, m.Store, id)
+	j, m, err := rt.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -146,12 +142,19 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 	rt.runs.Go(func() {
 		defer close(j.done)
 		defer stop(nil)
-		defer context.AfterFunc(ctx, func() { stop(jobs.ErrStopped) })()
+		defer context.AfterFunc(ctx, func() {
+			if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+				stop(timeOver{err})
+			} else {
+				stop(jobs.ErrStopped)
+			}
+		})()
 		j.job, j.err = run(own, id, o)
 		for j.err == nil && own.Err() == nil && rt.goOnUnread(own, j.job) {
 			m := rt.jobs
 			j.job, j.err = m.Run(own, id, o)
 		}
+		j.cause = context.Cause(own)
 		rt.memory.Summarize(context.WithoutCancel(rt.ctx), j.job)
 		rt.notify(j.job)
 		rt.leave(j)
@@ -159,6 +162,13 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 	})
 	return j, nil
 }
+
+// timeOver interrupts a job because the time of the context that it was started with is
+// over.
+type timeOver struct{ err error }
+
+func (timeOver) Error() string     { return "the caller's time is over" }
+func (e timeOver) Unwrap() []error { return []error{jobs.ErrStopped, e.err} }
 
 // notify runs the hooks of the end of a run. It is outside of the job: nothing
 // depends on it, and Close waits for it, for as long as it may take. The directory
@@ -236,11 +246,12 @@ func (j *job) Wait(ctx context.Context) (*executor.State, error) {
 	if err := j.wait(ctx, nil); err != nil {
 		return nil, err
 	}
-	return result(j.job)
+	return result(j.job, j.cause)
 }
 
-// result is the state of a job that has stopped, and why it is not done.
-func result(j *jobs.Job) (*executor.State, error) {
+// result is the state of a job that has stopped, and why it is not done. cause is what
+// has ended its context, nil if nothing has.
+func result(j *jobs.Job, cause error) (*executor.State, error) {
 	var s *executor.State
 	if len(j.Output) > 0 {
 		if err := json.Unmarshal(j.Output, &s); err != nil {
@@ -253,16 +264,28 @@ func result(j *jobs.Job) (*executor.State, error) {
 	case s != nil && s.Outcome != nil:
 		return s, &executor.StopError{Outcome: *s.Outcome}
 	}
-	return s, &StatusError{*j}
+	e := &StatusError{Job: *j}
+	if j.Status == jobs.Interrupted {
+		e.cause = cause
+	}
+	return s, e
 }
 
 // A StatusError is a job that stopped without an outcome: it waits for a
 // person, was interrupted, cancelled or blocked, or failed before its loop.
-type StatusError struct{ Job jobs.Job }
+type StatusError struct {
+	Job jobs.Job
+
+	cause error
+}
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("job %s is %s: %s", e.Job.ID, e.Job.Status, e.Job.Reason)
 }
+
+// Unwrap is what interrupted the job in this process, if that is known, as
+// context.DeadlineExceeded of the context that it was started with.
+func (e *StatusError) Unwrap() error { return e.cause }
 
 func (j *job) Cancel(ctx context.Context) error {
 	m, err := j.rt.Manager(ctx)

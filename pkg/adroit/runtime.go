@@ -61,6 +61,7 @@ type job struct {
 	claimed chan struct{} // closed when its lease is taken
 	done    chan struct{}
 	job     *jobs.Job // after done
+	cause   error     // after done: why it was interrupted, if it was
 	err     error     // after done: not how the job went, but that it could not be run
 }
 

@@ -108,10 +108,22 @@ func (s Step) Accepts(sig Signal) error {
 // Await waits until someone signals the job by that name. Signals queue by
 // name and each is consumed once, in the order sent. A signal whose value is
 // no Out is refused, and Await goes on waiting. A timeout is a *StepError with
-// code TimedOut; a timeout of zero waits for ever.
-func Await[Out any](r *Run, signal string, timeout time.Duration) (Out, error) {
+// code TimedOut; a timeout of zero waits for ever. about is what is asked: one value,
+// which is shown to whoever is to answer, or several.
+func Await[Out any](r *Run, signal string, timeout time.Duration, about ...any) (Out, error) {
 	var out Out
 	w := Wait{Signals: []string{signal}, Timeout: timeout, Type: typeOf(reflect.TypeFor[Out]())}
+	if len(about) > 0 {
+		var question any = about
+		if len(about) == 1 {
+			question = about[0]
+		}
+		b, err := json.Marshal(question)
+		if err != nil {
+			return out, fmt.Errorf("await %s: encoding question: %w", signal, err)
+		}
+		w.About = b
+	}
 	s, err := await(r, w, func(value json.RawMessage) error {
 		if err := w.Accepts(value); err != nil {
 			return err

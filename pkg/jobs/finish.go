@@ -80,8 +80,6 @@ func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error)
 		// Left as it is, the job shows as interrupted once the lease is over.
 		return nil, errors.Join(fmt.Errorf("%s: recording how it ended: %w", j.ID, err), cause)
 	}
-	if r.o.Emit != nil {
-		r.o.Emit(last)
-	}
+	r.rec.show(last)
 	return find(ctx, r.m.Store, Query{ID: j.ID})
 }

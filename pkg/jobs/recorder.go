@@ -21,6 +21,7 @@ type recorder struct {
 	clean   func(event.Event) event.Event // before anyone sees it; nil: as it is
 	fail    func(cause error)             // called when an event cannot be kept: the run must not go on
 	parts   atomic.Bool                   // there are sub-agents or steps of pipelines
+	blind   atomic.Bool                   // live has panicked
 
 	// logged reports whether the log has an event of the step at a path; nil is
 	// no. It is asked about steps that are recalled.
@@ -37,8 +38,8 @@ func (r *recorder) emit(ev event.Event) {
 	if r.clean != nil && ev.Kind != event.Delta {
 		ev = r.clean(ev)
 	}
-	if r.live != nil {
-		r.live(ev)
+	if broken := r.show(ev); broken != "" {
+		r.emit(event.Event{Job: ev.Job, Time: ev.Time, Kind: event.Note, Text: broken})
 	}
 	switch ev.Kind {
 	case event.Delta:
@@ -64,6 +65,22 @@ func (r *recorder) emit(ev event.Event) {
 	}
 	r.writeRecalled()
 	r.write(ev)
+}
+
+// show passes ev on to whoever is watching. One that panics sees no more events, and
+// the run goes on: it returns what the log then has of that.
+func (r *recorder) show(ev event.Event) (broken string) {
+	if r.live == nil || r.blind.Load() {
+		return ""
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.blind.Store(true)
+			broken = fmt.Sprintf("Emit has panicked and is not called any more: %v", p)
+		}
+	}()
+	r.live(ev)
+	return ""
 }
 
 // write keeps an event. It is called with mu held.
