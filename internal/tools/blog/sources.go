@@ -92,10 +92,8 @@ var (
 	reference = lazyregexp.New(`\[(\d{1,3})\]`)
 	// sourceList is the list as withSources writes it at the end of a post.
 	sourceList = lazyregexp.New(`\n+## ([^\n]+)\n+(?:- \[\d+\] \[[^\n]*\]\(<[^\n]*>\), accessed [\d-]+\n*)+$`)
-	// trailing is what belongs to a figure behind its digits: a unit, an ordinal.
-	trailing = lazyregexp.New(`^[\p{L}%€$£°]*`)
-	marked   = lazyregexp.New(`(\d[\p{L}%€$£°]*) \(unverified\)`)
-	year     = lazyregexp.New(`^(?:19|20)\d\d$`)
+	marked     = lazyregexp.New(`(\d[\p{L}%‰€$£°]*) \(unverified\)`)
+	year       = lazyregexp.New(`^(?:19|20)\d\d$`)
 )
 
 // numbers are those of the references in a post, in order.
@@ -135,7 +133,7 @@ func (d draft) unsourced() (found []string, ends []int) {
 			if m[6] != m[7] || year.MatchString(digits) || known[figures.Plain(digits)] {
 				continue
 			}
-			end := m[5] + len(trailing.FindString(part[m[5]:]))
+			end := m[5] + len(figures.Unit.FindString(part[m[5]:]))
 			if !strings.HasPrefix(d.text[p.start+end:], unverified) && !slices.Contains(ends, p.start+end) {
 				found, ends = append(found, part[m[4]:end]), append(ends, p.start+end)
 			}

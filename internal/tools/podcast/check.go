@@ -20,7 +20,7 @@ var checkProse string
 // checkEpisodeTool is the tool check_episode, made to be a completion check.
 var checkEpisodeTool = tools.New(tools.Metadata{
 	Name: "check_episode", Category: "content", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName, socialName, savedName, clipsName, masterName, feedName},
+	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName, socialName, savedName, clipsName, masterName, feedName, feedWanted},
 	Proves:   "the chapters fit the episode and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
 	Timeout:  2 * probing,
@@ -81,8 +81,13 @@ func inventory(env *tools.Env) (made, faults []string, err error) {
 	for _, c := range clips {
 		there(c.Path, "")
 	}
-	if f, ok := load[struct{ Feed string }](env, feedName); ok {
+	switch f, ok := load[entryState](env, feedName); {
+	case ok && f.Refused != "":
+		faults = append(faults, fmt.Sprintf("the entry of %s was refused, so it is not there: %s. Call feed_entry again", f.Feed, f.Refused))
+	case ok:
 		there(f.Feed, "")
+	case source(env, feedWanted) != "":
+		faults = append(faults, fmt.Sprintf("the user wants an entry in %s: call feed_entry", source(env, feedWanted)))
 	}
 	return made, faults, nil
 }

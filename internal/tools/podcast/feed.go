@@ -50,13 +50,48 @@ var feedProse string
 var feedEntryTool = tools.New(tools.Metadata{
 	Name: "feed_entry", Category: "content", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"feed", "audio"}, Requires: []string{"ffmpeg"},
-	Uses: []string{audioSource, episodeName, notesName, masterName}, Produces: []string{feedName},
+	Uses: []string{audioSource, episodeName, notesName, masterName, chaptersName, transcriptName}, Produces: []string{feedName},
 	Examples: []tools.Example{{Note: "an entry of a feed that is there", Args: json.RawMessage(`{"feed":"feed.xml","url":"https://example.com/ep12.mp3","title":"Rye","episode":12}`)}},
 	Timeout:  2 * probing,
 }.Prose(feedProse), feedEntry)
 
+// An entryState is what the artifact "feed_entry" has of an entry: one that was refused
+// is not there, though the user wants it.
+type entryState struct {
+	Feed    string `json:"feed"`
+	Refused string `json:"refused,omitempty"`
+}
+
 func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result, error) {
-	if err := in.check(); err != nil {
+	r, err := writeEntry(ctx, env, in)
+	if err == nil || ctx.Err() != nil {
+		return r, err
+	}
+	r, bad := bind(feedName, entryState{in.Feed, err.Error()}, err.Error(), oneLine(err.Error()))
+	r.Failed = true
+	return r, bad
+}
+
+// files reports an address of the entry for which the job has made no file.
+func (in feedInput) files(env *tools.Env) error {
+	var errs []error
+	if _, ok := load[chapterList](env, chaptersName); !ok && in.Chapters != "" {
+		errs = append(errs, errors.New("chapters_url leads to chapters that are not there: call set_chapters first, or leave it out"))
+	}
+	t, ok := load[transcript.Transcript](env, transcriptName)
+	kind := strings.ToLower(path.Ext(strings.SplitN(in.Transcript, "?", 2)[0]))
+	switch {
+	case in.Transcript == "":
+	case !ok:
+		errs = append(errs, errors.New("transcript_url leads to a transcript that is not there: call process_transcript first, or leave it out"))
+	case !t.Timed && (kind == ".vtt" || kind == ".srt"):
+		errs = append(errs, fmt.Errorf("transcript_url leads to a file %s, and the transcript has no times that such a file could have: leave it out, or give the address of the text", kind))
+	}
+	return errors.Join(errs...)
+}
+
+func writeEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result, error) {
+	if err := errors.Join(in.check(), in.files(env)); err != nil {
 		return tools.Result{}, err
 	}
 	audio, err := in.recording(env)
@@ -166,7 +201,8 @@ type part struct {
 	text        string
 	inner       []part
 	several     bool
-	weak        bool // a default, which does not replace what is there
+	weak        bool     // a default, which does not replace what is there
+	defaults    []string // attributes that are defaults
 }
 
 func (in feedItem) entry(m mediaInfo, n showNotes, now time.Time) (entry, error) {
@@ -179,7 +215,7 @@ func (in feedItem) entry(m mediaInfo, n showNotes, now time.Time) (entry, error)
 		e.parts = append(e.parts, part{space: space, name: name, attrs: attrs, text: text})
 	}
 	add("", "title", oneLine(in.Title))
-	add("", "guid", e.guid, "isPermaLink", "false")
+	e.parts = append(e.parts, part{name: "guid", attrs: []string{"isPermaLink", "false"}, text: e.guid, defaults: []string{"isPermaLink"}})
 	if in.Date != "" {
 		t, err := date(in.Date)
 		if err != nil {
@@ -208,13 +244,13 @@ func (in feedItem) entry(m mediaInfo, n showNotes, now time.Time) (entry, error)
 		add(itunes, "explicit", "true")
 	}
 	if in.Chapters != "" {
-		add(podcastNS, "chapters", "", "url", in.Chapters, "type", "application/json+chapters")
+		e.parts = append(e.parts, part{space: podcastNS, name: "chapters", attrs: []string{"url", in.Chapters, "type", "application/json+chapters"}, defaults: []string{"type"}})
 	}
 	if in.Transcript != "" {
-		e.parts = append(e.parts, part{space: podcastNS, name: "transcript", attrs: []string{"url", in.Transcript, "type", transcriptType(in.Transcript)}, several: true})
+		e.parts = append(e.parts, part{space: podcastNS, name: "transcript", attrs: []string{"url", in.Transcript, "type", transcriptType(in.Transcript)}, several: true, defaults: []string{"type"}})
 	}
 	for _, g := range n.Guests {
-		e.parts = append(e.parts, part{space: podcastNS, name: "person", attrs: []string{"role", "guest"}, text: g.Name, several: true})
+		e.parts = append(e.parts, part{space: podcastNS, name: "person", attrs: []string{"role", "guest"}, text: g.Name, several: true, defaults: []string{"role"}})
 	}
 	// Last, as what is kept of an entry stands last: so an entry that is written
 	// again stays as it is.

@@ -36,12 +36,17 @@ func (n showNotes) marked(s string) string {
 	if len(n.Unverified) == 0 {
 		return s
 	}
-	return figures.Pattern.ReplaceAllStringFunc(s, func(m string) string {
-		if f := figures.Pattern.FindStringSubmatch(m); f[3] == "" && slices.Contains(n.Unverified, f[2]) {
-			return m + " (unverified)"
+	var b strings.Builder
+	at := 0
+	for _, m := range figures.Pattern.Regexp().FindAllStringSubmatchIndex(s, -1) {
+		if m[6] != m[7] || !slices.Contains(n.Unverified, s[m[4]:m[5]]) {
+			continue
 		}
-		return m
-	})
+		end := m[5] + len(figures.Unit.FindString(s[m[5]:]))
+		b.WriteString(s[at:end] + " (unverified)")
+		at = end
+	}
+	return b.String() + s[at:]
 }
 
 // warning names the marked figures to the model, "" if there are none.

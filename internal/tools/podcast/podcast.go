@@ -42,6 +42,7 @@ const (
 	contentName      = "content" // the notes as Markdown
 	chaptersName     = "chapters"
 	feedName         = "feed_entry"
+	feedWanted       = "feed_wanted" // a path: an input of the agent
 	masterName       = "finished_audio"
 )
 

@@ -13,6 +13,8 @@ import (
 func TestDirectories(t *testing.T) {
 	s := newStudio(t)
 	s.ok(setShowNotesTool, `{"title":"Rye","summary":"Ann & Ben talk about <rye> and why it sticks.","topics":[{"time":3,"text":"Why"}],"links":[{"title":"Rye & more","url":"https://example.com/rye?a=1&b=2"}]}`)
+	s.ok(processTranscriptTool, `{"path":"ep.vtt"}`)
+	s.ok(setChaptersTool, `{"chapters":[{"startTime":0,"title":"Welcome"}]}`)
 	text := s.ok(feedEntryTool, `{"feed":"feed.xml","url":"https://example.com/ep.mp3?x=1&y=2","title":"Rye","episode":12,"season":2,"link":"https://example.com/12","image":"https://example.com/12.jpg",
 		"chapters_url":"https://example.com/c.json","transcript_url":"https://example.com/t.vtt","show":{"title":"Bread & more","link":"https://example.com","description":"On bread.",
 		"feed_url":"https://example.com/feed.xml","author":"Ann Lee","email":"ann@example.com","image":"https://example.com/cover.jpg","category":"Arts > Food","language":"en-GB"}}`)

@@ -3,163 +3,13 @@ package podcast
 import (
 	"bytes"
 	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
-
-const (
-	itunes    = "http://www.itunes.com/dtds/podcast-1.0.dtd"
-	podcastNS = "https://podcastindex.org/namespace/1.0"
-	atomNS    = "http://www.w3.org/2005/Atom"
-)
-
-// spaceOf makes one of the names that a namespace goes by.
-func spaceOf(uri string) string {
-	switch {
-	case uri == "http://backend.userland.com/rss2":
-		return ""
-	case strings.Contains(uri, "/podcast-namespace/") && strings.HasSuffix(uri, "1.0.md"):
-		return podcastNS
-	}
-	return uri
-}
-
-// An outline is where the parts of a feed are, in bytes.
-type outline struct {
-	spaces  map[string]string // prefix to namespace, as they hold in the channel
-	items   []item
-	end     int // of what the channel holds
-	channel bool
-	// channelNames are the namespaces and names of what the channel holds.
-	channelNames [][2]string
-}
-
-type item struct {
-	start, open, close, end int // of the element, its content, its content's end, its end
-	tag                     map[string]string
-	guid                    string
-	parts                   []piece
-}
-
-// A piece is something in an item: an element or a comment.
-type piece struct {
-	start, end  int
-	space, name string // none of a comment
-	text        string
-	attrs       []xml.Attr
-}
-
-const maxDepth = 100
-
-// survey reads a feed and notes where things are. It takes RSS 2.0 in UTF-8.
-func survey(b []byte) (*outline, error) {
-	d := xml.NewDecoder(bytes.NewReader(b))
-	o := &outline{spaces: map[string]string{}}
-	var path []xml.Name
-	var it *item
-	for {
-		at := int(d.InputOffset())
-		tok, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("it is not an RSS file that can be added to: %w; a feed is well-formed XML in UTF-8", err)
-		}
-		now := int(d.InputOffset())
-		switch tok := tok.(type) {
-		case xml.Directive:
-			if bytes.Contains(tok, []byte("ENTITY")) {
-				return nil, errors.New("it declares entities, which a feed has no need of; take them out")
-			}
-		case xml.StartElement:
-			if len(path) >= maxDepth {
-				return nil, fmt.Errorf("its elements are more than %d deep", maxDepth)
-			}
-			tok.Name.Space = spaceOf(tok.Name.Space)
-			path = append(path, tok.Name)
-			switch {
-			case len(path) == 1 && (tok.Name.Space != "" || tok.Name.Local != "rss"):
-				return nil, fmt.Errorf("it is <%s>, not RSS 2.0; episodes are added to RSS only", tok.Name.Local)
-			case len(path) <= 2:
-				maps.Copy(o.spaces, declared(tok))
-				if is(path, "rss", "channel") {
-					if o.channel {
-						return nil, errors.New("it has two channels")
-					}
-					o.channel = true
-					if bytes.HasSuffix(b[at:now], []byte("/>")) {
-						return nil, errors.New("its channel is empty; give it at least a title")
-					}
-				}
-			case len(path) == 3 && is(path[:2], "rss", "channel") && !is(path, "rss", "channel", "item"):
-				o.channelNames = append(o.channelNames, [2]string{tok.Name.Space, tok.Name.Local})
-			case is(path, "rss", "channel", "item"):
-				it = &item{start: at, open: now, tag: declared(tok)}
-			case len(path) == 4 && it != nil:
-				it.parts = append(it.parts, piece{start: at, space: tok.Name.Space, name: tok.Name.Local, attrs: slices.Clone(tok.Attr)})
-			}
-		case xml.CharData:
-			if it != nil && len(path) == 4 {
-				p := &it.parts[len(it.parts)-1]
-				p.text += string(tok)
-			}
-		case xml.Comment:
-			if it != nil && len(path) == 3 {
-				it.parts = append(it.parts, piece{start: at, end: now})
-			}
-		case xml.EndElement:
-			switch {
-			case is(path, "rss", "channel"):
-				o.end = at
-			case is(path, "rss", "channel", "item"):
-				it.close, it.end = at, now
-				o.items = append(o.items, *it)
-				it = nil
-			case len(path) == 4 && it != nil:
-				p := &it.parts[len(it.parts)-1]
-				p.end = now
-				if p.name == "guid" && p.space == "" {
-					it.guid = strings.TrimSpace(p.text)
-				}
-			}
-			path = path[:len(path)-1]
-		}
-	}
-	if !o.channel {
-		return nil, errors.New("it has no channel; it is not RSS 2.0")
-	}
-	return o, nil
-}
-
-func is(path []xml.Name, names ...string) bool {
-	if len(path) != len(names) {
-		return false
-	}
-	for i, n := range names {
-		if path[i].Local != n || path[i].Space != "" {
-			return false
-		}
-	}
-	return true
-}
-
-// declared are the prefixes that an element declares.
-func declared(tok xml.StartElement) map[string]string {
-	out := map[string]string{}
-	for _, a := range tok.Attr {
-		if a.Name.Space == "xmlns" {
-			out[a.Name.Local] = spaceOf(a.Value)
-		}
-	}
-	return out
-}
 
 // splice puts an entry into a feed, or in the place of the one with its guid,
 // and leaves every other byte as it is. What an entry has that e says nothing
@@ -262,7 +112,14 @@ func (o *outline) write(e entry, old *item, body []byte, in, nl string) string {
 		if p.weak && old != nil && slices.ContainsFunc(old.parts, func(q piece) bool { return q.space == p.space && q.name == p.name }) {
 			continue
 		}
-		b.WriteString(step + p.xml(prefix[p.space]))
+		b.WriteString(step)
+		if q := e.same(p, old); q != nil && p.holds(*q) {
+			b.Write(body[q.start:q.end])
+			continue
+		} else if q != nil {
+			p.attrs = p.merged(*q, spaces)
+		}
+		b.WriteString(p.xml(prefix[p.space]))
 	}
 	if old != nil {
 		for _, p := range old.parts {
@@ -287,6 +144,53 @@ func prefixOf(spaces map[string]string, uri string) string {
 	return append(found, "")[0]
 }
 
+// same is the element that p stands in the place of, nil if there is none.
+func (e entry) same(p part, old *item) *piece {
+	if old == nil {
+		return nil
+	}
+	i := slices.IndexFunc(old.parts, func(q piece) bool { return entry{parts: []part{p}}.replaces(q) })
+	if i < 0 {
+		return nil
+	}
+	return &old.parts[i]
+}
+
+// holds reports whether an element of a feed says what p does. What p says by default
+// only does not count.
+func (p part) holds(q piece) bool {
+	if p.inner != nil || strings.TrimSpace(q.text) != strings.TrimSpace(p.text) {
+		return false
+	}
+	for i := 0; i < len(p.attrs); i += 2 {
+		if v, _ := valueOf(q.attrs, p.attrs[i]); v != p.attrs[i+1] && !slices.Contains(p.defaults, p.attrs[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// merged are the attributes of p, with those of the element before it that p says
+// nothing about.
+func (p part) merged(q piece, spaces map[string]string) []string {
+	out := slices.Clone(p.attrs)
+	for _, a := range q.attrs {
+		name := a.Name.Local
+		switch prefix := prefixOf(spaces, a.Name.Space); {
+		case a.Name.Space == "http://www.w3.org/XML/1998/namespace":
+			name = "xml:" + name
+		case a.Name.Space == "xmlns", a.Name.Space != "" && prefix == "":
+			continue
+		case a.Name.Space != "":
+			name = prefix + ":" + name
+		}
+		if !slices.Contains(p.attrs, name) {
+			out = append(out, name, a.Value)
+		}
+	}
+	return out
+}
+
 // replaces reports whether the entry has something in the place of p.
 func (e entry) replaces(p piece) bool {
 	return slices.ContainsFunc(e.parts, func(q part) bool {
@@ -301,12 +205,17 @@ func (e entry) replaces(p piece) bool {
 }
 
 func urlOf(attrs []xml.Attr) string {
+	v, _ := valueOf(attrs, "url")
+	return v
+}
+
+func valueOf(attrs []xml.Attr, name string) (string, bool) {
 	for _, a := range attrs {
-		if a.Name.Local == "url" {
-			return a.Value
+		if a.Name.Local == name && a.Name.Space == "" {
+			return a.Value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 func (p part) attr(name string) string {

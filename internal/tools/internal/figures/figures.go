@@ -15,6 +15,9 @@ import (
 // part it is a time.
 var Pattern = lazyregexp.New(`(^|[^\p{L}\d.,:])(\d+(?:[.,]\d+)*)((?::\d+)*)`)
 
+// Unit is what belongs to a figure behind its digits: a unit, an ordinal.
+var Unit = lazyregexp.New(`^[\p{L}%‰€$£°]*`)
+
 // Plain writes a number without separators of thousands, and with a point.
 func Plain(s string) string {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '.' })

@@ -25,7 +25,7 @@ func readCues(s, format string) Collector {
 	}
 	var held string // a line that may be the counter of the next cue
 	for line := range strings.SplitSeq(s, "\n") {
-		blank := strings.TrimSpace(line) == ""
+		blank := strings.TrimSpace(line) == "" && (format != "vtt" || line == "")
 		switch m := timing.FindStringSubmatch(line); {
 		case m != nil:
 			flush()
@@ -56,7 +56,7 @@ func readCues(s, format string) Collector {
 			}
 		case note || q == nil && format == "vtt" && keyword(line):
 			note = true
-		case q != nil:
+		case q != nil && strings.TrimSpace(line) != "":
 			if held != "" {
 				q.Text += held + "\n"
 				held = ""
@@ -96,14 +96,53 @@ var (
 	spaces   = lazyregexp.New(`[ \t\p{Zs}]+`)
 )
 
-// clean takes markup and what cannot be printed out of a cue, and returns the
-// speaker that the markup names.
-func (q *Cue) clean(format string) (speaker string) {
+var voiceEnd = lazyregexp.New(`(?i)</v>`)
+
+// voices divides a cue at its spans of voices: each voice has a cue, and so have words
+// outside of them, which nobody is named for. The time is divided by the length of what
+// is said.
+func (q Cue) voices() []Cue {
+	marks := voice.Regexp().FindAllStringSubmatchIndex(q.Text, -1)
+	if marks == nil {
+		return []Cue{q}
+	}
+	var out []Cue
+	size := 0
+	add := func(text, speaker string) {
+		if strings.TrimSpace(tag.ReplaceAllString(text, "")) != "" {
+			out = append(out, Cue{Text: text, Speaker: Label(speaker)})
+			size += len(text)
+		}
+	}
+	add(q.Text[:marks[0][0]], q.Speaker)
+	for i, m := range marks {
+		end := len(q.Text)
+		if i+1 < len(marks) {
+			end = marks[i+1][0]
+		}
+		said, after := q.Text[m[1]:end], ""
+		if at := voiceEnd.Regexp().FindStringIndex(said); at != nil {
+			said, after = said[:at[0]], said[at[1]:]
+		}
+		add(said, q.Text[m[2]:m[3]])
+		add(after, "")
+	}
+	at := q.Start
+	for i := range out {
+		out[i].Start = at
+		at += (q.End - q.Start) * float64(len(out[i].Text)) / float64(size)
+		out[i].End = at
+	}
+	if len(out) > 0 {
+		out[len(out)-1].End = q.End
+	}
+	return out
+}
+
+// clean takes markup and what cannot be printed out of a cue.
+func (q *Cue) clean(format string) {
 	s := q.Text
 	if format == "srt" || format == "vtt" {
-		if m := voice.FindStringSubmatch(s); m != nil {
-			speaker = Label(m[1])
-		}
 		s = tag.ReplaceAllStringFunc(s, dropMarkup)
 		s = override.ReplaceAllStringFunc(s, dropMarkup)
 		s = strings.NewReplacer(`\N`, "\n", `\h`, " ").Replace(s)
@@ -119,7 +158,6 @@ func (q *Cue) clean(format string) (speaker string) {
 	}
 	q.Text = strings.Join(kept, "\n")
 	q.Speaker = Label(q.Speaker)
-	return speaker
 }
 
 // maxMarkup is the length of the longest tag that is taken for one; what is

@@ -42,11 +42,16 @@ func Parse(b []byte) (Transcript, error) {
 // Transcript cleans and orders what was read.
 func (c *Collector) Transcript() (Transcript, error) {
 	t := Transcript{Format: c.Format, Speakers: []string{}, Cues: []Cue{}}
+	if c.Format == "srt" || c.Format == "vtt" {
+		var list []Cue
+		for _, q := range c.List {
+			list = append(list, q.voices()...)
+		}
+		c.List = list
+	}
 	for i := range c.List {
 		q := &c.List[i]
-		if voice := q.clean(c.Format); q.Speaker == "" {
-			q.Speaker = voice
-		}
+		q.clean(c.Format)
 		c.voiced = c.voiced || q.Speaker != ""
 		if q.Start > 0 || q.End > 0 {
 			t.Timed = true
@@ -99,30 +104,61 @@ func (c *Collector) order() {
 	}
 }
 
-// unroll takes out what captions that scroll say twice: the lines that the cue
-// before has shown already.
+// unroll takes out what captions that scroll say twice: the lines, and the beginning of
+// a line that grows, that the cue before has shown already. That a speaker says the same
+// twice is left alone unless the file scrolls, which most of its cues show.
 func (c *Collector) unroll() {
+	scrolls := 0
+	for i := 1; i < len(c.List); i++ {
+		if n, grown := repeated(c.List[i-1], c.List[i]); n > 0 || grown > 0 {
+			scrolls++
+		}
+	}
+	whole := scrolls > 2 && scrolls*2 >= len(c.List)
 	out := c.List[:0]
-	var shown string // text of the cue before as the file has it
-	for _, q := range c.List {
-		whole := q.Text
-		if n := len(out); n > 0 && out[n-1].Speaker == q.Speaker {
-			if whole == shown && q.Start <= out[n-1].End+0.1 {
-				out[n-1].End = max(out[n-1].End, q.End)
+	var before Cue // as the file has it
+	for i, q := range c.List {
+		shown := q
+		if i > 0 && len(out) > 0 {
+			n, grown := repeated(before, q)
+			lines := strings.SplitAfter(q.Text, "\n")
+			switch {
+			case n == len(lines) && (whole || c.Format == "vtt" || q.Text == before.Text):
+				out[len(out)-1].End = max(out[len(out)-1].End, q.End)
 				c.fault("repeated, joined")
+				before = shown
 				continue
-			}
-			last := shown[strings.LastIndexByte(shown, '\n')+1:]
-			if rest, ok := strings.CutPrefix(q.Text, last+"\n"); ok && c.Format == "vtt" {
+			case n > 0 && (whole || c.Format == "vtt"):
 				c.fault("repeated, joined")
-				q.Text = rest
+				q.Text = strings.Join(lines[n:], "")
+			case grown > 0 && whole:
+				c.fault("repeated, joined")
+				q.Text = q.Text[grown:]
 			}
 		}
-		shown = whole
+		before = shown
 		out = append(out, q)
 	}
 	for i := range out {
 		out[i].Text = strings.Join(strings.Fields(out[i].Text), " ")
 	}
 	c.List = out
+}
+
+// repeated is how many lines a cue begins with that the one right before it ends with,
+// and else how many bytes of its first line are the last line before.
+func repeated(before, q Cue) (lines, grown int) {
+	if before.Speaker != q.Speaker || q.Start > before.End+0.1 || before.Text == "" {
+		return 0, 0
+	}
+	old, now := strings.Split(before.Text, "\n"), strings.Split(q.Text, "\n")
+	for n := min(len(old), len(now)); n > 0; n-- {
+		if slices.Equal(old[len(old)-n:], now[:n]) {
+			return n, 0
+		}
+	}
+	if last := old[len(old)-1]; strings.HasPrefix(now[0], last+" ") {
+		return 0, len(last) + 1
+	}
+	return 0, 0
 }

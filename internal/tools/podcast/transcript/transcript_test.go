@@ -128,3 +128,32 @@ func TestManyCues(t *testing.T) {
 		t.Errorf("repairs: %q", got.Repairs)
 	}
 }
+
+// Captions that scroll, as players of videos write them, are read once, and two voices in
+// a cue are two cues.
+func TestScrollingAndVoices(t *testing.T) {
+	const vtt = "WEBVTT\nKind: captions\n\n00:00:00.800 --> 00:00:02.870 align:start position:0%\n \ntoday<00:00:01.040><c> we</c><00:00:01.920><c> bake</c>\n\n" +
+		"00:00:02.870 --> 00:00:02.880\ntoday we bake\n \n\n00:00:02.880 --> 00:00:04.070\ntoday we bake\nbread<00:00:03.360><c> with</c><00:00:03.520><c> rye</c>\n\n" +
+		"00:00:04.070 --> 00:00:04.080\nbread with rye\n \n\n00:00:04.080 --> 00:00:06.000\nbread with rye\nand<00:00:04.360><c> salt</c>\n\n00:00:06.000 --> 00:00:06.010\nand salt\n \n"
+	const srt = "1\n00:00:00,800 --> 00:00:02,870\ntoday we bake\n\n2\n00:00:02,870 --> 00:00:02,880\ntoday we bake\n\n3\n00:00:02,880 --> 00:00:04,070\ntoday we bake\nbread with rye\n\n" +
+		"4\n00:00:04,070 --> 00:00:04,080\nbread with rye\n\n5\n00:00:04,080 --> 00:00:06,000\nbread with rye\nand salt\n\n6\n00:00:06,000 --> 00:00:06,010\nand salt\n"
+	for name, c := range map[string]struct{ file, want string }{
+		"vtt":     {vtt, "0.80 : today we bake|2.88 : bread with rye|4.08 : and salt"},
+		"srt":     {srt, "0.80 : today we bake|2.88 : bread with rye|4.08 : and salt"},
+		"growing": {"WEBVTT\n\n00:00.000 --> 00:01.000\nso\n\n00:01.000 --> 00:02.000\nso we\n\n00:02.000 --> 00:03.000\nso we bake\n\n00:03.000 --> 00:04.000\nso we bake bread\n", "0.00 : so|1.00 : we|2.00 : bake|3.00 : bread"},
+		"speech":  {"1\n00:00:01,000 --> 00:00:02,000\nNo.\n\n2\n00:00:02,000 --> 00:00:03,000\nNo.\nI said no.\n\n3\n00:00:03,000 --> 00:00:04,000\nGood.\n\n4\n00:00:04,000 --> 00:00:05,000\nBye.\n", "1.00 : No.|2.00 : No. I said no.|3.00 : Good.|4.00 : Bye."},
+		"voices":  {"WEBVTT\n\n00:00.000 --> 00:04.000\n<v Ann>Shall we begin?</v>\n<v Ben>Yes, let us it.</v>\n\n00:04.000 --> 00:06.000\nSome words first, <v Ben>and then mine.</v> Others.\n", "0.00 Ann: Shall we begin?|2.00 Ben: Yes, let us it.|4.00 : Some words first,|4.88 Ben: and then mine.|5.56 : Others."},
+	} {
+		got, err := Parse([]byte(c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, q := range got.Cues {
+			list = append(list, fmt.Sprintf("%.2f %s: %s", q.Start, q.Speaker, q.Text))
+		}
+		if s := strings.Join(list, "|"); s != c.want {
+			t.Errorf("%s: %s, want %s", name, s, c.want)
+		}
+	}
+}
