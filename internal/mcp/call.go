@@ -67,6 +67,9 @@ func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.
 			return tools.Result{}, ctx.Err()
 		}
 		c, way := o.c, o.delivery()
+		if errors.Is(err, errLate) {
+			return unknown(t, fmt.Sprintf("did not answer within %s, and the call was cancelled", cmp.Or(o.limit, defaultCallTime))), nil
+		}
 		o = nil
 		gone := way.code == 0 && !c.soon() // who answers with an error is there
 		switch {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -35,6 +36,8 @@ type openCall struct {
 	cancel context.CancelFunc
 	asks   chan *question
 	done   chan struct{}
+	moved  chan struct{}       // has room for one; it has reported progress
+	limit  time.Duration       // without progress
 	r      *sdk.CallToolResult // set before done is closed
 	err    error
 
@@ -63,7 +66,7 @@ type openKey struct{}
 // with Nobody the server gets a no to whatever it asks.
 func (c *session) begin(ctx context.Context, t toolserver.Tool, env *tools.Env, args json.RawMessage, said toolserver.Said) *openCall {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	o := &openCall{id: strings.ToLower(rand.Text()), tool: t.Tool, c: c, cancel: cancel, asks: make(chan *question), done: make(chan struct{}), env: env, said: said.Answers}
+	o := &openCall{id: strings.ToLower(rand.Text()), tool: t.Tool, c: c, cancel: cancel, asks: make(chan *question), done: make(chan struct{}), moved: make(chan struct{}, 1), limit: t.Timeout, env: env, said: said.Answers}
 	if said.Nobody {
 		o.asks = nil
 	}
@@ -89,19 +92,43 @@ func (c *session) begin(ctx context.Context, t toolserver.Tool, env *tools.Env, 
 // follow waits for what becomes of a call. A *toolserver.Asking is what it waits
 // for then; the end of ctx cancels it at the server.
 func (o *openCall) follow(ctx context.Context) (*sdk.CallToolResult, error) {
-	select {
-	case <-o.done:
-		return o.r, o.err
-	case q := <-o.asks:
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.asking, o.env = q, nil
-		return nil, &q.Asking
-	case <-ctx.Done():
-		o.end()
-		return nil, ctx.Err()
+	limit := cmp.Or(o.limit, defaultCallTime)
+	late, most := time.NewTimer(limit), time.After(max(limit, mostCallTime))
+	defer late.Stop()
+	for {
+		select {
+		case <-o.moved: // it is at work
+			late.Reset(limit)
+			continue
+		case <-late.C:
+			o.end()
+			return nil, errLate
+		case <-most:
+			o.end()
+			return nil, errLate
+		case <-o.done:
+			return o.r, o.err
+		case q := <-o.asks:
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.asking, o.env = q, nil
+			return nil, &q.Asking
+		case <-ctx.Done():
+			o.end()
+			return nil, ctx.Err()
+		}
 	}
 }
+
+// How long a call may take whose entry has no timeout, from its start or from when it
+// last reported progress; and in all, if the timeout of its entry is not longer.
+const (
+	defaultCallTime = 2 * time.Minute
+	mostCallTime    = time.Hour
+)
+
+// errLate is of a call that has taken too long.
+var errLate = errors.New("took too long")
 
 // end cancels a call at its server and waits until that has been said.
 func (o *openCall) end() {
@@ -167,6 +194,10 @@ func (c *calls) progress(_ context.Context, r *sdk.ProgressNotificationClientReq
 	o := c.byID(token)
 	if o == nil {
 		return
+	}
+	select {
+	case o.moved <- struct{}{}:
+	default:
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

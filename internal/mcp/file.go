@@ -63,7 +63,7 @@ func Add(path, name string, s Server, replace bool) error {
 
 // Remove takes an entry out of a file of servers, and forgets in records what is
 // remembered of it.
-func Remove(path, records, name string) error {
+func Remove(path, records string, getenv func(string) string, name string) error {
 	err := changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; !ok {
 			return apierr.Invalidf("adroit mcp list lists them", "there is no server %q", name)
@@ -71,7 +71,7 @@ func Remove(path, records, name string) error {
 		delete(all, name)
 		return nil
 	})
-	return errors.Join(err, forget(records, name))
+	return errors.Join(err, forget(records, caches(getenv), name))
 }
 
 // changeServers rewrites a file of servers while no other process does. What it does not

@@ -9,11 +9,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -256,6 +259,90 @@ func TestMCPEndlessHTTP(t *testing.T) {
 			if n > 2*maxStream {
 				t.Errorf("%s: it took %d bytes of an answer", kind, n)
 			}
+		}
+	}
+}
+
+// TestMCPProgress: a call goes on beyond its limit while the server reports progress, an
+// hour at most, and ends by it when that stops.
+func TestMCPProgress(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reports int // one a minute
+		ends    bool
+		want    error
+	}{"at work": {10, true, nil}, "none": {0, false, errLate}, "then none": {10, false, errLate}, "for ever": {1000, false, errLate}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				calls := newCalls("x")
+				o := &openCall{id: "o", c: &session{dead: make(chan struct{}), cancels: make(chan struct{}, 64)}, done: make(chan struct{}), moved: make(chan struct{}, 1)}
+				calls.open["o"] = o
+				life, cancel := context.WithCancel(t.Context())
+				o.cancel = cancel
+				go func() {
+					defer close(o.done)
+					for range tt.reports {
+						select {
+						case <-life.Done():
+							return
+						case <-time.After(time.Minute):
+							calls.progress(life, &sdk.ProgressNotificationClientRequest{Params: &sdk.ProgressNotificationParams{ProgressToken: "o"}})
+						}
+					}
+					if !tt.ends {
+						<-life.Done()
+					}
+				}()
+				_, err := o.follow(t.Context())
+				took := time.Since(began)
+				if limit := time.Duration(tt.reports)*time.Minute + 2*time.Minute; !errors.Is(err, tt.want) || took > min(limit, time.Hour)+time.Second {
+					t.Errorf("it ends with %v after %s", err, took)
+				}
+				cancel()
+			})
+		})
+	}
+}
+
+// TestMCPDisabled: a server that is disabled by its entry is neither started nor offered.
+func TestMCPDisabled(t *testing.T) {
+	servers, problems, err := ParseFile([]byte(`{"mcpServers":{"a":{"command":"false","disabled":true},"b":{"command":"false","enabled":false},"c":{"command":"false","enabled":true}}}`))
+	if err != nil || problems != nil || !servers["a"].Disabled || !servers["b"].Disabled || servers["c"].Disabled {
+		t.Fatalf("the servers are %+v, %v, %v", servers, problems, err)
+	}
+	var warned []string
+	p := New(Options{Dir: t.TempDir(), Servers: servers, Warn: func(text string) { warned = append(warned, text) }})
+	defer p.Close()
+	if list, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"a", "b"}); err != nil || list != nil || len(warned) != 2 {
+		t.Errorf("offered are %v, %v, warned %q", list, err, warned)
+	}
+	if _, err := p.Check(t.Context(), toolserver.Scope{}, "a", false); err == nil || !strings.Contains(err.Error(), "is disabled by its entry") {
+		t.Errorf("the check ends with %v", err)
+	}
+	if list, err := p.List(toolserver.Scope{}); err != nil || list[0].State != "disabled" {
+		t.Errorf("listed are %+v, %v", list, err)
+	}
+}
+
+// TestMCPFetches: programs that download what they run are known.
+func TestMCPFetches(t *testing.T) {
+	for words, want := range map[string]string{
+		"npx -y x": "npx", "/usr/bin/npx x": "npx", "uvx x": "uvx", "pnpm dlx x": "pnpm", "bun x y": "bun", "pnpm run x": "", "bun y": "", "node x": "", "npx --offline x": "", "pipx run x": "pipx", "pipx install": "",
+	} {
+		list := strings.Fields(words)
+		if got := (Server{Command: list[:1], Args: list[1:]}).Fetches(); got != want {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+	}
+	p := New(Options{Dir: t.TempDir(), Getenv: func(name string) string {
+		return map[string]string{"HOME": t.TempDir(), "NODE_EXTRA_CA_CERTS": "/etc/own.pem"}[name]
+	}})
+	for _, net := range []bool{false, true} {
+		c, conf := &session{name: "x"}, &process.SandboxOptions{}
+		env, err := p.environment(c, Server{Command: commandLine{"npx"}, Args: []string{"-y", "x"}, Grants: Grants{Net: net}}, conf)
+		all := strings.Join(env, "\n")
+		if err != nil || (c.hint == "") != net || strings.Contains(all, "NODE_EXTRA_CA_CERTS=/etc/own.pem") != net || len(conf.Write) != 1 || !strings.Contains(all, "npm_config_cache="+conf.Write[0]) {
+			t.Errorf("with the network %v: %q, %+v, %q, %v", net, all, conf, c.hint, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/pelletier/go-toml/v2"
@@ -59,7 +60,8 @@ func claudeServers(path, dir string) (map[string]Server, error) {
 	var file struct {
 		Servers  map[string]Server `json:"mcpServers"`
 		Projects map[string]struct {
-			Servers map[string]Server `json:"mcpServers"`
+			Servers  map[string]Server `json:"mcpServers"`
+			Disabled []string          `json:"disabledMcpServers"`
 		} `json:"projects"`
 	}
 	if err := json.Unmarshal(b, &file); err != nil {
@@ -68,6 +70,12 @@ func claudeServers(path, dir string) (map[string]Server, error) {
 	out := map[string]Server{}
 	maps.Copy(out, file.Servers)
 	maps.Copy(out, file.Projects[dir].Servers)
+	for _, name := range file.Projects[dir].Disabled {
+		if s, ok := out[name]; ok {
+			s.Disabled = true
+			out[name] = s
+		}
+	}
 	return out, nil
 }
 
@@ -84,6 +92,8 @@ func codexServers(path string) (map[string]Server, error) {
 			URL     string            `toml:"url"`
 			Bearer  string            `toml:"bearer_token_env_var"`
 			Headers map[string]string `toml:"http_headers"`
+			Enabled *bool             `toml:"enabled"`
+			Start   float64           `toml:"startup_timeout_sec"`
 		} `toml:"mcp_servers"`
 	}
 	if err := toml.Unmarshal(b, &file); err != nil {
@@ -91,7 +101,10 @@ func codexServers(path string) (map[string]Server, error) {
 	}
 	out := map[string]Server{}
 	for name, s := range file.Servers {
-		e := Server{Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers}
+		e := Server{Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, Disabled: s.Enabled != nil && !*s.Enabled}
+		if s.Start > 0 && s.Start <= time.Hour.Seconds() {
+			e.StartTimeout = time.Duration(s.Start * float64(time.Second))
+		}
 		if s.Command != "" {
 			e.Command = []string{s.Command}
 		}

@@ -154,11 +154,15 @@ func (p *Pool) granted(from, name string, s Server, in toolserver.Scope) Server 
 	return s
 }
 
+var errDisabled = errors.New("is disabled by its entry")
+
 // entry finds a server by name.
 func (p *Pool) entry(in toolserver.Scope, name string) (Server, error) {
 	all, err := p.entries(in)
 	s, ok := all[name]
 	switch {
+	case ok && s.Disabled:
+		return s, apierr.WithHint(fmt.Errorf("the MCP server %s %w", name, errDisabled), "take disabled: true out of its entry")
 	case ok:
 		return s, nil
 	case err != nil:
@@ -253,6 +257,10 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 	var ids []toolID
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		s, err := p.entry(in, name)
+		if errors.Is(err, errDisabled) {
+			p.warn("%v: the tools of it are not offered", err)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -305,7 +313,7 @@ func (p *Pool) known(ctx context.Context, in toolserver.Scope, name string, s Se
 func (p *Pool) For(agent string) []string {
 	var names []string
 	for name, s := range p.o.Servers {
-		if slices.ContainsFunc(s.Agents, func(pattern string) bool { ok, _ := path.Match(pattern, agent); return ok }) {
+		if !s.Disabled && slices.ContainsFunc(s.Agents, func(pattern string) bool { ok, _ := path.Match(pattern, agent); return ok }) {
 			names = append(names, name)
 		}
 	}

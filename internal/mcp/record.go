@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -121,6 +122,22 @@ func recordFile(dir, name string, s Server) string {
 	return filepath.Join(dir, name+"-"+s.digest()[:16]+".json")
 }
 
+// caches is where programs of servers keep what they download: not in the data directory,
+// which is hidden from them. "" without a home directory.
+func caches(getenv func(string) string) string {
+	home := getenv("HOME")
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(cmp.Or(getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "adroit", "mcp")
+}
+
+// cacheDir is where that of an entry does, whose variables are filled in.
+func cacheDir(dir, name string, s Server) string {
+	e := Server{Command: s.Command, Args: s.Args}
+	return filepath.Join(dir, name+"-"+digest([]byte(string(s.source) + e.digest()))[:16])
+}
+
 const maxRecords = 32 // that a process keeps
 
 // A keptRecord is a record as it was read from a file that looked like info.
@@ -172,8 +189,19 @@ func (r *record) save(dir string, s Server) error {
 	return rootfs.WriteJSON(recordFile(dir, r.Server, s), r)
 }
 
-// forget removes all records of a name.
-func forget(dir, name string) error {
+// forget removes all records of a name, and what programs by it have downloaded.
+func forget(dir, cache, name string) error {
+	downloaded, err := filepath.Glob(filepath.Join(cache, name+"-????????????????"))
+	if cache == "" {
+		downloaded = nil
+	}
+	for _, d := range downloaded {
+		err = errors.Join(err, os.RemoveAll(d))
+	}
+	return errors.Join(err, forgetRecords(dir, name))
+}
+
+func forgetRecords(dir, name string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -37,7 +37,7 @@ func TestRecordKept(t *testing.T) {
 	tools(p, "ab")
 	save(tools(other, "ab"), "c", "d")
 	tools(p, "cd")
-	if err := forget(o.Dir, "one"); err != nil {
+	if err := forget(o.Dir, "", "one"); err != nil {
 		t.Fatal(err)
 	}
 	tools(p, "")

@@ -34,6 +34,8 @@ func (p *Pool) List(in toolserver.Scope) ([]toolserver.Info, error) {
 func info(name string, s Server, r *record) toolserver.Info {
 	i := toolserver.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Resources: r.Resources, Prompts: r.Prompts, Seen: r.Seen, Used: r.Used}
 	switch {
+	case s.Disabled:
+		i.State, i.Tools = "disabled", 0
 	case !r.Used.IsZero():
 		i.State = "used"
 	case !r.Seen.IsZero():

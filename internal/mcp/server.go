@@ -49,6 +49,9 @@ type Server struct {
 	// Agents have the tools without naming the server, with wildcards.
 	Agents  []string      `json:"agents,omitempty" yaml:"agents"`
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout"` // of a call
+	// StartTimeout is how long it may take to start.
+	StartTimeout time.Duration `json:"start_timeout_ns,omitempty" yaml:"start_timeout"`
+	Disabled     bool          `json:"disabled,omitempty" yaml:"disabled"` // it is there, and not used
 
 	source    source
 	variables []string // that a project's entry may use
@@ -148,6 +151,8 @@ func (s Server) Check() error {
 		return errors.New("it has a command and a url: it is one or the other")
 	case s.Timeout < 0 || s.Timeout > 24*time.Hour:
 		return errors.New("its timeout is not between nothing and a day")
+	case s.StartTimeout < 0 || s.StartTimeout > time.Hour:
+		return errors.New("its start_timeout is not between nothing and an hour")
 	case s.Workspace != "" && s.Workspace != "read" && s.Workspace != "write":
 		return fmt.Errorf("its workspace is %q: it is read or write, or left out", s.Workspace)
 	case s.Sandbox != "" && s.Sandbox != "off":
@@ -325,8 +330,12 @@ func ParseFile(b []byte) (servers map[string]Server, problems []error, err error
 	}
 	servers = map[string]Server{}
 	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
-		var s Server
+		var s struct {
+			Server
+			Enabled *bool `json:"enabled"` // as some write it
+		}
 		err := json.Unmarshal(file.Servers[name], &s)
+		s.Disabled = s.Disabled || s.Enabled != nil && !*s.Enabled
 		if err == nil {
 			err = s.Check()
 		}
@@ -334,7 +343,7 @@ func ParseFile(b []byte) (servers map[string]Server, problems []error, err error
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		servers[name] = s
+		servers[name] = s.Server
 	}
 	return servers, problems, nil
 }

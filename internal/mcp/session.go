@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -36,6 +35,7 @@ const legacyRevision = "2025-11-25"
 // A session is one connection to a server. It is safe for concurrent use.
 type session struct {
 	name   string
+	hint   string // what may help if it does not start
 	cs     *sdk.ClientSession
 	legacy bool
 	proc   *process.Process // of a server that was started
@@ -61,14 +61,15 @@ func (p *Pool) dial(ctx context.Context, name string, s Server, dir string, lega
 	if err != nil {
 		return nil, fmt.Errorf("the MCP server %s: %w", name, err)
 	}
+	probe, connect := full.limits()
 	if !legacy {
-		c, err := p.open(ctx, name, full, dir, "", probeTime)
+		c, err := p.open(ctx, name, full, dir, "", probe)
 		start := new(startError)
 		if err == nil || ctx.Err() != nil || errors.As(err, &start) {
 			return c, err
 		}
 	}
-	c, err := p.open(ctx, name, full, dir, legacyRevision, connectTime)
+	c, err := p.open(ctx, name, full, dir, legacyRevision, connect)
 	if err == nil {
 		c.legacy = true
 	}
@@ -118,7 +119,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 		if login := new(apierr.Error); errors.As(err, &login) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the MCP server %s %s", name, why)
+		return nil, fmt.Errorf("the MCP server %s %s%s", name, why, c.hint)
 	}
 	end := c.close
 	c.close = func() { stop(); end() }
@@ -293,77 +294,4 @@ func (c *session) soon() bool {
 	case <-time.After(500 * time.Millisecond):
 		return true
 	}
-}
-
-// program starts a server in the sandbox.
-func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (sdk.Transport, error) {
-	temp, err := os.MkdirTemp("", "adroit-mcp-")
-	if err != nil {
-		return nil, err
-	}
-	root, conf := filepath.Join(temp, "work"), p.sandbox(s, temp)
-	switch s.Workspace {
-	case "write":
-		root = dir
-	case "read":
-		conf.Show = append(conf.Show, dir)
-	}
-	if err := os.MkdirAll(filepath.Join(temp, "work"), 0o700); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(temp))
-	}
-	runner := process.New(root, "", nil, process.WithSandbox(conf))
-	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
-	var env []string
-	for k, v := range s.Env {
-		env = append(env, k+"="+v)
-	}
-	slices.Sort(env)
-	in, out := io.Pipe()
-	c.proc, err = runner.Start(context.WithoutCancel(ctx), process.Cmd{Args: slices.Concat(s.Command, s.Args), Env: env, Interactive: true, Stdout: out, Net: s.Net})
-	if err != nil {
-		return nil, errors.Join(err, runner.Close(), os.RemoveAll(temp))
-	}
-	go func() { // ends with the process, which close ends
-		<-c.proc.Done()
-		_ = out.CloseWithError(io.EOF)
-	}()
-	c.out = newMessageReader(in, c.wire, func(first string) {
-		p.warn("the MCP server %s writes on its standard output what is no message, and is passed over: %q", c.name, first)
-	})
-	c.close = func() {
-		_ = in.CloseWithError(io.ErrClosedPipe) // what it still writes runs into the void
-		c.proc.Kill()
-		if note := c.proc.Output().Note; note != "" {
-			p.warn("the MCP server %s has ended: %s", c.name, note)
-		}
-		if err := errors.Join(runner.Close(), os.RemoveAll(temp)); err != nil {
-			p.warn("ending the MCP server %s: %v", c.name, err)
-		}
-	}
-	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
-}
-
-// sandbox is the confinement of a server's program.
-func (p *Pool) sandbox(s Server, temp string) process.SandboxOptions {
-	conf := p.o.Sandbox
-	conf.Private, conf.Removed = filepath.Join(temp, "private"), filepath.Join(p.o.Dir, "removed", filepath.Base(temp))
-	conf.Write, conf.Show, conf.Hide = slices.Clone(conf.Write), slices.Clone(conf.Show), slices.Clone(conf.Hide)
-	if s.Sandbox == "off" {
-		conf.Level = "off"
-	}
-	for _, path := range s.Write {
-		conf.Write = append(conf.Write, p.home(path))
-	}
-	for _, path := range s.Read {
-		conf.Show = append(conf.Show, p.home(path))
-	}
-	return conf
-}
-
-// home expands a leading ~/.
-func (p *Pool) home(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(p.o.Getenv("HOME"), rest)
-	}
-	return path
 }

@@ -73,7 +73,7 @@ type (
 		Transport string    `json:"transport"` // stdio or http
 		Target    string    `json:"target"`    // the command or the address
 		Source    string    `json:"source"`    // user, client or project
-		State     string    `json:"state"`     // configured, started or used
+		State     string    `json:"state"`     // configured, started, used or disabled
 		Agents    []string  `json:"agents,omitempty"`
 		Tools     int       `json:"tools"`             // that are offered
 		Pending   int       `json:"pending,omitempty"` // that have changed or are new, and are not

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -28,7 +29,9 @@ type Offered struct {
 
 // serverTool is a tool of a server with its body.
 func (o Source) serverTool(t toolserver.Tool, scope func() (toolserver.Scope, error)) tools.Tool {
-	return tools.Func(t.Metadata, t.Input, func(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
+	m := t.Metadata
+	m.Timeout = callTime
+	return tools.Func(m, t.Input, func(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 		in, err := scope()
 		if err != nil {
 			return tools.Result{}, err
@@ -39,6 +42,10 @@ func (o Source) serverTool(t toolserver.Tool, scope func() (toolserver.Scope, er
 		return o.Servers.Call(ctx, in, t, env, args)
 	})
 }
+
+// callTime is above the limits of calls, which their servers' progress extends: those are
+// with who makes the calls.
+const callTime = 24 * time.Hour
 
 // same reports whether two names are of one directory.
 func same(a, b string) bool {

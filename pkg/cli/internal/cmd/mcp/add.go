@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
 func usage(what string) error {
@@ -30,7 +33,7 @@ type newServer struct {
 
 func newAdd(e *env.Env) *cobra.Command {
 	var o newServer
-	cmd := &cobra.Command{
+	c := &cobra.Command{
 		Use:   "add NAME -- COMMAND [ARG...]",
 		Short: "Add an MCP server: a command, an address, or those of another program",
 		Long: "Adds a server to mcp.json beside the configuration file. Its command runs in the sandbox,\n" +
@@ -43,9 +46,9 @@ func newAdd(e *env.Env) *cobra.Command {
 			"  adroit mcp add docs --url https://docs.example.com/mcp \\\n    --header 'Authorization=Bearer ${DOCS_TOKEN}'\n" +
 			"  adroit mcp add --from claude",
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.from != "" {
-				return o.takeOver(e, args)
+				return o.takeOver(cmd, e, args)
 			}
 			if len(args) == 0 {
 				return exit.Usagef("for example: adroit mcp add files -- mcp-server-filesystem /srv/docs", "the server has no name")
@@ -58,6 +61,7 @@ func newAdd(e *env.Env) *cobra.Command {
 				return err
 			}
 			o.Command = args[1:]
+			o.Net = o.Net || asksForNet(cmd, e, map[string]mcp.Server{args[0]: o.Server})
 			if err := add(e, args[0], o.Server, o.replace); err != nil {
 				return err
 			}
@@ -65,7 +69,7 @@ func newAdd(e *env.Env) *cobra.Command {
 			return nil
 		},
 	}
-	f := cmd.Flags()
+	f := c.Flags()
 	f.StringVar(&o.URL, "url", "", "reach the server at this address instead of starting it")
 	f.StringArrayVar(&o.headers, "header", nil, "send NAME=VALUE with each request")
 	f.StringArrayVar(&o.env, "env", nil, "set NAME=VALUE in its environment")
@@ -76,13 +80,14 @@ func newAdd(e *env.Env) *cobra.Command {
 	f.StringSliceVar(&o.Tools, "tools", nil, "offer only these tools, with wildcards")
 	f.StringSliceVar(&o.Agents, "agents", nil, "give its tools to these agents, with wildcards")
 	f.DurationVar(&o.Timeout, "timeout", 0, "of one call (default 2m)")
+	f.DurationVar(&o.StartTimeout, "start-timeout", 0, "of its start (default 30s, and 2m for what is downloaded first)")
 	f.BoolVar(&o.replace, "replace", false, "replace a server of that name")
 	f.StringVar(&o.from, "from", "", "add the servers of another program: claude or codex")
-	return cmd
+	return c
 }
 
 // takeOver adds the servers of another program, all or those that are named.
-func (o *newServer) takeOver(e *env.Env, names []string) error {
+func (o *newServer) takeOver(cmd *cobra.Command, e *env.Env, names []string) error {
 	dir, err := env.Directory(".")
 	if err != nil {
 		return err
@@ -102,6 +107,13 @@ func (o *newServer) takeOver(e *env.Env, names []string) error {
 	if err != nil {
 		return err
 	}
+	asked := map[string]mcp.Server{}
+	for _, name := range names {
+		if _, taken := have[name]; !taken || o.replace {
+			asked[name] = found[name]
+		}
+	}
+	net := o.Net || asksForNet(cmd, e, asked)
 	for _, name := range names {
 		s, ok := found[name]
 		if !ok {
@@ -111,16 +123,43 @@ func (o *newServer) takeOver(e *env.Env, names []string) error {
 			fmt.Fprintf(e.Out, "%s is there already\n", name)
 			continue
 		}
-		s.Net, s.Read, s.Write, s.Workspace, s.Agents = o.Net, o.Read, o.Write, o.Workspace, o.Agents
+		s.Net, s.Read, s.Write, s.Workspace, s.Agents = o.Net || net && s.Fetches() != "", o.Read, o.Write, o.Workspace, o.Agents
 		if s.URL != "" {
 			s.Net, s.Read, s.Write, s.Workspace = false, nil, nil, ""
 		}
 		if err := add(e, name, s, o.replace); err != nil {
 			return err
 		}
+		if s.Disabled {
+			fmt.Fprintf(e.Out, "added %s, which is disabled there and here\n", name)
+			continue
+		}
 		fmt.Fprintf(e.Out, "added %s; adroit mcp check %s starts it in the sandbox\n", name, name)
 	}
 	return nil
+}
+
+// asksForNet asks once whether those of some servers whose programs are downloaded when they
+// start may reach the network. Where nobody is, the way to grant it is named.
+func asksForNet(cmd *cobra.Command, e *env.Env, servers map[string]mcp.Server) bool {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if s := servers[name]; s.Fetches() != "" && !s.Net {
+			names = append(names, name+" ("+s.Fetches()+")")
+		}
+	}
+	if names == nil || cmd.Flags().Changed("net") {
+		return false
+	}
+	list := format.SanitizeLine(strings.Join(names, ", "))
+	if in, ok := e.In.(*os.File); !ok || !term.IsTerminal(in) || !e.Screen().IsTerminal() {
+		fmt.Fprintf(e.Err, "%s: what is downloaded at the start needs the network, which the sandbox does not let it reach; --net grants it\n", list)
+		return false
+	}
+	fmt.Fprintf(e.Err, "%s: what is downloaded at the start needs the network; may it reach it? [y]es, [n]o: ", list)
+	answer, err := term.NewLineReader(cmd.Context(), e.In).ReadLine()
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return err == nil && (answer == "y" || answer == "yes")
 }
 
 // add writes an entry, unless the configuration file has one that would count.
@@ -156,7 +195,7 @@ func newRemove(e *env.Env) *cobra.Command {
 			if _, err := logout(cmd.Context(), e, c, args[0]); err != nil { // while its address is known
 				return err
 			}
-			if err := mcp.Remove(mcp.File(config.Dir(e.Getenv)), filepath.Join(data, "mcp"), args[0]); err != nil {
+			if err := mcp.Remove(mcp.File(config.Dir(e.Getenv)), filepath.Join(data, "mcp"), e.Getenv, args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(e.Out, "removed %s\n", args[0])

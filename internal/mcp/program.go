@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// program starts a server in the sandbox.
+func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (sdk.Transport, error) {
+	temp, err := os.MkdirTemp("", "adroit-mcp-")
+	if err != nil {
+		return nil, err
+	}
+	root, conf := filepath.Join(temp, "work"), p.sandbox(s, temp)
+	switch s.Workspace {
+	case "write":
+		root = dir
+	case "read":
+		conf.Show = append(conf.Show, dir)
+	}
+	if err := os.MkdirAll(filepath.Join(temp, "work"), 0o700); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	env, err := p.environment(c, s, &conf)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	runner := process.New(root, "", nil, process.WithSandbox(conf))
+	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
+	in, out := io.Pipe()
+	c.proc, err = runner.Start(context.WithoutCancel(ctx), process.Cmd{Args: slices.Concat(s.Command, s.Args), Env: env, Interactive: true, Stdout: out, Net: s.Net})
+	if err != nil {
+		return nil, errors.Join(err, runner.Close(), os.RemoveAll(temp))
+	}
+	go func() { // ends with the process, which close ends
+		<-c.proc.Done()
+		_ = out.CloseWithError(io.EOF)
+	}()
+	c.out = newMessageReader(in, c.wire, func(first string) {
+		p.warn("the MCP server %s writes on its standard output what is no message, and is passed over: %q", c.name, first)
+	})
+	c.close = func() {
+		_ = in.CloseWithError(io.ErrClosedPipe) // what it still writes runs into the void
+		c.proc.Kill()
+		if note := c.proc.Output().Note; note != "" && (s.Workspace == "write" || len(s.Write) > 0) {
+			p.warn("the MCP server %s has ended: %s", c.name, note)
+		}
+		if err := errors.Join(runner.Close(), os.RemoveAll(temp)); err != nil {
+			p.warn("ending the MCP server %s: %v", c.name, err)
+		}
+	}
+	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
+}
+
+// environment are the variables that a server's program gets besides the common ones. What
+// it downloads is kept for the next start, apart from that of other servers.
+func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) ([]string, error) {
+	var env []string
+	if program := s.Fetches(); program != "" {
+		if !s.Net && s.Sandbox != "off" {
+			c.hint = fmt.Sprintf("; %s downloads what it runs, and this server has no network: net: true in its entry, or adroit mcp add %s --net --replace, grants it", program, c.name)
+		}
+		if base := caches(p.o.Getenv); base != "" {
+			dir := cacheDir(base, c.name, s)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return nil, err
+			}
+			conf.Write = append(conf.Write, dir)
+			env = cached(dir)
+		}
+		if !s.Net {
+			env = append(env, "npm_config_fetch_retries=0") // each takes a minute
+		}
+	}
+	if s.Net {
+		for _, name := range certificates {
+			if path := p.o.Getenv(name); filepath.IsAbs(path) {
+				env = append(env, name+"="+path)
+				conf.Show = append(conf.Show, path)
+			}
+		}
+	}
+	own := []string{}
+	for k, v := range s.Env {
+		own = append(own, k+"="+v)
+	}
+	slices.Sort(own)
+	return append(env, own...), nil
+}
+
+// sandbox is the confinement of a server's program.
+func (p *Pool) sandbox(s Server, temp string) process.SandboxOptions {
+	conf := p.o.Sandbox
+	conf.Private, conf.Removed = filepath.Join(temp, "private"), filepath.Join(p.o.Dir, "removed", filepath.Base(temp))
+	conf.Write, conf.Show, conf.Hide = slices.Clone(conf.Write), slices.Clone(conf.Show), slices.Clone(conf.Hide)
+	if s.Sandbox == "off" {
+		conf.Level = "off"
+	}
+	for _, path := range s.Write {
+		conf.Write = append(conf.Write, p.home(path))
+	}
+	for _, path := range s.Read {
+		conf.Show = append(conf.Show, p.home(path))
+	}
+	return conf
+}
+
+// home expands a leading ~/.
+func (p *Pool) home(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(p.o.Getenv("HOME"), rest)
+	}
+	return path
+}
