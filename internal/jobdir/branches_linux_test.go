@@ -260,7 +260,7 @@ func TestBranchesOfAnOlderVersion(t *testing.T) {
 				t.Errorf("%s has %d commits of the job, want 2", branch, n)
 			}
 		}
-		if m, err := w.Merge(t.Context(), "Work", "", nil); err != nil || len(m.Paths) != 1 {
+		if m, err := w.Merge(t.Context(), "Work", "", nil, nil); err != nil || len(m.Paths) != 1 {
 			t.Errorf("%+v, %v", m, err)
 		}
 		dirtest.Must(t, RemoveTrees(t.Context(), data, "J1"))

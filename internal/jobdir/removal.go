@@ -54,7 +54,11 @@ func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*R
 		return nil, ErrMerging
 	}
 	if r.Worktree = w; w != nil && !force {
-		if r.Branch, err = w.Removable(ctx); err != nil {
+		written, err := Written(ctx, data, j.ID)
+		if err != nil {
+			return nil, err
+		}
+		if r.Branch, err = w.Removable(ctx, written); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -81,6 +82,23 @@ func MergeRecord(data, id string) string { return filepath.Join(data, "merging",
 func WorktreeDir(data, id string) string {
 	top, _ := newTree(data, id)
 	return top
+}
+
+// Written are the paths below a job's directory that its ledger has as written by
+// the job, or while it worked.
+func Written(ctx context.Context, data, id string) (paths []string, err error) {
+	led, err := OpenLedger(data, id)
+	if err != nil || led == nil {
+		return nil, err
+	}
+	defer led.Close()
+	changes, err := led.Changes(ctx)
+	for _, c := range changes {
+		if c.Kind != ledger.Deleted {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths, err
 }
 
 // newTree is where a new worktree is and what its branch is called. A name is

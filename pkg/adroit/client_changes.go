@@ -182,11 +182,15 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	merged, err := w.Merge(ctx, message, jobdir.MergeRecord(rt.data(), j.ID), deleted)
+	written, err := jobdir.Written(ctx, rt.data(), j.ID)
+	if err != nil {
+		return nil, apierr.AsError(err)
+	}
+	merged, err := w.Merge(ctx, message, jobdir.MergeRecord(rt.data(), j.ID), written, deleted)
 	if err != nil {
 		return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
-	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, merged.Paths}, nil
+	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, merged.Paths, merged.Left}, nil
 }
 
 // deletions reports of a path, relative to the job's directory, whether the job's

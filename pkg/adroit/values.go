@@ -244,6 +244,9 @@ type MergeReport struct {
 	Into   string   `json:"into"`             // the branch
 	Commit string   `json:"commit,omitempty"` // what it is at now; empty if there was nothing to merge
 	Paths  []string `json:"paths,omitempty"`  // that changed
+	// Left are paths of the worktree that no merge brings: in submodules, and what the
+	// job wrote and git ignores.
+	Left []string `json:"left,omitempty"`
 }
 
 // A TrustChange decides about files of a workspace.

@@ -274,7 +274,7 @@ func TestGitTricks(t *testing.T) {
 				dirtest.Write(t, filepath.Join(w.Top, "d3/f3.txt"), "job\n")
 				dirtest.Git(t, tr.dir, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c", "filter.x.process=", "-c", "filter.x.required=false", "commit", "-q", "--allow-empty", "--only", "-m", "theirs")
 				_ = os.Remove(tr.mark)
-				if m, err := w.Merge(ctx, "Work", "", nil); name == "merge driver" && (err != nil || len(m.Paths) != 1) {
+				if m, err := w.Merge(ctx, "Work", "", nil, nil); name == "merge driver" && (err != nil || len(m.Paths) != 1) {
 					t.Errorf("Merge: %+v, %v", m, err)
 				}
 				clean("Merge")

@@ -43,7 +43,7 @@ func TestMergeCutShort(t *testing.T) {
 	}
 	merge := func() (*Merged, *Error) {
 		t.Helper()
-		m, err := w.Merge(t.Context(), "Work", record, nil)
+		m, err := w.Merge(t.Context(), "Work", record, nil, nil)
 		var we *Error
 		if errors.As(err, &we) {
 			return nil, we
@@ -123,7 +123,7 @@ func TestMergeRefused(t *testing.T) {
 	dirtest.Write(t, filepath.Join(repo, "a"), "mine\n")
 	record := filepath.Join(t.TempDir(), "merging.json")
 	var we *Error
-	if _, err := w.Merge(t.Context(), "Work", record, nil); !errors.As(err, &we) || we.Reason != "git would not merge" {
+	if _, err := w.Merge(t.Context(), "Work", record, nil, nil); !errors.As(err, &we) || we.Reason != "git would not merge" {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Lstat(record); err == nil || dirtest.Content(t, filepath.Join(repo, "a")) != "mine\n" {

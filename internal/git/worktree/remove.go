@@ -30,8 +30,9 @@ func (w *Worktree) merged(ctx context.Context, s *git.Status) (bool, error) {
 
 // Removable is an error if the work tree has something that is not committed.
 // merged reports whether its branch may go with it: everything on it is in the
-// branch that the first work tree has checked out. Nothing is changed.
-func (w *Worktree) Removable(ctx context.Context) (merged bool, err error) {
+// branch that the first work tree has checked out. written are the paths below Dir
+// that the job wrote. Nothing is changed.
+func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool, err error) {
 	if w.gone() {
 		return false, nil
 	}
@@ -56,6 +57,14 @@ func (w *Worktree) Removable(ctx context.Context) (merged bool, err error) {
 			paths = append(paths, e.Path)
 		}
 		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
+	}
+	left, err := w.beside(ctx, written)
+	if err != nil {
+		return false, err
+	}
+	if len(left) > 0 {
+		return false, &Error{Reason: "files of the worktree are in no commit: they are in a submodule, or git ignores them", Paths: left[:min(len(left), 10)],
+			Remedy: fmt.Sprintf("copy what you need from %s, then force the removal", w.Top)}
 	}
 	return w.merged(ctx, s)
 }
@@ -84,7 +93,7 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 	branch := force
 	if !force {
 		var err error
-		if branch, err = w.Removable(ctx); err != nil {
+		if branch, err = w.Removable(ctx, nil); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Add makes a work tree at top, which must not exist, of what HEAD is
 // in the repository around dir, on a new branch. Nothing else of the
-// repository changes. Submodules stay empty.
+// repository changes. Submodules are filled from the clones that are checked out
+// there; where that cannot be, it is an error.
 //
 // note, if it is not nil, keeps the record of the work tree: it is called before
 // anything is made, so that what a kill leaves can be discarded, and again when all
@@ -106,6 +107,9 @@ func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) erro
 	err = w.locate()
 	if err == nil {
 		err = note(w)
+	}
+	if err == nil {
+		err = w.fill(ctx, w.Repo, w.Top, w.Base)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Remove(ctx, true))
@@ -180,6 +184,9 @@ type Merged struct {
 	Into   string   `json:"into"`             // the branch
 	Commit string   `json:"commit,omitempty"` // what it is at now; empty if there was nothing to merge
 	Paths  []string `json:"paths,omitempty"`  // that changed
+	// Left are paths in the work tree that no merge brings: in submodules, and what
+	// the job wrote and git ignores.
+	Left []string `json:"left,omitempty"`
 }
 
 // Commit commits what is not committed in the work tree on its branch, and
@@ -245,11 +252,27 @@ func (w *Worktree) checkDeleted(s *git.Status, deleted func(path string) bool) e
 // work tree, its index and its branch as they were. deleted is that of Commit.
 // record, if it is not empty, is a file in which what is about to change is recorded
 // first: what a merge that was killed has changed is taken back by the next one, which
-// is done from the beginning. See [CutShort].
-func (w *Worktree) Merge(ctx context.Context, message, record string, deleted func(path string) bool) (*Merged, error) {
+// is done from the beginning. See [CutShort]. written are the paths below Dir that the job
+// wrote.
+func (w *Worktree) Merge(ctx context.Context, message, record string, written []string, deleted func(path string) bool) (*Merged, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
 	}
+	if err := w.checkMoved(ctx); err != nil {
+		return nil, err
+	}
+	left, err := w.beside(ctx, written)
+	if err != nil {
+		return nil, err
+	}
+	m, err := w.merge(ctx, message, record, deleted)
+	if m != nil {
+		m.Left = left
+	}
+	return m, err
+}
+
+func (w *Worktree) merge(ctx context.Context, message, record string, deleted func(path string) bool) (*Merged, error) {
 	lock, unlock, err := lockDir(ctx, w.Common)
 	if err != nil {
 		return nil, err

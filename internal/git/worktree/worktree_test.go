@@ -133,7 +133,7 @@ func TestWorktreeMerge(t *testing.T) {
 				dirtest.Write(t, filepath.Join(repo, f), text)
 			}
 			before, head := ours(t, repo), dirtest.Git(t, repo, "rev-parse", "HEAD")
-			m, err := w.Merge(t.Context(), "Do the job", "", nil)
+			m, err := w.Merge(t.Context(), "Do the job", "", nil, nil)
 			if c.conflict != nil {
 				var we *Error
 				if !errors.As(err, &we) || !slices.Equal(we.Paths, c.conflict) || we.Hint() == "" {
@@ -166,7 +166,7 @@ func TestWorktreeMerge(t *testing.T) {
 			if out := dirtest.Git(t, repo, "diff", "--cached", "--name-only"); strings.TrimSpace(out) != "staged.txt" {
 				t.Errorf("the index is different: %s", out)
 			}
-			if again, err := w.Merge(t.Context(), "Again", "", nil); err != nil || again.Commit != "" {
+			if again, err := w.Merge(t.Context(), "Again", "", nil, nil); err != nil || again.Commit != "" {
 				t.Errorf("merging twice: %+v, %v", again, err)
 			}
 			if err := w.Remove(t.Context(), false); err != nil {
@@ -233,7 +233,7 @@ func TestWorktreeOfAnotherRepository(t *testing.T) {
 	dirtest.Git(t, t.TempDir(), "init", "-q", other)
 	mark := hooks(t, other)
 	dirtest.Write(t, filepath.Join(w.Top, ".git"), "gitdir: "+other+"/.git\n")
-	if m, err := w.Merge(t.Context(), "Work", "", nil); err != nil || !slices.Equal(m.Paths, []string{"new"}) {
+	if m, err := w.Merge(t.Context(), "Work", "", nil, nil); err != nil || !slices.Equal(m.Paths, []string{"new"}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if b, err := os.ReadFile(mark); err == nil {
@@ -246,7 +246,7 @@ func TestWorktreeOfAnotherRepository(t *testing.T) {
 	if err := w.Check(); !errors.As(err, &we) || !strings.Contains(we.Reason, repo) || we.Hint() == "" {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.Merge(t.Context(), "Work", "", nil); !errors.As(err, &we) {
+	if _, err := w.Merge(t.Context(), "Work", "", nil, nil); !errors.As(err, &we) {
 		t.Errorf("%v", err)
 	}
 	if err := w.Remove(t.Context(), false); err != nil {

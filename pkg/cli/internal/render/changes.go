@@ -103,6 +103,12 @@ func CommitsKept(w io.Writer, commits []string) {
 
 // Merge renders the files that a merge changed to w, and what it did to summary.
 func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string) {
+	for _, p := range m.Left {
+		fmt.Fprintf(summary, "not merged: %s is in a submodule, or git ignores it\n", format.SanitizeLine(p))
+	}
+	if len(m.Left) > 0 {
+		fmt.Fprintf(summary, "adroit jobs diff %s | git apply --include=PATH brings one\n", m.Job)
+	}
 	if m.Commit == "" {
 		fmt.Fprintf(summary, "%s has nothing that %s does not have\n", m.Job, m.Into)
 		return
