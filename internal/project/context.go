@@ -97,6 +97,17 @@ func (d Decision) readAround(c *Context, bytes int) {
 	}
 }
 
+// inOtherRepository reports whether a file lies in a repository inside, which is
+// trusted by itself.
+func inOtherRepository(dir, name string) bool {
+	for d := path.Dir(name); d != "."; d = path.Dir(d) {
+		if rootfs.Exists(filepath.Join(dir, filepath.FromSlash(d), ".git")) {
+			return true
+		}
+	}
+	return false
+}
+
 // projectFiles lists the files in which the workspace instructs agents, as far
 // as git does not ignore them; the one at the top in any case.
 func projectFiles(ctx context.Context, files *workspace.Files, dir string) ([]string, error) {
@@ -106,7 +117,9 @@ func projectFiles(ctx context.Context, files *workspace.Files, dir string) ([]st
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, e.Name)
+		if !inOtherRepository(dir, e.Name) {
+			names = append(names, e.Name)
+		}
 	}
 	for _, name := range agentfile.ProjectFiles() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(names, name) {

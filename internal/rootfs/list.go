@@ -42,6 +42,7 @@ func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more 
 
 func (t *Tree) listFiles(ctx context.Context, dir string) (names []string, more bool, err error) {
 	if out, err := t.gitNames(ctx, dir); err == nil && len(out) > 0 {
+		var inside []string // repositories that git does not look into
 		for name := range bytes.SplitSeq(out, []byte{0}) {
 			if len(name) == 0 {
 				continue
@@ -49,14 +50,62 @@ func (t *Tree) listFiles(ctx context.Context, dir string) (names []string, more 
 			if len(names) == MaxNames {
 				return names, true, nil
 			}
-			names = append(names, strings.TrimSuffix(string(name), "/"))
+			if at, inner := strings.CutSuffix(string(name), "/"); inner {
+				inside = append(inside, at)
+			} else {
+				names = append(names, at)
+			}
 		}
-		return names, false, nil
+		return t.listInside(ctx, dir, names, inside)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
 	return t.Walk(ctx, dir)
+}
+
+// listInside adds what submodules and other repositories inside of one have, since git
+// passes over them.
+func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string) ([]string, bool, error) {
+	if top, sub, ok := t.Repository(); ok && Exists(path.Join(top, ".gitmodules")) {
+		var out bytes.Buffer
+		err := RunGit(ctx, top, nil, nil, &out, "config", "--file", ".gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		for entry := range strings.SplitSeq(out.String(), "\x00") { // key LF value
+			_, at, _ := strings.Cut(entry, "\n")
+			rel, ok := at, sub == "."
+			if !ok {
+				rel, ok = strings.CutPrefix(at, sub+"/")
+			}
+			if err == nil && ok && rel != dir && filepath.IsLocal(rel) {
+				inside = append(inside, path.Clean(rel))
+			}
+		}
+	}
+	slices.Sort(inside)
+	for _, at := range slices.Compact(inside) {
+		if dir != "." && !Within(dir, at) || t.CheckNoLinks(path.Join(at, ".git")) != nil || !Exists(path.Join(t.Dir, at, ".git")) {
+			continue
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n == at })
+		below, err := Open(path.Join(t.Dir, at))
+		if err != nil {
+			continue // gone since
+		}
+		list, _, err := below.listFiles(ctx, ".")
+		below.Close()
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		for _, n := range list {
+			if err == nil && len(names) < MaxNames {
+				names = append(names, path.Join(at, n))
+			}
+		}
+	}
+	return names, len(names) >= MaxNames, nil
 }
 
 // gitNames asks git. It runs no code of the repository: ls-files knows no
