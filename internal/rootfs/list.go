@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -114,8 +116,32 @@ func (t *Tree) gitNames(ctx context.Context, dir string) ([]byte, error) {
 	if _, _, ok := t.Repository(); !ok {
 		return nil, errors.New("not in a repository")
 	}
-	out := LimitedBuffer{Max: 256 * MaxNames}
-	err := RunGit(ctx, t.Dir, nil, nil, &out, "ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--", ":(literal)"+dir)
+	return t.GitList(ctx, 256*MaxNames, "ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--", ":(literal)"+dir)
+}
+
+// listLimit bounds what git may take to list files. A few stars in a stranger's .gitignore
+// can keep it busy for hours; without git all is listed, which is right, if longer.
+var listLimit = 30 * time.Second
+
+// tooSlow has the directories in which git did not keep to listLimit. It is not asked
+// there again: a job asks for each of its commands.
+var tooSlow sync.Map
+
+var errSlow = errors.New("git takes too long to list the files here; a pattern in a .gitignore may be the reason")
+
+// GitList runs a git ls-files, within bounds of time. It keeps the first max bytes.
+func (t *Tree) GitList(ctx context.Context, max int, args ...string) ([]byte, error) {
+	if _, slow := tooSlow.Load(t.Dir); slow {
+		return nil, errSlow
+	}
+	within, cancel := context.WithTimeout(ctx, listLimit)
+	defer cancel()
+	out := LimitedBuffer{Max: max}
+	err := RunGit(within, t.Dir, nil, nil, &out, args...)
+	if within.Err() != nil && ctx.Err() == nil {
+		tooSlow.Store(t.Dir, true)
+		return nil, errSlow
+	}
 	return out.Buffer.Bytes(), err
 }
 

@@ -92,16 +92,27 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 		return "", err
 	}
 	qs := now.Questions
-	var waits []string
+	var waits, fits []string
 	for i := range qs {
 		for _, s := range qs[i].Signals {
 			short, _, _ := strings.Cut(s, "@") // what follows is the step it is for
-			if s == name || short == name {
+			if s == name {
 				sent.Question = &qs[i]
 				return s, nil
 			}
+			if short == name && !slices.Contains(fits, s) {
+				sent.Question, fits = &qs[i], append(fits, s)
+			}
 			waits = append(waits, short)
 		}
+	}
+	switch len(fits) {
+	case 0:
+	case 1:
+		return fits[0], nil
+	default: // whoever says approve has seen one of them
+		sent.Question = nil
+		return "", apierr.Invalidf("name the question: "+strings.Join(fits, ", "), "%s asks %d questions that %q would answer", j.ID, len(fits), name)
 	}
 	early := []string{"continue", "abort", "answer", workflows.CancelStages}
 	all := append([]string{"approve", "deny"}, early...)

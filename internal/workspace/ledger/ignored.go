@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 // ignoredNow lists the files that git ignores, and the directories among them that
 // hold no work by themselves.
 func ignoredNow(ctx context.Context, t *rootfs.Tree) (names, deps []string, err error) {
-	out, err := t.Git(ctx, nil, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
+	out, err := t.GitList(ctx, math.MaxInt, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
 	if err != nil {
 		return nil, nil, ctx.Err() // no git: nothing is ignored
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, 
 	var all []string
 	out, err := []byte(nil), errIndex
 	if x != nil && stampAt(t, x.file) == x.now { // what is tracked is known
-		out, err = t.Git(ctx, nil, "ls-files", "-o", "--exclude-standard", "-z")
+		out, err = t.GitList(ctx, math.MaxInt, "ls-files", "-o", "--exclude-standard", "-z")
 	}
 	if err == nil {
 		for name := range strings.SplitSeq(string(out), "\x00") {

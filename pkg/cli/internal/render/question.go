@@ -133,6 +133,10 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	put("sandbox", around)
 	put("may", strings.Join(e.Needs.Names(), ", "))
 	put("because", e.Why)
+	if e.Always != nil {
+		put("always", "would also allow, in this job only: "+format.SanitizeLine(e.Always.String()))
+	}
+	put("question", format.SanitizeLine(q.Path))
 	return b.String(), whole
 }
 

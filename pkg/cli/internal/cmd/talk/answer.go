@@ -23,8 +23,8 @@ import (
 // An answer is how adroit approve and adroit deny go on.
 type answer struct {
 	attach.Options
-	detach, always bool
-	because        string
+	detach, always    bool
+	because, question string
 }
 
 // NewAnswer is adroit answer.
@@ -50,6 +50,14 @@ func NewAnswer(e *env.Env) *cobra.Command {
 // asks reports whether a question waits for a signal.
 func asks(q *jobs.Question, name string) bool {
 	return slices.ContainsFunc(q.Signals, func(s string) bool { return render.SignalName(s) == name })
+}
+
+// fullName is the name of a question's signal with the step that it is for.
+func fullName(q *jobs.Question, name string) string {
+	if i := slices.IndexFunc(q.Signals, func(s string) bool { return render.SignalName(s) == name }); i >= 0 {
+		return q.Signals[i]
+	}
+	return name
 }
 
 // inWords is the signal that answers a question in words: approve and deny are
@@ -96,6 +104,7 @@ func structured(words string) bool {
 func (a *answer) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&a.JSON, "json", false, "print events as JSON, one a line")
+	f.StringVar(&a.question, "question", "", "only if this is what the job asks: the question as adroit jobs show names it")
 	f.BoolVarP(&a.detach, "detach", "d", false, "go on in the background")
 }
 
@@ -182,6 +191,15 @@ func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, na
 		return s, nil // the client says why there is nothing to answer
 	}
 	q := &d.Questions[0]
+	if a.question != "" {
+		i := slices.IndexFunc(d.Questions, func(q jobs.Question) bool { return q.Path == a.question })
+		if i < 0 {
+			return s, exit.Usagef("adroit jobs show "+d.Job.ID+" shows what it asks", "%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question)
+		}
+		q = &d.Questions[i]
+	}
+	// The answer is for the question that is shown here, and for no later one.
+	s.Name = fullName(q, name)
 	text, _ := render.Question(q, -1)
 	fmt.Fprint(e.Err, render.PaintQuestion(e.Screen(), text))
 	if name == "answer" || asks(q, "continue") {
