@@ -120,7 +120,8 @@ type Callbacks struct {
 	// Hooks are commands that see each call of a tool and its result.
 	Hooks []Hook
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
-	// outermost.
+	// outermost. It is outside of the permission check: it also sees calls that are
+	// denied, and one that asks a person twice, before the answer and after it.
 	Middleware []func(ToolHandler) ToolHandler
 	// Emit sees the events of all jobs that run here.
 	Emit event.Sink

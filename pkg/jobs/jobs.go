@@ -184,9 +184,15 @@ type Query struct {
 
 // A Store keeps jobs and all that belongs to them. Methods that return nil
 // have made their effect durable. It is safe for concurrent use, also by
-// several processes. Package jobstest has the suite that every Store passes.
+// several processes. Package jobstest has the suite that every Store passes; it also
+// demands:
+//
+//   - a job whose runner died is interrupted, with a reason and without a lease; one
+//     that was queued counts no crash, and a finished step takes crashes back;
+//   - a step of kind "await" that nobody has answered is a Question of its job, unless
+//     its Wait has a negative Timeout.
 type Store interface {
-	// Add creates j. If j.Key is set and a job of j.Scope has it already, that job is
+	// Add creates j as queued. If j.Key is set and a job of j.Scope has it already, that job is
 	// returned and nothing is created.
 	Add(ctx context.Context, j *Job) (*Job, error)
 	List(ctx context.Context, q Query) ([]*Job, error)
@@ -201,14 +207,15 @@ type Store interface {
 	// Enqueue is Claim for a job that runs when it has a place: it is queued, and
 	// its runner's, until Journal.Start.
 	Enqueue(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error)
-	// Reopen makes an ended, interrupted, waiting or blocked job claimable
-	// again. Of one that failed or was stopped by a limit, what o plans is tried
+	// Reopen makes an ended, cancelled, interrupted, waiting or blocked job claimable
+	// again: it is queued, without a reason. Of one that failed or was stopped by a limit, what o plans is tried
 	// again. ErrFinal if it was stopped by a limit, was stuck, or is done and a
 	// signal goes with it, and there is nothing to go on with. ErrRunning if it is
 	// held.
 	Reopen(ctx context.Context, id string, o flow.Reopener) error
 	// Cancel asks the runner of a job to end it. A job that nobody holds is
-	// finished as cancelled at once. ErrFinal if it has ended.
+	// finished as cancelled at once, and its log ends with a job.finished that has a
+	// Final. ErrFinal if it has ended.
 	Cancel(ctx context.Context, id string) error
 
 	// Send queues a signal until the job asks for it. ErrFinal if it has ended.
@@ -239,7 +246,7 @@ type Journal interface {
 	Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error)
 	// FinishJob records status, reason and output of j, with which the run ended, and
 	// gives the lease back. last, if not nil, is appended to the event log in
-	// the same transaction.
+	// the same transaction. A job cannot be finished as running.
 	FinishJob(ctx context.Context, j *Job, last *event.Event) error
 }
 
