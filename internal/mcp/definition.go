@@ -94,6 +94,27 @@ func (s Server) offers(tool string) bool {
 	return len(s.Tools) == 0 || slices.ContainsFunc(s.Tools, func(p string) bool { ok, _ := path.Match(p, tool); return ok })
 }
 
+// reach is what a server really has, in words for who is asked about a call.
+func (s Server) reach() string {
+	switch {
+	case s.URL != "":
+		return "it is behind an address"
+	case s.Sandbox == "off":
+		return "its program runs without a sandbox, with the network and all files"
+	}
+	has := []string{"no network"}
+	if s.Net {
+		has[0] = "the network"
+	}
+	if s.Workspace != "" {
+		has = append(has, "the workspace to "+s.Workspace)
+	}
+	if len(s.Write) > 0 {
+		has = append(has, "to write "+strings.Join(s.Write, ", "))
+	}
+	return "its program is in the sandbox and has " + strings.Join(has, ", ")
+}
+
 // tool is a definition as the tool of a job. A call reaches something outside
 // that nobody here confines, so that it needs the network, is untrusted, and asks
 // unless the server says that it changes nothing.
@@ -120,6 +141,9 @@ func (d definition) tool(name, server string, s Server) toolserver.Tool {
 		m.Asks = fmt.Sprintf("the server %s says that it changes something", server)
 	default:
 		m.Asks = fmt.Sprintf("the server %s does not say that it only reads; it may change or delete something", server)
+	}
+	if m.Asks != "" {
+		m.Asks += "; " + s.reach()
 	}
 	if words := d.unchecked(); words != "" {
 		m.Description += "\n(" + words + ")"

@@ -8,11 +8,13 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -238,7 +240,7 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 			q.Network = "open"
 		}
 	}
-	if t.Needs&(tools.Net|tools.Publish) != 0 {
+	if t.Needs&(tools.Net|tools.Publish) != 0 && !strings.HasPrefix(t.Name, toolserver.Prefix("")) { // whose question has what its server reaches
 		q.Network = "open"
 	}
 	if t.Needs&tools.Publish != 0 {
