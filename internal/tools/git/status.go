@@ -45,7 +45,19 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	} else {
 		b.WriteString("Nothing differs from the last commit.\n")
 	}
-	return tools.Result{Text: b.String(), Summary: sum}, nil
+	return tools.Result{Text: b.String() + passedOver(env), Summary: sum}, nil
+}
+
+// passedOver states that git was not asked about what is inside of submodules, which
+// would run git in each by settings of its own; "" if there are none.
+func passedOver(env *tools.Env) string {
+	if env.Files == nil {
+		return ""
+	}
+	if _, err := env.Files.Stat(".gitmodules"); err != nil {
+		return ""
+	}
+	return "[Changes inside of submodules are not shown: git -C DIR status, in a command, shows those of one.]\n"
 }
 
 func headline(s *git.Status) string {
