@@ -46,7 +46,7 @@ func testSet(t testing.TB) *tools.Set {
 	set, err := tools.NewSet(finish.Tool,
 		tools.New(tools.Metadata{Name: "word_count", Description: "Count words.", UsageHint: "For one file.", Needs: tools.Read, Produces: []string{"words"}}, nop),
 		tools.New(tools.Metadata{Name: "git_status", Description: "See changes.", Needs: tools.Exec}, nop),
-		tools.New(tools.Metadata{Name: "git_log", Description: "See history.", Needs: tools.Exec, Optionality: tools.Optional}, nop),
+		tools.New(tools.Metadata{Name: "git_log", Description: "See history.", Needs: tools.Exec, Proves: "it is there", Optionality: tools.Optional}, nop),
 		tools.New(tools.Metadata{Name: "grep", Description: "Find.", Needs: tools.Read},
 			func(_ context.Context, _ *tools.Env, in struct {
 				Pattern string `json:"pattern"`
@@ -86,7 +86,7 @@ func TestLint(t *testing.T) {
 				"x.md:6:28: error: the agent does not have git_log and can never have called it; add it to tools\n" +
 				"x.md:7:7: error: the condition is empty and always holds; give it signal, artifact, tool, check, all or any\n" +
 				"x.md:8:21: error: where: the schema is not valid: type is the string \"strin\", want one of\n" +
-				"x.md:9:14: error: grep cannot be a check: nothing says what its success proves; name one of judge, or {run: COMMAND}"},
+				"x.md:9:14: error: grep cannot be a check: nothing says what its success proves; name one of git_log, judge, or {run: COMMAND}"},
 		{"templates", "---\ndescription: d\ninputs: {file: f}\n---\nYou are {{.Agnt}}.\n{{if .Inputs.fiel}}{{range .Tools}}{{.Nam}}{{end}}{{end}}",
 			"x.md:5:11: error: the template names .Agnt, which is not there; did you mean .Agent?\n" +
 				"x.md:6:13: error: the template names .Inputs.fiel, which is not there; did you mean .Inputs.file?\n" +
@@ -364,5 +364,41 @@ func TestSkeleton(t *testing.T) {
 	}
 	if _, err := agentfile.Skeleton("../x"); err == nil {
 		t.Error("../x is no name")
+	}
+}
+
+// What lint refuses, no run accepts, whatever the agent was made of.
+func TestRunRefusesWhatLintRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		done executor.Criterion
+		want string
+	}{
+		"two keys":        {executor.Criterion{Signal: "OK", Artifact: "never"}, "one condition holds signal and artifact"},
+		"check and all":   {executor.Criterion{Check: "git_log", All: []executor.Criterion{{Signal: "OK"}}}, "one condition holds check and all"},
+		"two keys, below": {executor.Criterion{Any: []executor.Criterion{{Tool: "word_count", Artifact: "words"}}}, "one condition holds artifact and tool"},
+		"never":           {executor.Criterion{Artifact: "contnt"}, "produces the artifact contnt"},
+		"never, near":     {executor.Criterion{Artifact: "word"}, "did you mean words?"},
+		"empty":           {executor.Criterion{All: []executor.Criterion{{}}}, "the condition is empty"},
+		"nothing":         {executor.Criterion{All: []executor.Criterion{}}, "list conditions"},
+		"where":           {executor.Criterion{Signal: "OK", Where: json.RawMessage(`{}`)}, "where stands without artifact"},
+		"schema":          {executor.Criterion{Artifact: "words", Where: json.RawMessage(`{"type": "strin"}`)}, "the schema is not valid"},
+		"tool":            {executor.Criterion{Tool: "git_status"}, "does not have git_status"},
+		"proves nothing":  {executor.Criterion{Check: "word_count"}, "cannot be a check"},
+		"when":            {executor.Criterion{Signal: "OK", When: &executor.Criterion{Signal: "X"}}, "when takes an artifact or a tool"},
+	} {
+		a := &agents.DynamicAgent{Name: "x", Description: "d", Prompt: "Say OK.", Model: "m/x", Tools: []string{"word_count", "finish"}, Done: c.done}
+		_, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "Go.", Dir: "/w"}, nil, testSet(t), agentfile.Env{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if lint := agentfile.Lint(a, testSet(t)).Err(); lint == nil || !strings.Contains(lint.Error(), c.want) {
+			t.Errorf("%s: lint has %v", name, lint)
+		}
+	}
+	for _, limits := range []executor.Limits{{Turns: -7}, {CostUSD: -2}} {
+		a := &agents.DynamicAgent{Name: "x", Description: "d", Prompt: "p", Model: "m/x", Limits: limits}
+		if _, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "Go.", Dir: "/w"}, nil, testSet(t), agentfile.Env{}); err == nil {
+			t.Errorf("limits %+v are accepted", limits)
+		}
 	}
 }

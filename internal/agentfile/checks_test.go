@@ -29,7 +29,7 @@ func TestLintChecks(t *testing.T) {
 		{`{check: {tool: judge, with: {of: ""}}}`, "judge cannot be a check: of"},
 		{`{check: {tool: judge, with: {of: grammar}}}`, "judge cannot be a check: of"},
 		{`{check: {tool: judge, with: {off: lint}}}`, "judge cannot be a check"},
-		{`{check: word_count}`, "word_count cannot be a check: nothing says what its success proves; name one of judge, or {run: COMMAND}"},
+		{`{check: word_count}`, "word_count cannot be a check: nothing says what its success proves; name one of git_log, judge, or {run: COMMAND}"},
 		{`{check: {tool: grep, with: {pattern: x}}}`, "grep cannot be a check: nothing says"},
 		{`{check: {tool: shell, with: {command: x, background: true}}}`, "shell cannot be a check: nothing says"},
 		{`{check: "make lint"}`, `there is no tool make lint; a command is written check: {run: "make lint"}`},

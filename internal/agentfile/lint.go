@@ -35,6 +35,19 @@ func Lint(a *agents.DynamicAgent, set *tools.Set) agents.Problems {
 	return l.list.Sort()
 }
 
+// fault is what [Lint] refuses of an agent that is about to run, whatever it was made
+// of. Its name and what it is described as do not matter to a run.
+func fault(a *agents.DynamicAgent, set *tools.Set) error {
+	l := &linter{report: report{src: a.Source}, a: a, all: set}
+	l.settings()
+	l.problems()
+	l.permissions()
+	l.tools()
+	l.criterion(a.Done, "done")
+	l.signal()
+	return l.list.Sort().Err()
+}
+
 func (l *linter) header() {
 	a := l.a
 	if !nameRule.MatchString(a.Name) && a.Source.File == "" {
@@ -43,6 +56,20 @@ func (l *linter) header() {
 	if a.Description == "" {
 		l.key("description", agents.Error, "say in a sentence when to use it", "the description is missing")
 	}
+	if a.Expose && strings.HasPrefix(a.Name, jobToolPrefix) {
+		l.key("expose", agents.Error, "rename the agent", "an exposed agent has a name that begins with %s: so do the tools for jobs", jobToolPrefix)
+	}
+	l.settings()
+	for i, alias := range a.Aliases {
+		if alias == a.Name || !nameRule.MatchString(alias) {
+			l.key(fmt.Sprintf("aliases.%d", i), agents.Error, "", "%q cannot be a former name", alias)
+		}
+	}
+}
+
+// settings reports what a run would go by.
+func (l *linter) settings() {
+	a := l.a
 	for _, f := range []struct {
 		name string
 		v    float64
@@ -65,17 +92,9 @@ func (l *linter) header() {
 	if t := a.Options.Temperature; t != nil && (*t < 0 || *t > 2) {
 		l.key("options.temperature", agents.Error, "", "the temperature %g is not between 0 and 2", *t)
 	}
-	if a.Expose && strings.HasPrefix(a.Name, jobToolPrefix) {
-		l.key("expose", agents.Error, "rename the agent", "an exposed agent has a name that begins with %s: so do the tools for jobs", jobToolPrefix)
-	}
 	for i, name := range a.Skills {
 		if _, err := path.Match(name, ""); err != nil {
 			l.key(fmt.Sprintf("skills.%d", i), agents.Error, "wildcards are *, ? and [a-z]", "the skill pattern %q is malformed", name)
-		}
-	}
-	for i, alias := range a.Aliases {
-		if alias == a.Name || !nameRule.MatchString(alias) {
-			l.key(fmt.Sprintf("aliases.%d", i), agents.Error, "", "%q cannot be a former name", alias)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -131,7 +132,10 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 			l.criterion(*w, key+".when")
 		}
 	}
-	if c.Tool != "" {
+	if c.Artifact != "" && c.Artifact != "diff" {
+		l.artifact(c.Artifact, key+".artifact")
+	}
+	if c.Tool != "" && !ofServer(c.Tool) {
 		if _, ok := l.all.Lookup(c.Tool); !ok {
 			l.unknown(key+".tool", c.Tool)
 		} else if _, ok := l.own.Lookup(c.Tool); !ok {
@@ -147,6 +151,38 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 	for i, part := range c.Any {
 		l.criterion(part, fmt.Sprintf("%s.any.%d", key, i))
 	}
+}
+
+// artifact refuses one that nothing can make: what no tool of the agent produces, no
+// input is, and no workflow, sub-agent or server's tool may bring.
+func (l *linter) artifact(name, key string) {
+	a := l.a
+	if a.Workflow != "" || a.Spawn != nil || slices.ContainsFunc(a.Tools, ofServer) {
+		return
+	}
+	var names []string
+	if a.Output != nil {
+		names = append(names, "output")
+	}
+	for _, in := range a.Inputs {
+		names = append(names, in.Artifact)
+	}
+	for t := range l.own.All() {
+		names = append(names, t.Produces...)
+	}
+	for _, check := range a.Done.Checks() {
+		if t, ok := l.all.Lookup(check); ok {
+			names = append(names, t.Produces...)
+		}
+	}
+	if slices.Contains(names, name) {
+		return
+	}
+	hint := "add a tool that produces it; adroit tools shows what each produces"
+	if near := spelling.Nearest(name, append(names, "diff")); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	l.key(key, agents.Error, hint, "nothing that the agent has produces the artifact %s, so that it can never be done", name)
 }
 
 // check refuses a check that always passes or never does. What a call proves,

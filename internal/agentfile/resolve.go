@@ -51,6 +51,9 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (
 	if err := reachable(a, set, sel.route.Model); err != nil {
 		return t, err
 	}
+	if err := fault(a, set); err != nil {
+		return t, err
+	}
 	t = executor.Task{
 		Permissions: executor.Permissions{Mode: sel.mode, Rules: sel.rules,
 			Approve: cmp.Or(in.Approve, env.Approve, executor.ApproveEdits), Patience: cmp.Or(in.Patience, env.Patience)},

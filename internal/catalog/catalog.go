@@ -7,7 +7,9 @@
 package catalog
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -35,7 +37,13 @@ func New(o Options) *Catalog {
 
 // Check returns what is wrong with what the options have.
 func (c *Catalog) Check() error {
-	return errors.Join(c.agents().Problems().Err(), c.pipelines().Problems().Err())
+	errs := []error{c.agents().Problems().Err(), c.pipelines().Problems().Err()}
+	for _, a := range c.agents().List() {
+		if _, err := json.Marshal(a.Done); err != nil { // what cannot be kept can never be judged
+			errs = append(errs, fmt.Errorf("agent %s: done: %w", a.Name, errors.Unwrap(err)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Agents loads the agents with those of the project that d trusts. One of

@@ -17,6 +17,10 @@ import (
 // A Config is what a runner must know of a job and the job's input does not
 // hold. It is kept beside the job, so that another process can go on with it.
 type Config struct {
+	// Aside: the job is no work that somebody goes on with, so that it is not what
+	// "last" means.
+	Aside bool `json:"aside,omitempty"`
+
 	BaseURL string        `json:"base_url,omitempty"`      // of the model's provider
 	Trust   bool          `json:"trust_project,omitempty"` // use all that the workspace brings
 	Record  string        `json:"record,omitempty"`        // the new file that keeps what models answer

@@ -29,6 +29,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/catalog"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory/book"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -52,7 +53,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		_, err = rt.tools()
 		err = errors.Join(err, rt.catalog.Check())
 	}
-	if err := errors.Join(err, o.Network.Check(), o.Coordination.policy().Check()); err != nil {
+	if err := errors.Join(err, o.Network.Check(), o.Coordination.policy().Check(), hooks.Check(o.Hooks)); err != nil {
 		return nil, err
 	}
 	if o.Source == nil {

@@ -28,7 +28,8 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	switch ref {
 	case "":
 	case "LAST":
-		q.Limit = 1
+		j, err := rt.newest(ctx, m.Store)
+		return j, m, err
 	default: // most are the whole id
 		one, err := m.Store.List(ctx, jobs.Query{ID: ref})
 		if err != nil {
@@ -41,12 +42,6 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	all, err := m.Store.List(ctx, q)
 	if err != nil {
 		return nil, nil, err
-	}
-	if ref == "LAST" {
-		if len(all) == 0 {
-			return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
-		}
-		return all[0], m, nil
 	}
 	var found []*jobs.Job
 	for _, j := range all {
@@ -65,6 +60,63 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 		ids = append(ids, j.ID)
 	}
 	return nil, nil, apierr.Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
+}
+
+// newest is the job that last means: the newest one of the runtime's directory, or of
+// all where it has none. Another directory's is named and not returned: whoever means
+// it writes its id.
+func (rt *Runtime) newest(ctx context.Context, store jobs.Store) (*jobs.Job, error) {
+	for _, limit := range []int{5, 0} {
+		all, err := rt.jobsIn(ctx, store, jobs.Query{Limit: limit}, rt.o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range all {
+			if !rt.config(j).Aside && (rt.o.Dir == "" || rt.worksHere(j, rt.o.Dir)) {
+				return j, nil
+			}
+		}
+	}
+	others, err := store.List(ctx, jobs.Query{Limit: 1, Brief: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(others) == 0:
+		return nil, &apierr.Error{Kind: apierr.NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
+	}
+	return nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("there is no job of this directory; the newest of all is %s in %s", others[0].ID, others[0].Dir), Hint: "write its id to mean it; adroit jobs lists them all"}
+}
+
+// worksHere reports whether a directory is that of a job, or of its worktree's
+// repository: it lies in it, or both lie in one repository.
+func (rt *Runtime) worksHere(j *jobs.Job, dir string) bool {
+	if sameProject(dir, j.Dir) {
+		return true
+	}
+	w := rt.worktree(j)
+	return w != nil && sameProject(dir, filepath.Join(w.Repo, filepath.FromSlash(w.Sub)))
+}
+
+// sameProject reports whether here lies in dir, or dir below here with no repository of
+// its own, in that of here.
+func sameProject(here, dir string) bool {
+	repo := func(d string) bool { _, err := os.Lstat(filepath.Join(d, ".git")); return err == nil }
+	if rel, err := filepath.Rel(dir, here); err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	if rel, err := filepath.Rel(here, dir); err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	for d := filepath.Clean(dir); d != filepath.Clean(here); d = filepath.Dir(d) {
+		if repo(d) {
+			return false
+		}
+	}
+	for d := filepath.Clean(here); ; d = filepath.Dir(d) {
+		if repo(d) || d == filepath.Dir(d) {
+			return repo(d)
+		}
+	}
 }
 
 // lost is the status of a job whose directory is all that is left of it.

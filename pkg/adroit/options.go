@@ -64,7 +64,8 @@ type Definitions struct {
 // A Workspace is where jobs work, what is known of it, and what they reach from it.
 type Workspace struct {
 	// Dir is the workspace of requests that name none; empty means the
-	// current directory.
+	// current directory. "last" in place of a job's id is the newest job that works
+	// there, or of all where Dir is empty.
 	Dir string
 	// Trust is the directory with the record of which agents, pipelines, skills and
 	// instructions of workspaces their operator trusts, usually Data. Empty: none are

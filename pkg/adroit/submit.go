@@ -276,7 +276,8 @@ const maxTitle = 80
 // if it has none: then it can be shown as it is.
 func (rt *Runtime) title(r Request) string {
 	if r.Title != "" {
-		return r.Title
+		clean, _ := rt.o.Secrets.String(r.Title)
+		return clean
 	}
 	if _, hit := rt.o.Secrets.String(firstLine(r)); !hit {
 		return ""

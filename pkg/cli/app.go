@@ -187,6 +187,11 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 		return nil, err
 	}
 	a.hide = o.Secrets
+	if o.Dir == "" {
+		if o.Dir, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
 	o.Person, o.Hook = a.asked.Person, killHook()
 	if err := a.openLog(conf, &o); err != nil {
 		return nil, err

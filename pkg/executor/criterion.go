@@ -108,6 +108,9 @@ func (c Criterion) fault() error {
 			return fmt.Errorf("the condition has %s, which this version of adroit does not know", name)
 		}
 	}
+	if kinds := c.Kinds(); len(kinds) > 1 {
+		return fmt.Errorf("one condition holds %s; put them into all: [{…}, {…}]", strings.Join(kinds, " and "))
+	}
 	if !c.Zero() && len(c.Kinds()) == 0 {
 		return errors.New("the condition lacks what must hold: give it signal, artifact, tool, check, all or any")
 	}

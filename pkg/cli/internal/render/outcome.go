@@ -112,7 +112,7 @@ func Outcome(s, w *term.Screen, end Ending) {
 		if w.IsTerminal() {
 			fmt.Fprint(w, format.NewMarkdown(w, term.Plain, "").Text(text))
 		} else {
-			fmt.Fprintln(w, format.Sanitize(text))
+			fmt.Fprintln(w, strings.TrimRight(f.Summary, "\n")) // data for a program or a file: as it is
 		}
 	}
 	if end.Artifacts != nil {

@@ -33,7 +33,7 @@ const writer = "commit_message"
 func New(e *env.Env) *cobra.Command {
 	var q request.Flags
 	var yes, dry bool
-	q.Target = writer
+	q.Target, q.Aside = writer, true
 	cmd := &cobra.Command{
 		Use:   "commit [PURPOSE]",
 		Short: "Write a commit message for the staged changes, and commit",
