@@ -120,7 +120,7 @@ var settings = []word{
 	{"log.file", "The file that lines are appended to; standard error if left out. A leading ~/ is the home directory"},
 	{"coordinator.memory", "Where `adroit fix` looks for what was done about the same failure before: `project` (the directory), `user` (all projects) or `off`, which keeps nothing either. `project` if left out; see [fix](fix.md)"},
 	{"coordinator.compare.WHAT", "Assigns jobs by their id to the sides of a comparison, which `adroit stats` counts apart: `memory: [on, off]`, `strategy: [NAME, default]`"},
-	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. No bound if left out; see [operating](operate.md)"},
+	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](operate.md)"},
 }
 
 // named is what stands for the keys of a map, by the map's key.

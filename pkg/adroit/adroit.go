@@ -20,6 +20,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		}
 		o.Source = modelMap{o.Models, o.Model}
 	}
+	o.AtOnce = cmp.Or(o.AtOnce, jobsByFiles())
 	o.Defaults.Model = o.Model
 	if o.Defaults.Substitutes == nil {
 		o.Defaults.Substitutes = edit.Instead(nil)

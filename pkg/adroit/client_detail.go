@@ -71,42 +71,6 @@ func (rt *Runtime) queue(ctx context.Context, store jobs.Store, id string) (int,
 	return slices.Index(line, id) + 1, err
 }
 
-// jobsIn lists jobs that work in a directory, in any for "". The store does not know
-// directories: it is asked for more jobs until enough of them are there.
-func (rt *Runtime) jobsIn(ctx context.Context, store jobs.Store, q jobs.Query, dir string) ([]*jobs.Job, error) {
-	limit := q.Limit
-	if dir == "" {
-		return store.List(ctx, q)
-	}
-	for q.Limit *= 10; ; q.Limit *= 10 {
-		all, err := store.List(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		last := q.Limit == 0 || len(all) < q.Limit
-		all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !rt.worksIn(j, dir) })
-		if limit > 0 && len(all) >= limit {
-			return all[:limit], nil
-		}
-		if last {
-			return all, nil
-		}
-	}
-}
-
-// worksIn reports whether a job works in a directory, around or below it, or in a
-// worktree of such a repository.
-func (rt *Runtime) worksIn(j *jobs.Job, dir string) bool {
-	if overlap(j.Dir, dir) {
-		return true
-	}
-	if !overlap(j.Dir, rt.data()) {
-		return false
-	}
-	w := rt.worktree(j)
-	return w != nil && overlap(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), dir)
-}
-
 // summarize fills in what a job's row in the store does not have.
 func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummary) (err error) {
 	d := &JobDetail{Job: s.Job, Changes: ChangeSummary{Changed: rt.changed(s.ID)}}

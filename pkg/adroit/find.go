@@ -87,6 +87,42 @@ func (rt *Runtime) newest(ctx context.Context, store jobs.Store) (*jobs.Job, err
 	return nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("there is no job of this directory; the newest of all is %s in %s", others[0].ID, others[0].Dir), Hint: "write its id to mean it; adroit jobs lists them all"}
 }
 
+// jobsIn lists jobs that work in a directory, in any for "". The store does not know
+// directories: it is asked for more jobs until enough of them are there.
+func (rt *Runtime) jobsIn(ctx context.Context, store jobs.Store, q jobs.Query, dir string) ([]*jobs.Job, error) {
+	limit := q.Limit
+	if dir == "" {
+		return store.List(ctx, q)
+	}
+	for q.Limit *= 10; ; q.Limit *= 10 {
+		all, err := store.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		last := q.Limit == 0 || len(all) < q.Limit
+		all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !rt.worksIn(j, dir) })
+		if limit > 0 && len(all) >= limit {
+			return all[:limit], nil
+		}
+		if last {
+			return all, nil
+		}
+	}
+}
+
+// worksIn reports whether a job works in a directory, around or below it, or in a
+// worktree of such a repository.
+func (rt *Runtime) worksIn(j *jobs.Job, dir string) bool {
+	if overlap(j.Dir, dir) {
+		return true
+	}
+	if !overlap(j.Dir, rt.data()) {
+		return false
+	}
+	w := rt.worktree(j)
+	return w != nil && overlap(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), dir)
+}
+
 // worksHere reports whether a directory is that of a job, or of its worktree's
 // repository: it lies in it, or both lie in one repository.
 func (rt *Runtime) worksHere(j *jobs.Job, dir string) bool {

@@ -112,7 +112,8 @@ type Storage struct {
 	// record, and returns the jobs and what is damaged. For Doctor; may be nil.
 	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
 	// AtOnce bounds how many jobs of the store run at once, in all processes that
-	// have it; those above it are queued. 0 is no bound. See docs/operate.md.
+	// have it; those above it are queued. 0 is as many as the process may have files
+	// open for. See docs/operate.md.
 	AtOnce int
 }
 

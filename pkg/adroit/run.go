@@ -261,6 +261,8 @@ func result(j *jobs.Job, cause error) (*executor.State, error) {
 	switch {
 	case j.Status.Succeeded():
 		return s, nil
+	case slices.Contains([]jobs.Status{jobs.Waiting, jobs.Interrupted, jobs.Queued, jobs.Running}, j.Status):
+		// What there is of an outcome is of before.
 	case s != nil && s.Outcome != nil:
 		return s, &executor.StopError{Outcome: *s.Outcome}
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,6 +50,9 @@ func (sc *Scope) act(interrupted stepio.Interruption, calls []llm.Call) ([]ToolR
 // stays one.
 func (sc *Scope) Finish(err error) (*State, error) {
 	s := sc.State
+	if parked := new(flow.ParkedError); errors.As(err, &parked) || errors.Is(err, context.Canceled) {
+		return s, err // the job waits, or was stopped: it has no outcome yet
+	}
 	if stop := new(StopError); errors.As(err, &stop) && !stop.Outcome.Succeeded() && !errors.As(err, new(*SpawnError)) {
 		s.Outcome = &stop.Outcome
 		return s, stop
