@@ -84,7 +84,7 @@ func clone(ctx context.Context, common, dest, commit string) error {
 	if err := os.MkdirAll(info, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(common, "objects")+"\n"), 0o644); err != nil {
+	if err := rootfs.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(common, "objects")+"\n")); err != nil {
 		return err
 	}
 	_, err = g.Run(ctx, process.Cmd{Args: []string{"checkout", "--quiet", "--detach", commit}})
