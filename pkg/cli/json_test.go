@@ -58,7 +58,7 @@ func TestJSONShapes(t *testing.T) {
 	}
 	got := map[string][]byte{"run": run("run", "hand", "say hello", "-C", repo, "-m", "script:"+home+"/turns.yaml", "--json")}
 	for _, line := range []string{
-		"jobs", "jobs show last", "jobs steps last", "jobs wait last", "jobs logs last", "jobs artifacts last diff", "jobs artifacts last", "jobs diff last",
+		"jobs --all", "jobs show last", "jobs steps last", "jobs wait last", "jobs logs last", "jobs artifacts last diff", "jobs artifacts last", "jobs diff last",
 		"agents list", "agents show hand", "agents lint", "pipelines list", "pipelines show feature", "pipelines lint",
 		"skills list", "skills show greet", "tools list", "tools show read_file", "config show", "version",
 		"memory add a fact", "memory list",
