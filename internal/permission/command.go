@@ -42,8 +42,25 @@ doas: @separate -n -u= -C=
 `
 
 // runners start programs in ways that are not read here.
-var runners = set(`parallel ssh npx bunx pnpx uvx at batch crontab tmux screen entr watchexec nodemon hyperfine systemd-run start-stop-daemon expect osascript make-kpkg
-	dbus-run-session xvfb-run valgrind gdb lldb rlwrap firejail bwrap runuser su script proot cpulimit prlimit perf`)
+var runners = set(`parallel sem ssh mosh autossh sshpass pdsh dsh pssh npx bunx pnpx uvx pipx at batch crontab tmux screen dtach abduco entr watchexec nodemon onchange concurrently
+	hyperfine multitime systemd-run start-stop-daemon daemonize expect osascript make-kpkg dbus-run-session dbus-launch xvfb-run valgrind gdb lldb rr uftrace heaptrack kcov perf rlwrap
+	firejail bwrap nsjail minijail0 systemd-nspawn proot fakechroot runuser su sg newgrp pkexec run0 gosu su-exec setuidgid chpst softlimit envdir envuidgid cgexec numactl runcon aa-exec capsh
+	script cpulimit prlimit choom timelimit eatmydata torsocks tsocks proxychains proxychains4 tini dumb-init catatonit ifne mispipe pee lckdo retry dotenv cross-env env-cmd foreman honcho
+	gfind genv gxargs gtimeout gnice gnohup gstdbuf gchroot gtime wine qemu-x86_64 qemu-aarch64`)
+
+// launchers are subcommands that do, of programs whose other ones do not.
+var launchers = phrases(`
+kubectl exec, kubectl run, kubectl debug, kubectl attach, oc exec, oc run, oc debug, oc rsh, ctr run, ctr task exec, crictl exec, lxc exec, incus exec, machinectl shell, vagrant ssh,
+flatpak run, snap run, toolbox run, distrobox enter, distrobox-enter, nix run, nix shell, nix develop, nix-shell, guix shell, guix environment, direnv exec, aws-vault exec, chamber exec,
+op run, doppler run, infisical run, heroku run, heroku local, poetry run, pipenv run, uv run, uv tool run, pdm run, hatch run, rye run, conda run, mamba run, micromamba run, bundle exec,
+mise exec, mise x, mise run, asdf exec, rbenv exec, pyenv exec, nodenv exec, nvm exec, nvm run, fnm exec, volta run, rustup run, coverage run, gcloud compute ssh, ansible -a, dotnet exec`)
+
+func phrases(text string) (out [][]string) {
+	for phrase := range strings.SplitSeq(text, ",") {
+		out = append(out, strings.Fields(phrase))
+	}
+	return out
+}
 
 // shells are those whose text is read: as a POSIX shell and as bash would.
 var shells = set(`sh bash dash ash rbash`)
@@ -104,7 +121,7 @@ func (s *script) builtins(base string, c *command) bool {
 func hides(base string, c command) string {
 	p := programs()[base]
 	switch {
-	case runners[base]:
+	case runners[base] || slices.ContainsFunc(launchers, func(phrase []string) bool { return loosely(phrase, c.words) != none }):
 		return fmt.Sprintf("what %s runs is not read here", base)
 	case p != nil && p.script && !shells[base] && !slices.Equal(texts(c.words[1:]), []string{"--version"}):
 		return fmt.Sprintf("what %s runs cannot be read", base)

@@ -23,6 +23,8 @@ func TestDenyInAuto(t *testing.T) {
 			`sh -c 'git push'`, `bash -c "git push"`, `bash -ec 'git push'`, `bash -lc 'git push'`, `sh -c "sh -c 'git push'"`, `eval git push`, `eval 'git push'`, `zsh -c 'git push'`, `ksh -c 'git push'`, `fish -c 'git push'`,
 			`printf 'git push' | sh`, `echo git push | bash`, `echo 'git' 'push' | sh -s`, "sh <<E\ngit push\nE", "bash -s <<'E'\ngit push\nE", "cat >x.sh <<E\ngit push\nE\nbash x.sh", `printf 'git push' >x; . ./x`,
 			`python3 -c 'import os; os.system("git push")'`, `perl -e 'system "git push"'`, `ruby -e 'exec "git push"'`, `node -e 'require("child_process").execSync("git push")'`, `awk 'BEGIN{system("git push")}'`, `sed '1e git push' f`,
+			`git bisect run git push`, `git submodule foreach git push`, `git submodule --quiet foreach --recursive 'git push'`, `git filter-branch --tree-filter 'git push' HEAD`, `docker run -v .:/w -w /w alpine/git git push`,
+			`docker -H h exec c git push`, `podman compose run s git push`, `kubectl -n a exec p -- git push`, `poetry run git push`, `parallel ::: 'git push'`, `git rebase -x 'git push' main`,
 			`trap 'git push' EXIT`, `alias p='git push'; p`, `git send-pack origin`, `git http-push x`, `ssh h git push`, `npx git push`, "make -f - <<E\nx:; git push\nE", `git -c alias.x='!git push' x`, `git -c alias.p=push p`,
 		},
 		permit.Ask: {
@@ -30,11 +32,15 @@ func TestDenyInAuto(t *testing.T) {
 			`. ./x`, `source x`, `./x.sh`, `bin/x`, `/tmp/x`, `parallel git ::: push`, `parallel <x`, `git p`, `git --exec-path=x y`, `python3 x.py`, `python3 -c "$x"`, `python -m x`, `perl x.pl`, `perl -pe x f`, `node x.js`, `ruby x.rb`,
 			`php -r x`, `lua x`, `awk -f x`, `awk "$x"`, `awk '{print | "sh"}'`, `sed -f x f`, `sed "$x" f`, `make -f -`, `make -f x`, `make --eval x`, `make -E x`, `gdb -ex x`, `tmux new x`, `at now <x`, `crontab x`, `expect x`, `systemd-run x`,
 			`screen -dm x`, `entr sh x <y`, `eval "$x"`, `$x`, `"$x" push`, `x=git; $x pu`, `env -S 'git pu' sh`, `xargs -a x sh -c`, `find . -exec sh {} \;`, `find . -exec sh -c "$x" \;`, `tar xf a --to-command=x`, `tar -I x -xf a`, `go test -exec x`, `sort --compress-program=x f`,
+			`git bisect run ./x`, `git -C . bisect run make`, `git submodule foreach ./x`, `git filter-branch --tree-filter ./x HEAD`, `git difftool -x ./x`, `git hook run x`, `docker run i`, `docker -H h run i x`, `docker container exec c x`,
+			`docker compose up`, `docker plugin x`, `podman exec c x`, `nerdctl build .`, `kubectl exec p -- x`, `kubectl -n a run p --image=i`, `oc rsh p x`, `bundle exec x`, `uv run x`, `uv tool run x`, `nix develop -c x`, `direnv exec . x`,
+			`mosh h x`, `sem x`, `numactl -N 0 ./x`, `pytest @f`, `mypy @f`, `gcc @f`, `cargo +./evil test`,
 			`git rebase -x x`, `git config alias.p push; git p`, `unknownwrapper git push`, `unknown --x 'git push'`, `unknown sh x`, `foo bash -c x`, `rg --pre x y`, `fd -x x`, `strace -p 1`, `flock x -c "$c"`, `su -c "$c"`, `watch "$c"`, `npx x`, `uvx x`, `ssh h x`, `hyperfine 'x'`,
 		},
 		permit.Allow: {
 			`git pull`, `git status`, `git log --oneline -5`, `git commit -m 'git push later'`, `echo git push`, `grep -rn "git push" .`, `rg 'git push'`, `printf 'git push\n'`, `go test ./...`, `go build -o bin/x ./...`, `make`, `make test`, `npm test`, `cargo build`,
 			`sed -i s/a/b/ f`, `sed -n 1,5p f`, `awk '{print $1}' f`, `find . -name '*.go' -delete`, `find . -exec cat {} +`, `xargs rm`, `tar czf a.tgz b`, `curl -o x https://y`, `sh -c 'echo a'`, `cd sub && go test ./...`, `env a=b go vet`, `git -C sub commit -m x`,
+			`git bisect start`, `git bisect good`, `git submodule update --init`, `docker ps -a`, `docker logs -f c`, `docker container ls`, `docker compose logs s`, `kubectl get pods`, `poetry lock`, `nix build`, `uv sync`, `pytest -k '' tests`,
 			`git -c user.name=a commit -m x`, `unknown --flag x`, `mkdir -p a/b`, `python3 --version`, `/usr/bin/make`, `timeout 5 make`, `[ -f x ] && cat x`,
 		},
 	} {

@@ -38,6 +38,7 @@ type spec struct {
 	command bool // the first operand takes what follows
 	one     bool // a second operand is written to
 	named   bool // a rule must spell the subcommand out
+	runs    bool // likewise, and what it runs is not read
 	aliases bool // a subcommand that is not listed may be an alias
 
 	// Of programs that run the command that their operands are.
@@ -103,7 +104,7 @@ func parseOptions(text string) (map[string]*spec, error) {
 
 // take reads the tokens of a line into the spec.
 func (p *spec) take(tokens string, groups map[string]string) error {
-	flags := map[string]*bool{"@words": &p.words, "@script": &p.script, "@command": &p.command, "@one": &p.one, "@named": &p.named, "@aliases": &p.aliases,
+	flags := map[string]*bool{"@words": &p.words, "@script": &p.script, "@command": &p.command, "@one": &p.one, "@named": &p.named, "@runs": &p.runs, "@aliases": &p.aliases,
 		"@assigns": &p.assigns, "@skip": &p.skip, "@separate": &p.separate, "@joins": &p.joins}
 	for _, t := range strings.Fields(tokens) {
 		switch {
@@ -224,8 +225,9 @@ func (w *walk) run() {
 func (w *walk) takeOperand(i int) {
 	text := w.words[i].text
 	switch {
-	case w.spec.operand != nil && !w.spec.operand.MatchString(text),
-		w.spec.one && len(w.operands) == 1:
+	case w.spec.operand != nil && !w.spec.operand.MatchString(text):
+		w.risk(i, strings.HasPrefix(text, "@"))
+	case w.spec.one && len(w.operands) == 1:
 		w.risk(i, false)
 	case w.spec.script && text == "-":
 		w.risk(i, true)
@@ -242,8 +244,8 @@ func (w *walk) sub(i int) bool {
 	if sub == nil {
 		w.risk(i, w.spec.aliases)
 		sub = &spec{words: w.spec.words} // no option of it is known
-	} else if sub.named {
-		w.risk(i, false)
+	} else if sub.named || sub.runs {
+		w.risk(i, sub.runs)
 	}
 	w.spec = sub
 	return true

@@ -66,15 +66,16 @@ func TestStarAsks(t *testing.T) {
 		"python *":   {`python -c x`, `python -m x`, `python`, `echo x | python -`, `python $x`, `python -uc x`, `python -X x y`},
 		"node *":     {`node -e x`, `node -pe x`, `node -r ./x y`, `node --import=x y`, `node`}, "perl *": {`perl -e x`, `perl -we x`, `perl -i x`, `perl -MX y`}, "ruby *": {`ruby -e x`},
 		"npm *":    {`npm test --script-shell=./x`, `npm exec x`, `npm run x --prefix /tmp`, `npm install x`, `npm config set x y`, `cd sub && npm test`},
-		"cargo *":  {`cargo test --config x`, `cargo run`, `cargo test -- --logfile PWN`, `cargo xtask`, `cargo +nightly test`, `cargo build --target x.json`, `cargo test --manifest-path /tmp/Cargo.toml`},
-		"pytest *": {`pytest -p x`, `pytest -c x`, `pytest -xpx`, `pytest --rootdir=/x`, `pytest --junitxml=PWN`, `pytest -o x=y`, `pytest --basetemp=/x`},
+		"cargo *":  {`cargo test --config x`, `cargo run`, `cargo test -- --logfile PWN`, `cargo xtask`, `cargo +nightly test`, `cargo +./evil test`, `cargo build --target x.json`, `cargo test --manifest-path /tmp/Cargo.toml`},
+		"pytest *": {`pytest -p x`, `pytest -c x`, `pytest -xpx`, `pytest --rootdir=/x`, `pytest --junitxml=PWN`, `pytest -o x=y`, `pytest --basetemp=/x`, `pytest @f`, `pytest -q @f`},
 		"rg *":     {`rg --pre ./x y`, `rg --pre=./x y`, `rg --hostname-bin=x y`, `rg $x y`, `rg --unknown y`},
 		"fd *":     {`fd -x touch`, `fd -Hx touch`, `fd . -X touch`, `fd --exec=touch`, `fd --exec-b x`},
 		"rsync *":  {`rsync -e x a b`, `rsync -ave x a b`, `rsync --rsh=x a b`}, "ssh *": {`ssh -o ProxyCommand=x h`, `ssh -F x h`}, "uniq *": {`uniq f PWN`, `uniq -c f PWN`, `uniq $x`}, "xxd *": {`xxd -r a PWN`},
 		"gofmt *": {`gofmt -w x`, `gofmt --w x`, `gofmt -cpuprofile=x y`}, "gcc *": {`gcc -wrapper x y.c`, `gcc @f`, `gcc -fplugin=x y.c`, `gcc -B. y.c`, `gcc -o PWN y.c`, `gcc -Wl,-x y.c`, `gcc -specs=x y.c`},
 		"less *": {`less +!x f`, `less -oPWN f`}, "vim *": {`vim -c x f`, `vim +x f`}, "man *": {`man -P x y`}, "date *": {`date -s x`}, "tree *": {`tree -o PWN`}, "shuf *": {`shuf -o PWN`},
 		"jobs *": {`jobs -x touch PWN`}, "ulimit *": {`ulimit -n 'a[$(x)]'`}, "split *": {`split --filter=x f`}, "zip *": {`zip -T -TT x a b`, `zip --unzip-command=x a b`}, "eslint *": {`eslint -c x .`, `eslint --fix .`, `eslint -f ./x .`},
-		"docker *": {`docker run x`, `docker exec x y`}, "mvn *": {`mvn -f x test`, `mvn -Dx=y test`}, "golangci-lint *": {`golangci-lint run -c x`, `golangci-lint run --fix`},
+		"docker *": {`docker run x`, `docker exec x y`}, "docker compose *": {`docker compose run s x`, `docker compose up`}, "git submodule *": {`git submodule foreach x`}, "git bisect *": {`git bisect run x`},
+		"mypy *": {`mypy @f`, `mypy -p x @f`}, "ruff check *": {`ruff check @f`}, "rustc *": {`rustc +./evil x.rs`, `rustc @f`}, "cargo test *": {`cargo +./evil test`}, "mvn *": {`mvn -f x test`, `mvn -Dx=y test`}, "golangci-lint *": {`golangci-lint run -c x`, `golangci-lint run --fix`},
 	} {
 		for _, script := range scripts {
 			var rs permission.Rules
@@ -119,7 +120,7 @@ func TestStarAllows(t *testing.T) {
 		"pytest *": {`pytest`, `pytest -xvs -k 'a and b' tests/x.py::t`, `pytest --maxfail=1 -q --tb=short`, `pytest -ra -n 4 tests`}, "python *": {`python x.py -c y`, `python -u x.py --z`}, "bash *": {`bash scripts/x.sh -s a`, `bash -e x.sh`},
 		"rg *": {`rg -n 'a|b' -g '*.go' .`, `rg -l x --type go`, `rg -nC3 x`, `rg --files`}, "gofmt *": {`gofmt -l .`, `gofmt -d -s a.go`}, "gcc *": {`gcc -c -O2 -Wall -Iinclude x.c`}, "staticcheck *": {`staticcheck ./...`},
 		"go test -exec *": {`go test -exec ./x .`}, "sed -i *": {`sed -i s/a/b/ f`}, "go build -o *": {`go build -o bin/x ./cmd/x`}, "go test -coverprofile=*": {`go test -coverprofile=c.out`}, "mytool *": {`mytool --any -x $y "$z"`, `cd . ; mytool`},
-		"./gradlew *": {`./gradlew test`}, "sh ./x.sh": {`sh ./x.sh`}, "git push *": {`git push origin main`}, "jq *": {`jq -r .a f`}, "date *": {`date +%s`, `date -u`}, "wc *": {`wc -l *.go`}, "head *": {`head -n5 a`},
+		"./gradlew *": {`./gradlew test`}, "sh ./x.sh": {`sh ./x.sh`}, "git push *": {`git push origin main`}, "git bisect run *": {`git bisect run make test`}, "docker run *": {`docker run alpine x`}, "git submodule *": {`git submodule status`}, "docker compose *": {`docker compose ps`}, "jq *": {`jq -r .a f`}, "date *": {`date +%s`, `date -u`}, "wc *": {`wc -l *.go`}, "head *": {`head -n5 a`},
 	} {
 		for _, script := range scripts {
 			var rs permission.Rules
