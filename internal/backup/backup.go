@@ -14,9 +14,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/keyfile"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/sqlite"
@@ -215,18 +217,46 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 			return err
 		case p == ".":
 			return nil
-		case p == "cache", p == "adroit.token", strings.HasPrefix(p, ".token-"), strings.HasPrefix(p, "new-"), d.IsDir() && d.Name() == "sandbox" && path.Dir(path.Dir(p)) == "jobs", strings.HasPrefix(p, "replaced-"), p == "restoring.json", scratch.Is(p):
+		case leftOut(p), d.Type()&fs.ModeSymlink != 0 && !belongsToTree(p):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			return nil
-		case strings.HasPrefix(p, databaseFile):
 			return nil
 		}
 		names = append(names, p)
 		return nil
 	})
 	return names, err
+}
+
+// leftOut reports whether a name is none that a backup has besides the database: what
+// lets somebody in, what is made again, and what is on its way. A restore refuses
+// the same names, for an archive may come from anybody.
+func leftOut(p string) bool {
+	first, rest, _ := strings.Cut(strings.ToLower(p), "/") // case may not matter where it is restored
+	switch {
+	case first == "cache", first == keyfile.TokenName, first == "restoring.json", scratch.Is(first), strings.HasPrefix(first, databaseFile):
+		return true
+	case first == "jobs":
+		_, of, _ := strings.Cut(rest, "/")
+		of, _, _ = strings.Cut(of, "/")
+		return of == "sandbox"
+	}
+	return slices.ContainsFunc([]string{".token-", "new-", "replaced-"}, func(head string) bool { return strings.HasPrefix(first, head) })
+}
+
+// belongsToTree reports whether a name lies in a worktree. Only there may a link
+// be: everywhere else it would send what adroit writes to another place.
+func belongsToTree(p string) bool {
+	for _, trees := range []string{"worktrees/*/", "jobs/*/trees/*/"} {
+		n := strings.Count(trees, "/")
+		if parts := strings.SplitN(p, "/", n+1); len(parts) == n+1 {
+			if ok, _ := path.Match(trees, strings.Join(parts[:n], "/")+"/"); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // addFile adds a file as long as it is now, at most the first bytes of it.

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -145,6 +146,13 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 		}
 		if err != nil {
 			return err
+		}
+		name := path.Clean(h.Name)
+		switch {
+		case name != databaseFile && leftOut(name):
+			return fmt.Errorf("it has %s, which no backup of adroit has: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
+		case h.Typeflag == tar.TypeSymlink && !belongsToTree(name):
+			return fmt.Errorf("it has the link %s, and backups of adroit have links only in worktrees: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
 		}
 		switch h.Typeflag {
 		case tar.TypeDir:

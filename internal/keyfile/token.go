@@ -14,9 +14,12 @@ import (
 // MinToken is how long a token is at least, in bytes.
 const MinToken = 16
 
+// TokenName is the name of the file that TokenPath is.
+const TokenName = "adroit.token"
+
 // TokenPath is the file with the token of a data directory: who sends the token to a
 // server of that directory may do all that its user can.
-func TokenPath(dir string) string { return filepath.Join(dir, "adroit.token") }
+func TokenPath(dir string) string { return filepath.Join(dir, TokenName) }
 
 // Token returns the token of a data directory. If there is none, the error is
 // fs.ErrNotExist.

@@ -86,7 +86,7 @@ var may = map[string][]string{
 	"internal/mcp":                {"internal/rootfs", "internal/filelock", "internal/attachment", "pkg/llm", "internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
 	"internal/acp":               {"internal/jobid", "internal/rootfs", "internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
-	"internal/backup":            {"internal/rootfs", "internal/scratch", "pkg/jobs", "internal/sqlite"},
+	"internal/backup":            {"internal/keyfile", "internal/rootfs", "internal/scratch", "pkg/jobs", "internal/sqlite"},
 	"internal/scratch":           {"internal/filelock", "internal/rootfs"},
 	"internal/sqlite":            {"internal/filelock", "internal/rootfs", "internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
