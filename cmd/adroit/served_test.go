@@ -126,6 +126,13 @@ func TestServeMCP(t *testing.T) {
 	if err != nil || r.IsError {
 		t.Fatal(r, err)
 	}
+	// The model of the server is also that of requests to /v1/ that name none.
+	if code, out := p.run("--server", served.url, "run", "hand", "make it", "-C", p.path("repo")); code != 0 || !strings.Contains(out, "Made.") {
+		t.Errorf("%d %s", code, out)
+	}
+	if code, out := p.run("--server", served.url, "run", "hand", "make it", "-C", p.path("repo"), "-m", "none/such"); code != 2 || !strings.Contains(out, "none") {
+		t.Errorf("%d %s", code, out)
+	}
 	if code, out := p.run("--server", served.url, "jobs", "list"); code != 0 || !regexp.MustCompile(`hand +done`).MatchString(out) {
 		t.Errorf("%d %s", code, out)
 	}

@@ -22,6 +22,7 @@ const (
 	Ended       Kind = "ended"     // the job has ended
 	Running     Kind = "running"   // the job is running
 	Blocked     Kind = "blocked"   // the job is blocked
+	Answered    Kind = "answered"  // the question has its answer: a later one changes nothing
 	Failed      Kind = "failed"    // all else
 	Interrupted Kind = "interrupted"
 )

@@ -119,12 +119,14 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	switch {
 	case slices.Contains(early, name):
 		return name, nil
+	case len(qs) == 0 && j.Status == jobs.Waiting:
+		return "", answered("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
+	case strings.Contains(name, "@"): // of a step that asked, or of none
+		return "", answered("adroit jobs show "+j.ID+" shows what it asks", "%s does not ask the question of %s now, or has its answer already", j.ID, name)
 	case len(waits) > 0:
 		return "", apierr.Invalidf("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
-	case len(qs) == 0 && j.Status == jobs.Waiting:
-		return "", apierr.Invalidf("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
 	case slices.Contains(all, name):
-		return "", &apierr.Error{Kind: apierr.Failed, Message: fmt.Sprintf("%s asks nothing now, so there is nothing to %s", j.ID, name), Hint: "adroit jobs show " + j.ID + " says how it stands"}
+		return "", answered("adroit jobs show "+j.ID+" says how it stands", "%s asks nothing now, so there is nothing to %s", j.ID, name)
 	}
 	hint := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
 	if n := spelling.Nearest(name, all); n != "" {
@@ -135,6 +137,11 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	}
 	sent.Early = true
 	return name, nil
+}
+
+// answered refuses an answer that nothing waits for.
+func answered(hint, format string, args ...any) error {
+	return &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // What an Action does.

@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -12,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/api"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -63,5 +66,58 @@ func TestRefusedRequests(t *testing.T) {
 	defer gone.Close()
 	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); !errors.As(err, new(*apierr.Error)) {
 		t.Errorf("an answer that is none of the interface: %v", err)
+	}
+}
+
+// recordsOptions is a client that records how its events are asked for.
+type recordsOptions struct {
+	adroit.Client
+	asked adroit.EventOptions
+}
+
+func (c *recordsOptions) Events(_ context.Context, _ string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+	c.asked = o
+	return func(func(event.Event, error) bool) {}
+}
+
+// A reader of events that connects again goes on after the last one that it has seen,
+// wherever it began.
+func TestLastEventID(t *testing.T) {
+	for _, tt := range []struct {
+		after, header string
+		want          int64
+		code          int
+	}{
+		{"", "", 0, http.StatusOK},
+		{"", "7", 7, http.StatusOK},
+		{"3", "", 3, http.StatusOK},
+		{"3", "7", 7, http.StatusOK},
+		{"7", "3", 7, http.StatusOK},
+		{"", "seven", 0, http.StatusBadRequest},
+		{"x", "7", 0, http.StatusBadRequest},
+	} {
+		c := &recordsOptions{}
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/jobs/events?job=J1&after="+tt.after, nil)
+		r.Header.Set("Last-Event-ID", tt.header)
+		api.Handler(c).ServeHTTP(w, r)
+		if w.Code != tt.code || c.asked.After != tt.want {
+			t.Errorf("after %q, header %q: %d, after %d; want %d, %d: %s", tt.after, tt.header, w.Code, c.asked.After, tt.code, tt.want, w.Body)
+		}
+	}
+}
+
+// answeredClient is a client of a job whose question has its answer.
+type answeredClient struct{ adroit.Client }
+
+func (answeredClient) Signal(context.Context, string, adroit.Signal) (*adroit.SignalSent, error) {
+	return nil, &apierr.Error{Kind: apierr.Answered, Message: "it has its answer already"}
+}
+
+// A second answer is a conflict.
+func TestSecondAnswer(t *testing.T) {
+	w := httptest.NewRecorder()
+	api.Handler(answeredClient{}).ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/signal", strings.NewReader(`{"job": "J1", "options": {"name": "approve"}}`)))
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), `"kind":"answered"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -332,6 +332,6 @@ func Reference() string {
 	for _, e := range endpoints {
 		b.WriteString(e.line())
 	}
-	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=&live=` | Stream a job's events as server-sent events; the id is the event's number. What live adds has none. | query | `event.Event` |\n")
+	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=&live=` | Stream a job's events as server-sent events; the id is the event's number, and Last-Event-ID goes on after it. What live adds has none. | query | `event.Event` |\n")
 	return b.String()
 }

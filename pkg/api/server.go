@@ -76,7 +76,7 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 // statuses are the codes for kinds of errors; all else is 500.
 var statuses = map[apierr.Kind]int{
 	apierr.Invalid: http.StatusBadRequest, apierr.NotFound: http.StatusNotFound, apierr.Held: http.StatusConflict, apierr.Ended: http.StatusConflict,
-	apierr.Running: http.StatusConflict, apierr.Blocked: http.StatusConflict,
+	apierr.Running: http.StatusConflict, apierr.Blocked: http.StatusConflict, apierr.Answered: http.StatusConflict,
 }
 
 // fail answers with an error.
@@ -95,7 +95,10 @@ func fail(w http.ResponseWriter, err error) {
 	_, _ = w.Write(b)
 }
 
-const eventsPath = "/v1/jobs/events"
+const (
+	eventsPath  = "/v1/jobs/events"
+	lastEventID = "Last-Event-ID" // a header
+)
 
 // Names of the events of a stream that carry none of its values.
 const (
@@ -108,12 +111,18 @@ const (
 func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	o := adroit.EventOptions{Follow: q.Get("follow") == "true", Live: q.Get("live") == "true"}
-	if s := q.Get("after"); s != "" {
-		var err error
-		if o.After, err = strconv.ParseInt(s, 10, 64); err != nil {
-			fail(w, apierr.Invalidf("after is the number of an event", "after is %q", s))
+	// A reader that connects again repeats the address of its first request, and names
+	// the last event that it has seen in the header.
+	for _, given := range []struct{ name, value string }{{"after", q.Get("after")}, {lastEventID, r.Header.Get(lastEventID)}} {
+		if given.value == "" {
+			continue
+		}
+		after, err := strconv.ParseInt(given.value, 10, 64)
+		if err != nil {
+			fail(w, apierr.Invalidf("it is the number of an event", "%s is %q", given.name, given.value))
 			return
 		}
+		o.After = max(o.After, after)
 	}
 	stream(w, c.Events(r.Context(), q.Get("job"), o), func(ev event.Event) string {
 		if ev.Seq == 0 {

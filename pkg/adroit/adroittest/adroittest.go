@@ -292,6 +292,13 @@ func testQuestion(t *testing.T, f *fixture) {
 	if sent.Question == nil || sent.Question.Path != d.Questions[0].Path || sent.Early {
 		t.Errorf("%+v", sent)
 	}
+	// What has its answer takes no other, by whichever name: this is a conflict, no fault of the request.
+	for _, name := range append([]string{"approve", "deny"}, d.Questions[0].Signals...) {
+		_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: name})
+		if e := kind(t, err, apierr.Answered); !strings.Contains(e.Hint, "jobs resume") {
+			t.Errorf("%+v", e)
+		}
+	}
 	f.start(t, j.ID)
 	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
 		t.Fatalf("%v, %+v", err, j)

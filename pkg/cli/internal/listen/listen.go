@@ -22,8 +22,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/adroit-run/adroit/internal/apierr"
 )
 
@@ -41,6 +39,8 @@ type Listener struct {
 	l     net.Listener
 	token string
 	leaf  *x509.Certificate // nil without TLS
+
+	headerTime time.Duration
 }
 
 // Bounds of a server.
@@ -55,7 +55,7 @@ const (
 
 // Open begins to listen.
 func Open(o Options) (*Listener, error) {
-	out := &Listener{token: o.Token}
+	out := &Listener{token: o.Token, headerTime: headerTime}
 	var conf *tls.Config
 	if o.Cert != "" || o.Key != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
@@ -74,7 +74,6 @@ func Open(o Options) (*Listener, error) {
 		return nil, errors.Join(apierr.Invalidf("for example 127.0.0.1:7420, which ssh -L reaches from another machine\nadroit serve --cert FILE --key FILE encrypts what is sent",
 			"%s is not an address of this machine alone", o.Address), l.Close())
 	}
-	l = netutil.LimitListener(l, maxConnections)
 	if out.l = l; conf != nil {
 		out.l = tls.NewListener(l, conf)
 	}
@@ -110,8 +109,9 @@ func (l *Listener) URL() string { return l.scheme() + "://" + l.l.Addr().String(
 func (l *Listener) Serve(ctx context.Context, h http.Handler) error {
 	base, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	srv := &http.Server{Handler: l.Guard(h), BaseContext: func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+	conns := &connections{most: maxConnections}
+	srv := &http.Server{Handler: l.Guard(conns.keep(h)), BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: conns.context, ConnState: conns.state, ReadHeaderTimeout: l.headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l.l) }() // until it fails or is shut down
 	select {

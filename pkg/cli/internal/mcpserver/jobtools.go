@@ -282,7 +282,7 @@ func (k *call) jobAnswer(ctx context.Context, in answerInput) (*sdk.CallToolResu
 	q := pending(d, in.Question)
 	switch {
 	case q == nil:
-		return nil, apierr.Invalidf("job_result shows what it asks now", "%s does not ask the question %q, or has its answer", d.Job.ID, in.Question)
+		return nil, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s does not ask the question %q, or has its answer already", d.Job.ID, in.Question), Hint: "job_result shows what it asks now"}
 	case isApproval(q) && in.Answer != deny && !k.s.o.ModelApproves:
 		return nil, apierr.Invalidf(k.s.question(d).How, "whether a call may run is for a person to say")
 	}

@@ -26,7 +26,7 @@ func (x *exposed) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&x.Skills, "skill", nil, "make this skill a prompt")
 	f.BoolVar(&x.Memory, "memory", false, "expose what is remembered: remember, recall, memory_list, memory_forget")
 	f.StringVarP(&x.dir, "dir", "C", ".", "work in this directory")
-	f.StringVarP(&r.Model, "model", "m", "", "the model of all jobs, provider/model or script:FILE")
+	f.StringVarP(&r.Model, "model", "m", "", "the model of all jobs whose request names none, provider/model or script:FILE")
 	f.StringVar((*string)(&r.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
 	f.StringVar((*string)(&r.Mode), "mode", "", "permission mode of the jobs: plan, edits or auto")
 	f.StringVar((*string)(&r.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/keyfile"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -62,7 +63,7 @@ func run(ctx context.Context, e *env.Env, o listen.Options, x *exposed) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", api.Handler(c))
+	mux.Handle("/v1/", api.Handler(withModel{c, x.Request}))
 	log := logger(e)
 	log("listening on %s; the token is %s", l.URL(), where)
 	if nothing {
@@ -71,6 +72,30 @@ func run(ctx context.Context, e *env.Env, o listen.Options, x *exposed) error {
 		mux.Handle(mcpserver.Path, mcp.Handler())
 	}
 	return l.Serve(ctx, mux)
+}
+
+// withModel is a client whose requests have the model of the server, unless they name
+// another one.
+type withModel struct {
+	adroit.Client
+	of adroit.Request
+}
+
+func (c withModel) request(r adroit.Request) adroit.Request {
+	if r.Model == "" && c.of.Model != "" {
+		r.Model, r.ForAll = c.of.Model, c.of.ForAll
+	}
+	return r
+}
+
+// Resolve implements [adroit.JobWriter].
+func (c withModel) Resolve(ctx context.Context, r adroit.Request) (*adroit.Plan, error) {
+	return c.Client.Resolve(ctx, c.request(r))
+}
+
+// Submit implements [adroit.JobWriter].
+func (c withModel) Submit(ctx context.Context, r adroit.Request) (*adroit.Submitted, error) {
+	return c.Client.Submit(ctx, c.request(r))
 }
 
 // token sets the token of o: that of the first of these variables that is set, else

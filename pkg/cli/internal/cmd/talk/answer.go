@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -185,7 +186,7 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, name, words string) (adroit.Signal, error) {
 	s := adroit.Signal{Name: name}
 	if len(d.Questions) == 0 && name == "answer" {
-		return s, exit.Usagef("adroit jobs resume "+d.Job.ID+" goes on", "%s asks nothing now, or has its answer already", d.Job.ID)
+		return s, &apierr.Error{Kind: apierr.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: "adroit jobs resume " + d.Job.ID + " goes on"}
 	}
 	if len(d.Questions) == 0 {
 		return s, nil // the client says why there is nothing to answer
@@ -194,7 +195,7 @@ func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, na
 	if a.question != "" {
 		i := slices.IndexFunc(d.Questions, func(q jobs.Question) bool { return q.Path == a.question })
 		if i < 0 {
-			return s, exit.Usagef("adroit jobs show "+d.Job.ID+" shows what it asks", "%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question)
+			return s, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question), Hint: "adroit jobs show " + d.Job.ID + " shows what it asks"}
 		}
 		q = &d.Questions[i]
 	}
