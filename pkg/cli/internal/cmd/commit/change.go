@@ -21,9 +21,9 @@ import (
 // prFlags are the flags of adroit pr.
 type prFlags struct {
 	request.Flags
-	purpose, base, branch string
-	all, draft, yes       bool
-	paths                 []string // to commit, of a job that shares its directory
+	purpose, base, branch  string
+	all, draft, yes, hooks bool
+	paths                  []string // to commit, of a job that shares its directory
 }
 
 // origin is the remote that everything goes to: the tools of GitHub know no other.

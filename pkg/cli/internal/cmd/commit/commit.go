@@ -32,7 +32,7 @@ const writer = "commit_message"
 // New is adroit commit.
 func New(e *env.Env) *cobra.Command {
 	var q request.Flags
-	var yes, dry bool
+	var yes, dry, hooks bool
 	q.Target, q.Aside = writer, true
 	cmd := &cobra.Command{
 		Use:   "commit [PURPOSE]",
@@ -41,23 +41,26 @@ func New(e *env.Env) *cobra.Command {
 			"no tools, shows the message, and asks. Then it runs git commit as you would: with your settings,\n" +
 			"your hooks and your signature. PURPOSE says what the change is for.\n\n" +
 			"Where nobody can be asked, the message is printed and nothing committed, unless --yes says so.\n" +
+			"What the repository has git run, its hooks and programs in its settings, is named; with --yes it is\n" +
+			"refused unless the project is trusted or --hooks is given.\n" +
 			"Secrets are left out of what the model sees, large files are shown in part.",
 		Example: "  git add -p && adroit commit \"closes #12\"\n" +
 			"  adroit commit -m ollama/qwen3:8b --yes",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return commit(cmd.Context(), e, q, strings.Join(args, ""), yes, dry)
+			return commit(cmd.Context(), e, q, strings.Join(args, ""), yes, dry, hooks)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
 	f.StringVarP(&q.Workspace, "dir", "C", ".", "the repository, or a directory in it")
 	f.BoolVarP(&yes, "yes", "y", false, "commit without asking")
+	f.BoolVar(&hooks, "hooks", false, "with --yes: run the hooks and programs that the repository names")
 	f.BoolVar(&dry, "dry-run", false, "print what the model would be asked, and ask and commit nothing")
 	return cmd
 }
 
-func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, yes, dry bool) error {
+func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, yes, dry, hooks bool) error {
 	dir, err := env.Directory(q.Workspace)
 	if err != nil {
 		return err
@@ -80,6 +83,11 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 	if dry {
 		return request.DryRun(ctx, e, c, q.Request, false)
 	}
+	if yes {
+		if err := announce(ctx, e, c, now.root, "commit", false, yes, hooks); err != nil {
+			return err
+		}
+	}
 	message, id, err := write(ctx, e, c, q.Request)
 	if err != nil {
 		return err
@@ -90,6 +98,9 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 		if !e.Interactive() {
 			fmt.Fprintln(e.Err, "nothing is committed; --yes commits without asking")
 			return nil
+		}
+		if err := announce(ctx, e, c, now.root, "commit", false, false, hooks); err != nil {
+			return err
 		}
 		if edit, err = confirm(ctx, e); err != nil {
 			return err

@@ -53,6 +53,7 @@ func NewPR(e *env.Env) *cobra.Command {
 	f.BoolVarP(&q.all, "all", "a", false, "commit all changes, also new files")
 	f.BoolVar(&q.draft, "draft", false, "open a draft")
 	f.BoolVarP(&q.yes, "yes", "y", false, "push and open it without asking")
+	f.BoolVar(&q.hooks, "hooks", false, "with --yes: run the hooks and programs that the repository names")
 	return cmd
 }
 
@@ -102,6 +103,11 @@ func (q *prFlags) run(ctx context.Context, e *env.Env, job string) error {
 		fmt.Fprintln(e.Out, p.open.URL)
 		return nil
 	}
+	if q.yes {
+		if err := announce(ctx, e, c, p.root, "pr", true, true, q.hooks); err != nil {
+			return err
+		}
+	}
 	if err := q.describe(ctx, e, c, p); err != nil {
 		return err
 	}
@@ -115,6 +121,9 @@ func (q *prFlags) publish(ctx context.Context, e *env.Env, c adroit.Client, p *p
 		if !e.Interactive() {
 			fmt.Fprintln(e.Err, "nothing is committed or pushed; --yes does it without asking")
 			return nil
+		}
+		if err := announce(ctx, e, c, p.root, "pr", true, false, q.hooks); err != nil {
+			return err
 		}
 		if err := confirmPush(ctx, e); err != nil {
 			return err
