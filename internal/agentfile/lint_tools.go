@@ -2,6 +2,7 @@ package agentfile
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (l *linter) unknown(key, name string) {
 // tools checks each name apart, so that one unknown does not hide another.
 func (l *linter) tools() {
 	a := l.a
-	if a.Tools == nil && a.MCPServers == nil && a.Output == nil && a.Workflow == "" && a.Spawn == nil && a.Source.File != "" && a.Source.Layer != builtIn {
+	if a.Tools == nil && a.MCPServers == nil && a.Output == nil && a.Workflow == "" && a.Spawn == nil && path.Ext(a.Source.File) == ".md" && a.Source.Layer != builtIn { // what a pipeline holds is in view
 		l.key("", agents.Note, "add tools: to let it read and change files", "the file names no tools: the agent can only answer")
 	}
 	var found []string

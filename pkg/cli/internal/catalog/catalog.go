@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -123,7 +124,13 @@ func Lint(e *env.Env, n Noun, lint func(adroit.Client, context.Context, adroit.L
 				for _, p := range r.Problems {
 					fmt.Fprintln(e.Out, format.Sanitize(p.String()))
 				}
-				fmt.Fprintf(e.Err, "%s, %s\n", format.Plural(r.Checked, n.one()), format.Plural(len(r.Problems), "problem"))
+				wrong := 0 // a note is no problem
+				for _, p := range r.Problems {
+					if p.Severity != agents.Note {
+						wrong++
+					}
+				}
+				fmt.Fprintf(e.Err, "%s, %s\n", format.Plural(r.Checked, n.one()), format.Plural(wrong, "problem"))
 			}
 			if r.Problems.Err() != nil {
 				return exit.With(exit.Failed)
