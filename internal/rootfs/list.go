@@ -19,6 +19,10 @@ import (
 // MaxNames bounds the names that are looked at for a list.
 const MaxNames = 1_000_000
 
+// maxNested bounds how many repositories git is asked about one in the other. What is
+// deeper is listed without it.
+const maxNested = 20
+
 // ListOnce has ListFiles return for the whole tree what it finds first, for those who
 // look at it several times at one moment. It is not for concurrent use.
 func (t *Tree) ListOnce() {
@@ -26,7 +30,7 @@ func (t *Tree) ListOnce() {
 	var more, done bool
 	t.names = func(ctx context.Context) (_ []string, _ bool, err error) {
 		if !done {
-			names, more, err = t.listFiles(ctx, ".")
+			names, more, err = t.listFiles(ctx, ".", 0)
 			done = err == nil
 		}
 		return names, more, err
@@ -39,10 +43,10 @@ func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more 
 	if t.names != nil && dir == "." {
 		return t.names(ctx)
 	}
-	return t.listFiles(ctx, dir)
+	return t.listFiles(ctx, dir, 0)
 }
 
-func (t *Tree) listFiles(ctx context.Context, dir string) (names []string, more bool, err error) {
+func (t *Tree) listFiles(ctx context.Context, dir string, depth int) (names []string, more bool, err error) {
 	if out, err := t.gitNames(ctx, dir); err == nil && len(out) > 0 {
 		var inside []string // repositories that git does not look into
 		for name := range bytes.SplitSeq(out, []byte{0}) {
@@ -58,7 +62,7 @@ func (t *Tree) listFiles(ctx context.Context, dir string) (names []string, more 
 				names = append(names, at)
 			}
 		}
-		return t.listInside(ctx, dir, names, inside)
+		return t.listInside(ctx, dir, names, inside, depth)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -68,7 +72,7 @@ func (t *Tree) listFiles(ctx context.Context, dir string) (names []string, more 
 
 // listInside adds what submodules and other repositories inside of one have, since git
 // passes over them.
-func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string) ([]string, bool, error) {
+func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string, depth int) ([]string, bool, error) {
 	if top, sub, ok := t.Repository(); ok && Exists(path.Join(top, ".gitmodules")) {
 		var out bytes.Buffer
 		err := RunGit(ctx, top, nil, nil, &out, "config", "--file", ".gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
@@ -81,22 +85,34 @@ func (t *Tree) listInside(ctx context.Context, dir string, names, inside []strin
 			if !ok {
 				rel, ok = strings.CutPrefix(at, sub+"/")
 			}
-			if err == nil && ok && rel != dir && filepath.IsLocal(rel) {
-				inside = append(inside, path.Clean(rel))
+			if err == nil && ok && filepath.IsLocal(rel) {
+				inside = append(inside, rel)
 			}
 		}
 	}
+	for i, at := range inside {
+		inside[i] = path.Clean(at)
+	}
 	slices.Sort(inside)
+	listed := map[string]bool{}
 	for _, at := range slices.Compact(inside) {
-		if dir != "." && !Within(dir, at) || t.CheckNoLinks(path.Join(at, ".git")) != nil || !Exists(path.Join(t.Dir, at, ".git")) {
+		// The tree itself is not in itself, whatever a .gitmodules has; and what is in
+		// one that is listed is that one's to list.
+		if at == "." || inOneOf(listed, at) || dir != "." && !Within(dir, at) || t.CheckNoLinks(path.Join(at, ".git")) != nil || !Exists(path.Join(t.Dir, at, ".git")) {
 			continue
 		}
+		listed[at] = true
 		names = slices.DeleteFunc(names, func(n string) bool { return n == at })
 		below, err := Open(path.Join(t.Dir, at))
 		if err != nil {
 			continue // gone since
 		}
-		list, _, err := below.listFiles(ctx, ".")
+		var list []string
+		if depth < maxNested {
+			list, _, err = below.listFiles(ctx, ".", depth+1)
+		} else {
+			list, _, err = below.Walk(ctx, ".")
+		}
 		below.Close()
 		if ctx.Err() != nil {
 			return nil, false, ctx.Err()
@@ -108,6 +124,16 @@ func (t *Tree) listInside(ctx context.Context, dir string, names, inside []strin
 		}
 	}
 	return names, len(names) >= MaxNames, nil
+}
+
+// inOneOf reports whether a name is that of a directory in a set, or below one.
+func inOneOf(dirs map[string]bool, name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if dirs[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // gitNames asks git. It runs no code of the repository: ls-files knows no

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +38,56 @@ func TestPatternsOfAStranger(t *testing.T) {
 		}
 		if _, err := tree.GitList(t.Context(), 1<<20, "ls-files"); err != errSlow {
 			t.Errorf("git is asked again: %v", err)
+		}
+	}
+}
+
+// A .gitmodules that names the tree itself, or a repository twice, has each file listed
+// once, and to an end.
+func TestModulesOfAStranger(t *testing.T) {
+	dir := t.TempDir()
+	const deep = maxNested + 3
+	var modules, want []string
+	for _, name := range []string{"./", ".", "sub/..", "sub/../", "//", "..", "../x", "/", "sub/.", "./sub", ""} {
+		modules = append(modules, name)
+	}
+	at := "."
+	for range deep {
+		full := filepath.Join(dir, at)
+		for _, err := range []error{
+			os.MkdirAll(full, 0o755), os.WriteFile(filepath.Join(full, "f"), nil, 0o644), exec.Command("git", "init", "-q", full).Run(),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if at != "." {
+			modules = append(modules, at)
+		}
+		want = append(want, filepath.Join(at, "f"), filepath.Join(at, ".gitmodules"))
+		at = filepath.Join(at, "sub")
+	}
+	var text strings.Builder
+	for i, name := range modules {
+		fmt.Fprintf(&text, "[submodule \"%d\"]\n\tpath = %s\n", i, name)
+	}
+	for i := range deep {
+		if err := os.WriteFile(filepath.Join(dir, strings.Repeat("sub/", i), ".gitmodules"), []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	for _, from := range []string{".", "sub"} {
+		want := slices.DeleteFunc(slices.Clone(want), func(n string) bool { return from != "." && !Within(from, n) })
+		got, more, err := tree.ListFiles(t.Context(), from)
+		slices.Sort(got)
+		slices.Sort(want)
+		if err != nil || more || !slices.Equal(got, want) {
+			t.Errorf("from %s: %d names %q, %v, %v", from, len(got), got, more, err)
 		}
 	}
 }
