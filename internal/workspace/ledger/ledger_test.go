@@ -605,3 +605,49 @@ func TestReopenedAmongStarts(t *testing.T) {
 		dirtest.Must(t, led.Close())
 	}
 }
+
+// What a secret is called elsewhere is not copied into the ledger either.
+func TestHardLinkToSecretIsNotKept(t *testing.T) {
+	const secret, plain = "PASSWORD=correct-horse\n", "words\n"
+	for _, repository := range []bool{false, true} {
+		dir, data := t.TempDir(), t.TempDir()
+		if repository {
+			dirtest.Must(t, exec.Command("git", "init", "-q", dir).Run())
+		}
+		for name, text := range map[string]string{"config/.env": secret, "a": plain, "other/x/b": plain, "other/c": plain, ".gitignore": ".env\n"} {
+			dirtest.Must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
+			dirtest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
+		dirtest.Must(t, os.Link(filepath.Join(dir, "config/.env"), filepath.Join(dir, "other/x/notes.txt")))
+		dirtest.Must(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "other/a2")))
+		led, err := ledger.Open(data, nil)
+		dirtest.Must(t, err)
+		snap, err := led.Snapshot(t.Context(), dir)
+		dirtest.Must(t, err)
+		for _, name := range []string{"other/x/notes.txt", "other/a2"} {
+			dirtest.Must(t, os.Remove(filepath.Join(dir, name)))
+		}
+		_, err = snap.Record(t.Context())
+		dirtest.Must(t, err)
+		changes, err := led.Changes(t.Context())
+		if err != nil || len(changes) != 2 {
+			t.Errorf("%v, %v", changes, err)
+		}
+		if kept := kept(t, data); !slices.Contains(kept, plain) || slices.Contains(kept, secret) {
+			t.Errorf("in a repository: %v; kept %q", repository, kept)
+		}
+		dirtest.Must(t, led.Close())
+	}
+}
+
+// kept are the contents in a ledger.
+func kept(t *testing.T, data string) (texts []string) {
+	files, err := filepath.Glob(filepath.Join(data, "blobs", "*"))
+	dirtest.Must(t, err)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		dirtest.Must(t, err)
+		texts = append(texts, string(b))
+	}
+	return texts
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,6 +39,7 @@ type Snapshot struct {
 	File    string               // what is needed for Record, on disk
 	// looking: nothing may be written, so content from git stays in memory.
 	looking bool
+	secrets func() map[inode]bool // see secretFiles
 	// reopened: it was read from disk, where only the index has what it has.
 	reopened bool
 	vanished bool // compare found something that git listed before and does not list now
@@ -111,6 +113,9 @@ func (s *Snapshot) scan(ctx context.Context, t *rootfs.Tree, keep bool) (found m
 	}
 	if ls.more {
 		s.Partial = fmt.Sprintf("the workspace has more than %d files; changes to the rest were not recorded", rootfs.MaxNames)
+	}
+	if keep || s.secrets == nil {
+		s.secrets = sync.OnceValue(func() map[inode]bool { return s.secretFiles(context.WithoutCancel(ctx)) })
 	}
 	found = maps.Clone(ls.dirs)
 	others = map[string]bool{}
@@ -189,17 +194,50 @@ func (s *Snapshot) read(t *rootfs.Tree, p string, keep bool, bytes *int64, found
 		return err
 	}
 	*bytes += info.Size()
+	st, ok := info.Sys().(*syscall.Stat_t)
+	secret := s.Ledger.DenyList.Check(p, p, false) != nil || ok && s.OtherNameOfSecret(uint64(st.Dev), st.Ino, uint64(st.Nlink))
 	// What no tool may read is not copied either: its change shows, but is
 	// not undone.
-	st, kept, err := s.Ledger.stampOf(t, p, info, keep && *bytes <= maxSnapBytes && s.Ledger.DenyList.Check(p, p, false) == nil)
+	state, kept, err := s.Ledger.stampOf(t, p, info, keep && *bytes <= maxSnapBytes && !secret)
 	if err != nil {
 		return err
 	}
-	found[p] = st
+	found[p] = state
 	if keep && !kept {
 		s.unkept[p] = true
 	}
 	return nil
+}
+
+// An inode is a file, whatever its names are.
+type inode struct{ dev, ino uint64 }
+
+// OtherNameOfSecret reports whether a file, of which links names are there, is also a
+// file on the list of secrets: that has a name in a directory that the snapshot looked into.
+func (s *Snapshot) OtherNameOfSecret(dev, ino, links uint64) bool {
+	return links > 1 && s.secrets != nil && s.secrets()[inode{dev, ino}]
+}
+
+// secretFiles are the files on the list of secrets that have several names, in all
+// directories but those of dependencies. It is asked for only if something that is
+// listed has several names.
+func (s *Snapshot) secretFiles(ctx context.Context) map[inode]bool {
+	found := map[inode]bool{}
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return found
+	}
+	defer t.Close()
+	names, _, _ := t.Walk(ctx, ".") // those that can be read
+	for _, p := range names {
+		if s.Ledger.DenyList.Check(p, p, false) == nil {
+			continue
+		}
+		if st, err := t.Stat(p); err == nil && rootfs.TypeOf(&st) == unix.S_IFREG && st.Nlink > 1 {
+			found[inode{uint64(st.Dev), st.Ino}] = true
+		}
+	}
+	return found
 }
 
 // stampOf reads the state of a file unless it is as it was last time.

@@ -76,7 +76,8 @@ func (j *joiner) weighRemove(op *operation) error {
 func (j *joiner) remember(op *operation) error {
 	l, p := j.o.led, op.path
 	var err error
-	if l.DenyList.Check(p, p, false) == nil && !l.Full() {
+	secret := l.DenyList.Check(p, p, false) != nil || op.low != nil && j.snap.OtherNameOfSecret(uint64(op.low.Dev), op.low.Ino, uint64(op.low.Nlink))
+	if !secret && !l.Full() {
 		op.was, err = l.Capture(j.t, p, false)
 		j.kept = j.kept || err == nil
 		var large *rootfs.TooLargeError
