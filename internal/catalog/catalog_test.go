@@ -168,9 +168,14 @@ func TestRenewed(t *testing.T) {
 // The workflow of an agent is one that the program has.
 func TestWorkflowOf(t *testing.T) {
 	own := flow.Workflow{Name: "own"}
-	c := catalog.New(catalog.Options{Workflows: []flow.Workflow{own, agents.Workflow}})
+	c := catalog.New(catalog.Options{Workflows: []flow.Workflow{own}})
 	if n := len(c.Workflows()); n != 3 {
 		t.Errorf("%d workflows: those of agents and pipelines and own, each once", n)
+	}
+	for _, list := range [][]flow.Workflow{{own, agents.Workflow}, {own, own}, {{}}} {
+		if catalog.CheckWorkflows(list) == nil {
+			t.Errorf("%v are taken", list)
+		}
 	}
 	for _, tc := range []struct {
 		agent    agents.DynamicAgent

@@ -200,7 +200,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/tools/skeleton": {"pkg/tools"}, // imported by nobody: the text of adroit tools new
 	"pkg/cli/internal/cmd/talk":           append([]string{"pkg/executor"}, command...),
 
-	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/format"},
+	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/agents", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/format"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
 	"pkg/cli/internal/term":    {"internal/unixonly"},
 	"internal/tools/todo":      {"pkg/event", "pkg/tools"},

@@ -67,17 +67,12 @@ func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 	return t.withheld(s, c.Name, s.Turns)
 }
 
-// call has a call performed, and asks a person first if the host wants that. The
-// answer is bound to what was shown: if the call is another by the time it is
-// to run, because the host or a file is not as it was, it is asked about again.
-func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
-	var checks ToolResult // that were made before, all of them together
-	reply, err := perform(r, t, s, now, c, &checks)
-	reply.Took += checks.Took
-	reply.ModelCosts = slices.Concat(checks.ModelCosts, reply.ModelCosts)
-	reply.Taint |= checks.Taint
-	reply.rules = slices.Concat(checks.rules, reply.rules)
-	return reply, err
+// withChecks adds what the checks before a call took and found.
+func (r *ToolResult) withChecks(sum *ToolResult) {
+	r.Took += sum.Took
+	r.ModelCosts = slices.Concat(sum.ModelCosts, r.ModelCosts)
+	r.Taint |= sum.Taint
+	r.rules = slices.Concat(sum.rules, r.rules)
 }
 
 // maxCheckRounds is how often what a call would make visible to others may change while
@@ -134,8 +129,12 @@ func (t *Task) toolCall(s *State, now callContext, c llm.Call) stepio.ToolCall {
 	return use
 }
 
-// perform has a call performed, after the checks that its tool demands.
-func perform(r *flow.Run, t *Task, s *State, now callContext, c llm.Call, checks *ToolResult) (ToolResult, error) {
+// call has a call performed, after the checks that its tool demands, and asks a person first
+// if the host wants that. The answer is bound to what was shown: if the call is another by the
+// time it is to run, because the host or a file is not as it was, it is asked about again.
+func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done ToolResult, err error) {
+	var checks ToolResult // all of them together
+	defer func() { done.withChecks(&checks) }()
 	use := t.toolCall(s, now, c)
 	unknown := ""
 	if now.asked.workflow || t.Revision >= 4 {
@@ -175,7 +174,7 @@ func perform(r *flow.Run, t *Task, s *State, now callContext, c llm.Call, checks
 			if rounds++; rounds > maxCheckRounds {
 				return notMade(unknown, c.Name+" was not run: what it makes visible to others keeps changing while it is checked"), nil
 			}
-			no, digest, err := precheck(r, t, s, now, c.Name, reply.Unchecked, checks)
+			no, digest, err := precheck(r, t, s, now, c.Name, reply.Unchecked, &checks)
 			if no != "" || err != nil {
 				return notMade(unknown, no), err
 			}
