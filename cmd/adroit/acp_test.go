@@ -114,6 +114,13 @@ func (e *acpEditor) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 		for _, l := range u.ToolCallUpdate.Locations {
 			line += " at " + filepath.Base(l.Path)
 		}
+		for _, c := range u.ToolCallUpdate.Content {
+			if c.Content != nil && c.Content.Content.Text != nil {
+				line += fmt.Sprintf(" shows %q", c.Content.Content.Text.Text)
+			}
+		}
+	case u.SessionInfoUpdate != nil:
+		line = "info: " + *u.SessionInfoUpdate.Title
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,8 +23,9 @@ const (
 	deny   = "deny"
 )
 
-// ask has the person answer a question of the job. It is not answered if they
-// cancel the turn: then the job waits on.
+// ask has the person answer a question of the job. Who cancels the turn there has
+// denied the call, so that the next prompt is not about it again. A question that the
+// editor leaves by going away, or by closing the session, waits on.
 func (s *server) ask(ctx context.Context, ses *session, t *translator, q *jobs.Question) (answered bool, err error) {
 	req := sdk.RequestPermissionRequest{SessionId: ses.id}
 	var about executor.Question
@@ -39,6 +40,10 @@ func (s *server) ask(ctx context.Context, ses *session, t *translator, q *jobs.Q
 	}
 	res, err := s.conn.RequestPermission(ctx, req)
 	if ctx.Err() != nil || err == nil && res.Outcome.Selected == nil {
+		if full := signal(q, "deny"); full != "" && s.there(ses) {
+			t.denied()
+			return false, s.answer(ctx, ses, t, adroit.Signal{Name: full, Value: json.RawMessage(`"cancelled in the editor"`)})
+		}
 		return false, nil
 	}
 	if err != nil {
@@ -57,8 +62,30 @@ func (s *server) ask(ctx context.Context, ses *session, t *translator, q *jobs.Q
 	if signal(q, sig.Name) == "" {
 		return false, apierr.Invalidf("", "the editor answers %q, which was not offered", res.Outcome.Selected.OptionId)
 	}
-	_, err = s.c.Signal(context.WithoutCancel(ctx), ses.job, sig)
+	err = s.answer(ctx, ses, t, sig)
 	return err == nil, err
+}
+
+// answer answers a question of the job. If another surface was faster, that answer
+// holds, and the turn goes on with it.
+func (s *server) answer(ctx context.Context, ses *session, t *translator, sig adroit.Signal) error {
+	_, err := s.c.Signal(context.WithoutCancel(ctx), ses.job, sig)
+	if e := apierr.AsError(err); e != nil && (e.Kind == apierr.Answered || e.Kind == apierr.Ended) {
+		t.elsewhere, err = true, nil
+	}
+	return err
+}
+
+// there reports whether the editor is there, and has the session.
+func (s *server) there(ses *session) bool {
+	select {
+	case <-s.conn.Done():
+		return false
+	default:
+	}
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return s.ctx.Err() == nil && !ses.closed
 }
 
 // signal is the full name of a signal that a question waits for, "" if it does not.

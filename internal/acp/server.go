@@ -122,17 +122,15 @@ func (s *server) NewSession(ctx context.Context, p sdk.NewSessionRequest) (out s
 	if err := directory(p.Cwd); err != nil {
 		return out, err
 	}
-	r := s.o.Request
-	r.Dir, r.Prompt = p.Cwd, "hello"
-	r.Servers = s.servers(p.McpServers)
-	plan, err := s.c.Resolve(ctx, r) // what is wrong with it is reported now
+	ses := &session{id: sdk.SessionId("acp-" + jobid.New(time.Now())), dir: p.Cwd, servers: s.servers(p.McpServers)}
+	plan, err := s.resolve(ctx, ses, "") // what is wrong with it is reported now
 	if err != nil {
 		return out, failure(err)
 	}
-	ses := &session{id: sdk.SessionId("acp-" + jobid.New(time.Now())), dir: p.Cwd, mode: plan.Task.Mode, window: plan.Task.Options.Window, servers: r.Servers}
+	ses.mode, ses.model, ses.window = plan.Task.Mode, plan.Task.Model, plan.Task.Options.Window
 	s.add(ses)
 	s.out.after(string(ses.id), func() { s.announce(ses) })
-	return sdk.NewSessionResponse{SessionId: ses.id, Modes: ses.modes()}, nil
+	return sdk.NewSessionResponse{SessionId: ses.id, Modes: ses.modes(), ConfigOptions: s.options(ctx, ses)}, nil
 }
 
 func (s *server) add(ses *session) {
@@ -192,6 +190,9 @@ func (s *server) CloseSession(_ context.Context, p sdk.CloseSessionRequest) (out
 	if err != nil {
 		return out, err
 	}
+	ses.mu.Lock()
+	ses.closed = true
+	ses.mu.Unlock()
 	ses.cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,11 +218,6 @@ func (s *server) SetSessionMode(_ context.Context, p sdk.SetSessionModeRequest) 
 	}
 	ses.mode = mode
 	return out, nil
-}
-
-// SetSessionConfigOption implements [sdk.Agent]: there are none.
-func (*server) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
-	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
 // ListSessions implements [sdk.Agent]: the jobs of a directory that take messages.

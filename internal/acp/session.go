@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -19,15 +20,20 @@ import (
 type session struct {
 	id      sdk.SessionId
 	dir     string
-	window  int             // of its model, 0 if that is not known
 	servers json.RawMessage // that the editor brought, before the first prompt
 	turn    sync.Mutex      // held during one
 
 	mu   sync.Mutex
 	job  string // its id, "" before the first prompt
 	mode executor.Mode
-	last int64              // number of the last event shown
-	stop context.CancelFunc // of the turn in progress
+	// model is the one that is asked, and window its context window, 0 if that is not
+	// known. It is picked if the person has chosen it since the last message.
+	model  string
+	window int
+	picked bool
+	closed bool               // the editor has closed the session; the job stays as it is
+	last   int64              // number of the last event shown
+	stop   context.CancelFunc // of the turn in progress
 }
 
 // cancel ends the turn in progress.
@@ -97,23 +103,41 @@ func (s *server) Prompt(ctx context.Context, p sdk.PromptRequest) (out sdk.Promp
 // deliver gives the job a message; the first begins it.
 func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) error {
 	ses.mu.Lock()
-	id, mode := ses.job, ses.mode
+	id, mode, model := ses.job, ses.mode, ""
+	if ses.picked {
+		model = ses.model
+	}
 	ses.mu.Unlock()
+	sent := func() {
+		ses.mu.Lock()
+		defer ses.mu.Unlock()
+		ses.picked = ses.picked && ses.model != model // another one was picked meanwhile
+	}
 	if id != "" {
+		m.Model = model
 		_, err := s.c.Send(ctx, id, m)
+		if err == nil {
+			sent()
+		}
 		return err
 	}
 	r := s.o.Request
 	r.Dir, r.Mode, r.Key = ses.dir, mode, string(ses.id)
 	r.Servers = ses.servers
+	if model != "" {
+		r.Model, r.ForAll = model, true
+	}
 	r.Prompt, r.Attached, r.Taint = m.Text, m.Attached, r.Taint|m.Taint
 	sub, err := s.c.Submit(ctx, r)
 	if err != nil {
 		return err
 	}
+	sent()
 	ses.mu.Lock()
-	defer ses.mu.Unlock()
 	ses.job = sub.Job.ID
+	ses.mu.Unlock()
+	s.update(ses, sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
+		Title: sdk.Ptr(sub.Job.Title), UpdatedAt: sdk.Ptr(sub.Job.Updated.UTC().Format(time.RFC3339))}})
 	return nil
 }
 
@@ -145,9 +169,19 @@ func (s *server) run(ctx context.Context, ses *session, sent string) (sdk.StopRe
 // follow runs the job once and shows what it does. The end of ctx interrupts it.
 func (s *server) follow(ctx context.Context, ses *session, t *translator) (*adroit.JobDetail, error) {
 	all := context.WithoutCancel(ctx) // what happens to the job is read to its end
-	if _, err := s.c.Start(all, ses.job, adroit.StartOptions{Live: true}); errors.Is(err, jobs.ErrFinal) {
+	switch _, err := s.c.Start(all, ses.job, adroit.StartOptions{Live: true}); {
+	case errors.Is(err, jobs.ErrFinal):
 		return s.c.Job(all, ses.job) // it has read the message already
-	} else if err != nil {
+	case errors.Is(err, jobs.ErrHeld) && t.elsewhere: // where it was answered, it also runs
+		for ev, err := range s.c.Events(ctx, ses.job, adroit.EventOptions{After: ses.last, Follow: true}) {
+			if err != nil {
+				break // the job says how it stands
+			}
+			ses.last = max(ses.last, ev.Seq)
+			t.event(ev)
+		}
+		return s.c.Job(all, ses.job)
+	case err != nil:
 		return nil, err
 	}
 	stopped := make(chan struct{})
@@ -182,12 +216,8 @@ func (s *server) outcome(ses *session, t *translator, d *adroit.JobDetail) (sdk.
 	if text := strings.TrimSpace(f.Summary); text != "" && !strings.Contains(t.said(), text) {
 		t.say(text)
 	}
-	if ses.window > 0 && t.context > 0 {
-		u := &sdk.SessionUsageUpdate{SessionUpdate: "usage_update", Size: ses.window, Used: t.context}
-		if d.Usage.Cost > 0 {
-			u.Cost = &sdk.Cost{Amount: d.Usage.Cost, Currency: "USD"}
-		}
-		t.send(sdk.SessionUpdate{UsageUpdate: u})
+	if d.Usage.Cost > 0 {
+		t.usage(d.Usage.Cost)
 	}
 	switch j := d.Job; {
 	case j.Status == jobs.Done || j.Status == jobs.Answered:
@@ -244,7 +274,11 @@ func (s *server) open(ctx context.Context, id sdk.SessionId, dir string) (*sessi
 	}
 	var in struct{ Mode executor.Mode }
 	_ = json.Unmarshal(d.Job.Input, &in) // without one it is the usual
-	return &session{id: id, dir: d.Job.Dir, job: d.Job.ID, mode: in.Mode}, d, nil
+	ses := &session{id: id, dir: d.Job.Dir, job: d.Job.ID, mode: in.Mode, model: d.Job.Model}
+	if plan, err := s.resolve(ctx, ses, ses.model); err == nil { // else the session is without a meter
+		ses.window = plan.Task.Options.Window
+	}
+	return ses, d, nil
 }
 
 // LoadSession implements [sdk.AgentLoader]: the conversation is shown again, and the
@@ -276,7 +310,7 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (out
 	}
 	s.add(ses)
 	s.announce(ses) // the editor knows the session
-	return sdk.LoadSessionResponse{Modes: ses.modes()}, nil
+	return sdk.LoadSessionResponse{Modes: ses.modes(), ConfigOptions: s.options(ctx, ses)}, nil
 }
 
 // ResumeSession implements [sdk.Agent]: as LoadSession, and nothing is shown.
@@ -290,5 +324,5 @@ func (s *server) ResumeSession(ctx context.Context, p sdk.ResumeSessionRequest) 
 	}
 	s.add(ses)
 	s.announce(ses)
-	return sdk.ResumeSessionResponse{Modes: ses.modes()}, nil
+	return sdk.ResumeSessionResponse{Modes: ses.modes(), ConfigOptions: s.options(ctx, ses)}, nil
 }

@@ -1,8 +1,8 @@
 package acp
 
 import (
+	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -21,20 +21,23 @@ import (
 // A translator turns the events of a job into updates of a session. Its methods are
 // called by one goroutine.
 type translator struct {
-	to     func(sdk.SessionUpdate)
-	diff   func(step string) []fileDiff
-	kinds  func() map[string]sdk.ToolKind
-	dir    string
-	replay bool     // events of earlier turns, not of this one
-	sent   []string // messages of this editor, which it shows itself
+	to        func(sdk.SessionUpdate)
+	diff      func(step string) []fileDiff
+	kinds     func() map[string]sdk.ToolKind
+	dir       string
+	elsewhere bool     // a question was answered by another surface
+	replay    bool     // events of earlier turns, not of this one
+	sent      []string // messages of this editor, which it shows itself
 
 	answers map[string]*strings.Builder // of the model, by step, as far as they were sent
 	text    strings.Builder             // all of them
 	talking bool                        // the last update was a piece of text
 	open    []string                    // calls that have not ended
 	asked   askedCall
-	below   []subAgent // at work
-	context int        // tokens of the last request and its answer
+	below   []subAgent        // at work
+	context int               // tokens of the last request and its answer
+	window  int               // of the model, 0 if that is not known
+	doing   map[string]string // what the calls that run have shown, by step
 }
 
 // An askedCall is a call that waits for the person: it runs as another step.
@@ -47,10 +50,7 @@ const maxShown = 16 << 10
 
 func (s *server) translator(ses *session) *translator {
 	return &translator{
-		to: func(u sdk.SessionUpdate) {
-			// An editor that is gone ends the turn by its context.
-			_ = s.conn.SessionUpdate(context.WithoutCancel(s.ctx), sdk.SessionNotification{SessionId: ses.id, Update: u})
-		},
+		to: func(u sdk.SessionUpdate) { s.update(ses, u) },
 		diff: func(step string) []fileDiff {
 			d, err := s.c.Diff(s.ctx, ses.job, adroit.Selection{Step: step})
 			if err != nil {
@@ -58,7 +58,7 @@ func (s *server) translator(ses *session) *translator {
 			}
 			return splitDiff(d.Diff)
 		},
-		kinds: s.kinds, dir: ses.dir, answers: map[string]*strings.Builder{},
+		kinds: s.kinds, dir: ses.dir, answers: map[string]*strings.Builder{}, doing: map[string]string{}, window: ses.window,
 	}
 }
 
@@ -133,6 +133,8 @@ func (t *translator) delta(ev event.Event) {
 	var d struct{ Thinking, Waiting bool }
 	_ = json.Unmarshal(ev.Data, &d) // none: it is text
 	switch {
+	case ev.Step == stepio.ToolStep:
+		t.progress(ev)
 	case ev.Step != stepio.ModelStep || d.Waiting:
 	case d.Thinking:
 		t.send(sdk.UpdateAgentThoughtText(ev.Text))
@@ -147,6 +149,25 @@ func (t *translator) delta(ev event.Event) {
 	}
 }
 
+// progress shows what a call that runs is doing: its command, and the end of what that
+// printed so far.
+func (t *translator) progress(ev event.Event) {
+	if !slices.Contains(t.open, ev.Path) || ev.Name == "todo" {
+		return // it has ended, or is not shown
+	}
+	opts := []sdk.ToolCallUpdateOpt{sdk.WithUpdateStatus(sdk.ToolCallStatusInProgress)}
+	if bytes.Equal(ev.Data, stepio.CommandDelta) {
+		t.send(sdk.UpdateToolCall(t.id(ev.Path), append(opts, sdk.WithUpdateTitle(ev.Name+" "+oneLine(ev.Text)))...))
+		return
+	}
+	text := t.doing[ev.Path] + ev.Text
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[len(text)-maxShown:], "")
+	}
+	t.doing[ev.Path] = text
+	t.send(sdk.UpdateToolCall(t.id(ev.Path), append(opts, sdk.WithUpdateContent(textContent(text)))...))
+}
+
 // answer shows what of an answer its pieces have not: pieces may be lost.
 func (t *translator) answer(ev event.Event) {
 	var d struct {
@@ -157,6 +178,7 @@ func (t *translator) answer(ev event.Event) {
 		return
 	}
 	t.context = d.Usage.In + d.Usage.Out
+	t.usage(0)
 	shown := ""
 	if b := t.answers[ev.Path]; b != nil {
 		shown = b.String()
@@ -168,6 +190,18 @@ func (t *translator) answer(ev event.Event) {
 	default:
 		t.say(d.Text)
 	}
+}
+
+// usage shows how full the context window is, and what the job cost so far.
+func (t *translator) usage(cost float64) {
+	if t.window == 0 || t.context == 0 || t.replay {
+		return
+	}
+	u := &sdk.SessionUsageUpdate{SessionUpdate: "usage_update", Size: t.window, Used: t.context}
+	if cost > 0 {
+		u.Cost = &sdk.Cost{Amount: cost, Currency: "USD"}
+	}
+	t.to(sdk.SessionUpdate{UsageUpdate: u})
 }
 
 // message shows the message of somebody else to the job, or each in a replay.
@@ -245,6 +279,7 @@ func (t *translator) finish(ev event.Event) {
 		opts = append(opts, sdk.WithUpdateRawInput(d.Args))
 	}
 	t.open = slices.DeleteFunc(t.open, func(p string) bool { return p == ev.Path })
+	delete(t.doing, ev.Path)
 	if d.Asks {
 		t.asked = askedCall{id: string(id), name: ev.Name}
 		t.open = append(t.open, ev.Path)

@@ -151,7 +151,7 @@ var may = map[string][]string{
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
 	"internal/coordinator": {"internal/executor/oldresult", "internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
-	"internal/tools/shell": append([]string{"internal/problem/probe"}, pack...),
+	"internal/tools/shell": append([]string{"pkg/event", "internal/problem/probe"}, pack...),
 
 	"configs": {"internal/rootfs"},
 	"internal/jobdir": {"internal/filelock", "internal/executor/stepio", "internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/rootfs", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/netguard",

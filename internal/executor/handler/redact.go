@@ -152,7 +152,7 @@ func cleanError(r *secret.Redactor, err error) error {
 type deltaRedactor struct {
 	mu   sync.Mutex
 	new  func() *secret.Stream
-	open []deltaStream // of the text, and of the thinking
+	open []deltaStream // by their data
 	emit event.Sink
 	// lines is set if a delta that ends a line is to be shown at once.
 	lines bool
@@ -164,14 +164,14 @@ type deltaStream struct {
 	last   event.Event
 }
 
-// of is the text that ev is a piece of: those of the thinking have data.
+// of is the text that ev is a piece of: all but the answer of a model have data.
 func (s *deltaRedactor) of(ev event.Event) *deltaStream {
 	for i := range s.open {
-		if (len(s.open[i].last.Data) > 0) == (len(ev.Data) > 0) {
+		if bytes.Equal(s.open[i].last.Data, ev.Data) {
 			return &s.open[i]
 		}
 	}
-	s.open = append(s.open, deltaStream{stream: s.new()})
+	s.open = append(s.open, deltaStream{stream: s.new(), last: ev})
 	return &s.open[len(s.open)-1]
 }
 

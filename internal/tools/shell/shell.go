@@ -18,6 +18,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -62,11 +63,33 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 		return tools.Result{Text: fmt.Sprintf("Runs in the background as %s. shell_output shows how it is doing.", p.ID), Summary: "started " + p.ID}, nil
 	}
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	if env.Emit != nil {
+		env.Emit(event.Event{Kind: event.Delta, Text: in.Command + "\n", Data: stepio.CommandDelta})
+		c.Watch = &watch{env.Emit, mostWatched}
+	}
 	out, err := env.Exec.Run(ctx, c)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	return valued(show(out), out, env.MaxValueBytes)
+}
+
+// watch shows whoever watches what a command prints, as far as there is room: the
+// result has all of it.
+type watch struct {
+	emit event.Sink
+	room int // bytes
+}
+
+const mostWatched = 16 << 10
+
+// Write implements [io.Writer].
+func (w *watch) Write(b []byte) (int, error) {
+	if text := b[:min(len(b), w.room)]; len(text) > 0 {
+		w.room -= len(text)
+		w.emit(event.Event{Kind: event.Delta, Text: string(text), Data: stepio.OutputDelta})
+	}
+	return len(b), nil
 }
 
 // valued adds to a result what programs read of it.

@@ -27,6 +27,9 @@ type Cmd struct {
 	// Stdout, if set, gets standard output as it is, and Output.Text has standard
 	// error alone. It is written to by one goroutine, until the command is done.
 	Stdout io.Writer
+	// Watch, if set, gets what Output.Text has, as it comes. It is written to by one
+	// goroutine, until the command is done, and must not block.
+	Watch io.Writer
 	// Snapshot records in the ledger what the command changed in the workspace.
 	Snapshot bool
 	// Net gives the command the network of this machine, whatever the sandbox

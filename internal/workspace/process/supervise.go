@@ -215,6 +215,9 @@ func (p *Process) plumb(c Cmd) (*plumbing, error) {
 	if p.log != nil {
 		both = io.MultiWriter(p.log, p.out)
 	}
+	if c.Watch != nil {
+		both = io.MultiWriter(both, c.Watch)
+	}
 	// One goroutine empties this pipe, so a key that comes in two pieces is one.
 	clean := p.hide.Writer(both)
 	if err := s.pipe(clean); err != nil {

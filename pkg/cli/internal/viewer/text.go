@@ -61,7 +61,7 @@ func (v *Viewer) begun(ev event.Event) {
 func (v *Viewer) delta(ev event.Event) {
 	t := &v.responses
 	waiting := ev.Step == stepio.ModelStep && string(ev.Data) == `{"waiting":true}`
-	if ev.Step == stepio.ToolStep || waiting {
+	if ev.Step == stepio.ToolStep && len(ev.Data) == 0 || waiting {
 		v.status.doing, v.status.doer = strings.TrimSpace(ev.Text), ev.Path
 	}
 	if waiting || ev.Step != stepio.ModelStep || t.ended[ev.Path] || !v.Live {
