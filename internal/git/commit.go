@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +80,9 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 		if _, err := g.Run(ctx, process.Cmd{Args: Args("add", "-A", "--", specs)}); err != nil {
 			return nil, err
 		}
-		args = append(append(args, "--"), specs...)
+		if prefix != "" || filepath.Clean(paths[0]) != "." {
+			args = append(append(args, "--"), specs...)
+		} // of all, git commit does not know a directory in the place of a file
 	}
 	names, err := g.Run(ctx, process.Cmd{Args: Args("diff", "--cached", "--no-ext-diff", "--no-textconv", "--name-only", "--no-renames", "--diff-filter=d", "-z", "--", specs)})
 	if err != nil {

@@ -75,13 +75,93 @@ type changedPath struct {
 	path, mode, from, to string // mode is that in the second
 }
 
-func (c *changedPath) isNew() bool { return strings.Trim(c.from, "0") == "" }
+// modeGitlink is the mode of a submodule in a tree.
+const modeGitlink = "160000"
+
+func (c *changedPath) isNew() bool  { return strings.Trim(c.from, "0") == "" }
+func (c *changedPath) isGone() bool { return strings.Trim(c.to, "0") == "" }
 
 func paths(all []changedPath) (names []string) {
 	for _, c := range all {
 		names = append(names, c.path)
 	}
 	return names
+}
+
+// checkOverwritten refuses to make paths where the work tree has what is in no commit,
+// in whichever way git ignores it: a file over a file or over a directory with something
+// in it, or below a file.
+func (w *Worktree) checkOverwritten(all []changedPath) error {
+	root, err := os.OpenRoot(w.Repo)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	goes, folded := map[string]bool{}, map[string]bool{}
+	for _, c := range all {
+		if c.isGone() {
+			goes[c.path], folded[strings.ToLower(c.path)] = true, true
+		}
+	}
+	var way []string
+	for _, c := range all {
+		if !c.isNew() {
+			continue // git compares what it changes with its index
+		}
+		if above := fileAbove(root, c.path); above != "" {
+			if !goes[above] {
+				way = append(way, above)
+			}
+			continue
+		}
+		info, err := root.Lstat(c.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !info.IsDir():
+			if !folded[strings.ToLower(c.path)] { // where the disk takes both for one, it is renamed
+				way = append(way, c.path)
+			}
+		case c.mode != modeGitlink:
+			others, err := filesBelow(root, c.path, goes)
+			if err != nil {
+				return err
+			}
+			way = append(way, others...)
+		}
+	}
+	if len(way) == 0 {
+		return nil
+	}
+	slices.Sort(way)
+	way = slices.Compact(way)
+	return &Error{Reason: "files that are in no commit are in the way", Paths: way[:min(len(way), 10)],
+		Remedy: fmt.Sprintf("move them out of %s, or remove those you do not need; then merge again", w.Repo)}
+}
+
+// fileAbove is a name above a path that is there and not that of a directory; a link is none.
+func fileAbove(root *os.Root, name string) string {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// filesBelow are the first of the files in a directory, of any depth, that are not known.
+func filesBelow(root *os.Root, dir string, known map[string]bool) (files []string, err error) {
+	err = fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || known[p] {
+			return err
+		}
+		if files = append(files, p); len(files) == 10 {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return files, err
 }
 
 // checkGitDirs refuses to bring paths into the work tree that make, or change, a directory
@@ -154,20 +234,26 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 	for _, e := range s.Entries {
 		left[e.Path], left[e.From] = true, true
 	}
-	all = slices.DeleteFunc(all, func(c changedPath) bool { return !left[c.path] })
 	root, err := os.OpenRoot(top)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+	known := make(map[string]bool, len(all))
+	for _, c := range all {
+		known[c.path] = true
+	}
 	var foreign, old, added []string
 	for _, c := range all {
-		ours, err := c.unchanged(ctx, g, root)
+		if _, err := root.Lstat(c.path); !left[c.path] && !(c.isNew() && err == nil) { // status does not show what is ignored
+			continue
+		}
+		others, err := c.foreign(ctx, g, root, known)
 		switch {
 		case err != nil:
 			return err
-		case !ours:
-			foreign = append(foreign, c.path)
+		case len(others) > 0:
+			foreign = append(foreign, others...)
 		case c.isNew():
 			added = append(added, c.path)
 		default:
@@ -175,6 +261,8 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 		}
 	}
 	if len(foreign) > 0 {
+		slices.Sort(foreign)
+		foreign = slices.Compact(foreign)
 		return &Error{Reason: "an earlier merge was killed in the middle, and files that it was changing have been changed since", Paths: foreign,
 			Remedy: fmt.Sprintf("git -C %s stash --include-untracked -- PATH puts one aside; then merge again", top)}
 	}
@@ -182,10 +270,11 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 		if len(names) == 0 {
 			return nil
 		}
-		_, err := g.Run(ctx, process.Cmd{Args: append([]string{"--literal-pathspecs"}, append(args, "--pathspec-from-file=-", "--pathspec-file-nul")...), Stdin: []byte(strings.Join(names, "\x00"))})
+		_, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(strings.Join(names, "\x00"))})
 		return brief(err)
 	}
-	if err := git(added, "rm", "--quiet", "--cached", "--ignore-unmatch", "-f"); err != nil {
+	// Not git rm, for which the name of a directory that is now a file stands for all in it.
+	if err := git(added, "update-index", "--force-remove", "-z", "--stdin"); err != nil {
 		return err
 	}
 	for _, name := range added {
@@ -196,7 +285,7 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 			name = path.Dir(name)
 		}
 	}
-	return git(old, "restore", "--quiet", "--source="+m.From, "--staged", "--worktree")
+	return git(old, "--literal-pathspecs", "restore", "--quiet", "--source="+m.From, "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul")
 }
 
 // locksLeft is an error if a killed git has left locks in the work tree of g: nobody can
@@ -225,6 +314,24 @@ func locksLeft(ctx context.Context, g *git.Repo, branch string) error {
 		Remedy: "if none is at work: rm " + strings.Join(left, " ") + "; then merge again"}
 }
 
+// foreign are what somebody else has put in the place of a path: the path itself, or
+// what is in a directory there. A merge turns a file into a directory, and back, so that what
+// it knows may be below the path or above it; each is judged by itself.
+func (c *changedPath) foreign(ctx context.Context, g *git.Repo, root *os.Root, known map[string]bool) ([]string, error) {
+	if above := fileAbove(root, c.path); known[above] {
+		return nil, nil
+	} else if above != "" {
+		return []string{above}, nil
+	}
+	if info, err := root.Lstat(c.path); err == nil && info.IsDir() && c.mode != modeGitlink {
+		return filesBelow(root, c.path, known)
+	}
+	if ours, err := c.unchanged(ctx, g, root); err != nil || ours {
+		return nil, err
+	}
+	return []string{c.path}, nil
+}
+
 // unchanged reports whether nobody but a merge has changed a path: it is gone, as in one
 // of the commits, or the beginning of what the second has.
 func (c *changedPath) unchanged(ctx context.Context, g *git.Repo, root *os.Root) (bool, error) {
@@ -234,8 +341,8 @@ func (c *changedPath) unchanged(ctx context.Context, g *git.Repo, root *os.Root)
 	}
 	var content []byte
 	switch {
-	case err != nil: // a file where a directory was
-		return false, nil
+	case err != nil:
+		return false, err
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := root.Readlink(c.path)
 		if err != nil {
@@ -259,7 +366,7 @@ func (c *changedPath) unchanged(ctx context.Context, g *git.Repo, root *os.Root)
 			return err == nil, err
 		}
 	default: // a directory, a submodule
-		return info.IsDir() && c.mode == "160000", nil
+		return info.IsDir() && c.mode == modeGitlink, nil
 	}
 	for _, id := range []string{c.from, c.to} {
 		if strings.Trim(id, "0") == "" {

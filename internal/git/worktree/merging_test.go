@@ -18,7 +18,7 @@ func TestMergeCutShort(t *testing.T) {
 	dirtest.Git(t, repo, "init", "-q", "-b", "main")
 	dirtest.Git(t, repo, "config", "user.name", "A")
 	dirtest.Git(t, repo, "config", "user.email", "a@example.org")
-	for _, name := range []string{"a", "b", "c", "d"} {
+	for _, name := range []string{"a", "b", "c", "d", "file", "dir/x", "dir/y"} {
 		dirtest.Write(t, filepath.Join(repo, name), name+"\n")
 	}
 	dirtest.Git(t, repo, "add", "-A")
@@ -28,7 +28,14 @@ func TestMergeCutShort(t *testing.T) {
 	for name, text := range map[string]string{"a": "A\n", "b": "B\nB\nB\n", "new/n": "n\n", "new/m": "m\n"} {
 		dirtest.Write(t, filepath.Join(w.Top, name), text)
 	}
-	dirtest.Must(t, os.Remove(filepath.Join(w.Top, "c")))
+	for _, name := range []string{"c", "file", "dir"} {
+		dirtest.Must(t, os.RemoveAll(filepath.Join(w.Top, name)))
+	}
+	dirtest.Write(t, filepath.Join(w.Top, "file/in"), "a directory\n")
+	dirtest.Write(t, filepath.Join(w.Top, "dir"), "a file\n")
+	dirtest.Write(t, filepath.Join(w.Top, ".gitignore"), "*.log\n")
+	dirtest.Write(t, filepath.Join(w.Top, "n.log"), "ignored, and committed\n")
+	dirtest.Git(t, w.Top, "add", "-f", "n.log")
 	_, err = w.Commit(t.Context(), "Work", nil)
 	dirtest.Must(t, err)
 	from := strings.TrimSpace(dirtest.Git(t, repo, "rev-parse", "main"))
@@ -53,7 +60,7 @@ func TestMergeCutShort(t *testing.T) {
 	}
 	whole := func(when string, m *Merged, we *Error) {
 		t.Helper()
-		if we != nil || m.Commit != to || !slices.Equal(m.Paths, []string{"a", "b", "c", "new/m", "new/n"}) {
+		if we != nil || m.Commit != to || !slices.Equal(m.Paths, []string{".gitignore", "a", "b", "c", "dir", "dir/x", "dir/y", "file", "file/in", "n.log", "new/m", "new/n"}) {
 			t.Fatalf("%s: %+v, %v", when, m, we)
 		}
 		if out := dirtest.Git(t, repo, "status", "--porcelain"); out != "" {
@@ -92,6 +99,46 @@ func TestMergeCutShort(t *testing.T) {
 	dirtest.Git(t, repo, "stash", "--include-untracked", "--", "b", "new/n")
 	m, we = merge()
 	whole("put aside", m, we)
+
+	for shape, do := range map[string]func(){
+		"a directory in the place of a file, empty": func() {
+			dirtest.Must(t, os.Remove(filepath.Join(repo, "file")))
+			dirtest.Must(t, os.Mkdir(filepath.Join(repo, "file"), 0o755))
+		},
+		"a directory in the place of a file": func() {
+			dirtest.Must(t, os.Remove(filepath.Join(repo, "file")))
+			dirtest.Write(t, filepath.Join(repo, "file/in"), "a dir")
+		},
+		"half of a directory": func() { dirtest.Must(t, os.Remove(filepath.Join(repo, "dir/x"))) },
+		"an empty directory": func() {
+			dirtest.Must(t, os.Remove(filepath.Join(repo, "dir/x")))
+			dirtest.Must(t, os.Remove(filepath.Join(repo, "dir/y")))
+		},
+		"a file in the place of a directory": func() {
+			dirtest.Must(t, os.RemoveAll(filepath.Join(repo, "dir")))
+			dirtest.Write(t, filepath.Join(repo, "dir"), "a f")
+		},
+		"an ignored file": func() {
+			dirtest.Write(t, filepath.Join(repo, ".gitignore"), "*.log\n")
+			dirtest.Write(t, filepath.Join(repo, "n.log"), "ign")
+		},
+	} {
+		dirtest.Git(t, repo, "reset", "-q", "--hard", from)
+		begun()
+		do()
+		m, we = merge()
+		whole(shape, m, we)
+	}
+
+	dirtest.Git(t, repo, "reset", "-q", "--hard", from)
+	begun()
+	dirtest.Must(t, os.Remove(filepath.Join(repo, "file")))
+	dirtest.Write(t, filepath.Join(repo, "file/in"), "a dir")
+	dirtest.Write(t, filepath.Join(repo, "file/mine"), "mine\n")
+	if _, we := merge(); we == nil || !slices.Equal(we.Paths, []string{"file/mine"}) || dirtest.Content(t, filepath.Join(repo, "file/mine")) != "mine\n" {
+		t.Errorf("with a file of somebody in a directory of the merge: %+v", we)
+	}
+	dirtest.Must(t, os.RemoveAll(filepath.Join(repo, "file")))
 
 	dirtest.Git(t, repo, "reset", "-q", "--hard", from)
 	begun()

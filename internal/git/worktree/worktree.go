@@ -349,6 +349,9 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 	if err := clear(s, m.Paths); err != nil {
 		return errors.Join(err, forgetMerging(record)) // nothing of it is left
 	}
+	if err := w.checkOverwritten(all); err != nil {
+		return errors.Join(err, forgetMerging(record))
+	}
 	if err := w.checkGitDirs(ctx, g, target, m.Paths); err != nil {
 		return err
 	}
@@ -357,7 +360,7 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 		return err
 	}
 	// From here a fast-forward is all that is left to do.
-	_, err = g.Run(ctx, process.Cmd{Args: []string{"merge", "--quiet", "--ff-only", "--no-verify", "--no-autostash", "--no-stat", "--no-verify-signatures", target}})
+	_, err = g.Run(ctx, process.Cmd{Args: []string{"merge", "--quiet", "--ff-only", "--no-verify", "--no-autostash", "--no-stat", "--no-verify-signatures", "--no-overwrite-ignore", target}})
 	if err != nil {
 		err = &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: brief(err)}
 		if left := begun.takeBack(context.WithoutCancel(ctx), g, w.Repo, s.Branch); left != nil {
@@ -372,7 +375,7 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 func clear(s *git.Status, paths []string) error {
 	var way []string
 	for _, e := range s.Entries {
-		for _, p := range []string{e.Path, e.From} {
+		for _, p := range []string{strings.TrimSuffix(e.Path, "/"), e.From} { // a repository of its own ends in a slash
 			if p != "" && slices.ContainsFunc(paths, func(q string) bool { return p == q || strings.HasPrefix(q, p+"/") || strings.HasPrefix(p, q+"/") }) {
 				way = append(way, p)
 			}

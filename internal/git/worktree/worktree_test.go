@@ -182,6 +182,62 @@ func TestWorktreeMerge(t *testing.T) {
 	}
 }
 
+// What git ignores in the first work tree is somebody's, too: a merge does not take its place.
+func TestMergeOverIgnored(t *testing.T) {
+	for name, c := range map[string]struct {
+		mine []string          // files of the first work tree, ignored
+		job  map[string]string // written in the worktree; "-": removed
+		way  []string
+	}{
+		"a file over a file":              {[]string{"x.log"}, map[string]string{".gitignore": "", "x.log": "job\n"}, []string{"x.log"}},
+		"a file over a directory":         {[]string{"data/deep/m.log", "data/n.log"}, map[string]string{"data": "job\n"}, []string{"data/deep/m.log", "data/n.log"}},
+		"a file over a tracked directory": {[]string{"d1/m.log"}, map[string]string{"d1": "job\n"}, []string{"d1/m.log"}},
+		"a directory over a file":         {[]string{"x.log"}, map[string]string{".gitignore": "", "x.log/a/b": "job\n"}, []string{"x.log"}},
+		"a repository":                    {[]string{"data/.git/HEAD"}, map[string]string{"data": "job\n"}, []string{"data"}},
+		"beside it":                       {[]string{"data/n.log"}, map[string]string{"data/new": "job\n", "d2": "job\n", "d0/f0.txt": "-", "D0": "job\n"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, repo := gitRepo(t)
+			dirtest.Write(t, filepath.Join(repo, ".gitignore"), "*.log\ndata/\n")
+			dirtest.Git(t, repo, "add", ".gitignore")
+			dirtest.Git(t, repo, "commit", "-qm", "ignore", ".gitignore")
+			w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "J1"), "adroit/J1", nil)
+			dirtest.Must(t, err)
+			for f, text := range c.job {
+				dirtest.Must(t, os.RemoveAll(filepath.Join(w.Top, f)))
+				if text != "-" {
+					dirtest.Write(t, filepath.Join(w.Top, f), text)
+					dirtest.Git(t, w.Top, "add", "-f", f)
+				}
+			}
+			for _, f := range c.mine {
+				dirtest.Write(t, filepath.Join(repo, f), "mine\n")
+			}
+			before, record := ours(t, repo), filepath.Join(t.TempDir(), "merging.json")
+			_, err = w.Merge(t.Context(), "Work", record, nil, nil)
+			if c.way == nil {
+				dirtest.Must(t, err)
+			} else {
+				var we *Error
+				if !errors.As(err, &we) || we.Hint() == "" || len(we.Paths) != len(c.way) || !strings.HasPrefix(strings.Join(we.Paths, " "), strings.Join(c.way, " ")) {
+					t.Errorf("%v, want %q in the way", err, c.way)
+				}
+				if after := ours(t, repo); !slices.Equal(before, after) {
+					t.Errorf("the repository changed:\n%s", dirtest.Diff(before, after))
+				}
+				if CutShort(record) {
+					t.Error("it is recorded as begun")
+				}
+			}
+			for _, f := range c.mine {
+				if dirtest.Content(t, filepath.Join(repo, f)) != "mine\n" {
+					t.Errorf("%s is not as it was", f)
+				}
+			}
+		})
+	}
+}
+
 func TestWorktreeRefuses(t *testing.T) {
 	w, repo := worktree(t, "")
 	dirtest.Write(t, filepath.Join(w.Top, "new"), "job\n")
