@@ -274,7 +274,7 @@ func (x *run) once(s *Step, ch coordinator.Adjustments) (outcome, error) {
 
 // within runs another pipeline as one step, with values of its own.
 func (x *run) within(s *Step) (outcome, error) {
-	f := x.filler()
+	f := x.valueFiller()
 	input, err := f.fill(s.Input)
 	if err != nil {
 		return failed("%v", err), nil

@@ -129,6 +129,10 @@ func (x *run) filler() *filler {
 // they had any goes on with their texts.
 func (x *run) typed() bool { return x.sc.Task.Revision >= stepio.TypedResults }
 
+// whole reports whether the job reads the values of failed calls and cuts values only
+// in prompts.
+func (x *run) whole() bool { return x.sc.Task.Revision >= stepio.WholeValues }
+
 // argsFiller fills the arguments of a tool. They are no part of a prompt, and a file
 // that is written has all of a value.
 func (x *run) argsFiller() *filler {
@@ -137,6 +141,14 @@ func (x *run) argsFiller() *filler {
 		f.each, f.all = 2*stepio.MaxValue, 8*stepio.MaxValue
 	}
 	return f
+}
+
+// valueFiller fills what an inner pipeline gets: its steps have prompts of their own.
+func (x *run) valueFiller() *filler {
+	if x.whole() {
+		return x.argsFiller()
+	}
+	return x.filler()
 }
 
 // branch is a run of x for one step of a group.

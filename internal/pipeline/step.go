@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/oldresult"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/permission"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -34,8 +36,16 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 		return failed("%v", err), nil
 	}
 	o := executor.SubAgentRequest{Agent: s.Agent.Name, Prompt: prompt, Model: s.Model, Limits: s.Limits, Worktree: s.Worktree}
+	given := f
+	if x.whole() {
+		given = x.argsFiller()
+	}
 	for _, name := range sorted(s.Inputs) {
-		v, err := f.value(s.Inputs[name])
+		in := f
+		if !s.Agent.shows(name) {
+			in = given
+		}
+		v, err := in.value(s.Inputs[name])
 		if err != nil {
 			return failed("%v", err), nil
 		}
@@ -43,6 +53,11 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 			o.Inputs = map[string]json.RawMessage{}
 		}
 		o.Inputs[name] = v
+	}
+	if f.cut > 0 && x.whole() {
+		if err := x.sc.Note("%s: %d bytes of values are left out of what the agent %s reads; defaults.context of the pipeline allows more", s.ID, f.cut, s.Agent.Name); err != nil {
+			return outcome{}, err
+		}
 	}
 	own := o.Limits.Time
 	own = cmp.Or(own, s.Agent.Spec.Limits.Time)
@@ -76,6 +91,13 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 		bad.spent = &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Limit: rep.Limit, Reason: rep.Reason}}
 	}
 	return bad, nil
+}
+
+// shows reports whether the agent's prompt has an input: others go where no model
+// reads them, or are shortened as the agent wants it.
+func (a *Agent) shows(input string) bool {
+	i := slices.IndexFunc(a.Spec.Inputs, func(f agents.Field) bool { return f.Name == input })
+	return i < 0 || a.Spec.Inputs[i].Artifact == "" && a.Spec.Inputs[i].Bytes <= 0
 }
 
 // command has the step's command run. Its output is that of the step.
@@ -119,19 +141,22 @@ func (x *run) call(s *Step, tool string, args any) (outcome, error) {
 	o := done(value)
 	if reply.Failed {
 		o = failed("%s", strings.TrimSpace(headAndTail(reply.Text, mostOutput)))
-		o.output, o.problem = quote(reply.Text), coordinator.Of(x.sc.Task, reply)
+		if o.output = value; !x.whole() {
+			o.output = quote(reply.Text)
+		}
+		o.problem = coordinator.Of(x.sc.Task, reply)
 	}
 	o.artifacts = reply.Artifacts
 	return o, nil
 }
 
-// output is the output of a step with a call: what a command printed, the text that a
-// tool returns to programs, else its words.
+// output is the output of a step with a call, also of a failed one: what a command
+// printed, the text that a tool returns to programs, else its words.
 func (x *run) output(s *Step, reply *executor.ToolResult) (json.RawMessage, error) {
 	var c stepio.CommandResult
 	var text string
 	switch {
-	case !x.typed() || reply.Failed || len(reply.Value) == 0:
+	case !x.typed() || reply.Failed && !x.whole() || len(reply.Value) == 0:
 	case json.Unmarshal(reply.Value, &text) == nil:
 		return reply.Value, nil
 	case json.Unmarshal(reply.Value, &c) == nil && c.ID != "":

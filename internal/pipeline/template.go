@@ -101,6 +101,7 @@ type filler struct {
 	look func(path string) (json.RawMessage, error)
 	each int
 	all  int
+	cut  int // how many bytes of values were left out
 }
 
 // fill gives the text of a template.
@@ -122,6 +123,7 @@ func (f *filler) fill(tmpl string) (string, error) {
 		s := text(v)
 		most := min(f.each, max(0, f.all))
 		f.all -= min(len(s), most)
+		f.cut += max(0, len(s)-most)
 		b.WriteString(headAndTail(s, most))
 	}
 	return b.String(), nil

@@ -56,13 +56,19 @@ const Unexplained = "model.unexplained"
 //     report of themselves, and not by what a test printed.
 //   - 6: workflows read the values of results, and values go whole into the arguments
 //     of tools.
-const Revision = 6
+//   - 7: what a failed command printed is its step's output as that of another is, and
+//     values go whole into what agents and pipelines are given by name.
+const Revision = 7
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
 const MaxValue = 1 << 20
 
 // TypedResults is the first revision whose workflows read values of results.
 const TypedResults = 6
+
+// WholeValues is the first revision whose pipelines read the values of failed calls
+// and cut values only in prompts.
+const WholeValues = 7
 
 // Repeatable reports whether a call of a tool may be made twice.
 func Repeatable(t tools.Metadata) bool {
