@@ -8,8 +8,8 @@
 // What a job wrote there must not run outside of the sandbox because of its name. A
 // program is therefore never looked for in a directory that was passed to [Forbid], which
 // all that works on a directory does first, nor in one that everybody may write to, nor
-// behind a link that leads to either. What was found is kept, so that nothing that comes
-// later takes its place.
+// by a link that leads to, through or out of either. What was found is kept, so that
+// nothing that comes later takes its place, and the way to it is looked at each time.
 //
 // A command in the sandbox is found by the PATH of the user as it is; see [Sandboxed].
 package hostexec
@@ -93,19 +93,22 @@ func project(dir string) string {
 	return dir
 }
 
-func within(dir, p string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// refused reports why no program is taken from a place, "" if it may be. The lock is held.
-func refused(at string) string {
-	for _, d := range places.dirs {
-		if within(d, at) {
-			return "jobs may write in " + d
-		}
+// refused reports why no program is taken from a path, "" if it may be: all links on the
+// way are to lie where no job may write, not only the last. The lock is held.
+func refused(path string) string {
+	links, err := Links(path)
+	if err != nil {
+		return "the links on its path cannot be followed: " + err.Error()
 	}
-	if info, err := os.Stat(filepath.Dir(at)); err != nil || info.Mode().Perm()&0o002 != 0 {
-		return "everybody may write in " + filepath.Dir(at)
+	for _, at := range links {
+		for _, d := range places.dirs {
+			if within(d, at) {
+				return "jobs may write in " + d
+			}
+		}
+		if info, err := os.Stat(filepath.Dir(at)); err != nil || info.Mode().Perm()&0o002 != 0 {
+			return "everybody may write in " + filepath.Dir(at)
+		}
 	}
 	return ""
 }
@@ -123,7 +126,7 @@ func Find(name string) (string, error) {
 	places.Lock()
 	defer places.Unlock()
 	key := name + "\x00" + list
-	if at := places.found[key]; at != "" {
+	if at := places.found[key]; at != "" && refused(at) == "" {
 		return at, nil
 	}
 	var passed []string
@@ -136,12 +139,6 @@ func Find(name string) (string, error) {
 			continue
 		}
 		why := refused(at)
-		if real, err := filepath.EvalSymlinks(at); err == nil && why == "" {
-			why = refused(real)
-		}
-		if real, err := filepath.EvalSymlinks(dir); err == nil && why == "" {
-			why = refused(filepath.Join(real, name))
-		}
 		if why == "" {
 			if places.found == nil {
 				places.found = map[string]string{}
@@ -214,8 +211,7 @@ func Environ(env []string) []string {
 		}
 		var kept []string
 		for _, dir := range filepath.SplitList(list) {
-			real, err := filepath.EvalSymlinks(dir)
-			if err == nil && filepath.IsAbs(dir) && refused(filepath.Join(dir, "x")) == "" && refused(filepath.Join(real, "x")) == "" {
+			if _, err := os.Stat(dir); err == nil && filepath.IsAbs(dir) && refused(filepath.Join(dir, "x")) == "" {
 				kept = append(kept, dir)
 			}
 		}
