@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -50,6 +53,37 @@ func TestBusyServersAreWaitedFor(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// TestRunNamesItsWindow: the first line of a run has the window that the server states, or the
+// guess where it states none.
+func TestRunNamesItsWindow(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{`,"max_model_len":5120`: "lab/m (window 5120)", `,"meta":{"n_ctx_train":6144}`: "lab/m (window 6144, a guess)", "": "lab/m (window 32768, a guess)"} {
+		s, srv := busySite(t, "vllm is full", "model: lab/m\n", 0)
+		front := listen(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/models" {
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"data":[{"id":"m"%s}]}`, entry)
+				return
+			}
+			to, err := url.Parse(srv.URL)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			httputil.NewSingleHostReverseProxy(to).ServeHTTP(w, r)
+		})
+		s.configure(t, "model: lab/m\nendpoints:\n  lab: {base_url: "+front.String()+"/v1}\n")
+		out, err := s.adroit(t, t.TempDir(), "run", "poet", "a poem")
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%q is not in the first line: %v\n%s", want, err, out)
+		}
+		out, _ = s.adroit(t, t.TempDir(), "doctor")
+		if n := strings.Trim(strings.SplitN(want, " ", 3)[2], "(),a guess"); !strings.Contains(out, "lab/m; window "+n) || strings.Contains(out, "a guess") != strings.Contains(want, "a guess") {
+			t.Errorf("doctor does not name the window of %q:\n%s", want, out)
+		}
 	}
 }
 

@@ -36,7 +36,11 @@ func withResults(a *agents.DynamicAgent, own, set *tools.Set) *tools.Set {
 func setBudget(env Env, t *executor.Task) error {
 	b := &stepio.Budget{Result: env.Budget.Result}
 	if t.Options.Window == 0 {
-		b.Window, b.Guess = route.Windows(env.Budget.Windows).Of(cmp.Or(env.Budget.Model, t.Model))
+		ask := env.Window
+		if env.Budget.Model != "" {
+			ask = nil // a recording stands in for it
+		}
+		b.Window, b.Guess = route.Windows(env.Budget.Windows).Of(cmp.Or(env.Budget.Model, t.Model), ask)
 	}
 	if ref := cmp.Or(env.Budget.Cheap, env.Think); ref != "" {
 		r, err := routeOf(env, ref)

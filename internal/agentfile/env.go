@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -21,6 +22,9 @@ type Env struct {
 	// that nobody has set up: the model of the request does its work. Nil takes
 	// cheap and strong for that.
 	Lesser func(ref string) bool
+
+	// Window asks the server of a model for its context window. Nil: nobody asks.
+	Window route.Ask
 
 	// Host reports whether the host has what a tool requires, such as git or ffmpeg:
 	// nil, or an error that reports what to do. Nil looks for programs on PATH.

@@ -67,7 +67,7 @@ func (c *Config) checkRoles(path string) error {
 // source is the source of the models that are configured.
 func (c *Config) source(data string, hide *secret.Redactor) *provider.Source {
 	p := provider.Config{
-		Model: c.Model, Roles: map[string]provider.Role{}, Fallbacks: c.Fallbacks, Calling: c.Calling,
+		Model: c.Model, Roles: map[string]provider.Role{}, Fallbacks: c.Fallbacks, Calling: c.Calling, Windows: c.Windows,
 		Endpoints: map[string]provider.Endpoint{}, KeepAlive: c.Ollama.KeepAlive, CLIs: c.cliAgents(), ConfiguredCLIs: slices.Collect(maps.Keys(c.CLI)), CLI: c.cliAgent,
 		Getenv: c.getenv, Keys: c.keys, KeysErr: c.keysErr, Failed: filepath.Join(data, "calling.json"), Secrets: hide,
 	}

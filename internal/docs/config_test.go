@@ -59,7 +59,7 @@ var settings = []word{
 	{"prices.MODEL.out", "US dollars per million tokens written"},
 	{"prices.MODEL.cached", "US dollars per million tokens read from the provider's cache; the price of `in` if left out"},
 	{"edit_formats.MODEL", "The form in which models whose provider/model matches (`*` stands for any text) write edits: `edit` (the two texts), `blocks` (search/replace), `patch` or `whole` (short files whole). The longest pattern decides; without one adroit knows what some families do best, and the others get `edit`"},
-	{"windows.MODEL", "Tokens of the context window of models whose provider/model matches (`*` stands for any text); the longest pattern decides. For Ollama it is asked for and need not be said; for the others adroit guesses by the family, and says so in `--dry-run`"},
+	{"windows.MODEL", "Tokens of the context window of models whose provider/model matches (`*` stands for any text); the longest pattern decides. Without it servers are asked, and where they do not state it adroit guesses by the family; see [models](models.md#context-windows)"},
 	{"results.bytes", "Bytes of one result that a model is shown at once, by head and tail; read_result reads the rest. Small windows get less; -1: no bound"},
 	{"diagnostics", "Whether the language server of a changed file, if it is installed, says after each change what that broke: `on` or `off`"},
 	{"language_servers.NAME.command", "A language server that uses its standard input and output; the name of a built-in one (gopls, typescript, pyright) replaces it"},

@@ -30,9 +30,10 @@ type Config struct {
 	Servers json.RawMessage `json:"mcp_servers,omitempty"`
 
 	// What was known when the job began, of no request: the context window of its
-	// model in tokens, 0 if only by a guess, and its agent's definition.
-	KnownWindow int    `json:"known_window,omitempty"`
-	AgentDigest string `json:"agent_digest,omitempty"`
+	// model in tokens, 0 if only by a guess, that guess, and its agent's definition.
+	KnownWindow   int    `json:"known_window,omitempty"`
+	GuessedWindow int    `json:"guessed_window,omitempty"`
+	AgentDigest   string `json:"agent_digest,omitempty"`
 }
 
 // record is what a job's Host has.

@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
@@ -86,7 +87,7 @@ func (m *Source) capabilities(name string, info ollama.Info) adroit.ModelCapabil
 	return adroit.ModelCapabilities{
 		Can:          info.Capabilities,
 		Context:      info.Context,
-		Window:       m.fit(info),
+		Window:       m.fit(name, info),
 		Family:       string(textcall.Detect(info.Template, name, info.Family)),
 		Parameters:   info.Parameters,
 		Quantisation: info.Quantisation,
@@ -165,9 +166,12 @@ func (m *Source) Forget(ref string) (int, error) {
 	return n, nil
 }
 
-// fit is the context window to ask for: what the model was made for, the
-// usual, and this machine's memory bound it.
-func (m *Source) fit(info ollama.Info) int {
+// fit is the context window to ask for: the one that is configured; else the usual,
+// within this machine's memory. What the model was made for bounds both.
+func (m *Source) fit(name string, info ollama.Info) int {
+	if n, ok := route.Pick(m.conf.Windows, Ollama+"/"+name); ok {
+		return info.Window(ollama.Limits{Want: n})
+	}
 	return info.Window(ollama.Limits{Memory: spare(m.ollama().BaseURL)})
 }
 
@@ -197,4 +201,32 @@ func spare(base string) int64 {
 		return 0
 	}
 	return kb * 1024 / 2
+}
+
+// ollamaHost reads the variable as Ollama's own client does: a scheme and a
+// port may be missing, and an address to listen on means this machine.
+func ollamaHost(v string) string {
+	v = strings.TrimSpace(v)
+	if v == "" {
+		return ""
+	}
+	if !strings.Contains(v, "://") {
+		v = "http://" + v
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" {
+		return v
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		host = "127.0.0.1"
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port == "" {
+		port = map[string]string{"http": "11434", "https": "443"}[u.Scheme]
+	}
+	u.Host = host + ":" + port
+	return u.String()
 }

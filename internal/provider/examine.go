@@ -3,11 +3,13 @@ package provider
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
@@ -30,6 +32,9 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	clis := m.examineCLIs(ctx)
 	out = append(out, clis...)
 	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: "adroit models check asks it for a word"}
+	if m.conf.Model != "" {
+		f.What += m.windowWords(ctx, m.conf.Model)
+	}
 	if !usable {
 		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: "adroit login " + strings.Join(hostedNames(), "|") + ", or start Ollama and run ollama pull qwen3:8b; adroit demo needs none"}
 		named := "" // that can be asked if a run names it
@@ -46,6 +51,23 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 		}
 	}
 	return append(out, f)
+}
+
+// windowWords describe the context window of a model, "" if its provider sets it, or has none.
+func (m *Source) windowWords(ctx context.Context, ref string) string {
+	provider, name, err := m.split(ref)
+	if err != nil || slices.Contains([]string{Ollama, Script, CLI}, provider) {
+		return ""
+	}
+	ref = provider + "/" + name
+	n, guess := m.conf.Windows.Of(ref, func(string) (int, int) { return m.Stated(ctx, ref) })
+	switch _, configured := route.Pick(m.conf.Windows, ref); {
+	case guess:
+		return fmt.Sprintf("; window %d, a guess: windows: in the config file says what it is", n)
+	case configured:
+		return fmt.Sprintf("; window %d, as configured", n)
+	}
+	return fmt.Sprintf("; window %d, as its server states", n)
 }
 
 func (m *Source) examineOllama(ctx context.Context) (f adroit.Finding, usable bool) {

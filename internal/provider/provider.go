@@ -90,6 +90,7 @@ type Config struct {
 	Roles     map[string]Role
 	Fallbacks map[string][]string      // of models, by a pattern
 	Calling   map[string]toolcall.Mode // by a pattern
+	Windows   route.Windows
 	Endpoints map[string]Endpoint
 	KeepAlive time.Duration // of Ollama's models
 	// CLIs lists the command-line agents that can be named, and CLI opens one.
@@ -155,14 +156,17 @@ type Source struct {
 	baseURL string // replaces the provider's address
 	only    string // the provider that baseURL is for; empty: all
 
-	mu     sync.Mutex
-	opened map[string]llm.Model // by reference: a scripted model counts its attempts
+	mu      sync.Mutex
+	opened  map[string]llm.Model // by reference: a scripted model counts its attempts
+	windows map[string]stated    // by reference
 }
 
 var _ adroit.ModelSource = (*Source)(nil)
 
 // New returns the source of what c sets up. It calls nobody.
-func New(c Config) *Source { return &Source{conf: c, opened: map[string]llm.Model{}} }
+func New(c Config) *Source {
+	return &Source{conf: c, opened: map[string]llm.Model{}, windows: map[string]stated{}}
+}
 
 // At implements [adroit.ModelSource].
 func (m *Source) At(baseURL, model string) (adroit.ModelSource, error) {
@@ -317,34 +321,6 @@ func (m *Source) base(provider string) string {
 		return ""
 	}
 	return m.baseURL
-}
-
-// ollamaHost reads the variable as Ollama's own client does: a scheme and a
-// port may be missing, and an address to listen on means this machine.
-func ollamaHost(v string) string {
-	v = strings.TrimSpace(v)
-	if v == "" {
-		return ""
-	}
-	if !strings.Contains(v, "://") {
-		v = "http://" + v
-	}
-	u, err := url.Parse(v)
-	if err != nil || u.Host == "" {
-		return v
-	}
-	host, port := u.Hostname(), u.Port()
-	if host == "" || host == "0.0.0.0" || host == "::" {
-		host = "127.0.0.1"
-	}
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if port == "" {
-		port = map[string]string{"http": "11434", "https": "443"}[u.Scheme]
-	}
-	u.Host = host + ":" + port
-	return u.String()
 }
 
 func (m *Source) endpoint(provider string) Endpoint {

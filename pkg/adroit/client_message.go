@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -115,7 +116,11 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 		return apierr.Refuse(err, "adroit models list lists the models")
 	}
 	m.Price, _ = rt.o.Defaults.Prices.Of(m.Model)
-	m.Window, err = models.Window(ctx, m.Model)
+	m.Stated, m.Guess = 0, false
+	if m.Window, err = models.Window(ctx, m.Model); err == nil && m.Window == 0 {
+		ask := func(ref string) (int, int) { return models.Stated(ctx, ref) }
+		m.Stated, m.Guess = route.Windows(rt.o.Defaults.Budget.Windows).Of(m.Model, ask)
+	}
 	return err
 }
 

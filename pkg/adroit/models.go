@@ -33,6 +33,9 @@ type ModelSource interface {
 	// Window is the context window to ask for, 0 where the provider decides. It
 	// fails if the provider is sure not to have the model.
 	Window(ctx context.Context, ref string) (int, error)
+	// Stated is the context window that a model has at a provider that Window leaves it
+	// to, and the most it can have there, in tokens; 0 where its server does not state it.
+	Stated(ctx context.Context, ref string) (tokens, most int)
 	// Roles lists the roles that are set up.
 	Roles() []string
 	// Unset reports whether ref is a role that what ships names and that nobody
@@ -145,6 +148,7 @@ func (m modelMap) At(string, string) (ModelSource, error)      { return m, nil }
 func (m modelMap) Driver() CallModes                           { return nil }
 func (m modelMap) Recording(string) (*script.Recording, error) { return nil, nil }
 func (m modelMap) Window(context.Context, string) (int, error) { return 0, nil }
+func (m modelMap) Stated(context.Context, string) (int, int)   { return 0, 0 }
 func (m modelMap) Roles() []string                             { return nil }
 func (m modelMap) Unset(ref string) bool                       { return slices.Contains(shippedRoles, ref) }
 func (m modelMap) Think() string                               { return "" }

@@ -98,6 +98,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 // env is that of the options with what the source of models knows.
 func (rt *Runtime) env(ctx context.Context, in agents.Input, m ModelSource) (agentfile.Env, error) {
 	env := agentfile.Env{Defaults: rt.o.Defaults, Lesser: m.Unset}
+	env.Window = func(ref string) (tokens, most int) { return m.Stated(ctx, ref) }
 	route := func(ref string) (executor.Route, error) { return m.Route(ctx, ref) }
 	if in.Parent != nil {
 		route = windowed(ctx, m)

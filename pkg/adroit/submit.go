@@ -82,7 +82,8 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: encoding the request: %w", p.Input.Name(), err)
 	}
-	r.AgentDigest, r.KnownWindow = p.agent, knownWindow(p.Task)
+	r.AgentDigest = p.agent
+	r.KnownWindow, r.GuessedWindow = windowOf(p.Task)
 	host, err := jobdir.Host(r.JobConfig, s.Worktree)
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
@@ -117,13 +118,19 @@ func keyTaken(key string, j *jobs.Job, name, title string) error {
 		Hint: "use another key, or remove that job: adroit jobs rm " + j.ID, Err: jobs.ErrKey}
 }
 
-// knownWindow is the size of a task's context window in tokens, 0 if it is not known
-// or a guess.
-func knownWindow(t executor.Task) int {
-	if b := t.Budget; t.Options.Window == 0 && b != nil && !b.Guess {
-		return b.Window
+// windowOf is the size of a task's context window in tokens: what is known of it, or what
+// is guessed. Nobody guesses that of a script, which has none.
+func windowOf(t executor.Task) (known, guessed int) {
+	b := t.Budget
+	switch {
+	case t.Options.Window > 0 || b == nil:
+		return t.Options.Window, 0
+	case !b.Guess:
+		return b.Window, 0
+	case strings.HasPrefix(t.Model, "script:"):
+		return 0, 0
 	}
-	return t.Options.Window
+	return 0, b.Window
 }
 
 // isolate makes a worktree for a job to be and moves its request there.

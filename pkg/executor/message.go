@@ -32,8 +32,11 @@ type Message struct {
 	Compact bool `json:"compact,omitempty"`
 
 	// What whoever takes the message knows of Model, and whether the job has ended:
-	// then its limits begin anew.
+	// then its limits begin anew. Stated is the window where Window does not say,
+	// and Guess reports that nobody stated it.
 	Window int         `json:"window,omitempty"`
+	Stated int         `json:"stated,omitempty"`
+	Guess  bool        `json:"guess,omitempty"`
 	Price  price.Price `json:"price,omitzero"`
 	Anew   bool        `json:"anew,omitempty"`
 	// Taint is what is known of what is attached.
@@ -71,7 +74,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 			s.goOn()
 		}
 		if m.Model != "" {
-			s.switchModel(t, &pickedModel{m.Model, m.Window, m.Price})
+			s.switchModel(t, &pickedModel{m.Model, m.Window, m.Stated, m.Guess, m.Price})
 		}
 		if m.Anew {
 			s.renew(t.Limits, m.Limits)
@@ -150,4 +153,9 @@ func (t *Task) useModel(c *pickedModel) {
 	}
 	prices[t.Model] = t.Price
 	t.Model, t.Options.Window, t.Price, t.Prices, t.Fallbacks = c.Model, c.Window, c.Price, prices, nil
+	if c.Stated > 0 && t.Budget != nil {
+		b := *t.Budget
+		b.Window, b.Guess = c.Stated, c.Guess
+		t.Budget = &b
+	}
 }

@@ -163,6 +163,8 @@ func (s *State) reminded() bool {
 type pickedModel struct {
 	Model  string      `json:"model"` // provider/model
 	Window int         `json:"window,omitempty"`
+	Stated int         `json:"stated,omitempty"`
+	Guess  bool        `json:"guess,omitempty"`
 	Price  price.Price `json:"price,omitzero"`
 }
 

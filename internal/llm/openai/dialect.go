@@ -17,6 +17,9 @@ type Dialect struct {
 	hosts []string // where it lives: a host, or what it ends with
 	port  string   // on the machine at hand
 
+	// silent: its list of models states no windows, so nobody asks for it.
+	silent bool
+
 	keyHeader  string // in place of a bearer token
 	deployment bool   // the model is part of the path, with the API's version behind it
 
@@ -93,9 +96,9 @@ func dialects() []Dialect {
 	reasoning := []string{"o1*", "o3*", "o4*", "gpt-5*", "gpt-6*"}
 	still := map[string]any{"chat_template_kwargs": map[string]any{"enable_thinking": false}}
 	return []Dialect{
-		{Name: "openai", effortField: effortString, Must: "required", StrictTools: true, hosts: []string{"api.openai.com"}, newModels: reasoning, Parallel: true, Format: formatStrict,
+		{Name: "openai", silent: true, effortField: effortString, Must: "required", StrictTools: true, hosts: []string{"api.openai.com"}, newModels: reasoning, Parallel: true, Format: formatStrict,
 			About: "strict schemas; newer models take max_completion_tokens, a developer message and no temperature"},
-		{Name: "azure", effortField: effortString, Must: "required", StrictTools: true, hosts: []string{".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"}, newModels: reasoning, Parallel: true, Format: formatStrict,
+		{Name: "azure", silent: true, effortField: effortString, Must: "required", StrictTools: true, hosts: []string{".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"}, newModels: reasoning, Parallel: true, Format: formatStrict,
 			keyHeader: "api-key", deployment: true,
 			About: "as openai, with the deployment and the API's version in the address"},
 		{Name: "openrouter", effortField: effortObject, Must: "required", hosts: []string{"openrouter.ai"}, Parallel: true, Format: formatStrict, state: "reasoning_details",
@@ -105,9 +108,9 @@ func dialects() []Dialect {
 			About: "ids of nine characters, no user right after a tool, refuses fields it does not know"},
 		{Name: "groq", effortField: effortString, Must: "required", hosts: []string{"api.groq.com"}, Parallel: true, Format: formatSchema, Alone: true,
 			About: "tools and a schema exclude each other; a call it cannot parse is an error that holds the call"},
-		{Name: "deepseek", hosts: []string{"api.deepseek.com"}, Format: formatObject, state: reasoningContent,
+		{Name: "deepseek", silent: true, hosts: []string{"api.deepseek.com"}, Format: formatObject, state: reasoningContent,
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
-		{Name: "gemini", effortField: effortString, Must: "required", hosts: []string{"generativelanguage.googleapis.com", ".aiplatform.googleapis.com"}, Format: formatSchema, state: extraContent, thoughtsInTotal: true,
+		{Name: "gemini", silent: true, effortField: effortString, Must: "required", hosts: []string{"generativelanguage.googleapis.com", ".aiplatform.googleapis.com"}, Format: formatSchema, state: extraContent, thoughtsInTotal: true,
 			About: "Gemini's own compatible endpoint; wants the signatures of its calls back"},
 		{Name: "ollama", effortField: effortString, port: "11434", Format: formatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
 			About: "the window cannot be set this way; models named ollama/NAME use its own protocol"},

@@ -11,15 +11,34 @@ import (
 // pattern decides.
 type Windows map[string]int
 
-// Of gives the window of a model. Where nobody has said it, it is a guess by
-// the family in the name.
-func (w Windows) Of(model string) (tokens int, guess bool) {
+// An Ask asks a model's server for the context window that the model has there,
+// and the most it can have; zero is what the server does not state.
+type Ask func(model string) (tokens, most int)
+
+// Of gives the window of a model: the one that is configured, else the one that its
+// server states. Where neither does, it is a guess by the family in the name, and no
+// more than the model can have. A nil ask asks nobody.
+func (w Windows) Of(model string, ask Ask) (tokens int, guess bool) {
 	if n, ok := Pick(w, model); ok {
 		return n, false
 	}
 	if extagent.IsAgent(model) {
 		return 0, false // it keeps its conversation itself
 	}
+	most := 0
+	if ask != nil {
+		if tokens, most = ask(model); tokens > 0 {
+			return tokens, false
+		}
+	}
+	if tokens = family(model); most > 0 {
+		tokens = min(tokens, most)
+	}
+	return tokens, true
+}
+
+// family is a guess by the name of a model.
+func family(model string) int {
 	_, name, _ := strings.Cut(strings.ToLower(model), "/")
 	if strings.HasPrefix(model, "script:") {
 		name = "script"
@@ -27,10 +46,10 @@ func (w Windows) Of(model string) (tokens int, guess bool) {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, f := range families {
 		if strings.HasPrefix(name, f.prefix) {
-			return f.window, true
+			return f.window
 		}
 	}
-	return unknownWindow, true
+	return unknownWindow
 }
 
 // unknownWindow is what servers for local models are often started with. A

@@ -94,6 +94,10 @@ func (p *Product) Asked() []Asked    { p.mu.Lock(); defer p.mu.Unlock(); return 
 func (p *Product) Refused() []string { p.mu.Lock(); defer p.mu.Unlock(); return slices.Clone(p.no) }
 
 func (p *Product) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || strings.HasPrefix(r.URL.Path, "/api/") { // what the models are is not asked here
+		http.NotFound(w, r)
+		return
+	}
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

@@ -290,7 +290,13 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 // server reports it gave.
 func (s *session) window(ctx context.Context, started *adroit.Started) string {
 	asked := s.o.Window
-	if asked == 0 {
+	switch c := started.Config; {
+	case asked > 0:
+	case c.GuessedWindow > 0:
+		return fmt.Sprintf(" (window %d, a guess)", c.GuessedWindow)
+	case c.KnownWindow > 0:
+		return fmt.Sprintf(" (window %d)", c.KnownWindow)
+	default:
 		return ""
 	}
 	m, err := s.c.ModelState(ctx, adroit.ModelQuery{Model: started.Job.Model, BaseURL: started.Config.BaseURL, Window: asked})
