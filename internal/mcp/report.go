@@ -63,6 +63,10 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	before, err := p.record(name, s)
+	if err != nil {
+		return nil, err
+	}
 	r, err := p.relist(ctx, l, accept)
 	if err != nil {
 		return nil, err
@@ -70,7 +74,13 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 	out := &toolserver.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []toolserver.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
 	add := func(d definition, state string) {
 		t := d.tool(plainName(toolID{name, d.Name}), name, s)
-		out.Items = append(out.Items, toolserver.Item{Name: d.Name, Description: d.Description, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked})
+		item := toolserver.Item{Name: d.Name, Description: d.Description, Input: d.Input, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked}
+		for _, was := range before.Tools {
+			if was.Name == d.Name && was.Digest != d.Digest {
+				item.Accepted = &toolserver.Accepted{Description: was.Description, Input: was.Input}
+			}
+		}
+		out.Items = append(out.Items, item)
 	}
 	for _, d := range r.offered() {
 		add(d, "offered")

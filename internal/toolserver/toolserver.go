@@ -101,12 +101,19 @@ type (
 		Name     string `json:"name"`
 		Required bool   `json:"required,omitempty"`
 	}
+	Accepted struct {
+		Description string          `json:"description,omitempty"`
+		Input       json.RawMessage `json:"input"`
+	}
 	Item struct {
-		Name        string `json:"name"`
-		Description string `json:"description,omitempty"`
-		State       string `json:"state"` // offered, changed or new
-		Effect      string `json:"effect"`
-		Asks        bool   `json:"asks,omitempty"` // a person is asked about each call
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Input       json.RawMessage `json:"input,omitempty"` // the schema of its arguments, as models get it
+		State       string          `json:"state"`           // offered, changed or new
+		// Accepted is what was accepted before, of a tool that is another one now.
+		Accepted *Accepted `json:"accepted,omitempty"`
+		Effect   string    `json:"effect"`
+		Asks     bool      `json:"asks,omitempty"` // a person is asked about each call
 		// Unchecked has what of the schema is not understood: it is left out, and
 		// arguments that break it are sent.
 		Unchecked []string `json:"unchecked,omitempty"`

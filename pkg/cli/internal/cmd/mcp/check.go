@@ -1,9 +1,13 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +27,8 @@ func newCheck(e *env.Env) *cobra.Command {
 		Short: "Start an MCP server and list its tools",
 		Long: "Starts the server and lists its tools. Those that it has when it is first used are offered\n" +
 			"to agents as they are then; a tool that is new since, or described otherwise, is not, until\n" +
-			"--accept accepts it.",
+			"--accept accepts it. What models get to read of each tool is shown whole, and what of it\n" +
+			"differs from what was accepted is marked.",
 		Example: "  adroit mcp check files\n  adroit mcp check files --accept",
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
@@ -62,6 +67,73 @@ func toolName(name string) string {
 	return format.SanitizeLine(name)
 }
 
+// printTool prints all that a model gets to read of the tool n, which is what is accepted, and
+// marks the lines that differ from what was accepted before.
+func printTool(w io.Writer, r *adroit.ToolServerReport, n int) {
+	i := r.Items[n]
+	is := toolLines(i.Description, i.Input)
+	if i.Accepted == nil {
+		if len(is) == 1 && is[0] == format.SanitizeLine(format.FirstSentence(i.Description)) {
+			return // the list has it
+		}
+		fmt.Fprintf(w, "%s\n", toolName(i.Name))
+		for _, l := range is {
+			fmt.Fprintf(w, "    %s\n", l)
+		}
+		return
+	}
+	was := toolLines(i.Accepted.Description, i.Accepted.Input)
+	if slices.Equal(was, is) {
+		fmt.Fprintf(w, "%s  differs from what was accepted in its title or in what the server says that it changes\n", toolName(i.Name))
+	} else {
+		fmt.Fprintf(w, "%s  differs from what was accepted:\n", toolName(i.Name))
+	}
+	for _, l := range was {
+		if !slices.Contains(is, l) {
+			fmt.Fprintf(w, "  - %s\n", l)
+		}
+	}
+	for _, l := range is {
+		mark := "+"
+		if slices.Contains(was, l) {
+			mark = " "
+		}
+		fmt.Fprintf(w, "  %s %s\n", mark, l)
+	}
+}
+
+// toolLines are a description and a schema in lines: one for each parameter, with all that
+// is in its schema, and one for what else the schema has.
+func toolLines(description string, input json.RawMessage) (lines []string) {
+	for l := range strings.Lines(strings.TrimSpace(description)) {
+		lines = append(lines, format.SanitizeLine(strings.TrimRight(l, "\r\n")))
+	}
+	var s map[string]json.RawMessage
+	var properties map[string]json.RawMessage
+	if json.Unmarshal(input, &s) != nil || len(s["properties"]) > 0 && json.Unmarshal(s["properties"], &properties) != nil {
+		return append(lines, format.SanitizeLine(string(input)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		lines = append(lines, fmt.Sprintf("%s: %s", toolName(name), compact(properties[name])))
+	}
+	delete(s, "properties")
+	if string(s["type"]) == `"object"` {
+		delete(s, "type")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		lines = append(lines, fmt.Sprintf("(%s: %s)", format.SanitizeLine(name), compact(s[name])))
+	}
+	return lines
+}
+
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return format.SanitizeLine(string(raw))
+	}
+	return format.SanitizeLine(b.String())
+}
+
 func printReport(w io.Writer, r *adroit.ToolServerReport) {
 	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", format.SanitizeLine(r.Name), format.SanitizeLine(r.Version), format.SanitizeLine(r.Protocol), format.Plural(len(r.Items), "tool"))
 	var t format.Table
@@ -78,6 +150,11 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 	t.Write(w)
 	if n := len(r.Items) - mostShown; n > 0 {
 		fmt.Fprintf(w, "  and %d more; --json lists them\n", n)
+	}
+	for n, i := range r.Items {
+		if n < mostShown || i.State != "offered" || i.Accepted != nil {
+			printTool(w, r, n)
+		}
 	}
 	for _, p := range r.Prompts {
 		fmt.Fprintf(w, "prompt %s: %s\n", format.SanitizeLine(p.Name), format.SanitizeLine(format.FirstSentence(p.Description)))
