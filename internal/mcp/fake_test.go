@@ -124,7 +124,7 @@ func misbehave(how, tool string, reply func(string)) {
 	case "long text":
 		reply(text(strings.Repeat("word ", 1<<19)))
 	case "escapes":
-		reply(`{"content":[{"type":"text","text":"a\u001b]0;owned\u0007b\u202e"}]}`)
+		reply(`{"content":[{"type":"text","text":"a\u001b]0;owned\u0007b\u202e\u2028c\u2029"}]}`)
 	case "foreign ids":
 		fmt.Println(`{"jsonrpc":"2.0","id":99999,"result":{"content":[]}}`)
 		fmt.Println(`{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"m"}}`)

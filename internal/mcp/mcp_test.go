@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,7 +45,7 @@ func TestMCPMisbehaves(t *testing.T) {
 		{"dies in a call", "drop", "ended with exit code 3; its standard error ends with: out of luck"},
 		{"endless answer", "drop", "in the middle of the call"},
 		{"long text", "look", "[cut: the answer is longer than 1048576 bytes]"},
-		{"escapes", "look", `a\x1b]0;owned\x07b\u202e`},
+		{"escapes", "look", `a\x1b]0;owned\x07b\u202e\u2028c\u2029`},
 	} {
 		t.Run(tt.how, func(t *testing.T) {
 			f := serve(t, tt.how, twoTools)
@@ -67,6 +69,32 @@ func TestMCPStart(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.script, err, tt.want)
 		}
 		_ = p.Close()
+	}
+}
+
+// TestMCPHidden: a server that does not find its program in the sandbox is reported with
+// what hides it.
+func TestMCPHidden(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	script := filepath.Join(home, ".ssh", "server.sh")
+	if err := errors.Join(os.Mkdir(filepath.Dir(script), 0o700), os.WriteFile(script, []byte("echo started >&2; exit 3\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const hint = "/.ssh/server.sh from it: adroit mcp add bad --read PATH --replace"
+	for _, tt := range []struct {
+		name    string
+		grants  Grants
+		started bool
+	}{{"hidden", Grants{}, false}, {"shown", Grants{Read: []string{"~/.ssh/server.sh"}}, true}, {"without a sandbox", Grants{Sandbox: "off"}, true}} {
+		p := New(Options{Dir: t.TempDir(), Getenv: os.Getenv, Servers: map[string]Server{"bad": {Command: commandLine{"sh", script}, Grants: tt.grants}}})
+		_, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"bad"})
+		if err == nil || strings.Contains(err.Error(), "ends with: started") != tt.started || strings.Contains(err.Error(), hint) == tt.started {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

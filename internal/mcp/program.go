@@ -41,6 +41,12 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	if err != nil {
 		return nil, errors.Join(err, runner.Close(), os.RemoveAll(temp))
 	}
+	for _, word := range slices.Concat(s.Command, s.Args) {
+		if path := p.home(word); filepath.IsAbs(path) && c.proc.Hides(path) {
+			c.hint += fmt.Sprintf("; the sandbox hides %s from it: adroit mcp add %s --read PATH --replace shows it this file, or its directory if that has no secrets", line(path), c.name)
+			break
+		}
+	}
 	go func() { // ends with the process, which close ends
 		<-c.proc.Done()
 		_ = out.CloseWithError(io.EOF)

@@ -70,7 +70,7 @@ func IsPlain(part string) bool {
 func FoldUnicode(part string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case unicode.Is(unicode.Cf, r), unicode.IsControl(r), unicode.Is(unicode.Mn, r), r == 0x034f:
+		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp), unicode.IsControl(r), unicode.Is(unicode.Mn, r), r == 0x034f:
 			return -1
 		case r >= 0xff01 && r <= 0xff5e:
 			r -= 0xfee0

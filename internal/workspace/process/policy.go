@@ -278,3 +278,20 @@ func (c *runnerSandbox) environ(level sandbox.Level, p *sandbox.Policy, env []st
 	slices.Sort(out)
 	return out
 }
+
+// Hides reports whether a file that exists cannot be seen by the command, since it lies
+// in a home directory, in a directory for temporary files or where secrets are.
+func (p *Process) Hides(path string) bool {
+	real := realPath(path)
+	if p.policy == nil || p.level == sandbox.Off || real == "" {
+		return false
+	}
+	in := func(dirs ...string) bool {
+		return slices.ContainsFunc(dirs, func(d string) bool { return d != "" && rootfs.Within(d, real) })
+	}
+	if in(p.policy.Mask...) {
+		return true
+	}
+	covered := append([]string{"/tmp", "/var/tmp", "/run", p.policy.Home}, p.policy.Hide...)
+	return in(covered...) && !in(p.policy.Show...) && !in(p.policy.Write...)
+}

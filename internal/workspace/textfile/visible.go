@@ -49,6 +49,8 @@ func hidden(r rune) bool {
 		return false
 	case unicode.IsControl(r):
 		return true
+	case r == 0x2028, r == 0x2029: // ends of lines that few see as such
+		return true
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f: // direction
 		return true
 	case r == 0x200b, r == 0x2060, r == 0xfeff, r >= 0xe0000 && r <= 0xe007f: // width zero, tags

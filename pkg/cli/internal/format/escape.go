@@ -48,7 +48,7 @@ func invisible(r rune) bool {
 		return false
 	case r < 0x20, r >= 0x7f && r <= 0x9f:
 		return true
-	case r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x2069, r == 0xfeff, r == 0x061c:
+	case r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x2069, r == 0xfeff, r == 0x061c:
 		return true
 	case r >= 0xe0000 && r <= 0xe007f:
 		return true

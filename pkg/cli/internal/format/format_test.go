@@ -16,6 +16,7 @@ func TestEscape(t *testing.T) {
 		{"\x1b]52;c;aGk=\x07", `\x1b]52;c;aGk=\x07`, `\x1b]52;c;aGk=\x07`},
 		{"\x1b]8;;http://x\x1b\\", `\x1b]8;;http://x\x1b\`, `\x1b]8;;http://x\x1b\`},
 		{"c1 \u009b2J", `c1 \u009b2J`, `c1 \u009b2J`},
+		{"ends\u2028of\u2029lines", `ends\u2028of\u2029lines`, `ends\u2028of\u2029lines`},
 		{"bidi \u202egnp", `bidi \u202egnp`, `bidi \u202egnp`},
 		{"zero\u200bwidth", `zero\u200bwidth`, `zero\u200bwidth`},
 		{"broken \xff", `broken \xff`, `broken \xff`},
