@@ -69,7 +69,7 @@ var brokenProjects = []brokenProject{
 	{name: "rust build", tool: "cargo", command: "cargo build --offline -q", files: map[string]string{"Cargo.toml": cargoToml, "src/lib.rs": "pub fn total(a: i32, b: i32) -> i32 { a + c }\n"},
 		by: "rule build", decision: "DELEGATE", typ: "build", agent: "code-fix", edit: [3]string{"src/lib.rs", "a + c", "a + b"}},
 	{name: "rust types", tool: "cargo", command: "cargo build --offline -q", files: map[string]string{"Cargo.toml": cargoToml, "src/lib.rs": "pub fn total(a: i32) -> i32 { let s: i32 = \"x\"; a + s }\n"},
-		by: "rule types", decision: "DELEGATE", typ: "type", agent: "type-fix", edit: [3]string{"src/lib.rs", `"x"`, "1"}},
+		by: "rule type", decision: "DELEGATE", typ: "type", agent: "type-fix", edit: [3]string{"src/lib.rs", `"x"`, "1"}},
 	{name: "rust crate", tool: "cargo", command: "cargo build --offline -q", files: map[string]string{"Cargo.toml": cargoToml, "src/lib.rs": "use stdd::fmt;\npub fn show(a: i32) -> String { let _ = fmt::Error; a.to_string() }\n"},
 		by: "rule dependency", decision: "DELEGATE", typ: "dependency", agent: "dependency-resolution", edit: [3]string{"src/lib.rs", "stdd", "std"}},
 }

@@ -163,7 +163,11 @@ func withObjects(raw json.RawMessage, names ...string) json.RawMessage {
 			}
 		}
 	}
-	delete(fields, "_meta")
+	// The name of a server stands there since 2026-07-28.
+	var meta map[string]json.RawMessage
+	if json.Unmarshal(fields["_meta"], &meta) != nil {
+		delete(fields, "_meta")
+	}
 	b, err := json.Marshal(fields)
 	if err != nil {
 		return raw

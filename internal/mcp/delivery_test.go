@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/netguard"
@@ -132,8 +133,10 @@ func byHand(t *testing.T, call func(w http.ResponseWriter, id, answer string)) *
 // TestMCPStatuses: a call over HTTP that was refused was not done; after any other end that
 // is no answer nobody knows.
 func TestMCPStatuses(t *testing.T) {
-	how := ""
+	var next atomic.Value // what the server does with a call; one that was cut may still be at it
+	next.Store("")
 	at := byHand(t, func(w http.ResponseWriter, id, _ string) {
+		how := next.Load().(string)
 		var status int
 		switch _, err := fmt.Sscan(how, &status); {
 		case err == nil:
@@ -187,7 +190,7 @@ func TestMCPStatuses(t *testing.T) {
 		"too large":  {"sent a message that is longer than 16777216 bytes, which is too large; whether drop was done is not known", true},
 		"no kind":    {"sent", false},
 	} {
-		how = name
+		next.Store(name)
 		if text, failed, unknown := f.answered(t, "fake"); !strings.Contains(text, tt.want) || unknown != tt.unknown || failed != (name != "no kind") {
 			t.Errorf("%s: %q, failed %v, unknown %v; want %q, %v", name, text, failed, unknown, tt.want, tt.unknown)
 		}
