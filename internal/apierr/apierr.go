@@ -135,3 +135,12 @@ func ModelError(err error) error {
 	}
 	return err
 }
+
+// NoLast is why the word last means no job; the newest of all is another project's, ""
+// if there are no jobs.
+func NoLast(newest, dir string) error {
+	if newest == "" {
+		return &Error{Kind: NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
+	}
+	return &Error{Kind: NotFound, Message: fmt.Sprintf("there is no job of this directory; the newest of all is %s in %s", newest, dir), Hint: "write its id to mean it; adroit jobs --all lists them all"}
+}

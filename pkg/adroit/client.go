@@ -14,8 +14,8 @@ import (
 // A Client is adroit as a surface sees it: a *Runtime in this process, or a
 // runtime behind an interface such as that of pkg/api. Every argument and result
 // is a plain value that survives JSON, and every error an *Error. A job is named
-// by its id, a unique beginning or end of it, or last. It is safe for concurrent
-// use. The suite in pkg/adroit/adroittest holds for each implementation.
+// by its id, or a unique beginning or end of it; a *Runtime also knows the word last. It
+// is safe for concurrent use. The suite in pkg/adroit/adroittest holds for each implementation.
 type Client interface {
 	JobReader
 	JobWriter

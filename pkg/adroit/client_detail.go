@@ -23,7 +23,7 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	all, err := rt.jobsIn(ctx, m.Store, jobs.Query{Agent: o.Agent, Workflow: o.Workflow, Status: o.Status, Limit: o.Limit, Brief: !o.Full}, o.Dir)
+	all, err := rt.jobsIn(ctx, m.Store, jobs.Query{Agent: o.Agent, Workflow: o.Workflow, Status: o.Status, Limit: o.Limit, Brief: !o.Full && !o.Here}, o.Dir, o.Here)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}

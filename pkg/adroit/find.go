@@ -62,37 +62,38 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	return nil, nil, apierr.Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
 }
 
-// newest is the job that last means: the newest one of the runtime's directory, or of
-// all where it has none. Another directory's is named and not returned: whoever means
-// it writes its id.
+// newest is the job that last means in this process: the newest one of its directory's
+// project, or of all where it has none.
 func (rt *Runtime) newest(ctx context.Context, store jobs.Store) (*jobs.Job, error) {
-	for _, limit := range []int{5, 0} {
-		all, err := rt.jobsIn(ctx, store, jobs.Query{Limit: limit}, rt.o.Dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, j := range all {
-			if !rt.config(j).Aside && (rt.o.Dir == "" || rt.worksHere(j, rt.o.Dir)) {
-				return j, nil
-			}
+	list, err := rt.jobsIn(ctx, store, jobs.Query{Limit: 1}, rt.o.Dir, true)
+	if err == nil && len(list) == 0 {
+		list, err = store.List(ctx, jobs.Query{Limit: 1, Brief: true})
+		for _, other := range list {
+			return nil, apierr.NoLast(other.ID, other.Dir)
 		}
 	}
-	others, err := store.List(ctx, jobs.Query{Limit: 1, Brief: true})
 	switch {
 	case err != nil:
 		return nil, err
-	case len(others) == 0:
-		return nil, &apierr.Error{Kind: apierr.NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
+	case len(list) == 0:
+		return nil, apierr.NoLast("", "")
 	}
-	return nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("there is no job of this directory; the newest of all is %s in %s", others[0].ID, others[0].Dir), Hint: "write its id to mean it; adroit jobs lists them all"}
+	return list[0], nil
 }
 
-// jobsIn lists jobs that work in a directory, in any for "". The store does not know
-// directories: it is asked for more jobs until enough of them are there.
-func (rt *Runtime) jobsIn(ctx context.Context, store jobs.Store, q jobs.Query, dir string) ([]*jobs.Job, error) {
+// jobsIn lists jobs that work in a directory, in any for "", with here only those that
+// ListOptions.Here selects. The store does not know directories: it is asked for more
+// jobs until enough of them are there.
+func (rt *Runtime) jobsIn(ctx context.Context, store jobs.Store, q jobs.Query, dir string, here bool) ([]*jobs.Job, error) {
 	limit := q.Limit
-	if dir == "" {
+	if dir == "" && !here {
 		return store.List(ctx, q)
+	}
+	other := func(j *jobs.Job) bool {
+		if here {
+			return rt.config(j).Aside || dir != "" && !rt.worksHere(j, dir)
+		}
+		return !rt.worksIn(j, dir)
 	}
 	for q.Limit *= 10; ; q.Limit *= 10 {
 		all, err := store.List(ctx, q)
@@ -100,7 +101,7 @@ func (rt *Runtime) jobsIn(ctx context.Context, store jobs.Store, q jobs.Query, d
 			return nil, err
 		}
 		last := q.Limit == 0 || len(all) < q.Limit
-		all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !rt.worksIn(j, dir) })
+		all = slices.DeleteFunc(all, other)
 		if limit > 0 && len(all) >= limit {
 			return all[:limit], nil
 		}

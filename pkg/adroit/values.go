@@ -99,9 +99,13 @@ type ListOptions struct {
 	Status   []jobs.Status `json:"status,omitempty"`   // any of these
 	// Dir selects jobs that work in this directory, around or below it, or in a
 	// worktree of such a repository. It is absolute.
-	Dir   string `json:"dir,omitempty"`
-	Limit int    `json:"limit,omitempty"` // the newest; 0 is all
-	Full  bool   `json:"full,omitempty"`  // with input and output, without position and actions
+	Dir string `json:"dir,omitempty"`
+	// Here selects the jobs that somebody in Dir goes on with: those of its project,
+	// not of others around or below it, and none that was done on the side, such as
+	// the one of adroit commit.
+	Here  bool `json:"here,omitempty"`
+	Limit int  `json:"limit,omitempty"` // the newest; 0 is all
+	Full  bool `json:"full,omitempty"`  // with input and output, without position and actions
 }
 
 // An ArtifactList is what a job has produced, by name.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,5 +79,20 @@ func within(t *testing.T, ch <-chan struct{}, what string) {
 	case <-ch:
 	case <-time.After(time.Minute):
 		t.Fatal("waited a minute for " + what)
+	}
+}
+
+// A server does not know whose last job a request means, so it does nothing.
+func TestLastIsRefused(t *testing.T) {
+	s := slow{begun: make(chan struct{}), ended: make(chan struct{})}
+	c := api.Loopback(s)
+	_, err := c.Remove(t.Context(), " Last ", adroit.RemoveOptions{})
+	if err == nil || !strings.Contains(err.Error(), "does not know whose last job is meant") {
+		t.Errorf("removing last: %v", err)
+	}
+	for _, err := range c.Events(t.Context(), "last", adroit.EventOptions{}) {
+		if err == nil || !strings.Contains(err.Error(), "whose last job") {
+			t.Errorf("the events of last: %v", err)
+		}
 	}
 }

@@ -37,6 +37,8 @@ type of[T any] struct {
 	Options T      `json:"options,omitzero"`
 }
 
+func (o of[T]) job() string { return o.Job }
+
 type none struct{}
 
 // Arguments and results of methods that are no values of their own in Go.

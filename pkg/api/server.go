@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jsontext"
@@ -70,7 +71,20 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 		fail(w, apierr.Invalidf("send one JSON object and end the body", "the request to %s does not end after its object", req.URL.Path))
 		return in, false
 	}
+	if one, is := any(in).(interface{ job() string }); is && refuseLast(w, one.job()) {
+		return in, false
+	}
 	return in, true
+}
+
+// refuseLast answers a request about last: whoever sends it means their directory, which
+// a server does not know.
+func refuseLast(w http.ResponseWriter, ref string) bool {
+	if !strings.EqualFold(strings.TrimSpace(ref), "last") {
+		return false
+	}
+	fail(w, apierr.Invalidf("/v1/jobs/list with dir, here and limit 1 has its id", "a server does not know whose last job is meant"))
+	return true
 }
 
 // statuses are the codes for kinds of errors; all else is 500.
@@ -123,6 +137,9 @@ func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		o.After = max(o.After, after)
+	}
+	if refuseLast(w, q.Get("job")) {
+		return
 	}
 	stream(w, c.Events(r.Context(), q.Get("job"), o), func(ev event.Event) string {
 		if ev.Seq == 0 {

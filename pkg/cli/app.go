@@ -188,7 +188,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	}
 	a.hide = o.Secrets
 	if o.Dir == "" {
-		if o.Dir, err = os.Getwd(); err != nil {
+		if o.Dir, err = env.Current(); err != nil {
 			return nil, err
 		}
 	}

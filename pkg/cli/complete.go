@@ -137,7 +137,7 @@ const completedJobs = 50
 
 func jobIDs(ctx context.Context, c adroit.Client, args []string) ([]string, error) {
 	list, err := c.Jobs(ctx, adroit.ListOptions{Limit: completedJobs})
-	names := []string{"last\tthe newest job"}
+	names := []string{"last\tthe newest job of this directory"}
 	for _, j := range list {
 		if !slices.Contains(args, j.ID) {
 			names = append(names, j.ID+"\t"+j.Agent+" "+string(j.Status)+": "+j.Title)
@@ -147,7 +147,11 @@ func jobIDs(ctx context.Context, c adroit.Client, args []string) ([]string, erro
 }
 
 func artifactNames(ctx context.Context, c adroit.Client, args []string) ([]string, error) {
-	list, err := c.Artifacts(ctx, args[0])
+	id, err := env.Job(ctx, c, args[0], "")
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.Artifacts(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +162,11 @@ func stepNames(ctx context.Context, c adroit.Client, args []string) (names []str
 	if len(args) == 0 {
 		return nil, nil
 	}
-	list, err := c.Steps(ctx, args[0])
+	id, err := env.Job(ctx, c, args[0], "")
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.Steps(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func testRun(t *testing.T, f *fixture) {
 		t.Fatalf("%+v", j)
 	}
 	var all []event.Event
-	for ev, err := range f.Events(t.Context(), "last", adroit.EventOptions{Follow: true}) {
+	for ev, err := range f.Events(t.Context(), j.ID[4:], adroit.EventOptions{Follow: true}) {
 		must(t, err)
 		all = append(all, ev)
 	}
@@ -308,7 +308,7 @@ func testQuestion(t *testing.T, f *fixture) {
 // What a job changed is listed by step, and undone.
 func testChanges(t *testing.T, f *fixture) {
 	j := f.run(t, f.request(executor.ApproveAll))
-	list, err := f.Steps(t.Context(), "last")
+	list, err := f.Steps(t.Context(), j.ID)
 	must(t, err)
 	steps := list.Steps
 	if list.Job != j.ID || list.Incomplete != nil || len(steps) != 1 || steps[0].Name != "write_file" || len(steps[0].Changes) != 1 {
@@ -359,7 +359,7 @@ func testMerge(t *testing.T, f *fixture) {
 	j := f.run(t, r)
 	d, err := f.Job(t.Context(), j.ID)
 	must(t, err)
-	m, err := f.Merge(t.Context(), "last", "")
+	m, err := f.Merge(t.Context(), j.ID, "")
 	must(t, err)
 	if d.Worktree == nil || m.Job != j.ID || m.Repo != d.Worktree.Repo || m.Commit == "" || !slices.Equal(m.Paths, []string{"out.txt"}) {
 		t.Errorf("%+v of %+v", m, d.Worktree)

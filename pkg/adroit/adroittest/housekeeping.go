@@ -58,7 +58,7 @@ func testTrust(t *testing.T, f *fixture) {
 // A removed job is gone.
 func testRemove(t *testing.T, f *fixture) {
 	j := f.run(t, f.request(executor.ApproveAll))
-	gone, err := f.Remove(t.Context(), "last", adroit.RemoveOptions{})
+	gone, err := f.Remove(t.Context(), j.ID, adroit.RemoveOptions{})
 	must(t, err)
 	if gone.ID != j.ID {
 		t.Errorf("%s was removed", gone.ID)

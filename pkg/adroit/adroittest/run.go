@@ -239,7 +239,7 @@ func testTranscript(t *testing.T, f *fixture) {
 	_, err := f.Transcript(t.Context(), "nobody")
 	kind(t, err, apierr.NotFound)
 	j := f.run(t, f.request(executor.ApproveAll))
-	got, err := f.Transcript(t.Context(), "last")
+	got, err := f.Transcript(t.Context(), j.ID)
 	must(t, err)
 	if got.Job != j.ID || len(got.Turns) != 2 {
 		t.Fatalf("%+v", got)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
@@ -25,8 +26,8 @@ type Past struct {
 
 // Find returns the job of a conversation, the newest of the directory for "".
 func Find(ctx context.Context, c adroit.Client, ref, dir string) (*adroit.JobDetail, error) {
-	if ref == "" {
-		list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Limit: 1})
+	if ref == "" || env.IsLast(ref) {
+		list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Here: true, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -163,6 +164,59 @@ func Directory(dir string) (string, error) {
 		hostexec.Forbid(abs)
 	}
 	return abs, err
+}
+
+// Current is the current directory with no links in it, as jobs have theirs.
+func Current() (string, error) {
+	dir, err := os.Getwd() // PWD may lead through links
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// IsLast reports whether a job is named by the word last.
+func IsLast(ref string) bool { return strings.EqualFold(strings.TrimSpace(ref), "last") }
+
+// Job is what names a job to the client: the id that last means in dir, "" for the
+// current directory, and any other name as it is. A server does not know where we are.
+func Job(ctx context.Context, c adroit.Client, ref, dir string) (id string, err error) {
+	if !IsLast(ref) {
+		return ref, nil
+	}
+	if dir == "" {
+		dir, err = Current()
+	} else {
+		dir, err = Directory(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	s, err := Last(ctx, c, dir)
+	if err != nil {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// Last is the job that the word last means in a directory, which is absolute and has no
+// links in it: the newest one of its project, or of all for "". Another project's is
+// named in the error and not returned: whoever means it writes its id.
+func Last(ctx context.Context, c adroit.Client, dir string) (*adroit.JobSummary, error) {
+	list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Here: true, Limit: 1})
+	if err == nil && len(list) == 0 {
+		list, err = c.Jobs(ctx, adroit.ListOptions{Limit: 1})
+		for _, other := range list {
+			return nil, apierr.NoLast(other.ID, other.Dir)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 0:
+		return nil, apierr.NoLast("", "")
+	}
+	return &list[0], nil
 }
 
 // Rate returns what a model's tokens cost, in USD, 0 for one without a price. It

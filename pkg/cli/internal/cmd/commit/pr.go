@@ -153,6 +153,10 @@ func (q *prFlags) ofJob(ctx context.Context, c adroit.Client, ref string) error 
 	if ref == "" {
 		return nil
 	}
+	ref, err := env.Job(ctx, c, ref, "")
+	if err != nil {
+		return err
+	}
 	d, err := c.Job(ctx, ref)
 	if err != nil {
 		return err

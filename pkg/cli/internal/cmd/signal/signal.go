@@ -38,7 +38,11 @@ func New(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sent, err := c.Signal(cmd.Context(), args[0], s)
+			job, err := env.Job(cmd.Context(), c, args[0], "")
+			if err != nil {
+				return err
+			}
+			sent, err := c.Signal(cmd.Context(), job, s)
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -143,7 +142,7 @@ func (a *answer) run(ctx context.Context, e *env.Env, name string, args []string
 // id, or the one that waits in this directory.
 func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []string) (id string, rest []string, err error) {
 	if len(args) > 0 && (name == "approve" || len(args[0]) >= minReference && reference.MatchString(args[0])) {
-		d, err := c.Job(ctx, args[0])
+		d, err := named(ctx, c, args[0])
 		if err == nil {
 			return d.Job.ID, args[1:], nil
 		}
@@ -151,11 +150,11 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 			return "", nil, err
 		}
 	}
-	dir, err := os.Getwd()
+	dir, err := env.Current()
 	if err != nil {
 		return "", nil, err
 	}
-	list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Status: []jobs.Status{jobs.Waiting}})
+	list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Here: true, Status: []jobs.Status{jobs.Waiting}})
 	if err != nil {
 		return "", nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,7 +112,7 @@ const minReference = 4
 func target(ctx context.Context, c adroit.Client, args []string) (id string, rest []string, err error) {
 	several := len(args) > 1
 	if len(args) > 0 && (several || len(args[0]) >= minReference && reference.MatchString(args[0])) {
-		d, err := c.Job(ctx, args[0])
+		d, err := named(ctx, c, args[0])
 		if err == nil {
 			return d.Job.ID, args[1:], nil
 		}
@@ -125,24 +124,17 @@ func target(ctx context.Context, c adroit.Client, args []string) (id string, res
 			return "", nil, err
 		}
 	}
-	id, err = newest(ctx, c)
+	id, err = env.Job(ctx, c, "last", "")
 	return id, args, err
 }
 
-// newest is the newest job of this directory.
-func newest(ctx context.Context, c adroit.Client) (string, error) {
-	dir, err := os.Getwd()
+// named is the job that an argument names.
+func named(ctx context.Context, c adroit.Client, ref string) (*adroit.JobDetail, error) {
+	id, err := env.Job(ctx, c, ref, "")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Limit: 1})
-	if err != nil {
-		return "", err
-	}
-	if len(list) == 0 {
-		return "", exit.Usagef("adroit jobs --all lists those of other directories; adroit run starts one", "there is no job in this directory")
-	}
-	return list[0].ID, nil
+	return c.Job(ctx, id)
 }
 
 // text is a message of words, from stdin for a dash.
