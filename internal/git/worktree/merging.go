@@ -164,6 +164,22 @@ func filesBelow(root *os.Root, dir string, known map[string]bool) (files []strin
 	return files, err
 }
 
+// checkNames refuses paths that no tool of a job may write, however they came to be on
+// the branch: the files may never have been in its work tree. A secret may go.
+func (w *Worktree) checkNames(all []changedPath) error {
+	var names []string
+	for _, c := range all {
+		if rootfs.CheckName(c.path, c.path, true) != nil && !(c.isGone() && rootfs.CheckName(c.path, c.path, false) != nil) {
+			names = append(names, c.path)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &Error{Reason: "the branch changes what no job may: secrets, or what configures agents, editors or shells", Paths: names[:min(len(names), 10)],
+		Remedy: fmt.Sprintf("look at them: git -C %[1]s diff HEAD...%[2]s; git -C %[1]s merge %[2]s brings them in all the same", w.Repo, w.Branch)}
+}
+
 // checkGitDirs refuses to bring paths into the work tree that make, or change, a directory
 // that git takes for a repository of its own there: no tool of a job may write one either.
 func (w *Worktree) checkGitDirs(ctx context.Context, g *git.Repo, commit string, paths []string) error {

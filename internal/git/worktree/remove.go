@@ -58,6 +58,9 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 		}
 		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
 	}
+	if err := w.checkDetached(ctx, s); err != nil {
+		return false, err
+	}
 	left, err := w.beside(ctx, written)
 	if err != nil {
 		return false, err
@@ -67,6 +70,20 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 			Remedy: fmt.Sprintf("copy what you need from %s, then force the removal", w.Top)}
 	}
 	return w.merged(ctx, s)
+}
+
+// checkDetached is an error if the work tree is at a commit that no branch of the repository
+// has: git would forget it.
+func (w *Worktree) checkDetached(ctx context.Context, s *git.Status) error {
+	if s.Branch == w.Branch {
+		return nil // it stays, unless it is merged
+	}
+	on, err := git.OnHost(w.Repo).RunPlumbing(ctx, nil, process.Cmd{Args: []string{"for-each-ref", "--count=1", "--contains=" + s.Commit, "refs/heads/"}})
+	if err != nil || len(on) > 0 {
+		return err
+	}
+	return &Error{Reason: fmt.Sprintf("commit %.10s of the worktree is on no branch", s.Commit),
+		Remedy: fmt.Sprintf("git -C %s branch NAME %.10s keeps it; or force the removal", w.Repo, s.Commit)}
 }
 
 // gone reports whether the repository itself is not there any more.

@@ -203,7 +203,8 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 		return false, err
 	}
 	if s.Branch != w.Branch {
-		return false, &Error{Reason: fmt.Sprintf("the worktree is not on its branch %s", w.Branch), Remedy: "in " + w.Top + ", switch to it: git switch " + w.Branch}
+		return false, &Error{Reason: fmt.Sprintf("the worktree is not on its branch %s", w.Branch),
+			Remedy: fmt.Sprintf("git -C %s branch NAME %.10s keeps its commit; then, in %s, git switch %s", w.Repo, s.Commit, w.Top, w.Branch)}
 	}
 	if len(s.Entries) == 0 {
 		return false, nil
@@ -353,6 +354,9 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 		return errors.Join(err, forgetMerging(record))
 	}
 	if err := w.checkGitDirs(ctx, g, target, m.Paths); err != nil {
+		return err
+	}
+	if err := w.checkNames(all); err != nil {
 		return err
 	}
 	begun := merging{s.Commit, target, w.Common}

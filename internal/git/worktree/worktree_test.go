@@ -238,6 +238,63 @@ func TestMergeOverIgnored(t *testing.T) {
 	}
 }
 
+// What a branch has of names that no job may write is not merged, also if the files were
+// never in the worktree.
+func TestMergeOfGuardedNames(t *testing.T) {
+	w, repo := worktree(t, "")
+	dirtest.Write(t, filepath.Join(repo, ".vscode/tasks.json"), "{}\n")
+	dirtest.Write(t, filepath.Join(repo, "old.pem"), "key\n")
+	dirtest.Git(t, repo, "add", "-f", ".vscode", "old.pem")
+	dirtest.Git(t, repo, "commit", "-qm", "settings", ".vscode", "old.pem")
+	dirtest.Git(t, w.Top, "merge", "-q", "main")
+	id := strings.TrimSpace(dirtest.Git(t, w.Top, "hash-object", "-w", "d0/f0.txt"))
+	names := []string{".claude/settings.json", ".envrc", ".mcp.json", ".vscode/tasks.json"}
+	for _, n := range names {
+		dirtest.Git(t, w.Top, "update-index", "--add", "--cacheinfo", "100755,"+id+","+n)
+	}
+	dirtest.Git(t, w.Top, "commit", "-qm", "plumbing")
+	for _, n := range names {
+		dirtest.Git(t, w.Top, "update-index", "--skip-worktree", n)
+	}
+	dirtest.Write(t, filepath.Join(w.Top, ".vscode/tasks.json"), "{}\n")
+	var we *Error
+	if m, err := w.Merge(t.Context(), "Work", "", nil, nil); !errors.As(err, &we) || !slices.Equal(we.Paths, names) || we.Hint() == "" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if dirtest.Content(t, filepath.Join(repo, ".vscode/tasks.json")) != "{}\n" {
+		t.Error("it was merged")
+	}
+	dirtest.Git(t, w.Top, append([]string{"update-index", "--no-skip-worktree"}, names...)...)
+	dirtest.Git(t, w.Top, "reset", "-q", "--hard", "main")
+	dirtest.Git(t, w.Top, "rm", "-q", "old.pem")
+	if m, err := w.Merge(t.Context(), "Work", "", nil, nil); err != nil || !slices.Equal(m.Paths, []string{"old.pem"}) {
+		t.Errorf("a secret that is removed: %+v, %v", m, err)
+	}
+}
+
+// A commit that no branch has goes with no removal that is not forced.
+func TestRemoveDetached(t *testing.T) {
+	w, repo := worktree(t, "")
+	dirtest.Git(t, w.Top, "checkout", "-q", "--detach")
+	if _, err := w.Removable(t.Context(), nil); err != nil {
+		t.Errorf("at a commit of main: %v", err)
+	}
+	dirtest.Git(t, w.Top, "commit", "-q", "--allow-empty", "-m", "detached")
+	at := strings.TrimSpace(dirtest.Git(t, w.Top, "rev-parse", "--short=10", "HEAD"))
+	var we *Error
+	if err := w.Remove(t.Context(), false); !errors.As(err, &we) || !strings.Contains(we.Hint(), "branch NAME "+at) {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.Merge(t.Context(), "Work", "", nil, nil); !errors.As(err, &we) || !strings.Contains(we.Hint(), "branch NAME "+at) {
+		t.Errorf("%v", err)
+	}
+	dirtest.Git(t, repo, "branch", "keep", at)
+	dirtest.Must(t, w.Remove(t.Context(), false))
+	if got := strings.TrimSpace(dirtest.Git(t, repo, "rev-parse", "--short=10", "keep")); got != at {
+		t.Errorf("keep is at %s", got)
+	}
+}
+
 func TestWorktreeRefuses(t *testing.T) {
 	w, repo := worktree(t, "")
 	dirtest.Write(t, filepath.Join(w.Top, "new"), "job\n")
