@@ -92,7 +92,7 @@ var may = map[string][]string{
 	"internal/memory/memorytest": {"internal/memory"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
-	"internal/tools/file":        {"internal/attachment", "pkg/llm", "pkg/tools", "internal/tools/edit", "pkg/workspace"},
+	"internal/tools/file":        {"internal/spelling", "internal/attachment", "pkg/llm", "pkg/tools", "internal/tools/edit", "pkg/workspace"},
 	"pkg/tools/std":              {"internal/tools/", "pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs", "pkg/llm"},
 
@@ -151,7 +151,7 @@ var may = map[string][]string{
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
 	"internal/coordinator": {"internal/executor/oldresult", "internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
-	"internal/tools/shell": append([]string{"pkg/event", "internal/problem/probe"}, pack...),
+	"internal/tools/shell": append([]string{"pkg/event", "internal/problem/probe", "internal/spelling"}, pack...),
 
 	"configs": {"internal/rootfs"},
 	"internal/jobdir": {"internal/filelock", "internal/executor/stepio", "internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/rootfs", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/netguard",

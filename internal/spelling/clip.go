@@ -1,6 +1,10 @@
 package spelling
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
 
 // Clip keeps the first bytes of a text that is longer, and marks that.
 func Clip(s string, most int) string {
@@ -23,4 +27,13 @@ func ClipRunes(s string, most int) string {
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line
+}
+
+// PathLine is the name of a file so that it is one line and forges none: as a string of Go
+// if it has characters that end lines or steer terminals, as it is otherwise.
+func PathLine(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
+		return strconv.Quote(name)
+	}
+	return name
 }

@@ -207,6 +207,10 @@ func TestList(t *testing.T) {
 			t.Errorf("%+v: %q", c.in, r.Text)
 		}
 	}
+	forging := open(t, map[string]string{"a\nsecret.go": "", "b.go": ""})
+	if r := call(t, List, forging, listInput{}); r.Text != `"a\nsecret.go"`+"\nb.go\n" {
+		t.Errorf("a name with a line end: %q", r.Text)
+	}
 	if r := call(t, List, env, listInput{Dir: ".."}); !r.Failed {
 		t.Errorf("listed outside: %s", r.Text)
 	}

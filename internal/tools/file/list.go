@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -35,7 +36,7 @@ func list(ctx context.Context, env *tools.Env, in listInput) (tools.Result, erro
 	}
 	var b strings.Builder
 	for _, e := range entries {
-		b.WriteString(e.Name + "\n")
+		b.WriteString(spelling.PathLine(e.Name) + "\n")
 	}
 	files := "files"
 	if len(entries) == 1 {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -154,8 +155,12 @@ func clip(s string) (string, bool) {
 }
 
 func some(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
+	var shown []string
+	for _, name := range names[:min(len(names), n)] {
+		shown = append(shown, spelling.PathLine(name))
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+	if len(names) <= n {
+		return strings.Join(shown, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), len(names)-n)
 }

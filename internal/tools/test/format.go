@@ -69,7 +69,11 @@ func format(ctx context.Context, env *tools.Env, _ formatInput) (tools.Result, e
 	}
 	r := tools.Result{Failed: failed, Summary: spelling.Plural(len(changed), "file") + " changed"}
 	if changed != nil {
-		text = append(text, "changed: "+strings.Join(changed[:min(len(changed), 50)], ", "))
+		shown := slices.Clone(changed[:min(len(changed), 50)])
+		for i, name := range shown {
+			shown[i] = spelling.PathLine(name)
+		}
+		text = append(text, "changed: "+strings.Join(shown, ", "))
 	}
 	if r.Text = strings.Join(text, "\n") + "\n"; failed {
 		r.Summary = text[0]
