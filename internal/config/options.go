@@ -56,7 +56,10 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	if file, err := filepath.Abs(Path(c.getenv)); err == nil {
 		rootfs.Own(file, Dir(c.getenv))
 	}
-	rootfs.OwnStart(c.getenv("HOME"))
+	if h := c.getenv("HOME"); h != "" {
+		rootfs.Own(claudeAgents(h))
+		rootfs.OwnStart(h)
+	}
 	hide := Redactor(c, c.getenv)
 	servers, err := c.toolServers(p, data, confine, hide)
 	if err != nil {
@@ -138,6 +141,9 @@ func (c *Config) Names() *workspace.DenyList {
 	return &workspace.DenyList{Deny: c.Secrets.Deny, Allow: c.Secrets.Allow}
 }
 
+// claudeAgents is where Claude Code keeps the agents of a user, which are read too.
+func claudeAgents(home string) string { return filepath.Join(home, ".claude", "agents") }
+
 // layers are the files of agents, pipelines and skills: what is built in, then
 // the user's.
 func (c *Config) layers(o *adroit.Options) {
@@ -147,7 +153,7 @@ func (c *Config) layers(o *adroit.Options) {
 		return agents.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir, Claude: claude}
 	}
 	if h := c.getenv("HOME"); h != "" {
-		o.Agents = append(o.Agents, user(filepath.Join(h, ".claude", "agents"), true))
+		o.Agents = append(o.Agents, user(claudeAgents(h), true))
 	}
 	if d := Dir(c.getenv); d != "" {
 		o.Agents = append(o.Agents, user(filepath.Join(d, "agents"), false))

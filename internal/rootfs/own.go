@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/adroit-run/adroit/internal/hostexec"
 )
 
 // own has the places of what programs outside of the sandbox obey: this program's
@@ -16,44 +18,70 @@ var own struct {
 	places []Place
 }
 
-// A Place is a file or directory that is known by where it is, whatever leads there.
+// A Place is a file, directory or link that is known by where it is, whatever leads there.
 type Place struct {
-	Path  string // absolute, without links
+	Path  string // absolute, its directory without links
 	Asked bool   // may be written when a person has agreed; otherwise only by hand
 }
 
+// maxOwn bounds how many names are looked at for links in a directory of the program's own.
+const maxOwn = 10_000
+
 // Own guards files and directories of the program's own, and what links in a directory of
-// them lead to. What is not there is guarded as far as its directory is. It holds for the
-// whole process and for good. It is safe for concurrent use.
+// them lead to, however deep: with each the links on the way, since who changes one of them
+// has another file read. What is not there is guarded as far as its directory is. It holds
+// for the whole process and for good. It is safe for concurrent use.
 func Own(paths ...string) {
 	for _, p := range paths {
-		if p == "" || !filepath.IsAbs(p) {
+		if p != "" && filepath.IsAbs(p) {
+			guardBelow(guard(p, false))
+		}
+	}
+}
+
+// guardBelow guards what links in a directory lead to, and so on from there, the nearest
+// first.
+func guardBelow(dir string) {
+	queue, seen, left := []string{dir}, map[string]bool{}, maxOwn
+	for len(queue) > 0 {
+		dir, queue = queue[0], queue[1:]
+		if seen[dir] || everywhere(dir) {
 			continue
 		}
-		guard(Place{Path: p})
-		entries, err := os.ReadDir(p)
+		seen[dir] = true
+		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue // a file, or not there
 		}
 		for _, e := range entries {
-			if e.Type()&os.ModeSymlink != 0 {
-				guard(Place{Path: filepath.Join(p, e.Name())})
+			if left--; left < 0 {
+				return
+			}
+			switch at := filepath.Join(dir, e.Name()); {
+			case e.IsDir():
+				queue = append(queue, at)
+			case e.Type()&os.ModeSymlink != 0:
+				queue = append(queue, guard(at, false))
 			}
 		}
 	}
 }
 
-func guard(p Place) {
-	real, err := Real(p.Path)
-	if err != nil || real == "/" || strings.HasPrefix(real, "/dev/") {
-		return
-	}
-	p.Path = real
+// everywhere reports whether a place is one that is nobody's own.
+func everywhere(path string) bool { return path == "/" || strings.HasPrefix(path+"/", "/dev/") }
+
+// guard guards all places on the way that a path leads, and returns the last.
+func guard(path string, asked bool) (end string) {
+	links, _ := hostexec.Links(path) // as far as it is known where it leads
 	own.Lock()
 	defer own.Unlock()
-	if !slices.Contains(own.places, p) {
-		own.places = append(own.places, p)
+	for _, at := range links {
+		if p := (Place{at, asked}); !everywhere(at) && !slices.Contains(own.places, p) {
+			own.places = append(own.places, p)
+		}
+		end = at
 	}
+	return end
 }
 
 // OwnStart guards what the links of names in a user's home lead to, of those names that
@@ -62,7 +90,7 @@ func OwnStart(home string) {
 	for _, name := range askedNames {
 		at := filepath.Join(home, name)
 		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			guard(Place{Path: at, Asked: true})
+			guard(at, true)
 		}
 	}
 }

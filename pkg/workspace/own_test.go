@@ -83,7 +83,7 @@ func TestGitDirectoriesByStructure(t *testing.T) {
 func TestOwnFiles(t *testing.T) {
 	f, dir := openDir(t, map[string]string{
 		"dotfiles/adroit/config.yaml": "mode: edits\n", "dotfiles/adroit/agents/w.md": "w", "dotfiles/zshrc": "x", "bin/h": "#!/bin/sh\n",
-		"elsewhere/a.md": "a", "plain.txt": "x",
+		"elsewhere/a.md": "a", "plain.txt": "x", "deep/me.md": "m", "claude.md": "c", "hooks/real": "#!/bin/sh\n",
 	})
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	dirtest.Must(t, err)
@@ -93,14 +93,29 @@ func TestOwnFiles(t *testing.T) {
 	dirtest.Must(t, os.Symlink(filepath.Join(dir, "dotfiles/zshrc"), filepath.Join(home, ".zshrc")))
 	dirtest.Must(t, os.Link(filepath.Join(dir, "bin/h"), filepath.Join(dir, "h2")))
 	dirtest.Must(t, os.Symlink("dotfiles", filepath.Join(dir, "d")))
-	rootfs.Own(filepath.Join(home, ".config/adroit"), filepath.Join(dir, "bin/h"))
+	// Links on the way, deeper than the directory itself, to what is not there, and in what they lead to.
+	for name, to := range map[string]string{
+		filepath.Join(dir, "dotfiles/adroit/agents/me.md"): filepath.Join(dir, "deep"), filepath.Join(dir, "deep/next"): filepath.Join(dir, "further"),
+		filepath.Join(dir, "hook"): "hooks/way", filepath.Join(dir, "hooks/way"): filepath.Join(home, "h"), filepath.Join(home, ".claude"): filepath.Join(dir, "c1"),
+		filepath.Join(dir, "c1"): "c2", filepath.Join(home, "agents.md"): filepath.Join(dir, "claude.md"),
+	} {
+		dirtest.Must(t, os.Symlink(to, name))
+	}
+	dirtest.Write(t, filepath.Join(home, "h"), "#!/bin/sh\n")
+	rootfs.Own(filepath.Join(home, ".config/adroit"), filepath.Join(dir, "bin/h"), filepath.Join(dir, "hook"), filepath.Join(home, ".claude"), filepath.Join(home, "agents.md"))
 	rootfs.OwnStart(home)
-	for _, name := range []string{"dotfiles/adroit/config.yaml", "d/adroit/config.yaml", "dotfiles/adroit/agents/w.md", "dotfiles/adroit/new.yaml", "elsewhere/a.md", "elsewhere/b.md", "bin/h", "h2"} {
+	for _, name := range []string{"dotfiles/adroit/config.yaml", "d/adroit/config.yaml", "dotfiles/adroit/agents/w.md", "dotfiles/adroit/new.yaml", "elsewhere/a.md", "elsewhere/b.md", "bin/h", "h2",
+		"deep/me.md", "deep/new.md", "further", "further/x", "c2/agents/x.md", "claude.md"} {
 		if err := f.WriteFile(name, []byte("evil")); !refused(err, "adroit's own") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for from, to := range map[string]string{"dotfiles": "x", "bin": "y", "plain.txt": "dotfiles/adroit/agents/x.md"} {
+	for _, name := range []string{"hook", "hooks/way", "c1"} {
+		if err := f.Remove(name); !refused(err, "adroit's own") {
+			t.Errorf("remove %s: %v", name, err)
+		}
+	}
+	for from, to := range map[string]string{"dotfiles": "x", "bin": "y", "hooks": "z", "c1": "w", "plain.txt": "dotfiles/adroit/agents/x.md"} {
 		if err := f.Rename(from, to); !refused(err, "adroit's own") {
 			t.Errorf("%s to %s: %v", from, to, err)
 		}

@@ -189,6 +189,7 @@ func (p *protection) addOwn(s *scan) {
 // addPlace protects a file or directory of a tree by where it is.
 func (p *protection) addPlace(s *scan, rel string) {
 	p.linksOn(s, rel)
+	p.pinAround(s, rel)
 	real, err := s.tree.Resolve(rel, rel, true)
 	if err != nil || real == "." {
 		return
