@@ -37,7 +37,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		return nil
 	}
 	s.RequireCall = t.Done.wants(s)
-	s.addUserMessage("Not done yet:\n- %s%s", strings.Join(v.Unmet, "\n- "), t.producersOf(s))
+	s.addUserMessage("Not done yet:\n- %s%s%s", strings.Join(v.Unmet, "\n- "), t.producersOf(s), t.fenceNote(s, answer))
 	return nil
 }
 

@@ -57,7 +57,8 @@ const Unexplained = "model.unexplained"
 //   - 6: workflows read the values of results, and values go whole into the arguments
 //     of tools.
 //   - 7: what a failed command printed is its step's output as that of another is, and
-//     values go whole into what agents and pipelines are given by name.
+//     values go whole into what agents and pipelines are given by name. A file that an
+//     answer has in a fence in place of a call is named, with the tool that writes it.
 const Revision = 7
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.

@@ -1,0 +1,65 @@
+package executor
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// leastFence is how many lines a fence has that may be a whole file.
+const leastFence = 3
+
+// fenceNote says what to do with a file that stands in an answer in place of a call, "" if there
+// is none or the model has no tool to write it with.
+func (t *Task) fenceNote(s *State, answer llm.Message) string {
+	const tool = "write_file"
+	if t.Revision < 7 || s.noFinish || len(answer.Calls) > 0 || t.tool(tool) == nil {
+		return ""
+	}
+	name := fencedFile(answer.Text)
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("\nThe text of %s in your answer changed no file: call %s with path %q and the whole text as content.", name, tool, name)
+}
+
+// fencedFile is the name of the first file that text has in a closed fence: in the line that
+// opens the fence, or at the end of the line before it. "" is none.
+func fencedFile(text string) string {
+	name, before, lines, open := "", "", 0, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		info, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open:
+			if name != "" && lines >= leastFence {
+				return name
+			}
+			name, before, open = "", "", false
+		case fence:
+			if name, lines, open = fileName(info), 0, true; name == "" {
+				name = fileName(before)
+			}
+		case open:
+			lines++
+		case line != "":
+			before = line
+		}
+	}
+	return ""
+}
+
+// fileName is the last word of a line if it has the form of a file's name.
+func fileName(line string) string {
+	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t`*\"'()[]:=", r) })
+	if len(words) == 0 {
+		return ""
+	}
+	name := words[len(words)-1]
+	if ext := path.Ext(name); len(ext) < 2 || len(ext) == len(name) || strings.Contains(name, "//") {
+		return ""
+	}
+	return name
+}
