@@ -78,6 +78,12 @@ func Of(j *jobs.Job, inputs []json.RawMessage) *Transcript {
 	var s executor.State
 	if len(j.Output) > 0 && json.Unmarshal(j.Output, &s) == nil && turns[s.Head] > 0 {
 		t.Rest = t.respond(turns[s.Head], s.New)
+		for i := range t.Turns { // a request that failed has them already
+			if t.Turns[i].After == turns[s.Head] {
+				t.Rest = t.Rest[min(len(t.Turns[i].New), len(t.Rest)):]
+				break
+			}
+		}
 	}
 	return t
 }

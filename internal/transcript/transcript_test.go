@@ -83,6 +83,27 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// What the last request had is in its turn and is no rest: that request has failed.
+func TestOfFailed(t *testing.T) {
+	l := &log{t: t}
+	first := l.ask("", nil, said(llm.System, "rules"), said(llm.User, "task"))
+	news := []llm.Message{said(llm.Assistant, "answer"), said(llm.Tool, "result")}
+	l.ask(first, nil, news...)
+	var s executor.State
+	s.Head, s.New = first, append(news, said(llm.User, "later"))
+	out, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := transcript.Of(&jobs.Job{ID: "J1", Output: out}, l.inputs)
+	if got := texts(tr.Turns[1].New) + "; " + texts(tr.Rest); got != "result; later" {
+		t.Errorf("the last turn and the rest are %q", got)
+	}
+	if r := tr.Turns[0].Response; r == nil || r.Text != "answer" {
+		t.Errorf("turn 1 was answered by %v", r)
+	}
+}
+
 // A request is what the model was sent, whole: the conversation that it continues, and
 // the tools that were offered first.
 func TestRequest(t *testing.T) {
