@@ -36,8 +36,12 @@ func (l *Ledger) Stale(ctx context.Context, root string) (s Stale, err error) {
 }
 
 // Lost compares the files that finished steps have changed with what these left: after
-// a power cut they may be missing, or as they were.
+// a power cut they may be missing, or as they were. What an interrupted command changed
+// is that command's, whether or not Recover has noted it.
 func (l *Ledger) Lost(ctx context.Context, root string, finished func(step string) bool) (Stale, error) {
+	if err := l.peek(ctx); err != nil {
+		return Stale{}, err
+	}
 	return l.compare(ctx, root, nil, func(step string) bool { return strings.HasPrefix(step, undoStep) || finished(step) })
 }
 
@@ -74,7 +78,7 @@ func (l *Ledger) compare(ctx context.Context, root string, seen map[string]strin
 		change, changed := last[p]
 		now, known := current(t, p, change.After)
 		switch {
-		case !known || now.Type == rootfs.TypeDir || changed && change.After.Type == rootfs.TypeDir:
+		case !known || changed && (change.After.Type == rootfs.TypeDir || change.After.Type == "" && now.Type == rootfs.TypeDir):
 			continue
 		case strings.HasPrefix(by[p], undoStep) && now.Equal(change.After):
 			s.Undone = append(s.Undone, p)
@@ -91,12 +95,20 @@ func (l *Ledger) compare(ctx context.Context, root string, seen map[string]strin
 	return s, nil
 }
 
-// current is the state of a path. It is not known of what cannot be read, and of a
+// current is the state of a path; a directory, and what is neither file nor link, has
+// its kind for a digest. It is not known of what cannot be read, and of a
 // large file that has the size that it had.
 func current(t *rootfs.Tree, p string, left rootfs.State) (rootfs.State, bool) {
 	info, err := t.Root.Lstat(p)
 	if err == nil && info.Mode()&^fs.ModePerm == 0 && info.Size() > maxStale {
 		return rootfs.State{Type: rootfs.TypeFile, Size: info.Size()}, info.Size() != left.Size
+	}
+	if err == nil && info.IsDir() {
+		return rootfs.State{Type: rootfs.TypeDir, Digest: rootfs.TypeDir}, true
+	}
+	if err == nil && info.Mode().Type()&^fs.ModeSymlink != 0 {
+		kind := info.Mode().Type().String()
+		return rootfs.State{Type: kind, Digest: kind}, true
 	}
 	s, err := t.State(p, nil)
 	return s, err == nil

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -63,5 +65,37 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLost: what an interrupted command made of files is not lost, though nobody has
+// noted it yet, and a file in whose place something else is, is.
+func TestLost(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	led, err := ledger.Open(home, nil)
+	must(t, err)
+	files, err := workspace.Open(dir, led)
+	must(t, err)
+	defer files.Close()
+	for _, name := range []string{"command.txt", "gone.txt", "fifo", "folder", "same.txt"} {
+		must(t, files.At("1").WriteFile(name, []byte("new")))
+	}
+	for _, name := range []string{"gone.txt", "fifo", "folder"} {
+		must(t, os.Remove(filepath.Join(dir, name)))
+	}
+	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	_, err = led.At("2").Snapshot(t.Context(), dir)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "command.txt"), []byte("the command's"), 0o600))
+	must(t, led.Close())
+
+	led, err = ledger.Open(home, nil)
+	must(t, err)
+	defer led.Close()
+	s, err := led.Lost(t.Context(), dir, func(step string) bool { return step == "1" })
+	s.Digest = ""
+	if want := (ledger.Stale{Changed: []string{"fifo", "folder"}, Deleted: []string{"gone.txt"}}); err != nil || !reflect.DeepEqual(s, want) {
+		t.Errorf("got %+v, %v; want %+v", s, err, want)
 	}
 }
