@@ -161,9 +161,17 @@ func TestMergeKilled(t *testing.T) {
 func mergeKilled(t *testing.T, n int, committed bool) bool {
 	p := changesJob(t, "--worktree")
 	id := jobID.FindString(p.ok(0, "jobs", "--all"))
+	want := changes
 	if committed { // so that the gits of the merge are those that are killed
-		dirtest.Git(t, p.path("data/worktrees/"+id), "add", "-A")
-		dirtest.Git(t, p.path("data/worktrees/"+id), "commit", "-qm", "Work")
+		top := p.path("data/worktrees/" + id)
+		for _, name := range []string{"d0/f3", "d2"} { // a file and a directory, which change places
+			dirtest.Must(t, os.RemoveAll(filepath.Join(top, name)))
+		}
+		dirtest.Write(t, filepath.Join(top, "d0/f3/in"), "a directory\n")
+		dirtest.Write(t, filepath.Join(top, "d2"), "a file\n")
+		want = "M\td0/f0\nD\td0/f3\nA\td0/f3/in\nD\td1/f1\nA\td2\nD\td2/f2\nD\td2/f5\nA\tnew/a.txt\n"
+		dirtest.Git(t, top, "add", "-A")
+		dirtest.Git(t, top, "commit", "-qm", "Work")
 	}
 	hit, _ := p.killAtName(n, "jobs", "merge", id)
 	begun, _ := filepath.Glob(p.path("data/merging/*"))
@@ -187,7 +195,7 @@ func mergeKilled(t *testing.T, n int, committed bool) bool {
 		}
 		out = p.ok(0, "jobs", "merge", id)
 	}
-	p.changed(n, out)
+	p.changed(n, out, want)
 	p.ok(0, "jobs", "rm", id)
 	p.removed(n, id, dirtest.WorkTree(t, p.path("repo")))
 	t.Logf("call %d: killed %v, begun %v", n, hit, len(begun) > 0)
@@ -202,7 +210,7 @@ func TestUndoKilled(t *testing.T) {
 	t.Parallel()
 	namePoints(t, 5, func(n int) bool {
 		p := changesJob(t)
-		p.changed(n, "the job")
+		p.changed(n, "the job", changes)
 		killed, _ := p.killAtName(n, "jobs", "undo", "last")
 		out := p.ok(0, "jobs", "undo", "last")
 		if left := p.gitOf("status", "--porcelain", "--ignored"); left != "" {
@@ -230,7 +238,7 @@ func TestTreesKilled(t *testing.T) {
 		if killed && !strings.Contains(p.ok(0, "jobs", "--all"), "  done  ") {
 			out = p.ok(0, "jobs", "resume", id)
 		}
-		p.changed(n, out)
+		p.changed(n, out, changes)
 		p.ok(0, "jobs", "undo", id)
 		p.ok(0, "jobs", "rm", id)
 		p.removed(n, id, dirtest.WorkTree(t, p.path("repo")))
@@ -269,12 +277,15 @@ func changesJob(t *testing.T, options ...string) *place {
 	return p
 }
 
-// changed checks that what the model changed is there once, whole and nothing else.
-func (p *place) changed(n int, out string) {
+// changes are those of the model of changesPlace.
+const changes = "M\td0/f0\nD\td1/f1\nA\tnew/a.txt\n"
+
+// changed checks that what was changed is there once, whole and nothing else.
+func (p *place) changed(n int, out, want string) {
 	p.t.Helper()
 	base := strings.Fields(p.gitOf("rev-list", "--max-parents=0", "main"))[0]
 	p.gitOf("add", "-A", "--intent-to-add")
-	if diff := p.gitOf("diff", "--name-status", base); diff != "M\td0/f0\nD\td1/f1\nA\tnew/a.txt\n" || p.read("repo/new/a.txt") != "new\n" || p.read("repo/d0/f0") != "changed\n" {
+	if diff := p.gitOf("diff", "--name-status", base); diff != want || p.read("repo/new/a.txt") != "new\n" || p.read("repo/d0/f0") != "changed\n" {
 		p.t.Errorf("call %d: the changes are\n%s\n%s", n, diff, out)
 	}
 	p.gitOf("reset", "-q")

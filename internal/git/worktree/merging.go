@@ -239,7 +239,7 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 		return err
 	}
 	s, err := g.Status(ctx)
-	if err != nil {
+	if err != nil || s.Commit != m.From { // git was killed when it was done
 		return err
 	}
 	all, err := changed(ctx, g, m.From, m.To)

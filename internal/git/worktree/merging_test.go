@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/git"
 )
 
 // A merge that was killed in git or behind it is done by the next one; where somebody
@@ -146,7 +147,8 @@ func TestMergeCutShort(t *testing.T) {
 	m, we = merge()
 	whole("behind the index", m, we)
 
-	begun() // adroit was killed when git was done
+	dirtest.Must(t, merging{from, to, w.Common}.takeBack(t.Context(), git.OnHost(repo), repo, "main")) // git was
+	begun()                                                                                            // adroit was killed when git was done
 	m, we = merge()
 	whole("behind it", m, we)
 	if m, we := merge(); we != nil || m.Commit != "" {
