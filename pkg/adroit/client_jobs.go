@@ -190,12 +190,19 @@ func next(d *JobDetail) []Action {
 		if len(d.Questions) == 0 { // it has its answer and only has to go on
 			return []Action{resume}
 		}
-		signal := act(actionSignal)
-		signal.Signal = "approve"
-		if q := d.Questions[0]; !isToolQuestion(q) && len(q.Signals) > 0 {
-			signal.Signal, _, _ = strings.Cut(q.Signals[0], "@")
+		var all []Action
+		for _, q := range d.Questions {
+			signal := act(actionSignal)
+			signal.Signal = "approve"
+			if !isToolQuestion(q) && len(q.Signals) > 0 {
+				signal.Signal, _, _ = strings.Cut(q.Signals[0], "@")
+			}
+			if len(d.Questions) > 1 {
+				signal.Question = q.Path
+			}
+			all = append(all, signal)
 		}
-		return []Action{signal, resume}
+		return append(all, resume)
 	case j.Status == jobs.Interrupted || j.Status == jobs.Blocked || j.Status == jobs.Queued:
 		if !held(j) {
 			return append([]Action{resume}, changes...)

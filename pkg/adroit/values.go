@@ -269,6 +269,8 @@ type Action struct {
 	Do     string `json:"do"`               // diff, undo, merge, logs, resume, continue, retry, signal
 	Job    string `json:"job"`              // its id
 	Signal string `json:"signal,omitempty"` // of signal: its name
+	// Question is which of several questions the signal answers: its path.
+	Question string `json:"question,omitempty"`
 	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
 	Limit  string `json:"limit,omitempty"`
 	Follow bool   `json:"follow,omitempty"` // of logs: the job still runs

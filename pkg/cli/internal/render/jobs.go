@@ -112,9 +112,13 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	if text := Parts(d); text != "" {
 		fmt.Fprintf(w, "\n%s", text)
 	}
-	if len(d.Questions) > 0 {
-		text, _ := Question(&d.Questions[0], -1)
+	for i := range d.Questions {
+		q := &d.Questions[i]
+		text, _ := Question(q, -1)
 		fmt.Fprint(w, "\n", text)
+		if len(d.Questions) > 1 && len(q.Signals) > 0 {
+			fmt.Fprintf(w, "     %s\n", Answers(d.Job.ID, q.Signals[0], q.Path))
+		}
 	}
 	if f := d.Final; f != nil && strings.TrimSpace(f.Summary) != "" {
 		fmt.Fprintf(w, "\n%s\n", format.Sanitize(strings.TrimSpace(f.Summary)))

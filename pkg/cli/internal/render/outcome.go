@@ -46,7 +46,7 @@ func Next(actions []adroit.Action) (commands []string) {
 		case act.Do == "continue":
 			command = "adroit continue " + act.Job
 		case act.Signal != "":
-			command, answered = Answers(act.Job, act.Signal), act.Job
+			command, answered = Answers(act.Job, act.Signal, act.Question), act.Job
 		case act.Limit != "":
 			command += " " + cmp.Or(raiseFlags[act.Limit], raiseFlags["turns"])
 		case act.Follow:
@@ -58,15 +58,31 @@ func Next(actions []adroit.Action) (commands []string) {
 }
 
 // Answers are the commands that answer a question of a job that waits for a signal
-// and go on with it.
-func Answers(job, signal string) string {
+// and go on with it; question is its path if the job asks several.
+func Answers(job, signal, question string) string {
+	if question != "" {
+		question = " --question " + question
+	}
 	switch SignalName(signal) {
 	case "approve":
-		return "adroit approve " + job + "    adroit deny " + job + " WHY"
+		return "adroit approve " + job + question + "    adroit deny " + job + question + " WHY"
 	case "continue":
-		return "adroit answer " + job + " continue|abort|WORDS"
+		return "adroit answer " + job + question + " continue|abort|WORDS"
 	}
-	return "adroit answer " + job + " WORDS"
+	return "adroit answer " + job + question + " WORDS"
+}
+
+// Asked lists the questions of a job that asks several, each with the commands that
+// answer it.
+func Asked(d *adroit.JobDetail) (lines []string) {
+	for i := range d.Questions {
+		q := &d.Questions[i]
+		lines = append(lines, "  "+QuestionLine(q))
+		if len(q.Signals) > 0 {
+			lines = append(lines, "     "+Answers(d.Job.ID, q.Signals[0], q.Path))
+		}
+	}
+	return lines
 }
 
 // LastEvent is the event that ended a job's last run. If its runner died before
@@ -99,7 +115,11 @@ func Outcome(s, w *term.Screen, end Ending) {
 	if f == nil {
 		f = &jobs.Final{Status: j.Status, Reason: j.Reason}
 	}
-	for _, l := range Verdict(j, f) {
+	verdict := Verdict(j, f)
+	if j.Status == jobs.Waiting && len(d.Questions) > 1 {
+		verdict = append([]string{fmt.Sprintf("waiting for a person: %d questions", len(d.Questions))}, Asked(d)...)
+	}
+	for _, l := range verdict {
 		fmt.Fprintln(s, s.Paint(StatusStyle(j.Status), format.Sanitize(l)))
 	}
 	for _, r := range d.Changes.Incomplete {

@@ -65,8 +65,11 @@ func waits(e *env.Env, d *adroit.JobDetail) error {
 		return nil
 	}
 	id := d.Job.ID
+	if len(d.Questions) > 1 {
+		return &exit.Error{Code: exit.Waiting, Err: fmt.Errorf("%s still waits for a person: %d questions", id, len(d.Questions)), Hint: strings.Join(render.Asked(d), "\n")}
+	}
 	return &exit.Error{Code: exit.Waiting, Err: fmt.Errorf("%s still waits for a person: %s", id, render.QuestionLine(&d.Questions[0])),
-		Hint: render.Answers(id, d.Questions[0].Signals[0])}
+		Hint: render.Answers(id, d.Questions[0].Signals[0], "")}
 }
 
 func newRetry(e *env.Env) *cobra.Command {

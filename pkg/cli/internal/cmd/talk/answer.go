@@ -170,7 +170,14 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 		if err != nil {
 			return "", nil, err
 		}
-		line := "adroit " + name + " " + j.ID + "  "
+		line := "adroit " + name + " " + j.ID
+		if name == "answer" {
+			line += " WORDS"
+		}
+		if len(d.Questions) > 1 {
+			line += " --question " + d.Questions[0].Path
+		}
+		line += "  "
 		if len(d.Questions) > 0 {
 			line += render.QuestionLine(&d.Questions[0])
 		} else {
@@ -197,13 +204,22 @@ func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, na
 			return s, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question), Hint: "adroit jobs show " + d.Job.ID + " shows what it asks"}
 		}
 		q = &d.Questions[i]
+	} else if len(d.Questions) > 1 {
+		// Which of them was shown is not known here.
+		return s, exit.Usagef(strings.Join(render.Asked(d), "\n"), "%s asks %d questions; nothing is answered: --question says which", d.Job.ID, len(d.Questions))
 	}
 	// The answer is for the question that is shown here, and for no later one.
 	s.Name = fullName(q, name)
 	text, _ := render.Question(q, -1)
 	fmt.Fprint(e.Err, render.PaintQuestion(e.Screen(), text))
+	if name == "answer" && strings.TrimSpace(words+a.because) == "" {
+		return s, exit.Usagef(render.Answers(d.Job.ID, q.Signals[0], a.question), "%s asks: %s; the answer is empty", d.Job.ID, render.QuestionLine(q))
+	}
 	if name == "answer" || asks(q, "continue") {
 		return inWords(q, name, strings.TrimSpace(words+" "+a.because))
+	}
+	if len(q.Signals) > 0 && !asks(q, name) {
+		return s, exit.Usagef(render.Answers(d.Job.ID, q.Signals[0], a.question), "this question takes no %s; nothing is answered", name)
 	}
 	var err error
 	switch tool := render.ToolQuestion(q); {

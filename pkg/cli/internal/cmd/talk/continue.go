@@ -93,7 +93,7 @@ func send(ctx context.Context, e *env.Env, c adroit.Client, id string, m executo
 	case jobs.Waiting:
 		if len(j.Questions) > 0 && !e.Interactive() && !j.Questions[0].Over(e.Now()) {
 			return false, &exit.Error{Code: exit.Waiting, Err: fmt.Errorf("%s has the message and still waits for a person: %s", j.ID, render.QuestionLine(&j.Questions[0])),
-				Hint: render.Answers(j.ID, j.Questions[0].Signals[0])}
+				Hint: render.Answers(j.ID, j.Questions[0].Signals[0], "")}
 		}
 	}
 	return true, nil
