@@ -35,9 +35,11 @@ var repositoryKinds = []struct {
 		newRepo(t, home, "r/clone")
 		return newRepo(t, home, "r")
 	}},
-	{"separate git directory", func(t *testing.T, home string) string {
+	{"separate git directory with core.worktree", func(t *testing.T, home string) string {
 		dirtest.Git(t, home, "init", "-q", "--separate-git-dir", filepath.Join(home, "own.git"), "r")
-		return newRepo(t, home, "r")
+		dir := newRepo(t, home, "r")
+		dirtest.Git(t, dir, "config", "core.worktree", dir)
+		return dir
 	}},
 	{"work tree of a bare parent", func(t *testing.T, home string) string {
 		newRepo(t, home, "s")

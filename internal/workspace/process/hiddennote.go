@@ -32,6 +32,10 @@ func mentions(text, name string) bool {
 // covered explains to who reads about a command that failed which files it could
 // not read, if that may be why. Each is named once in a job.
 func (c *runnerSandbox) covered(s *commandSandbox, text string, unseen bool) string {
+	if why := c.outer.unnamed; why != "" && mentions(text, "git") {
+		c.outer.unnamed = ""
+		return why
+	}
 	root := c.base.Write[0]
 	var named, rest []string
 	for _, f := range s.hidden {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"path"
@@ -19,6 +20,8 @@ import (
 type outerRepo struct {
 	git string // the git directory, which commands may change as they may a .git
 	top string // the top of the work tree, read-only; empty: it is the workspace
+
+	unnamed string // what to do where the git directory names no work tree
 }
 
 // outerRepoOf finds what is outside of a workspace. It is nothing if the git
@@ -30,6 +33,9 @@ func outerRepoOf(root string) (o outerRepo) {
 		return o
 	}
 	git, err := gitDirAt(top)
+	if errors.Is(err, errUnnamed) {
+		o.unnamed = fmt.Sprintf("commands do not see the repository that %s leads to, since its git directory names no work tree, and another may be its own; the person who runs you, if it is that of this one, can run: git -C %[2]q config core.worktree %[2]q", path.Join(top, ".git"), top)
+	}
 	if err != nil || rootfs.Within(root, git) || rootfs.Within(git, root) {
 		return o
 	}
@@ -49,7 +55,10 @@ func holdsHome(dir string) bool {
 	return slices.ContainsFunc(homes, func(h string) bool { h = realPath(h); return h != "" && rootfs.Within(dir, h) })
 }
 
-var errNotOwn = errors.New("the git directory is not that of this work tree")
+var (
+	errNotOwn  = errors.New("the git directory is not that of this work tree")
+	errUnnamed = errors.New("the git directory names no work tree")
+)
 
 // gitDirAt is the git directory of a work tree: of a linked one that of its
 // repository, which has the other in it.
@@ -93,8 +102,9 @@ func gitDirAt(top string) (string, error) {
 	return dir, ownDir(dir, top)
 }
 
-// ownDir is an error if a git directory shows that it is not that of a work tree.
-// One that was made with --separate-git-dir does not name it.
+// ownDir is an error if a git directory does not name a work tree as its own. One that was
+// made with --separate-git-dir names none until a person has set core.worktree in it: the
+// .git file that leads there may be a stranger's.
 func ownDir(dir, top string) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -119,7 +129,7 @@ func ownDir(dir, top string) error {
 		}
 	}
 	if named == "" && path.Base(dir) != ".git" {
-		return nil
+		return errUnnamed
 	}
 	if real, err := realBelow(dir, named); named == "" || err != nil || real != top {
 		return errNotOwn
