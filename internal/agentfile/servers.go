@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +26,27 @@ func unknownTools(a *agents.DynamicAgent, set *tools.Set) (names []string) {
 		}
 	}
 	return names
+}
+
+// LintServers warns about servers, and tools of servers, that an agent in the form of
+// Claude Code names and that are not configured: it goes without them.
+func LintServers(a *agents.DynamicAgent, configured []string) agents.Problems {
+	if !a.Source.Claude {
+		return nil
+	}
+	rep := &report{src: a.Source}
+	const hint = "adroit mcp add adds one"
+	for i, name := range a.Tools {
+		if ofServer(name) && !slices.ContainsFunc(configured, func(s string) bool { return strings.HasPrefix(name, toolserver.Prefix(s)) }) {
+			rep.key(fmt.Sprintf("tools.%d", i), agents.Warning, hint, "no configured MCP server has %s; it is left out", name)
+		}
+	}
+	for _, s := range a.MCPServers {
+		if !slices.Contains(configured, s) {
+			rep.key("tools", agents.Warning, hint, "there is no MCP server %s; its tools are left out", s)
+		}
+	}
+	return rep.list
 }
 
 // toolPatterns are what selects the tools of a from a set: its names, without those

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
@@ -146,11 +147,16 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	d := rt.decide(r.Scope)
+	d, untrusted := rt.lintDecision(r.Scope)
 	cat := rt.catalog.Agents(d)
+	servers, err := rt.serverNames(r.Scope)
+	if err != nil {
+		return nil, apierr.AsError(err)
+	}
 	if len(r.Files)+len(r.Names) > 0 {
 		check := func(a *agents.DynamicAgent) agents.Problems {
-			return append(agentfile.Lint(a, set), rt.catalog.LintWorkflow(a)...)
+			problems := append(agentfile.Lint(a, set), rt.catalog.LintWorkflow(a)...)
+			return append(problems, agentfile.LintServers(a, servers)...)
 		}
 		books, files := rt.lintBooks(r.Files, cat)
 		problems := append(books, lint(files, agentfile.Parse, check)...)
@@ -159,7 +165,7 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 			if err != nil {
 				return nil, apierr.AsError(err)
 			}
-			problems = append(problems, check(a)...)
+			problems = append(append(problems, check(a)...), untrusted(a.Source.Layer, a.Source.File)...)
 		}
 		return report(len(r.Files)+len(r.Names), problems), nil
 	}
@@ -167,7 +173,9 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 	problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
 	problems = append(problems, cat.Lint(set)...)
 	for _, a := range cat.List() {
+		problems = append(problems, untrusted(a.Source.Layer, a.Source.File)...)
 		problems = append(problems, rt.catalog.LintWorkflow(a)...)
+		problems = append(problems, agentfile.LintServers(a, servers)...)
 		problems = append(problems, agentfile.IdleRules(a, cmp.Or(r.Scope.Dir, rt.o.Dir))...)
 	}
 	return report(len(cat.Names()), problems), nil
@@ -178,10 +186,7 @@ func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport,
 	if _, err := rt.tools(); err != nil {
 		return nil, apierr.AsError(err)
 	}
-	d, err := rt.trusts(r.Dir, r.Trust)
-	if err != nil {
-		return nil, apierr.AsError(err)
-	}
+	d, untrusted := rt.lintDecision(r.Scope)
 	k := rt.catalog.Known(d, rt.models)
 	if cat := k.Pipelines; len(r.Files)+len(r.Names) > 0 {
 		problems := lint(r.Files, pipeline.Parse, func(p *pipeline.Pipeline) agents.Problems {
@@ -194,11 +199,45 @@ func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport,
 			if err != nil {
 				return nil, apierr.AsError(err)
 			}
-			problems = append(problems, pipeline.Lint(p, k)...)
+			problems = append(append(problems, pipeline.Lint(p, k)...), untrusted(p.Source.Layer, p.Source.File)...)
 		}
 		return report(len(r.Files)+len(r.Names), problems.Sort()), nil
 	}
-	return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
+	problems := k.Pipelines.Lint(k)
+	for _, p := range k.Pipelines.List() {
+		problems = append(problems, untrusted(p.Source.Layer, p.Source.File)...)
+	}
+	return report(len(k.Pipelines.Names()), problems.Sort()), nil
+}
+
+// lintDecision has all files of a workspace checked, since that executes nothing.
+// untrusted is a note on those that nobody trusts, which are not used.
+func (rt *Runtime) lintDecision(in Scope) (d project.Decision, untrusted func(layer, file string) agents.Problems) {
+	trusted := rt.decide(in)
+	none := func(layer, file string) agents.Problems { return nil }
+	if in.Dir == "" || in.Trust || trusted.Ignores() {
+		return trusted, none
+	}
+	in.Trust = true
+	return rt.decide(in), func(layer, file string) agents.Problems {
+		name, err := filepath.Rel(in.Dir, file)
+		if layer != "project" || err == nil && trusted.Trusted(filepath.ToSlash(name)) {
+			return nil
+		}
+		return agents.Problems{{File: file, Severity: agents.Note, Message: "nobody trusts this file yet: it is not used", Hint: "adroit trust shows it and asks"}}
+	}
+}
+
+// serverNames are the servers of a scope.
+func (rt *Runtime) serverNames(in Scope) (names []string, err error) {
+	l, err := rt.ToolServers(context.Background(), in)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range l.Items {
+		names = append(names, s.Name)
+	}
+	return names, nil
 }
 
 func report(checked int, problems agents.Problems) *LintReport {

@@ -55,6 +55,15 @@ func (o Source) Offer(ctx context.Context, in agents.Input, cat *agentfile.Catal
 			came = append(came, s.Name)
 		}
 	}
+	if a.Source.Claude {
+		own.MCPServers = slices.DeleteFunc(slices.Clone(own.MCPServers), func(name string) bool {
+			lacks := !slices.Contains(names, name)
+			if lacks {
+				o.Warn("the agent %s goes without the MCP server %s, which is not configured; adroit mcp add adds one", a.Name, name)
+			}
+			return lacks
+		})
+	}
 	named := serversOf(&own, names)
 	list, err := o.Servers.Tools(ctx, scope, named)
 	if err != nil {
@@ -79,7 +88,7 @@ func (o Source) Offer(ctx context.Context, in agents.Input, cat *agentfile.Catal
 		return out, err
 	}
 	out.In.Spec = &own
-	return out, checkServerTools(a, out.Tools, hidden)
+	return out, o.checkServerTools(a, out.Tools, hidden)
 }
 
 // clientTools are the tools of servers that came with a job, as far as its agent
@@ -139,12 +148,16 @@ func serversOf(a *agents.DynamicAgent, all []string) []string {
 	return slices.Compact(out)
 }
 
-// checkServerTools fails if an agent names tools of servers that there are not.
-func checkServerTools(a *agents.DynamicAgent, set *tools.Set, hidden []toolserver.Tool) error {
+// checkServerTools fails if an agent names tools of servers that there are not. One of
+// Claude Code goes without them, as it does there.
+func (o Source) checkServerTools(a *agents.DynamicAgent, set *tools.Set, hidden []toolserver.Tool) error {
 	for _, name := range a.Tools {
 		reached := &toolserver.Reach{Allow: []string{name}}
 		if ofServer(name) && set.Unknown(name) != nil && !slices.ContainsFunc(hidden, func(t toolserver.Tool) bool { return reached.Has(t.Name) }) {
-			return fmt.Errorf("agent %s: %w", a.Name, set.Unknown(name))
+			if !a.Source.Claude {
+				return fmt.Errorf("agent %s: %w", a.Name, set.Unknown(name))
+			}
+			o.Warn("the agent %s goes without the tool %s, which no configured MCP server has", a.Name, name)
 		}
 	}
 	return nil
