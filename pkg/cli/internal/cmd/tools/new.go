@@ -4,17 +4,21 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // skeletons are the files of a new tool, under the name "skeleton".
@@ -24,6 +28,36 @@ var skeletons embed.FS
 
 // newName is a name that a tool, a package and a folder can have.
 const newName = `^[a-z][a-z0-9_]{0,63}$`
+
+// specialNames mean something to the go command, to the language or to the files here.
+var specialNames = []string{"main", "init", "internal", "vendor", "testdata", "tools", "context", "fmt"}
+
+// module is this one, which a tool's package imports.
+const module = "github.com/adroit-run/adroit"
+
+var (
+	isThis  = lazyregexp.New(`(?m)^module\s+"?` + regexp.QuoteMeta(module) + `"?\s*(?://.*)?$`)
+	imports = lazyregexp.New(`(?m)^(?:require)?\s*"?` + regexp.QuoteMeta(module) + `"?\s+v`)
+)
+
+// setUp are the commands without which a package in dir cannot be built, each with a
+// semicolon.
+func setUp(dir string) (string, error) {
+	const get = "go get " + module + "@latest; "
+	for at := dir; ; at = filepath.Dir(at) {
+		b, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		switch {
+		case err == nil && (isThis.Match(b) || imports.Match(b)):
+			return "", nil
+		case err == nil:
+			return get, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		case at == filepath.Dir(at):
+			return "go mod init example.com/tools; " + get, nil
+		}
+	}
+}
 
 func newNew(e *env.Env) *cobra.Command {
 	return &cobra.Command{
@@ -37,6 +71,12 @@ func newNew(e *env.Env) *cobra.Command {
 			name := args[0]
 			if !regexp.MustCompile(newName).MatchString(name) {
 				return exit.Usagef("use lower case letters, digits and _, as in word_count", "a tool cannot be named %q", name)
+			}
+			if token.IsKeyword(name) || slices.Contains(specialNames, name) || strings.HasSuffix(name, "_test") {
+				return exit.Usagef("choose another name, as in word_count", "%q means something to Go: a package cannot have that name", name)
+			}
+			if slices.ContainsFunc(e.Own, func(t tools.Tool) bool { return t.Name == name }) {
+				return exit.Usagef("choose another name, as in my_"+name, "there is a built-in tool %s, and a program cannot have two", name)
 			}
 			dir := filepath.Join(e.Here(), name)
 			if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
@@ -55,7 +95,11 @@ func newNew(e *env.Env) *cobra.Command {
 				}
 				fmt.Fprintln(e.Out, file)
 			}
-			fmt.Fprintf(e.Err, "edit it, then: go test ./%s; a program with it is cli.Main(append(std.All(), %[1]s.Tool)...)\n", name)
+			before, err := setUp(e.Here())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.Err, "edit it, then: %sgo test ./%s; a program with it is cli.Main(append(std.All(), %[2]s.Tool)...)\n", before, name)
 			return nil
 		},
 	}
