@@ -60,7 +60,10 @@ func newAdd(e *env.Env) *cobra.Command {
 			if o.Env, err = pairs(o.env, "--env"); err != nil {
 				return err
 			}
-			o.Command = args[1:]
+			if o.Command, err = command(e, args[1:]); err != nil {
+				return err
+			}
+			o.hintRead(e)
 			o.Net = o.Net || asksForNet(cmd, e, map[string]mcp.Server{args[0]: o.Server})
 			if err := add(e, args[0], o.Server, o.replace); err != nil {
 				return err
@@ -84,6 +87,61 @@ func newAdd(e *env.Env) *cobra.Command {
 	f.BoolVar(&o.replace, "replace", false, "replace a server of that name")
 	f.StringVar(&o.from, "from", "", "add the servers of another program: claude or codex")
 	return c
+}
+
+// command is the command of a server as it can be started anywhere: paths that exist here
+// become absolute.
+func command(e *env.Env, args []string) ([]string, error) {
+	if len(args) == 1 && (strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://")) {
+		return nil, exit.Usagef("adroit mcp add NAME --url "+format.SanitizeLine(args[0]), "an address is no command")
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		if !strings.ContainsRune(a, filepath.Separator) && (i == 0 || filepath.Ext(a) == "") || filepath.IsAbs(a) || strings.HasPrefix(a, "-") {
+			continue // a program of PATH, a word or a flag
+		}
+		full, err := filepath.Abs(filepath.Join(e.Here(), a))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(full); err != nil {
+			continue
+		}
+		fmt.Fprintf(e.Err, "note: %s is kept as %s\n", format.SanitizeLine(a), format.SanitizeLine(full))
+		args[i] = full
+	}
+	return args, nil
+}
+
+// hintRead names what of the home directory the command is given and cannot read.
+func (o *newServer) hintRead(e *env.Env) {
+	home := e.Getenv("HOME")
+	shown := func(at string) func(string) bool {
+		return func(dir string) bool {
+			if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+				dir = filepath.Join(home, rest)
+			}
+			return within(at, dir)
+		}
+	}
+	for _, a := range o.Command {
+		if !filepath.IsAbs(a) || home == "" || !within(a, home) || slices.ContainsFunc(slices.Concat(o.Read, o.Write), shown(a)) {
+			continue
+		}
+		if info, err := os.Stat(a); err == nil {
+			dir := a
+			if !info.IsDir() {
+				dir = filepath.Dir(a)
+			}
+			fmt.Fprintf(e.Err, "note: the sandbox hides %s from the server; --read %s --replace shows it this directory, if that has no secrets\n", format.SanitizeLine(a), format.SanitizeLine(dir))
+		}
+	}
+}
+
+// within reports whether a path is dir or below it.
+func within(at, dir string) bool {
+	rel, err := filepath.Rel(dir, at)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // takeOver adds the servers of another program, all or those that are named.

@@ -44,6 +44,10 @@ var (
 // semicolon.
 func setUp(dir string) (string, error) {
 	const get = "go get " + module + "@latest; "
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
 	for at := dir; ; at = filepath.Dir(at) {
 		b, err := os.ReadFile(filepath.Join(at, "go.mod"))
 		switch {
