@@ -76,6 +76,7 @@ type site struct {
 	bin  string
 	home string
 	env  []string
+	ran  string // where the last run was
 }
 
 func newSite(t *testing.T, env ...string) *site {
@@ -87,6 +88,9 @@ func newSite(t *testing.T, env ...string) *site {
 func (s *site) adroit(t *testing.T, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(t.Context(), s.bin, args...)
 	cmd.Env, cmd.Dir = s.env, dir
+	if args[0] == "run" {
+		s.ran = dir
+	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -135,7 +139,7 @@ var shellTests = []string{"--test", "grep -q 'a + b' cart.go && echo '1 test, 0 
 // ways of the last job's answers, as its events tell.
 func (s *site) ways(t *testing.T) string {
 	t.Helper()
-	out, err := s.adroit(t, "", "jobs", "logs", "last", "--json")
+	out, err := s.adroit(t, s.ran, "jobs", "logs", "last", "--json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

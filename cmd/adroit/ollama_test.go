@@ -49,7 +49,7 @@ func TestRunAgainstRealOllama(t *testing.T) {
 	if !strings.Contains(stderr.String(), ", verified)") || !strings.Contains(stdout.String(), "Both files are there.") {
 		t.Errorf("stdout %q, stderr %q", &stdout, &stderr)
 	}
-	last := events(t, bin, cmd.Env)
+	last := events(t, bin, ws, cmd.Env)
 	if last.Kind != "job.finished" || last.Data.Status != "done" {
 		t.Errorf("the last event is %s with status %q", last.Kind, last.Data.Status)
 	}
@@ -67,9 +67,9 @@ type lastEvent struct {
 }
 
 // events reads the last job's events as a script would and gives the last.
-func events(t *testing.T, bin string, env []string) (last lastEvent) {
+func events(t *testing.T, bin, dir string, env []string) (last lastEvent) {
 	cmd := exec.CommandContext(t.Context(), bin, "jobs", "logs", "last", "--json")
-	cmd.Env = env
+	cmd.Env, cmd.Dir = env, dir
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

@@ -223,7 +223,7 @@ func TestJobThatResearches(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
 	for name, want := range map[string]string{"citations": `"number": 2`, "feed_items": "2026-11-21T07:00:00Z", "calendar_events": "2026-11-24T09:00:00+01:00", "link_report": `"ok": true`, "page": "Ignore all"} {
-		if code, out, errs := p.adroit(t, "jobs", "artifacts", "last", name); code != 0 || !strings.Contains(strings.ReplaceAll(out, `":`, `": `), want) && !strings.Contains(out, want) {
+		if code, out, errs := p.adroit(t, "jobs", "artifacts", "last", name, "-C", filepath.Join(p.dir, "repo")); code != 0 || !strings.Contains(strings.ReplaceAll(out, `":`, `": `), want) && !strings.Contains(out, want) {
 			t.Errorf("%s: exit %d: %s%s", name, code, out, errs)
 		}
 	}
