@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/jobid"
+	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -119,7 +121,8 @@ func keyTaken(key string, j *jobs.Job, name, title string) error {
 }
 
 // windowOf is the size of a task's context window in tokens: what is known of it, or what
-// is guessed. Nobody guesses that of a script, which has none.
+// is guessed. Nobody guesses that of a script and of where there is no model, which have
+// none, nor of a CLI agent, which minds its own.
 func windowOf(t executor.Task) (known, guessed int) {
 	b := t.Budget
 	switch {
@@ -127,7 +130,7 @@ func windowOf(t executor.Task) (known, guessed int) {
 		return t.Options.Window, 0
 	case !b.Guess:
 		return b.Window, 0
-	case strings.HasPrefix(t.Model, "script:"):
+	case strings.HasPrefix(t.Model, "script:"), t.Model == coordinator.NoModel, extagent.IsAgent(t.Model):
 		return 0, 0
 	}
 	return 0, b.Window
