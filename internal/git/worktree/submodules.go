@@ -91,57 +91,78 @@ func clone(ctx context.Context, common, dest, commit string) error {
 	return err
 }
 
-// checkMoved is an error if a submodule is at a commit that the repository's clone of
-// it does not have: a merge would name what is nowhere.
-func (w *Worktree) checkMoved(ctx context.Context) error {
-	subs, err := submodules(ctx, w.Inside(), "HEAD")
-	if err != nil {
-		return err
-	}
-	for _, s := range subs {
-		here := filepath.Join(w.Top, filepath.FromSlash(s.path))
-		if _, err := os.Lstat(filepath.Join(here, ".git")); err != nil {
+// checkGitlinks is an error if a branch brings a submodule whose commit the repository's clone
+// at that path does not have: a merge would name what is nowhere.
+func (w *Worktree) checkGitlinks(ctx context.Context, all []changedPath) error {
+	for _, c := range all {
+		if c.mode != modeGitlink {
 			continue
 		}
-		at, err := git.OnHost(here).ResolveCommit(ctx, "HEAD")
-		if err != nil {
-			return err
+		clone, here := filepath.Join(w.Repo, filepath.FromSlash(c.path)), filepath.Join(w.Top, filepath.FromSlash(c.path))
+		if !isRepository(clone) {
+			return &Error{Reason: fmt.Sprintf("%s would be a submodule without a clone in %s", c.path, w.Repo), Paths: []string{c.path},
+				Remedy: fmt.Sprintf("git clone %s %s makes one, then merge again; or git -C %s rm --cached -- %s, and commit", here, clone, w.Top, c.path)}
 		}
-		clone := filepath.Join(w.Repo, filepath.FromSlash(s.path))
-		if _, err := git.OnHost(clone).ResolveCommit(ctx, at); err != nil {
-			return &Error{Reason: fmt.Sprintf("commit %.10s of submodule %s is in the worktree only", at, s.path), Paths: []string{s.path},
+		if has, err := hasAll(ctx, clone, []string{c.to}); err != nil {
+			return err
+		} else if !has {
+			return &Error{Reason: fmt.Sprintf("commit %.10s of submodule %s is in the worktree only", c.to, c.path), Paths: []string{c.path},
 				Remedy: fmt.Sprintf("git -C %s fetch %s HEAD brings it; then merge again", clone, here)}
 		}
 	}
 	return nil
 }
 
-// beside are the paths in the work tree that no commit of its branch brings: what was
-// changed in submodules and in repositories that git ignores, and of written, which
-// are paths below Dir, what git ignores.
-func (w *Worktree) beside(ctx context.Context, written []string) ([]string, error) {
-	g := w.Inside()
-	subs, err := submodules(ctx, g, "HEAD")
+// beside are the paths in the work tree that no commit of its branch brings: of the
+// repositories in it, submodules or not, what is not committed and commits that the clone
+// in the same place of the first work tree does not have; files in submodules that are not checked
+// out; and of written, which are paths below Dir, what git ignores.
+func (w *Worktree) beside(ctx context.Context, written []string) (out []string, err error) {
+	repos, err := repositories(w.Top)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, s := range subs {
-		changed, err := changedIn(ctx, filepath.Join(w.Top, filepath.FromSlash(s.path)), s.commit)
+	subs, err := submodules(ctx, w.Inside(), "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	var ignored []string
+	for _, dir := range append([]string{"."}, repos...) {
+		top, g := filepath.Join(w.Top, filepath.FromSlash(dir)), w.Inside()
+		if dir != "." {
+			g = git.OnHost(top)
+			changed, err := unsaved(ctx, top, filepath.Join(w.Repo, filepath.FromSlash(dir)))
+			if err != nil {
+				return nil, fmt.Errorf("looking into the repository %s: %w", top, brief(err))
+			}
+			for _, p := range changed {
+				out = append(out, path.Join(dir, p))
+			}
+			below, err := submodules(ctx, g, "HEAD")
+			if err == nil { // it may have no commit
+				for _, s := range below {
+					subs = append(subs, gitlink{path.Join(dir, s.path), s.commit})
+				}
+			}
+		}
+		names, err := g.ListNames(ctx, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range changed {
-			out = append(out, path.Join(s.path, p))
+		for _, n := range names {
+			ignored = append(ignored, strings.TrimPrefix(dir+"/"+n, "./"))
 		}
 	}
-	ignored, err := g.ListNames(ctx, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range ignored {
-		if _, err := os.Lstat(filepath.Join(w.Top, filepath.FromSlash(p), ".git")); err == nil {
-			out = append(out, p)
+	for _, s := range subs {
+		if slices.Contains(repos, s.path) {
+			continue
+		}
+		files, err := filesIn(filepath.Join(w.Top, filepath.FromSlash(s.path)))
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range files {
+			out = append(out, path.Join(s.path, p))
 		}
 	}
 	for _, p := range written {
@@ -157,47 +178,94 @@ func (w *Worktree) beside(ctx context.Context, written []string) ([]string, erro
 	return slices.Compact(out), nil
 }
 
-// changedIn are the paths of a submodule that are not as in a commit, "." for
-// commits that only it has. One that is no repository has all its files.
-func changedIn(ctx context.Context, dir, commit string) (paths []string, err error) {
-	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
-		err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
+// isRepository reports that a directory is a work tree itself, and not only inside one.
+func isRepository(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, ".git"))
+	return err == nil
+}
+
+// repositories are the directories below top, of any depth, that are work trees of their own:
+// git passes over those that it ignores, and over those in directories that it knows.
+func repositories(top string) (dirs []string, err error) {
+	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != ".git" || filepath.Dir(p) == top {
+			if err == nil && d.IsDir() && d.Name() == ".git" {
+				return fs.SkipDir
 			}
-			rel, err := filepath.Rel(dir, p)
-			paths = append(paths, filepath.ToSlash(rel))
 			return err
-		})
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
 		}
-		return paths, err
+		rel, err := filepath.Rel(top, filepath.Dir(p))
+		dirs = append(dirs, filepath.ToSlash(rel))
+		if err == nil && d.IsDir() {
+			err = fs.SkipDir
+		}
+		return err
+	})
+	return dirs, err
+}
+
+// filesIn are the files in a directory, which may not be there.
+func filesIn(dir string) (paths []string, err error) {
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		paths = append(paths, filepath.ToSlash(rel))
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
+	return paths, err
+}
+
+// unsaved are the paths of a repository that are not committed in it, and "." if it has
+// a HEAD or another ref that its clone does not have. What is asked is the clone: the
+// repository was the job's, with its commits, refs and submodules.
+func unsaved(ctx context.Context, dir, clone string) (paths []string, err error) {
 	g := git.OnHost(dir)
 	s, err := g.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range s.Entries {
-		paths = append(paths, e.Path)
+		paths = append(paths, strings.TrimSuffix(e.Path, "/"))
 	}
-	more, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-list", "--max-count=1", "--all", "HEAD", "--not", commit}})
-	if err != nil || len(more) > 0 { // also where the commit is not there
-		paths = append(paths, ".")
-	}
-	subs, err := submodules(ctx, g, "HEAD")
+	refs, err := g.ListNames(ctx, "for-each-ref", "--format=%(objectname)%00")
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range subs {
-		below, err := changedIn(ctx, filepath.Join(dir, filepath.FromSlash(s.path)), s.commit)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range below {
-			paths = append(paths, path.Join(s.path, p))
+	ids := []string{}
+	for _, id := range append(refs, s.Commit) {
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
 		}
 	}
+	has := len(ids) == 0
+	if !has && isRepository(clone) {
+		if has, err = hasAll(ctx, clone, ids); err != nil {
+			return nil, err
+		}
+	}
+	if !has {
+		paths = append(paths, ".")
+	}
 	return paths, nil
+}
+
+// hasAll reports whether a repository has all of some objects.
+func hasAll(ctx context.Context, dir string, ids []string) (bool, error) {
+	out, err := git.OnHost(dir).RunPlumbing(ctx, nil, process.Cmd{Args: []string{"cat-file", "--batch-check=%(objecttype)"}, Stdin: []byte(strings.Join(ids, "\n") + "\n")})
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	for line := range strings.Lines(string(out)) {
+		switch strings.TrimSpace(line) {
+		case "commit", "tag", "tree", "blob":
+			n++
+		}
+	}
+	return n == len(ids), nil
 }

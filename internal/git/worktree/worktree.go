@@ -259,9 +259,6 @@ func (w *Worktree) Merge(ctx context.Context, message, record string, written []
 	if err := w.Check(); err != nil {
 		return nil, err
 	}
-	if err := w.checkMoved(ctx); err != nil {
-		return nil, err
-	}
 	left, err := w.beside(ctx, written)
 	if err != nil {
 		return nil, err
@@ -357,6 +354,9 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 		return err
 	}
 	if err := w.checkNames(all); err != nil {
+		return err
+	}
+	if err := w.checkGitlinks(ctx, all); err != nil {
 		return err
 	}
 	begun := merging{s.Commit, target, w.Common}

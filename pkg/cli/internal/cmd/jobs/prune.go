@@ -19,8 +19,9 @@ func newPrune(e *env.Env) *cobra.Command {
 		Use:   "prune [--older-than AGE]",
 		Short: "Remove jobs that ended long ago",
 		Long: "Forgets the jobs that ended longer ago than an age such as 30d or 12h: journal, log and what undo needs.\n" +
-			"Without --older-than the age is the setting retention. A job whose worktree has something that is not\n" +
-			"committed or merged is kept and named; adroit jobs rm --force removes it.",
+			"Without --older-than the age is the setting retention. A job whose worktree has what is\n" +
+			"nowhere else (see adroit jobs rm) is kept and named; adroit jobs rm --force removes it. A branch that is not\n" +
+			"merged stays.",
 		Example: "  adroit jobs prune --older-than 30d --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -15,9 +15,10 @@ func newRemove(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID...",
 		Short: "Remove jobs: journal, log, worktree and undo data",
-		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there\n" +
-			"is an error, unless --force throws it away, with the branch. The worktrees of its sub-agents go with\n" +
-			"what was not brought back of them.",
+		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there,\n" +
+			"what the job wrote and git ignores, a commit on no branch, and what a submodule or another repository in it\n" +
+			"has and the clone in the repository does not, is an error, unless --force throws it away, with the branch.\n" +
+			"The worktrees of its sub-agents go with what was not brought back of them.",
 		Example: "  adroit jobs rm J4K2 J7QX",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {

@@ -1,0 +1,102 @@
+package worktree
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+)
+
+// commitIn makes a repository of a directory, and a commit in it.
+func commitIn(t *testing.T, dir string) (commit string) {
+	t.Helper()
+	dirtest.Write(t, filepath.Join(dir, "precious"), "precious\n")
+	dirtest.Git(t, dir, "init", "-q")
+	dirtest.Git(t, dir, "add", "precious")
+	dirtest.Git(t, dir, "commit", "-qm", "work")
+	return strings.TrimSpace(dirtest.Git(t, dir, "rev-parse", "HEAD"))
+}
+
+// What a repository in the worktree has is saved if the clone in the repository of the person
+// has it, whatever the worktree's own commits name.
+func TestRepositoriesInside(t *testing.T) {
+	for name, c := range map[string]struct {
+		job   func(t *testing.T, top string)
+		merge string // part of the error of a merge; empty: it passes
+		left  []string
+	}{
+		"a commit of a submodule, committed": {func(t *testing.T, top string) {
+			dirtest.Git(t, filepath.Join(top, "sub"), "commit", "-q", "--allow-empty", "-m", "work")
+			dirtest.Git(t, top, "commit", "-qm", "bump", "sub")
+		}, "is in the worktree only", []string{"sub"}},
+		"a commit of a submodule, not committed": {func(t *testing.T, top string) {
+			dirtest.Git(t, filepath.Join(top, "sub"), "commit", "-q", "--allow-empty", "-m", "work")
+		}, "is in the worktree only", []string{"sub"}},
+		"a branch of a submodule": {func(t *testing.T, top string) {
+			dirtest.Git(t, filepath.Join(top, "sub"), "commit", "-q", "--allow-empty", "-m", "work")
+			dirtest.Git(t, filepath.Join(top, "sub"), "branch", "mine")
+			dirtest.Git(t, filepath.Join(top, "sub"), "reset", "-q", "--hard", "HEAD~1")
+		}, "", []string{"sub"}},
+		"a submodule added": {func(t *testing.T, top string) {
+			commitIn(t, filepath.Join(top, "emb"))
+		}, "without a clone", []string{"emb"}},
+		"a submodule moved": {func(t *testing.T, top string) {
+			dirtest.Git(t, top, "mv", "sub", "moved")
+			dirtest.Git(t, top, "commit", "-qm", "move")
+		}, "without a clone", []string{"moved"}},
+		"a repository deep in what is ignored": {func(t *testing.T, top string) {
+			commitIn(t, filepath.Join(top, "x.log/w/r"))
+		}, "", []string{"x.log/w/r"}},
+		"a repository around tracked files": {func(t *testing.T, top string) {
+			commitIn(t, filepath.Join(top, "d1"))
+			dirtest.Git(t, filepath.Join(top, "d1"), "add", "-A")
+			dirtest.Git(t, filepath.Join(top, "d1"), "commit", "-qm", "all")
+		}, "", []string{"d1"}},
+		"what a submodule ignores": {func(t *testing.T, top string) {
+			dirtest.Write(t, filepath.Join(top, "sub/out.log"), "important\n")
+		}, "", []string{"sub/out.log"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, repo := gitRepo(t)
+			commitIn(t, filepath.Join(repo, "sub"))
+			dirtest.Write(t, filepath.Join(repo, "sub/.gitignore"), "*.log\n")
+			dirtest.Git(t, filepath.Join(repo, "sub"), "add", ".gitignore")
+			dirtest.Git(t, filepath.Join(repo, "sub"), "commit", "-qm", "ignore")
+			dirtest.Write(t, filepath.Join(repo, ".gitmodules"), "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n")
+			dirtest.Write(t, filepath.Join(repo, ".gitignore"), "*.log\n")
+			dirtest.Git(t, repo, "add", "sub", ".gitmodules", ".gitignore")
+			dirtest.Git(t, repo, "commit", "-qm", "submodule", "sub", ".gitmodules", ".gitignore")
+			dirtest.Git(t, repo, "submodule", "--quiet", "absorbgitdirs")
+			w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "wt"), "adroit/J1/work", nil)
+			dirtest.Must(t, err)
+			if left, err := w.beside(t.Context(), nil); err != nil || len(left) > 0 {
+				t.Errorf("at the beginning %q are left, %v", left, err)
+			}
+			c.job(t, w.Top)
+			head := dirtest.Git(t, repo, "rev-parse", "HEAD")
+			var we *Error
+			m, err := w.Merge(t.Context(), "Work", "", []string{"sub/out.log"}, nil)
+			switch {
+			case c.merge == "" && err != nil:
+				t.Errorf("the merge: %v", err)
+			case c.merge == "" && !slices.Equal(m.Left, c.left):
+				t.Errorf("the merge leaves %q, want %q", m.Left, c.left)
+			case c.merge != "" && (!errors.As(err, &we) || !strings.Contains(we.Reason, c.merge) || we.Hint() == "" || dirtest.Git(t, repo, "rev-parse", "HEAD") != head):
+				t.Errorf("the merge: %+v, %v", m, err)
+			}
+			if _, err := w.Removable(t.Context(), []string{"sub/out.log"}); !errors.As(err, &we) || !slices.Equal(we.Paths, c.left) {
+				t.Errorf("removable: %v, want %q", err, c.left)
+			}
+			if strings.HasPrefix(name, "a commit") {
+				dirtest.Git(t, filepath.Join(repo, "sub"), "fetch", "-q", filepath.Join(w.Top, "sub"), "HEAD")
+				if _, err := w.Merge(t.Context(), "Work", "", nil, nil); err != nil {
+					t.Errorf("with the commit in the clone: %v", err)
+				}
+				dirtest.Must(t, w.Remove(t.Context(), false))
+			}
+		})
+	}
+}
