@@ -33,6 +33,10 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, apierr.AsError(err)
 	}
 	if err := rt.takesMessages(j); err != nil {
+		// Who is asked something means an answer.
+		if asked, failed := jobWithSignals(ctx, mgr.Store, j.ID); failed == nil && j.Status == jobs.Waiting && len(asked.Questions) > 0 {
+			return nil, apierr.Invalidf("adroit answer "+j.ID+" WORDS answers it; adroit jobs show "+j.ID+" shows what it asks", "%s waits for an answer and takes no messages", j.ID)
+		}
 		return nil, err
 	}
 	if j, err = jobWithSignals(ctx, mgr.Store, j.ID); err != nil {

@@ -191,6 +191,9 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 // signal is the answer to what the job asks now, which is shown.
 func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, name, words string) (adroit.Signal, error) {
 	s := adroit.Signal{Name: name}
+	if len(d.Questions) == 0 && name == "answer" && d.Job.Status.Final() {
+		return s, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s asks nothing: it is %s", d.Job.ID, d.Job.Status.Words()), Hint: "adroit jobs show " + d.Job.ID + " shows how it ended"}
+	}
 	if len(d.Questions) == 0 && name == "answer" {
 		return s, &apierr.Error{Kind: apierr.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: "adroit jobs resume " + d.Job.ID + " goes on"}
 	}
