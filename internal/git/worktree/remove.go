@@ -58,6 +58,9 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 		}
 		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
 	}
+	if err := w.checkHidden(ctx); err != nil {
+		return false, err
+	}
 	if err := w.checkDetached(ctx, s); err != nil {
 		return false, err
 	}

@@ -206,6 +206,9 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 		return false, &Error{Reason: fmt.Sprintf("the worktree is not on its branch %s", w.Branch),
 			Remedy: fmt.Sprintf("git -C %s branch NAME %.10s keeps its commit; then, in %s, git switch %s", w.Repo, s.Commit, w.Top, w.Branch)}
 	}
+	if err := w.checkHidden(ctx); err != nil {
+		return false, err
+	}
 	if len(s.Entries) == 0 {
 		return false, nil
 	}
@@ -219,6 +222,48 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 	}
 	_, err = g.Commit(ctx, message, []string{"."})
 	return err == nil, err
+}
+
+// checkHidden refuses changes that bits of the index hide from git status: the job has the
+// index. Of these an index that is made anew has none.
+func (w *Worktree) checkHidden(ctx context.Context) error {
+	all, err := w.Inside().ListNames(ctx, "ls-files", "-v", "-z") // a letter, a space and the name
+	if err != nil {
+		return err
+	}
+	marked := map[string]bool{}
+	for _, line := range all {
+		if tag, name, _ := strings.Cut(line, " "); tag == "S" || tag != strings.ToUpper(tag) {
+			marked[name] = true
+		}
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "adroit-index-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	g := git.OnHost(w.Top, append(w.env(), "GIT_INDEX_FILE="+filepath.Join(dir, "index"))...).Holding(w.held)
+	if _, err := g.Run(ctx, process.Cmd{Args: []string{"read-tree", "HEAD"}}); err != nil {
+		return err
+	}
+	fresh, err := g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, e := range fresh.Entries {
+		if marked[e.Path] && e.Work != "D" { // as sparse work trees have it
+			paths = append(paths, e.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return &Error{Reason: "the worktree's index hides changes from git", Paths: paths[:min(len(paths), 10)],
+		Remedy: fmt.Sprintf("git -C %[1]s update-index --no-assume-unchanged -- PATH, and the same with --no-skip-worktree, show them; then again", w.Top)}
 }
 
 // checkDeleted refuses deletions that nobody has on record and that nobody has staged.

@@ -256,7 +256,7 @@ func TestMergeOfGuardedNames(t *testing.T) {
 	for _, n := range names {
 		dirtest.Git(t, w.Top, "update-index", "--skip-worktree", n)
 	}
-	dirtest.Write(t, filepath.Join(w.Top, ".vscode/tasks.json"), "{}\n")
+	dirtest.Must(t, os.Remove(filepath.Join(w.Top, ".vscode/tasks.json")))
 	var we *Error
 	if m, err := w.Merge(t.Context(), "Work", "", nil, nil); !errors.As(err, &we) || !slices.Equal(we.Paths, names) || we.Hint() == "" {
 		t.Errorf("%+v, %v", m, err)
@@ -292,6 +292,29 @@ func TestRemoveDetached(t *testing.T) {
 	dirtest.Must(t, w.Remove(t.Context(), false))
 	if got := strings.TrimSpace(dirtest.Git(t, repo, "rev-parse", "--short=10", "keep")); got != at {
 		t.Errorf("keep is at %s", got)
+	}
+}
+
+// Bits of the index hide no work from a merge or a removal.
+func TestIndexBits(t *testing.T) {
+	for _, bit := range []string{"assume-unchanged", "skip-worktree"} {
+		w, _ := worktree(t, "")
+		dirtest.Git(t, w.Top, "update-index", "--"+bit, "d0/f0.txt")
+		if _, err := w.Removable(t.Context(), nil); err != nil {
+			t.Errorf("%s, unchanged: %v", bit, err)
+		}
+		dirtest.Write(t, filepath.Join(w.Top, "d0/f0.txt"), "the work of a day\n")
+		var we *Error
+		if m, err := w.Merge(t.Context(), "Work", "", nil, nil); !errors.As(err, &we) || !slices.Equal(we.Paths, []string{"d0/f0.txt"}) {
+			t.Errorf("%s: %+v, %v", bit, m, err)
+		}
+		if err := w.Remove(t.Context(), false); !errors.As(err, &we) || !slices.Equal(we.Paths, []string{"d0/f0.txt"}) {
+			t.Errorf("%s: %v", bit, err)
+		}
+		dirtest.Git(t, w.Top, "update-index", "--no-"+bit, "d0/f0.txt")
+		if m, err := w.Merge(t.Context(), "Work", "", nil, nil); err != nil || len(m.Paths) != 1 {
+			t.Errorf("%s: %+v, %v", bit, m, err)
+		}
 	}
 }
 
