@@ -152,7 +152,7 @@ func extract(ctx context.Context, file, dir string, m *Manifest) error {
 		case name != databaseFile && leftOut(name):
 			return fmt.Errorf("it has %s, which no backup of adroit has: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
 		case h.Typeflag == tar.TypeSymlink && !belongsToTree(name):
-			return fmt.Errorf("it has the link %s, and backups of adroit have links only in worktrees: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
+			return fmt.Errorf("it has the link %s, and backups have links only in worktrees: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
 		}
 		switch h.Typeflag {
 		case tar.TypeDir:

@@ -64,7 +64,11 @@ func TestJSONShapes(t *testing.T) {
 		"memory add a fact", "memory list",
 		"trust --show " + repo, "trust --list", "backup " + home + "/jobs.tar", "jobs undo last",
 	} {
-		got[line] = run(append(strings.Fields(line), "--json")...)
+		args := append(strings.Fields(line), "--json")
+		if strings.HasPrefix(line, "jobs") && strings.Contains(line, " last") {
+			args = append(args, "-C", repo)
+		}
+		got[line] = run(args...)
 	}
 	for line, out := range got {
 		name := strings.NewReplacer(" ", "_", repo, "DIR", home+"/", "", "--", "").Replace(line)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/tools/finish"
@@ -20,13 +21,16 @@ type account struct {
 	t    *testing.T
 	home string
 	env  map[string]string
+	mu   sync.Mutex
 	seen []string // requests
 }
 
 func newAccount(t *testing.T) *account {
 	d := &account{t: t, home: t.TempDir()}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.mu.Lock()
 		d.seen = append(d.seen, r.Method+" "+r.URL.Path)
+		d.mu.Unlock()
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") + r.Header.Get("X-Api-Key")
 		switch {
 		case r.URL.Path == "/down/models":

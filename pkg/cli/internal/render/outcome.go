@@ -61,7 +61,7 @@ func Next(actions []adroit.Action) (commands []string) {
 // and go on with it; question is its path if the job asks several.
 func Answers(job, signal, question string) string {
 	if question != "" {
-		question = " --question " + question
+		question = " --question " + format.SanitizeLine(question)
 	}
 	switch SignalName(signal) {
 	case "approve":

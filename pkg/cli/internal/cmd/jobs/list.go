@@ -125,7 +125,7 @@ func (l *listing) list(cmd *cobra.Command, e *env.Env) error {
 	case more:
 		fmt.Fprintf(e.Err, "these are the newest %s; --limit 0 lists all\n", format.Plural(l.Limit, "job"))
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0 && l.Dir != "":
-		fmt.Fprintln(e.Err, "no such jobs in this directory; --all lists those of others, adroit jobs all of this one")
+		fmt.Fprintln(e.Err, "no such jobs in this directory; --all lists those of others")
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0:
 		fmt.Fprintln(e.Err, "no such jobs; adroit jobs --all lists the others")
 	case len(all) == 0 && l.Dir != "":

@@ -175,7 +175,7 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 			line += " WORDS"
 		}
 		if len(d.Questions) > 1 {
-			line += " --question " + d.Questions[0].Path
+			line += " --question " + format.SanitizeLine(d.Questions[0].Path)
 		}
 		line += "  "
 		if len(d.Questions) > 0 {
