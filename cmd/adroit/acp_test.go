@@ -379,3 +379,31 @@ func TestACPPeer(t *testing.T) {
 	contains(t, string(out), "version 1 load true", "modes plan,edits,auto current edits", "thought I look first.", "message I will look.", "call read_file read in_progress", "diff a.txt one to two",
 		"asked shell echo first: allow_once", "asked mcp__notes__note: allow_once", "update mcp__notes__note completed", "plan Echo in_progress medium, Rest pending medium", "commands /review Review it.", "message All done.", "stop end_turn", "message Done again.", "loaded user change it", "sessions 1", "closed")
 }
+
+// TestACPCarriesOutAPlan has another mode after a plan, and only then, carry it out.
+func TestACPCarriesOutAPlan(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"repo/a.txt": "one\n", "turns.yaml": `turns:
+  - calls: [{name: finish, args: {summary: I change line one.}}]
+  - calls: [{name: edit_file, args: {path: a.txt, old: one, new: two}}]
+  - calls: [{name: finish, args: {summary: It is two.}}]
+`, "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file, edit_file, finish]\ndone: {all: [{signal: DONE}, {artifact: diff}]}\n---\nYou work.\n"})
+	e := edit(t, p, "hand")
+	s := e.session(p.path("repo"))
+	mode := func(m sdk.SessionModeId) {
+		t.Helper()
+		if _, err := e.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: s.SessionId, ModeId: m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mode("plan")
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("make it two")), "I change line one.", "planned: nothing was changed")
+	mode("edits")
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("go")), "agent: It is two.")
+	if b, err := os.ReadFile(p.path("repo/a.txt")); err != nil || string(b) != "two\n" {
+		t.Errorf("a.txt is %q, %v", b, err)
+	}
+	if _, err := e.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: s.SessionId, ModeId: "plan"}); err == nil {
+		t.Error("the mode of work that has begun changes")
+	}
+}

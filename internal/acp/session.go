@@ -114,6 +114,9 @@ func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) 
 		ses.picked = ses.picked && ses.model != model // another one was picked meanwhile
 	}
 	if id != "" {
+		if mode != "" && mode != executor.ModePlan && s.carriesOut(ctx, id) {
+			return s.carryOut(ctx, ses, id, adroit.RetryOptions{CarryOut: true, Mode: mode, Model: model, Message: m.Text, Attached: m.Attached})
+		}
 		m.Model = model
 		_, err := s.c.Send(ctx, id, m)
 		if err == nil {
@@ -138,6 +141,19 @@ func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) 
 	ses.mu.Unlock()
 	s.update(ses, sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
 		Title: sdk.Ptr(sub.Job.Title), UpdatedAt: sdk.Ptr(sub.Job.Updated.UTC().Format(time.RFC3339))}})
+	return nil
+}
+
+// carryOut has the session go on with a new job, which carries out the plan of its
+// first. Editors that list sessions see that job as one of its own.
+func (s *server) carryOut(ctx context.Context, ses *session, id string, o adroit.RetryOptions) error {
+	sub, err := s.c.Retry(ctx, id, o)
+	if err != nil {
+		return err
+	}
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.job, ses.last, ses.picked = sub.Job.ID, 0, false
 	return nil
 }
 

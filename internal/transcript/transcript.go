@@ -116,6 +116,16 @@ func (t *Transcript) respond(turn int, after []llm.Message) []llm.Message {
 	return after[1:]
 }
 
+// Last is the last turn of the job's own conversation, 0 if there is none.
+func (t *Transcript) Last() int {
+	for n := len(t.Turns); n > 0; n-- {
+		if t.own(t.Request(n).Messages) {
+			return n
+		}
+	}
+	return 0
+}
+
 // Branch is the conversation of a job at the end of a turn.
 func (t *Transcript) Branch(turn int) (*stepio.Branch, error) {
 	hint := "adroit jobs transcript " + t.Job + " shows them"

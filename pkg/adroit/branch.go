@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -22,7 +24,12 @@ type RetryOptions struct {
 	From int `json:"from,omitempty"`
 	// Model does the task in place of the old one's; empty is the same.
 	Model string `json:"model,omitempty"`
-	// Message is what the person says there; it is for From.
+	// CarryOut has the new job carry out the plan that the old one ended with: it goes on
+	// from there, may change files, and is done when all of the agent's definition of done
+	// holds. Mode is what it may do: empty is what is configured, or edits if that is plan.
+	CarryOut bool          `json:"carry_out,omitempty"`
+	Mode     executor.Mode `json:"mode,omitempty"`
+	// Message is what the person says there; it is for From and CarryOut.
 	Message string `json:"message,omitempty"`
 	executor.Attached
 }
@@ -30,6 +37,62 @@ type RetryOptions struct {
 const branchNotice = "This is a new job that goes on from here. The files are as they are now, which may not be what you saw: what was changed later is still there, and some of your changes may have been undone. Read again what you rely on."
 
 const branchTreeNotice = "This is a new job that goes on from here, in a new worktree of the last commit: what you changed without a commit is not in it. Read again what you rely on."
+
+const planNotice = "The plan is accepted: carry it out. This is a new job, in which you may change files, and the definition of done holds in full."
+
+// check refuses what cannot be meant.
+func (o *RetryOptions) check() error {
+	switch {
+	case o.From < 0:
+		return apierr.Invalidf("turns count from 1", "--from is %d", o.From)
+	case o.From > 0 && o.CarryOut:
+		return apierr.Invalidf("a plan is gone on from where it ended", "--from and --carry-out exclude each other")
+	case o.Mode != "" && !o.CarryOut:
+		return apierr.Invalidf("adroit jobs retry ID --carry-out --mode edits carries out a plan; adroit run --mode begins in another mode", "--mode is for --carry-out")
+	case o.Mode == executor.ModePlan:
+		return apierr.Invalidf("it is edits or auto", "a plan cannot be carried out in mode plan")
+	case o.Mode != "" && !slices.Contains(executor.Modes, o.Mode):
+		return apierr.Invalidf("it is edits or auto", "--mode is %q", o.Mode)
+	case o.From == 0 && !o.CarryOut && o.Message != "":
+		return apierr.Invalidf("adroit jobs retry ID --from TURN \"...\" goes on from a turn; adroit continue ID \"...\" goes on with the job itself", "a job that begins anew takes no message")
+	}
+	return nil
+}
+
+// canBeCarriedOut reports whether a job has ended with a plan that its agent may carry
+// out: not one that only plans, in any mode.
+func (rt *Runtime) canBeCarriedOut(j *jobs.Job) bool {
+	var in agents.Input
+	if j.Status != jobs.Planned || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil {
+		return false
+	}
+	a := in.Spec
+	if a == nil {
+		d, err := rt.trusts(in.Dir, rt.config(j).Trust)
+		if err != nil {
+			return false
+		}
+		if a, err = rt.catalog.Agents(d).Lookup(in.Agent); err != nil {
+			return false
+		}
+	}
+	return a.Mode != executor.ModePlan
+}
+
+// carryOut makes a request that carries out the plan that a job ended with.
+func (rt *Runtime) carryOut(ctx context.Context, old *jobs.Job, in *agents.Input, o RetryOptions, id string) error {
+	switch {
+	case old.Status != jobs.Planned:
+		return apierr.Invalidf("adroit jobs retry "+old.ID+" runs its task again", "%s has no plan to carry out: it is %s", old.ID, old.Status.Words())
+	case !rt.canBeCarriedOut(old):
+		return apierr.Invalidf("have another agent do it: adroit run AGENT", "the agent %s, which made the plan of %s, only plans, or is not there any more", old.Agent, old.ID)
+	}
+	in.Mode = o.Mode
+	if in.Mode == "" && rt.o.Defaults.Mode == executor.ModePlan {
+		in.Mode = executor.ModeEdits
+	}
+	return rt.branch(ctx, old, in, o, id)
+}
 
 // branch makes a request that goes on from a turn of a job. images are kept for the
 // job to be.
@@ -44,7 +107,11 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 	if err != nil {
 		return err
 	}
-	b, err := t.Branch(o.From)
+	from := o.From
+	if o.CarryOut {
+		from = t.Last()
+	}
+	b, err := t.Branch(from)
 	if err != nil {
 		return err
 	}
@@ -61,12 +128,17 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 		o.Attached = m.Attached
 	}
 	said := o.To(o.Message)
-	said.Text = cmp.Or(said.Text, "Go on with the task.")
+	if !o.CarryOut {
+		said.Text = cmp.Or(said.Text, "Go on with the task.")
+	}
 	notice := branchNotice
 	if in.Worktree {
 		notice = branchTreeNotice
 	}
-	said.Text = notice + "\n\n" + said.Text
+	if o.CarryOut {
+		notice += "\n\n" + planNotice
+	}
+	said.Text = strings.TrimSpace(notice + "\n\n" + said.Text)
 	b.History = append(b.History, said)
 	in.Branch = b
 	return nil

@@ -171,6 +171,10 @@ func next(d *JobDetail) []Action {
 		return append([]Action{act(actionContinue)}, changes...)
 	}
 	switch {
+	case j.Status == jobs.Planned && d.canCarryOut:
+		retry := act(actionRetry)
+		retry.CarryOut = true
+		return append([]Action{retry}, changes...)
 	case j.Status.Succeeded():
 		switch {
 		case d.Worktree != nil && changes != nil:

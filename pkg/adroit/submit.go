@@ -166,11 +166,8 @@ func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 }
 
 func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
-	switch {
-	case o.From < 0:
-		return nil, apierr.Invalidf("turns count from 1", "--from is %d", o.From)
-	case o.From == 0 && o.Message != "":
-		return nil, apierr.Invalidf("adroit jobs retry ID --from TURN \"...\" goes on from a turn; adroit continue ID \"...\" goes on with the job itself", "a job that begins anew takes no message")
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	old, m, err := rt.find(ctx, ref)
 	if err != nil {
@@ -185,7 +182,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	if again.Model, err = rt.retryModel(old, o.Model); err != nil {
 		return nil, err
 	}
-	if o.From > 0 || w != nil || o.Model != "" {
+	if o.From > 0 || o.CarryOut || w != nil || o.Model != "" {
 		err = rt.again(ctx, old, again, w, s, o)
 	}
 	if err == nil {
@@ -257,6 +254,11 @@ func (rt *Runtime) again(ctx context.Context, old, again *jobs.Job, w *worktree.
 	}
 	if o.Model != "" {
 		in.Model = again.Model
+	}
+	if o.CarryOut {
+		if err := rt.carryOut(ctx, old, &in, o, again.ID); err != nil {
+			return err
+		}
 	}
 	if o.From > 0 {
 		if err := rt.branch(ctx, old, &in, o, again.ID); err != nil {

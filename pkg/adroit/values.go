@@ -35,6 +35,8 @@ type JobDetail struct {
 	// Unreadable is why its worktrees are not known.
 	Unreadable string   `json:"unreadable,omitempty"`
 	Actions    []Action `json:"actions,omitempty"` // what makes sense next, the likeliest first
+
+	canCarryOut bool // the plan with which it ended
 }
 
 // A JobSummary is a job as lists show it.
@@ -274,4 +276,6 @@ type Action struct {
 	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
 	Limit  string `json:"limit,omitempty"`
 	Follow bool   `json:"follow,omitempty"` // of logs: the job still runs
+	// CarryOut is of retry: see [RetryOptions].
+	CarryOut bool `json:"carry_out,omitempty"`
 }

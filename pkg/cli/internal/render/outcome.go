@@ -51,6 +51,8 @@ func Next(actions []adroit.Action) (commands []string) {
 			command += " " + cmp.Or(raiseFlags[act.Limit], raiseFlags["turns"])
 		case act.Follow:
 			command += " -f"
+		case act.CarryOut:
+			command += " --carry-out"
 		}
 		commands = append(commands, command)
 	}
