@@ -3,8 +3,6 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
@@ -12,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
@@ -64,14 +63,12 @@ func (c *Catalog) defaultAgent(dir string) (string, error) {
 	if c.o.Agent != "" {
 		return agentPrefix + c.o.Agent, nil
 	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+	if real, err := rootfs.Real(dir); err == nil {
+		if _, ok := rootfs.Repository(real); ok {
 			return agentPrefix + "assistant", nil
 		}
-		if at == filepath.Dir(at) {
-			return "", apierr.Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
-		}
 	}
+	return "", apierr.Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
 }
 
 // pipelineTarget finds the agent that stands for a pipeline.

@@ -82,13 +82,8 @@ func project(dir string) string {
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}
-	for at := dir; !within(at, home) || home == ""; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		if at == filepath.Dir(at) {
-			break
-		}
+	if top, ok := Repository(dir); ok && (home == "" || !within(top, home)) {
+		return top
 	}
 	return dir
 }

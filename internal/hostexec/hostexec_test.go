@@ -106,6 +106,7 @@ func TestFindPassesOver(t *testing.T) {
 			project := base + "/repo/work"
 			must(t, os.MkdirAll(project, 0o755))
 			must(t, os.Mkdir(base+"/repo/.git", 0o755))
+			must(t, os.WriteFile(base+"/repo/.git/HEAD", nil, 0o644))
 			safe := plant(t, base+"/safe", "tool")
 			list := lead(t, base, project)
 			t.Setenv("PATH", list)
@@ -204,6 +205,7 @@ func TestHomeIsNoProject(t *testing.T) {
 	home := base + "/home"
 	want := plant(t, home+"/.local/bin", "tool")
 	must(t, os.Mkdir(home+"/.git", 0o755))
+	must(t, os.WriteFile(home+"/.git/HEAD", nil, 0o644))
 	t.Setenv("PATH", home+"/.local/bin")
 	Forbid(home + "/work/x")
 	if at, err := Find("tool"); at != want || err != nil {

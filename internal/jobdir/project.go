@@ -53,15 +53,9 @@ func Project(data, dir string) (project, sub string, err error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", "", apierr.Invalidf("", "there is no directory %s", dir)
 	}
-	top := dir
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			top = at
-			break
-		}
-		if filepath.Dir(at) == at {
-			break
-		}
+	top, ok := rootfs.Repository(dir)
+	if !ok {
+		top = dir
 	}
 	if sub, err = filepath.Rel(top, dir); err != nil {
 		return "", "", err

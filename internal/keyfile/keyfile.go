@@ -125,14 +125,10 @@ func (f File) outsideRepository() error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return fmt.Errorf("%w: %s is in that of %s", ErrInRepository, f.Path(), dir)
-		}
-		if dir == filepath.Dir(dir) {
-			return nil
-		}
+	if top, ok := rootfs.Repository(dir); ok {
+		return fmt.Errorf("%w: %s is in that of %s", ErrInRepository, f.Path(), top)
 	}
+	return nil
 }
 
 // private reads a file that nobody but this user can read. Of any other it says that

@@ -88,6 +88,7 @@ func TestUnsafeFiles(t *testing.T) {
 func TestRepository(t *testing.T) {
 	repo := t.TempDir()
 	ok(t, os.MkdirAll(filepath.Join(repo, ".git"), 0o755))
+	ok(t, os.WriteFile(filepath.Join(repo, ".git", "HEAD"), nil, 0o644))
 	link := filepath.Join(t.TempDir(), "adroit")
 	ok(t, os.MkdirAll(filepath.Join(repo, "dotfiles", "adroit"), 0o755))
 	ok(t, os.Symlink(filepath.Join(repo, "dotfiles", "adroit"), link))

@@ -118,7 +118,7 @@ var may = map[string][]string{
 	"internal/transcript":          {"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
 	"internal/coordinator/repairs": {"internal/coordinator", "internal/executor/handler", "internal/jobdir", "internal/tools/edit", "internal/workspace/ledger"},
 	"internal/project":             {"internal/agentfile", "internal/jobdir", "internal/plainyaml", "internal/rootfs", "internal/toolserver", "internal/tools/test", "internal/trust", "internal/workflows", "pkg/agents", "pkg/tools", "pkg/workspace"},
-	"internal/catalog":             {"internal/agentfile", "internal/coordinator", "internal/pipeline", "internal/project", "internal/toolserver/offer", "pkg/agents", "pkg/flow", "pkg/tools"},
+	"internal/catalog":             {"internal/rootfs", "internal/agentfile", "internal/coordinator", "internal/pipeline", "internal/project", "internal/toolserver/offer", "pkg/agents", "pkg/flow", "pkg/tools"},
 	"internal/toolserver/offer":    {"internal/rootfs", "internal/agentfile", "internal/jobdir", "internal/toolserver", "internal/tools/describe", "pkg/agents", "pkg/executor", "pkg/tools"},
 	"internal/memory/book":         {"internal/executor/handler", "internal/executor/stepio", "internal/git", "internal/jobdir", "pkg/agents", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/tools", "pkg/workspace"},
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hostexec"
 	"golang.org/x/sys/unix"
 )
 
@@ -230,15 +230,5 @@ func (t *Tree) Repository() (top, sub string, ok bool) {
 	return top, filepath.ToSlash(rel), err == nil
 }
 
-// Repository finds the top of the repository that a directory is in, without git.
-// dir is absolute and has no links.
-func Repository(dir string) (top string, ok bool) {
-	for d := dir; ; d = path.Dir(d) {
-		if _, err := os.Lstat(path.Join(d, ".git")); err == nil {
-			return d, true
-		}
-		if d == path.Dir(d) {
-			return "", false
-		}
-	}
-}
+// Repository is [hostexec.Repository].
+func Repository(dir string) (top string, ok bool) { return hostexec.Repository(dir) }

@@ -26,6 +26,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // Bounds of what can be trusted at all.
@@ -229,14 +231,10 @@ func (s *Status) lookAt(dir string) {
 // top is the top of the work tree that a directory belongs to, the directory
 // itself outside a repository. Only that .git is there counts, not what it says.
 func top(dir string) string {
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return d
-		}
-		if d == filepath.Dir(d) {
-			return dir
-		}
+	if top, ok := rootfs.Repository(dir); ok {
+		return top
 	}
+	return dir
 }
 
 // nested reports whether p is the top of another repository.

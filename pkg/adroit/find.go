@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -149,11 +150,8 @@ func sameProject(here, dir string) bool {
 			return false
 		}
 	}
-	for d := filepath.Clean(here); ; d = filepath.Dir(d) {
-		if repo(d) || d == filepath.Dir(d) {
-			return repo(d)
-		}
-	}
+	_, ok := rootfs.Repository(filepath.Clean(here))
+	return ok
 }
 
 // lost is the status of a job whose directory is all that is left of it.

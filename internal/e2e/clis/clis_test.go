@@ -141,6 +141,10 @@ wire_api = "responses"
 env_key = "LOOP_KEY"
 request_max_retries = 0
 stream_max_retries = 0
+# What it may write to it guards with an empty .git, which other tests would find above them.
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+exclude_tmpdir_env_var = true
 `)
 	case "opencode":
 		w.put(filepath.Join(w.home, ".config/opencode/opencode.json"), `{"model":"loop/m","small_model":"loop/m","provider":{"loop":{"npm":"@ai-sdk/openai-compatible","name":"loop",
