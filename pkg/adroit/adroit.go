@@ -27,6 +27,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/catalog"
@@ -62,6 +63,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 			return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
 		}
 		o.Source = modelMap{o.Models, o.Model}
+	}
+	if i := slices.IndexFunc(o.Middleware, func(wrap func(ToolHandler) ToolHandler) bool { return wrap == nil }); i >= 0 {
+		return nil, fmt.Errorf("adroit: Options.Middleware[%d] is nil", i)
 	}
 	o.AtOnce = cmp.Or(o.AtOnce, jobsByFiles())
 	o.Defaults.Model = o.Model

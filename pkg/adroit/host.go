@@ -52,6 +52,9 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	if store == nil {
+		return nil, errors.New("adroit: Options.Store returned no store and no error")
+	}
 	rt.finishRemovals(ctx, store)
 	rt.reportMerges()
 	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.catalog.Workflows(), Mux: rt.mux,

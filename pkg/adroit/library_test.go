@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/internal/sqlite"
+	"github.com/adroit-run/adroit/internal/tools/subagent"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -235,5 +237,71 @@ func TestAwaitSaysWhatItAsks(t *testing.T) {
 	d, err := rt.Job(t.Context(), "last")
 	if err != nil || len(d.Questions) != 1 || string(d.Questions[0].About) != `"Which colour?"` {
 		t.Errorf("it asks %+v, %v", d.Questions, err)
+	}
+}
+
+// A tool can stop its job, also from within a sub-agent: no model is asked again, and
+// resuming makes the call again.
+func TestToolStopsItsJob(t *testing.T) {
+	for name, turns := range map[string]string{
+		"alone":       "turns:\n  - calls: [{name: charge}]\n  - text: Done.",
+		"a sub-agent": "turns:\n  - calls: [{name: spawn_agent, args: {agent: payer, task: Charge it.}}]\n  - text: Done.\nscenes:\n  - when: Charge it.\n    turns:\n      - calls: [{name: charge}]\n      - text: Charged.",
+	} {
+		closed := true
+		charge := tools.New(tools.Metadata{Name: "charge", Description: "Charge the account.", Needs: tools.Think}, func(context.Context, *tools.Env, struct{}) (string, error) {
+			if closed {
+				return "", tools.Fatal(&flow.InfrastructureError{Err: errors.New("the account is closed")})
+			}
+			return "charged", nil
+		})
+		payer := "---\nname: payer\ndescription: Pay.\ntools: [charge]\n---\nYou pay.\n"
+		layer := agents.Layer{Name: "own", FS: fstest.MapFS{"payer.md": {Data: []byte(payer)}}}
+		rt := runtime(t, turns, Options{Tools: []tools.Tool{charge, subagent.Spawn}, Definitions: Definitions{Agents: []agents.Layer{layer}}})
+		a := agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"charge"}}
+		if name != "alone" {
+			a.Tools, a.Spawn = []string{"spawn_agent"}, &agents.Spawn{Agents: []string{"payer"}}
+		}
+		_, err := rt.Run(t.Context(), Request{Input: agents.Input{Spec: &a, Prompt: "x"}})
+		if err == nil || !strings.Contains(err.Error(), "the account is closed; put that right, then resume it") {
+			t.Fatalf("%s: it ends with %v", name, err)
+		}
+		if d, err := rt.Job(t.Context(), "last"); err != nil || d.Job.Status != jobs.Interrupted || !strings.Contains(d.Job.Reason, "the account is closed") {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+		closed = false
+		job, err := rt.Resume(t.Context(), "last")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := job.Wait(t.Context()); err != nil || s.Last != "Done." {
+			t.Errorf("%s: it goes on to %+v, %v", name, s, err)
+		}
+	}
+}
+
+// Ask ends by itself with a model that never does.
+func TestAskEnds(t *testing.T) {
+	n := 0
+	count := tools.New(tools.Metadata{Name: "count", Description: "Count.", Needs: tools.Think}, func(context.Context, *tools.Env, struct{}) (int, error) {
+		n++
+		return n, nil
+	})
+	m, err := script.Parse("turns", []byte("turns:\n"+strings.Repeat("  - calls: [{name: count}]\n", 2*executor.DefaultLimits.Turns)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ask(t.Context(), m, "Count for ever.", count); err == nil || n > executor.DefaultLimits.Turns {
+		t.Errorf("after %d calls: %v", n, err)
+	}
+}
+
+// What a program left out is named, and no panic.
+func TestWhatIsNil(t *testing.T) {
+	if rt, err := Open(t.Context(), Options{Models: map[string]llm.Model{"x": nil}, Callbacks: Callbacks{Middleware: []func(ToolHandler) ToolHandler{nil}}}); err == nil || !strings.Contains(err.Error(), "Options.Middleware[0] is nil") {
+		t.Errorf("middleware: %v, %v", rt, err)
+	}
+	rt := runtime(t, "turns: [{text: Done.}]", Options{Storage: Storage{Store: func(context.Context) (jobs.Store, error) { return nil, nil }}})
+	if _, err := rt.Jobs(t.Context(), ListOptions{}); err == nil || !strings.Contains(err.Error(), "returned no store") {
+		t.Errorf("store: %v", err)
 	}
 }

@@ -110,7 +110,7 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 }
 
 // Command is the command tree, for pages and manuals made from it. Run is what
-// executes it with the right exit codes.
+// executes it with the right exit codes and hints: [Program.Commands] adds to it.
 func (p Program) Command() *cobra.Command { return newApp(p).root() }
 
 // root builds the command tree.
@@ -151,6 +151,7 @@ func (a *app) root() *cobra.Command {
 	root.Version = version.Read().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(commit.NewPR(e))
+	root.AddCommand(a.Commands...)
 	root.Flags().Bool("version", false, "print the version")
 	tidy(root)
 	fold(root, a.Stdout, a.Getenv)

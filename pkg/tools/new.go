@@ -72,8 +72,10 @@ func (e *fatalError) Error() string { return e.Err.Error() }
 func (e *fatalError) Unwrap() error { return e.Err }
 
 // Fatal marks err as the operator's problem: it ends the call with an error
-// instead of a result, and the engine decides whether to try again. Fatal of
-// nil is nil.
+// instead of a result. The model reads that the call could not be made, and why,
+// and goes on. Fatal of a *flow.InfrastructureError stops the job as well, also from
+// within a sub-agent: it is interrupted with the error's words and no model is asked;
+// resuming it goes on with the call as after a crash. Fatal of nil is nil.
 func Fatal(err error) error {
 	if err == nil {
 		return nil

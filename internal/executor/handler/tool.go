@@ -76,6 +76,10 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	if first := asked(p, err); first != nil {
 		return json.Marshal(first)
 	}
+	if stop := new(flow.InfrastructureError); errors.As(err, &stop) {
+		think.reportUnbilled(emit)
+		return nil, err
+	}
 	spent := think.bill()
 	if err != nil && spent == nil {
 		return nil, err
