@@ -29,9 +29,9 @@ type backup struct {
 
 // A node is one file, link or directory of a backup.
 type node struct {
-	mode     uint32
-	data     []byte // or where a link leads
-	children map[string]*node
+	Mode     uint32
+	Data     []byte // or where a link leads
+	Children map[string]*node
 }
 
 var errTooLarge = errors.New("it is too large to be kept")
@@ -42,18 +42,18 @@ func readNode(dir int, name string, left *int64) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{mode: uint32(st.Mode)}
+	n := &node{Mode: uint32(st.Mode)}
 	switch rootfs.TypeOf(&st) {
 	case unix.S_IFLNK:
 		to, err := rootfs.LinkAt(dir, name)
-		n.data = []byte(to)
+		n.Data = []byte(to)
 		return n, err
 	case unix.S_IFREG:
 		var large *rootfs.TooLargeError
-		if n.data, err = rootfs.ReadAt(dir, name, *left); errors.As(err, &large) {
+		if n.Data, err = rootfs.ReadAt(dir, name, *left); errors.As(err, &large) {
 			err = errTooLarge
 		}
-		*left -= int64(len(n.data))
+		*left -= int64(len(n.Data))
 		if errors.Is(err, unix.EACCES) {
 			err = nil // nobody who is not root made it so; its mode is compared
 		}
@@ -64,7 +64,7 @@ func readNode(dir int, name string, left *int64) (*node, error) {
 			return nil, err
 		}
 		defer unix.Close(fd)
-		n.children = map[string]*node{}
+		n.Children = map[string]*node{}
 		entries, err := rootfs.ListAt(fd)
 		if errors.Is(err, unix.EACCES) {
 			return n, nil
@@ -75,7 +75,7 @@ func readNode(dir int, name string, left *int64) (*node, error) {
 				return nil, cerr
 			}
 			if cerr == nil {
-				n.children[e.Name()] = c
+				n.Children[e.Name()] = c
 			}
 		}
 		return n, err
@@ -85,18 +85,18 @@ func readNode(dir int, name string, left *int64) (*node, error) {
 
 // same reports whether two nodes hold the same, modes included.
 func (n *node) same(o *node) bool {
-	return n != nil && o != nil && n.mode == o.mode && bytes.Equal(n.data, o.data) && maps.EqualFunc(n.children, o.children, (*node).same)
+	return n != nil && o != nil && n.Mode == o.Mode && bytes.Equal(n.Data, o.Data) && maps.EqualFunc(n.Children, o.Children, (*node).same)
 }
 
 // write makes a node anew in a directory.
 func (n *node) write(dir int, name string) error {
-	switch n.mode & unix.S_IFMT {
+	switch n.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
-		return rootfs.SymlinkAt(string(n.data), dir, name)
+		return rootfs.SymlinkAt(string(n.Data), dir, name)
 	case unix.S_IFREG:
-		return rootfs.CreateAt(dir, name, bytes.NewReader(n.data), fs.FileMode(n.mode&0o777))
+		return rootfs.CreateAt(dir, name, bytes.NewReader(n.Data), fs.FileMode(n.Mode&0o777))
 	case unix.S_IFDIR:
-		if err := rootfs.MkdirAt(dir, name, n.mode&0o777|0o700); err != nil {
+		if err := rootfs.MkdirAt(dir, name, n.Mode&0o777|0o700); err != nil {
 			return err
 		}
 		fd, err := rootfs.OpenDirAt(dir, name)
@@ -104,8 +104,8 @@ func (n *node) write(dir int, name string) error {
 			return err
 		}
 		defer unix.Close(fd)
-		for _, c := range slices.Sorted(maps.Keys(n.children)) {
-			if err := n.children[c].write(fd, c); err != nil {
+		for _, c := range slices.Sorted(maps.Keys(n.Children)) {
+			if err := n.Children[c].write(fd, c); err != nil {
 				return err
 			}
 		}

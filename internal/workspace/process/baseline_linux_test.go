@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
@@ -49,22 +51,30 @@ func TestGitObeys(t *testing.T) {
 	})
 }
 
-// Of two commands that overlap, of one job or of two, the end of the second does not
-// put back what the first had planted.
+// plant is a command that has programs outside of the sandbox run something, and waits.
+const plant = `printf '[core]\n\tfsmonitor = evil\n' >>.git/config; echo . >.git/commondir; mkdir -p .vscode && echo evil >.vscode/tasks.json; ln -s /etc .claude; echo evil >.git/hooks/pre-commit; echo planted; read x`
+
+// Of commands that overlap, of one job, of two, of two processes, or of a directory
+// inside, the end of a later one does not put back what an earlier one had planted.
 func TestOneBaseline(t *testing.T) {
 	t.Parallel()
-	const plant = `printf '[core]\n\tfsmonitor = evil\n' >>.git/config; echo . >.git/commondir; mkdir -p .vscode && echo evil >.vscode/tasks.json; ln -s /etc .claude; echo evil >.git/hooks/pre-commit; echo planted; read x`
 	levels(t, func(t *testing.T, level sandbox.Level) {
 		if level == sandbox.Off {
 			t.Skip("nothing is protected")
 		}
 		t.Parallel()
-		r, dir := cellmate(t, SandboxOptions{Level: level})
+		cache := t.TempDir()
+		r, dir := cellmate(t, SandboxOptions{Level: level, Cache: cache})
 		dirtest.Git(t, dir, "init", "-q")
+		sub := filepath.Join(dir, "sub")
+		dirtest.Must(t, os.Mkdir(sub, 0o755))
 		config := dirtest.Content(t, filepath.Join(dir, ".git/config"))
-		other := New(dir, "", nil, WithSandbox(SandboxOptions{Level: level, Private: t.TempDir()}))
-		t.Cleanup(func() { dirtest.Must(t, other.Close()) })
-		start := func(r *Runner, script, said string) *Process {
+		more := func(dir string) *Runner {
+			r := New(dir, "", nil, WithSandbox(SandboxOptions{Level: level, Private: t.TempDir(), Cache: cache}))
+			t.Cleanup(func() { dirtest.Must(t, r.Close()) })
+			return r
+		}
+		start := func(r *Runner, script, said string) (end func()) {
 			p, err := r.Start(t.Context(), Cmd{Shell: script, Interactive: true})
 			dirtest.Must(t, err)
 			for !strings.Contains(p.Output().Text, said) {
@@ -73,19 +83,23 @@ func TestOneBaseline(t *testing.T) {
 				}
 				time.Sleep(5 * time.Millisecond)
 			}
-			return p
+			return func() {
+				_, err := p.Stdin().Write([]byte("on\n"))
+				dirtest.Must(t, err)
+				<-p.Done()
+			}
 		}
-		first := start(r, plant, "planted")
-		second, third := start(r, "echo begun; read x", "begun"), start(other, "echo begun; read x", "begun")
-		for _, p := range []*Process{first, second, third} {
-			_, err := p.Stdin().Write([]byte("on\n"))
-			dirtest.Must(t, err)
-			<-p.Done()
+		first, inside := start(r, plant, "planted"), start(more(sub), "mkdir -p .vscode; echo evil >.vscode/tasks.json; echo planted; read x", "planted")
+		const wait = "echo begun; read x"
+		second, third := start(r, wait, "begun"), start(more(dir), wait, "begun")
+		fourth := another(t, dir, level, cache)
+		for _, end := range []func(){first, inside, second, third, fourth} {
+			end()
 		}
 		if got := dirtest.Content(t, filepath.Join(dir, ".git/config")); got != config {
 			t.Errorf("the settings are %q and were %q", got, config)
 		}
-		for _, name := range []string{".git/commondir", ".vscode", ".claude", ".git/hooks/pre-commit"} {
+		for _, name := range []string{".git/commondir", ".vscode", ".claude", ".git/hooks/pre-commit", "sub/.vscode"} {
 			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 				t.Errorf("%s is there", name)
 			}
@@ -93,12 +107,58 @@ func TestOneBaseline(t *testing.T) {
 		if o := did(t, r, "git status --short", 0, ""); rootfs.Exists(filepath.Join(dir, "evil")) {
 			t.Errorf("%+v", o)
 		}
-		baselines.Lock()
-		defer baselines.Unlock()
-		for _, b := range baselines.of {
-			if b.held[filepath.Join(dir, ".git/config")] != nil {
-				t.Error("the baseline is still there")
-			}
+		if left, err := os.ReadDir(filepath.Join(cache, "baselines")); err != nil || len(left) != 1 {
+			t.Errorf("left are %v, %v: not the lock alone", left, err)
 		}
 	})
+}
+
+// another has a process of its own run a command in dir until the returned func is called.
+func another(t *testing.T, dir string, level sandbox.Level, cache string) (end func()) {
+	t.Helper()
+	cmd, said := child(t, "overlap", dir)
+	cmd.Args = append(cmd.Args, string(level), cache, t.TempDir())
+	in, err := cmd.StdinPipe()
+	dirtest.Must(t, err)
+	out, err := cmd.StdoutPipe()
+	dirtest.Must(t, err)
+	dirtest.Must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "begun\n" {
+		t.Fatalf("%q, %v: %s", line, err, said)
+	}
+	return func() {
+		dirtest.Must(t, in.Close())
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %s", err, said)
+		}
+	}
+}
+
+// What a process that was killed has left of its baseline is no state of later commands,
+// and one that is killed before it has a state keeps nobody waiting.
+func TestBaselineOfTheDead(t *testing.T) {
+	dir, cache := t.TempDir(), t.TempDir()
+	s := scanned(t, dir)
+	dead, err := openBaseline(cache, []*scan{s})
+	dirtest.Must(t, err)
+	dirtest.Must(t, filelock.Close(dead.running))
+	dirtest.Must(t, filelock.Close(dead.state))
+	dying, err := openBaseline(cache, []*scan{s})
+	dirtest.Must(t, err)
+	b, err := openBaseline(cache, []*scan{s})
+	dirtest.Must(t, err)
+	if len(dying.earlier) != 0 || len(b.earlier) != 1 {
+		t.Errorf("earlier than the second are %d, than the third %d", len(dying.earlier), len(b.earlier))
+	}
+	dirtest.Must(t, filelock.Close(dying.state))
+	if states, err := b.others(); err != nil || len(states) != 0 {
+		t.Errorf("%v, %v", states, err)
+	}
+	dying.state = nil
+	dying.close()
+	b.close()
+	if left, err := os.ReadDir(cache); err != nil || len(left) != 1 {
+		t.Errorf("left are %v, %v: not the lock alone", left, err)
+	}
 }

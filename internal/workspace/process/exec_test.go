@@ -22,6 +22,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/internal/workspacetest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -316,8 +317,12 @@ var impatient = []string{"cat", "read x", "exec 3</dev/tty", "git commit", "git 
 
 // TestMain doubles as the subprocess that a test kills.
 func TestMain(m *testing.M) {
-	if os.Getenv("ADROIT_TEST_CHILD") == "runner" {
+	switch os.Getenv("ADROIT_TEST_CHILD") {
+	case "runner":
 		childRunner(os.Args[1])
+		return
+	case "overlap":
+		childOverlap(os.Args[1], os.Args[2], os.Args[3], os.Args[4])
 		return
 	}
 	// Built with -race, a program sleeps for a second before it exits.
@@ -336,6 +341,23 @@ func child(t *testing.T, what, dir string) (*exec.Cmd, *bytes.Buffer) {
 	cmd.Env = append(os.Environ(), "ADROIT_TEST_CHILD="+what)
 	cmd.Stderr = &out
 	return cmd, &out
+}
+
+// childOverlap runs a command from the beginning to the end of its input.
+func childOverlap(dir, level, cache, private string) {
+	r := New(dir, "", nil, WithSandbox(SandboxOptions{Level: sandbox.Level(level), Private: private, Cache: cache}))
+	p, err := r.Start(context.Background(), Cmd{Shell: "read x", Interactive: true})
+	if err == nil {
+		fmt.Println("begun")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		p.Stdin().Close()
+		<-p.Done()
+		err = r.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // childRunner runs a command with grandchildren until it is killed.

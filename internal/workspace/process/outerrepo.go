@@ -179,7 +179,7 @@ func (p *protection) addOuter(beside *scan, top string) error {
 		}
 		if f.kind == unix.S_IFLNK {
 			var ok bool
-			if f, ok = p.follow(beside, f.rel); !ok || beside.skips(f.rel) {
+			if f, ok = p.target(beside, f.rel); !ok || beside.skips(f.rel) {
 				continue
 			}
 		}

@@ -33,7 +33,7 @@ func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *roo
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := protect(scans, c.beside, cmp.Or(c.outer.top, root), level == sandbox.Landlock)
+	found, err := protect(scans, c.beside, cmp.Or(c.outer.top, root), c.baselines(), level == sandbox.Landlock)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,6 +51,11 @@ func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *roo
 		return nil, nil, err
 	}
 	return &p, st, nil
+}
+
+// baselines is where the commands of all processes note what they found.
+func (c *runnerSandbox) baselines() string {
+	return filepath.Join(cmp.Or(c.Cache, c.base.Private), "baselines")
 }
 
 // caches are the build caches of one command. alone leaves the user's out: for

@@ -13,10 +13,19 @@ import (
 // protect looks through trees that commands may change. everything asks for a
 // backup of all that must not change, for levels that do not lock it.
 // beside is a tree around them that commands may read, nil if there is none; top
-// is that of the work tree.
-func protect(scans []*scan, beside *scan, top string, everything bool) (*protection, error) {
+// is that of the work tree. baselines is where the commands of all processes
+// note what they found.
+func protect(scans []*scan, beside *scan, top, baselines string, everything bool) (_ *protection, err error) {
 	p := &protection{
 		scans: scans, everything: everything, before: map[string]found{}, configs: map[sandbox.ID]found{}, links: map[string]string{}, repos: map[sandbox.ID]*gitDir{},
+	}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	if p.shared, err = openBaseline(baselines, scans); err != nil {
+		return nil, err
 	}
 	for _, s := range scans {
 		if s.isRepo() {
@@ -24,7 +33,6 @@ func protect(scans []*scan, beside *scan, top string, everything bool) (*protect
 			continue
 		}
 		if err := s.update(); err != nil {
-			p.Close()
 			return nil, err
 		}
 		for f := range s.all {
@@ -33,12 +41,10 @@ func protect(scans []*scan, beside *scan, top string, everything bool) (*protect
 		p.addOwn(s)
 	}
 	if err := p.addOuter(beside, top); err != nil {
-		p.Close()
 		return nil, err
 	}
 	p.uncover()
-	p.share()
-	return p, nil
+	return p, p.share()
 }
 
 func (p *protection) add(s *scan, f found) {

@@ -17,7 +17,7 @@ func (p *protection) addGitFile(s *scan, f found) {
 	p.backup(s, path.Dir(f.rel), ".git")
 	if f.rel != ".git" {
 		if b := p.backups; len(b) > 0 && b[len(b)-1].rel == f.rel {
-			if to, ok := gitDirOf(b[len(b)-1].held.data); ok {
+			if to, ok := gitDirOf(b[len(b)-1].held.Data); ok {
 				if _, inside := rootfs.Joined(s.tree.Dir, path.Dir(f.rel), to); inside {
 					return
 				}
@@ -43,7 +43,7 @@ func (p *protection) addLink(s *scan, f found) {
 	if f.what != rootfs.SecretName {
 		p.backup(s, path.Dir(f.rel), base)
 	}
-	target, ok := p.follow(s, f.rel)
+	target, ok := p.target(s, f.rel)
 	if !ok {
 		return
 	}

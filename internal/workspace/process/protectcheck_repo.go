@@ -266,7 +266,7 @@ func (c *check) leadsHere(s *scan, dir int, f found) bool {
 	if !ok {
 		return false
 	}
-	if path.IsAbs(to) && slices.ContainsFunc(c.backups, func(k backup) bool { return path.Base(k.rel) == ".git" && k.held != nil && bytes.Equal(k.held.data, b) }) {
+	if path.IsAbs(to) && slices.ContainsFunc(c.backups, func(k backup) bool { return path.Base(k.rel) == ".git" && k.held != nil && bytes.Equal(k.held.Data, b) }) {
 		return true // moved with its directory
 	}
 	if !path.IsAbs(to) {

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -35,91 +34,71 @@ type protection struct {
 	shared     *baseline
 }
 
-// A baseline is what was there before the first of the commands that run in a
-// workspace at one moment, of whatever job of this process. What one of them
-// changed is no state that the end of another puts back.
-type baseline struct {
-	workspace sandbox.ID
-	commands  int
-	held      map[string]*node // backups, by absolute name
-	before    map[string]found
-	links     map[string]string
-	had       map[sandbox.ID]map[string]found // of git directories
-	execs     map[sandbox.ID][]string
+// share has the protection go by what the trees had before the commands that run
+// already, and the commands that begin later by the same.
+func (p *protection) share() error {
+	states, err := p.shared.others()
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		p.follow(s)
+	}
+	own := treeState{Held: map[string]heldNode{}, Before: map[string]bool{}, Links: p.links, Repos: map[sandbox.ID]repoState{}}
+	for _, s := range p.scans {
+		own.Trees = append(own.Trees, s.tree.Dir)
+	}
+	for _, k := range p.backups {
+		own.Held[k.scan.abs(k.rel)] = heldNode{k.held}
+	}
+	for at := range p.before {
+		own.Before[at] = true
+	}
+	for id, r := range p.repos {
+		had := map[string]bool{}
+		for name := range r.had {
+			had[name] = true
+		}
+		own.Repos[id] = repoState{had, r.execs}
+	}
+	return p.shared.write(own)
 }
 
-var baselines = struct {
-	sync.Mutex
-	of map[sandbox.ID]*baseline
-}{of: map[sandbox.ID]*baseline{}}
-
-// share has the protection go by the baseline of the commands that run already, or
-// makes the one for those that start later.
-func (p *protection) share() {
-	var st unix.Stat_t
-	if len(p.scans) == 0 || unix.Fstat(p.scans[0].tree.FD(), &st) != nil {
-		return
-	}
-	id := rootfs.FileID(&st)
-	baselines.Lock()
-	defer baselines.Unlock()
-	b := baselines.of[id]
-	if b == nil {
-		b = &baseline{workspace: id, held: map[string]*node{}, before: maps.Clone(p.before), links: maps.Clone(p.links), had: map[sandbox.ID]map[string]found{}, execs: map[sandbox.ID][]string{}}
-		for _, k := range p.backups {
-			b.held[k.scan.abs(k.rel)] = k.held
-		}
-		for id, r := range p.repos {
-			b.had[id], b.execs[id] = maps.Clone(r.had), r.execs
-		}
-		baselines.of[id] = b
-	} else {
-		p.follows(b)
-	}
-	b.commands++
-	p.shared = b
-}
-
-// follows takes out of a protection what was not there before the first command.
-func (p *protection) follows(b *baseline) {
-	p.backups = slices.DeleteFunc(p.backups, func(k backup) bool { _, had := b.held[k.scan.abs(k.rel)]; return !had })
+// follow takes out of a protection what was not there in an earlier state.
+func (p *protection) follow(s *treeState) {
+	p.backups = slices.DeleteFunc(p.backups, func(k backup) bool {
+		_, had := s.Held[k.scan.abs(k.rel)]
+		return !had && s.covers(k.scan.abs(k.rel))
+	})
 	for i, k := range p.backups {
-		p.backups[i].held = b.held[k.scan.abs(k.rel)]
+		if was, had := s.Held[k.scan.abs(k.rel)]; had {
+			p.backups[i].held = was.Node
+		}
 	}
 	maps.DeleteFunc(p.before, func(at string, f found) bool {
-		_, had := b.before[at]
-		if !had {
+		made := s.covers(at) && !s.Before[at]
+		if made {
 			delete(p.configs, f.id)
 		}
-		return !had
+		return made
 	})
 	for at := range p.links {
-		if to, had := b.links[at]; had {
+		if to, had := s.Links[at]; had {
 			p.links[at] = to
-		} else {
+		} else if s.covers(at) {
 			delete(p.links, at)
 		}
 	}
 	for id, r := range p.repos {
-		had := b.had[id]
-		if had == nil { // made since: it is judged as a new one
+		was, had := s.Repos[id]
+		switch {
+		case had:
+			r.execs = was.Execs
+			maps.DeleteFunc(r.had, func(name string, _ found) bool { return !was.Had[name] })
+		case s.covers(r.scan.abs(r.rel)): // made since: it is judged as a new one
 			unix.Close(r.fd)
 			delete(p.repos, id)
-			continue
 		}
-		r.execs = b.execs[id]
-		maps.DeleteFunc(r.had, func(name string, _ found) bool { _, ok := had[name]; return !ok })
-	}
-}
-
-func (b *baseline) release() {
-	if b == nil {
-		return
-	}
-	baselines.Lock()
-	defer baselines.Unlock()
-	if b.commands--; b.commands == 0 {
-		delete(baselines.of, b.workspace)
 	}
 }
 
@@ -135,7 +114,7 @@ func (p *protection) uncover() {
 }
 
 func (p *protection) Close() {
-	p.shared.release()
+	p.shared.close()
 	p.shared = nil
 	for _, r := range p.repos {
 		unix.Close(r.fd)
@@ -176,8 +155,8 @@ func (p *protection) backup(s *scan, dir, below string) {
 	}
 }
 
-// follow finds what a name leads to in its tree.
-func (p *protection) follow(s *scan, rel string) (found, bool) {
+// target finds what a name leads to in its tree.
+func (p *protection) target(s *scan, rel string) (found, bool) {
 	real, err := s.tree.Resolve(rel, rel, true)
 	if err != nil || real == "." {
 		return found{}, false

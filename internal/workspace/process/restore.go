@@ -93,8 +93,8 @@ func (c *check) locate(b backup) (int, string) {
 func (c *check) allowed(b backup, now *node, err error, dir int, at string) bool {
 	gone := errors.Is(err, unix.ENOENT)
 	base := path.Base(b.rel)
-	if base == ".git" && b.held.mode&unix.S_IFMT == unix.S_IFREG {
-		return gone || now != nil && now.mode&unix.S_IFMT == unix.S_IFREG && c.leadsHere(b.scan, dir, found{rel: at})
+	if base == ".git" && b.held.Mode&unix.S_IFMT == unix.S_IFREG {
+		return gone || now != nil && now.Mode&unix.S_IFMT == unix.S_IFREG && c.leadsHere(b.scan, dir, found{rel: at})
 	}
 	r := c.repoOf(b.anchor)
 	switch {
@@ -102,10 +102,10 @@ func (c *check) allowed(b backup, now *node, err error, dir int, at string) bool
 		return false
 	case r.kind == gitWorktree && base == "gitdir":
 		return true // where the work tree is, for git worktree list
-	case now == nil || now.mode&unix.S_IFMT != unix.S_IFREG:
+	case now == nil || now.Mode&unix.S_IFMT != unix.S_IFREG:
 		return false
 	case r.kind == gitModule && base == "config", r.kind == gitWorktree && base == "config.worktree":
-		return plainConfig(now.data, b.held.data, r.Inside)
+		return plainConfig(now.Data, b.held.Data, r.Inside)
 	}
 	return false
 }

@@ -24,7 +24,7 @@ type SandboxOptions struct {
 	Level   sandbox.Level // Auto if empty
 	Private string        // keeps /tmp, home and build caches of the commands; empty: a temporary directory
 	Removed string        // keeps what commands must not leave in the workspace; empty: a directory of Private, or a temporary one that stays
-	Cache   string        // build caches of workspaces, where Private's cannot have the user's below them
+	Cache   string        // build caches of workspaces, where Private's cannot have the user's below them, and what commands that run protect; the same for all processes
 	Write   []string      // besides the workspace
 	Show    []string      // read-only, although in the user's home
 	Hide    []string      // seen as empty: adroit's own directories

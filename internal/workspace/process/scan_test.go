@@ -164,7 +164,7 @@ func TestScanLeavesWhatWasThere(t *testing.T) {
 	s := scanned(t, dir)
 	check := func(command func()) string {
 		t.Helper()
-		p, err := protect([]*scan{s}, nil, "", false)
+		p, err := protect([]*scan{s}, nil, "", t.TempDir(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
