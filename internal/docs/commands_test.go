@@ -51,6 +51,8 @@ var variables = []word{
 	{"GOGC", "As Go programs read it; unset, nothing is collected below 16 MB"},
 	{"HOME", "Holds `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
 	{"NO_COLOR", "No colour, whatever its value"},
+	{"PAGER", "Program that `adroit trust` shows files with at a terminal; `less` without it"},
+	{"LESS", "Options of `less`; `FRX` without it"},
 	{"OLLAMA_API_KEY", "Key for an Ollama server that asks for one"},
 	{"OLLAMA_HOST", "Where Ollama is, as Ollama itself reads it"},
 	{"OPENAI_API_KEY", "Key for `openai/…` models"},

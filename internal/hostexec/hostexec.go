@@ -149,6 +149,21 @@ func Find(name string) (string, error) {
 	return "", &exec.Error{Name: name, Err: fmt.Errorf("%w: %w", exec.ErrNotFound, passedOver(strings.Join(passed, "; ")))}
 }
 
+// Outside is like [Find] for a name that a variable has, such as PAGER, which the settings
+// of a project may have set: a path is not taken either from where jobs may write.
+func Outside(name string) (string, error) {
+	at, err := Find(name)
+	if err != nil {
+		return "", err
+	}
+	places.Lock()
+	defer places.Unlock()
+	if why := refused(at); why != "" {
+		return "", &exec.Error{Name: name, Err: passedOver(at + " is not run outside of the sandbox, since " + why)}
+	}
+	return at, nil
+}
+
 type passedOver string
 
 func (p passedOver) Error() string { return string(p) }

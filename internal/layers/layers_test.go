@@ -206,7 +206,7 @@ var may = map[string][]string{
 	"internal/tools/todo":      {"pkg/event", "pkg/tools"},
 	// What is shown: format knows no value of the program, render those of the client, viewer the events as they come.
 	"pkg/cli/internal/format": {"pkg/cli/internal/term"},
-	"pkg/cli/internal/render": {"internal/executor/stepio", "internal/tools/todo", "pkg/adroit", "pkg/cli/internal/format", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	"pkg/cli/internal/render": {"internal/agentfile", "pkg/agents", "internal/mcp", "internal/project", "internal/executor/stepio", "internal/tools/todo", "pkg/adroit", "pkg/cli/internal/format", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
 	"pkg/cli/internal/viewer": {"internal/executor/stepio", "internal/tools/todo", "internal/pipeline", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
 	"pkg/cli/internal/graph":  {"internal/executor/stepio", "pkg/cli/internal/format", "pkg/event", "pkg/jobs", "pkg/llm"},
 

@@ -221,6 +221,52 @@ func (s Server) Target() string {
 	return strings.Join(slices.Concat(s.Command, s.Args), " ")
 }
 
+// Asks is what an entry would have a machine do, one thing a line, for who decides about
+// the file that has it: nothing of it is granted by that.
+func (s Server) Asks() []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if s.URL != "" {
+		add("reaches %s", s.URL)
+	} else {
+		add("starts %s", s.Target())
+	}
+	var variables, files []string
+	texts := slices.Concat(s.Command, s.Args, slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)), []string{s.URL})
+	for _, text := range texts {
+		for _, part := range strings.Split(text, "${")[1:] {
+			name, _, _ := strings.Cut(part, "}")
+			name = strings.TrimPrefix(name, "env:")
+			if file, ok := strings.CutPrefix(name, "file:"); ok {
+				files = append(files, file)
+			} else if name, _, _ = strings.Cut(name, ":-"); name != "workspace" {
+				variables = append(variables, name)
+			}
+		}
+	}
+	each := func(what string, list []string) {
+		if list = slices.Compact(slices.Sorted(slices.Values(list))); len(list) > 0 {
+			add("%s %s", what, strings.Join(list, ", "))
+		}
+	}
+	each("wants the values of your variables", variables)
+	each("wants the content of the files", files)
+	each("sets for its program the variables", slices.Collect(maps.Keys(s.Env)))
+	each("sends the headers", slices.Collect(maps.Keys(s.Headers)))
+	if s.Net {
+		add("wants the network")
+	}
+	if s.Workspace != "" {
+		add("wants the workspace, to %s", s.Workspace)
+	}
+	each("wants to read", s.Read)
+	each("wants to write", s.Write)
+	if s.Sandbox == "off" {
+		add("wants to run without a sandbox")
+	}
+	return out
+}
+
 // digest identifies an entry by its content.
 func (s Server) digest() string {
 	b, err := json.Marshal(s)

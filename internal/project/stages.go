@@ -48,7 +48,7 @@ func (d Decision) stages() (s workflows.Stages, raw json.RawMessage, err error) 
 		return s, nil, nil
 	}
 	if err == nil {
-		s, raw, err = parseStages(b)
+		s, raw, err = ParseStages(b)
 	}
 	if err != nil {
 		return s, nil, fmt.Errorf("%s: %w", StagesFile, err)
@@ -56,8 +56,8 @@ func (d Decision) stages() (s workflows.Stages, raw json.RawMessage, err error) 
 	return s, raw, nil
 }
 
-// parseStages reads stages as a person writes them.
-func parseStages(b []byte) (s workflows.Stages, raw json.RawMessage, err error) {
+// ParseStages reads stages as a person writes them.
+func ParseStages(b []byte) (s workflows.Stages, raw json.RawMessage, err error) {
 	doc, bad := plainyaml.Parse(string(b), 1)
 	if bad != nil {
 		return s, nil, bad

@@ -26,6 +26,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
@@ -34,7 +35,7 @@ import (
 const (
 	maxFile = 1 << 20 // bytes
 	maxDirs = 5000    // directories looked at for instructions
-	maxHead = 600     // bytes of File.Head
+	maxText = 4 << 20 // bytes of File.Text in a status
 )
 
 // Kinds of files, in words for people.
@@ -69,8 +70,8 @@ type File struct {
 	Hash  string `json:"sha256,omitempty"`
 	State State  `json:"state"`
 	Why   string `json:"why,omitempty"` // of Never
-	// Head is its first lines, as they were hashed; not escaped. May be left out.
-	Head string `json:"head,omitempty"`
+	// Text is all of it, as it was hashed; not escaped. See [Status.WithText].
+	Text string `json:"text,omitempty"`
 }
 
 // A Status is what a directory holds and what of it is trusted. It does not
@@ -81,6 +82,29 @@ type Status struct {
 	Files   []File   `json:"files"`
 	Removed []string `json:"removed,omitempty"` // known files that are gone
 	Partial bool     `json:"partial,omitempty"` // the tree is too large to be looked at in whole
+}
+
+// WithText is the status with the text of its files, for who decides about them. Left
+// out is the text of a file that has changed since, of one that is no text, and what is
+// beyond the first 4 MB in all.
+func (s Status) WithText() Status {
+	s.Files = slices.Clone(s.Files)
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return s
+	}
+	defer root.Close()
+	room := maxText
+	for i := range s.Files {
+		f := &s.Files[i]
+		if f.Hash == "" || f.Size > int64(room) {
+			continue
+		}
+		if b, _, err := load(root, f.Path); err == nil && digest(b) == f.Hash && utf8.Valid(b) {
+			f.Text, room = string(b), room-len(b)
+		}
+	}
+	return s
 }
 
 // Pending are the files a person has to look at: new and changed ones.
@@ -286,7 +310,6 @@ func (f *File) read(root *os.Root, p string) {
 		return
 	}
 	f.Hash = digest(b)
-	f.Head = string(b[:min(len(b), maxHead)])
 }
 
 func digest(b []byte) string {

@@ -26,6 +26,7 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 	if err != nil {
 		return nil, apierr.WithHint(err, "adroit trust --list shows what is trusted; remove the file to start anew")
 	}
+	st = st.WithText()
 	return &st, nil
 }
 

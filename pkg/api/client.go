@@ -20,6 +20,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -358,5 +359,9 @@ func (c *client) Trusts(ctx context.Context) ([]trust.Place, error) {
 }
 
 func (c *client) SetTrust(ctx context.Context, ch adroit.TrustChange) (*trust.Status, error) {
+	ch.Files = slices.Clone(ch.Files)
+	for i := range ch.Files {
+		ch.Files[i].Text = "" // the hash states which it is
+	}
 	return trustSet.do(ctx, c, ch)
 }

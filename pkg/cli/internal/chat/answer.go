@@ -64,7 +64,7 @@ func (s *Session) Choices() string {
 		return ""
 	}
 	if s.question.files != nil {
-		return "y use them   n do not   v view their first lines   then Enter"
+		return "y use them   n do not   v view them whole   then Enter"
 	}
 	choices := "y yes"
 	if s.rule() != "" {

@@ -38,17 +38,13 @@ func (s *Session) Open(f *request.Flags, then func(ready func())) {
 	})
 }
 
-// showFiles shows the files that a question is about; their first lines with a
-// negative limit, as for all questions.
+// showFiles shows the files that a question is about; their text with a negative limit, as
+// for all questions.
 func (s *Session) showFiles(limit int) {
-	lines := 0
-	if limit < 0 {
-		lines = 8
-	}
 	u := s.question.files
 	s.printWith(func(w *term.Screen) {
 		_, _ = w.Write([]byte(w.Paint(term.Bold, u.Question(s.e)) + "\n")) // a buffer
-		u.List(s.e, w, lines)
+		u.List(s.e, w, limit < 0)
 	})
 }
 

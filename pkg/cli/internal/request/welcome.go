@@ -79,10 +79,32 @@ func (u *Untrusted) Decide(ctx context.Context, c adroit.Client, yes bool) error
 	return err
 }
 
-// List writes the files, with so many of their first lines.
-func (u *Untrusted) List(e *env.Env, w io.Writer, lines int) {
+// List writes the files and what they would have done, and whole their text.
+func (u *Untrusted) List(e *env.Env, w io.Writer, whole bool) {
+	most := 0
+	if whole {
+		most = render.TrustText
+	}
 	c, _ := e.Config() // nil if it cannot be read
-	render.TrustFiles(w, u.Files, lines, config.Redactor(c, e.Getenv))
+	render.TrustFiles(w, u.Files, most, config.Redactor(c, e.Getenv))
+}
+
+// ShowTrust shows files with their text: all of it on a terminal, in the pager of the user
+// if there is one, else the first 64 KB of each.
+func ShowTrust(ctx context.Context, e *env.Env, w io.Writer, files []trust.File) {
+	c, _ := e.Config() // nil if it cannot be read
+	most := render.TrustText
+	screen := term.NewScreen(w, e.Getenv)
+	if screen.IsTerminal() {
+		most = -1
+	}
+	var b strings.Builder
+	render.TrustFiles(&b, files, most, config.Redactor(c, e.Getenv))
+	if e.Interactive() && term.Page(ctx, w, e.Getenv, b.String()) {
+		render.TrustFiles(w, files, 0, config.Redactor(c, e.Getenv)) // stays on the screen
+		return
+	}
+	fmt.Fprint(w, b.String())
 }
 
 // Question says what is asked about the files.
@@ -93,10 +115,10 @@ func (u *Untrusted) Question(e *env.Env) string {
 // askTrust asks at the terminal whether files may instruct agents.
 func askTrust(ctx context.Context, e *env.Env, u *Untrusted) (yes, answered bool) {
 	fmt.Fprintln(e.Err, u.Question(e))
-	u.List(e, e.Err, 0)
+	u.List(e, e.Err, false)
 	in := term.NewLineReader(ctx, e.In)
 	for {
-		fmt.Fprint(e.Err, "     use them? [y]es, [n]o, [v]iew their first lines: ")
+		fmt.Fprint(e.Err, "     use them? [y]es, [n]o, [v]iew them whole: ")
 		word, err := in.ReadLine()
 		if err != nil {
 			fmt.Fprintln(e.Err)
@@ -108,7 +130,7 @@ func askTrust(ctx context.Context, e *env.Env, u *Untrusted) (yes, answered bool
 		case "n", "no":
 			return false, true
 		case "v", "view":
-			u.List(e, e.Err, 8)
+			ShowTrust(ctx, e, e.Err, u.Files)
 		}
 	}
 }

@@ -10,12 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
@@ -26,9 +25,9 @@ func New(e *env.Env) *cobra.Command {
 		Use:   "trust [DIR]",
 		Short: "Review and trust a project's agents, skills and AGENTS.md",
 		Long: "Before you trust a project, nothing in it is configuration or instruction: its agents, its\n" +
-			"skills, its validation stages, its AGENTS.md and CLAUDE.md are files like others. This command shows those files\n" +
-			"and trusts them as they are now; at a terminal it asks first. One that changes is asked about\n" +
-			"again. Environment files are never read, and a project never sets approvals, the sandbox,\n" +
+			"skills, its validation stages, its AGENTS.md and CLAUDE.md are files like others. This command shows first\n" +
+			"what those files would have done, then their text, in PAGER or less at a terminal, and trusts\n" +
+			"them as they are now; at a terminal it asks first. One that changes is asked about again. Environment files are never read, and a project never sets approvals, the sandbox,\n" +
 			"addresses or trust.",
 		Example: "  adroit trust ~/src/shop\n  adroit trust --list\n  adroit trust --revoke ~/src/shop",
 		Args:    cobra.MaximumNArgs(1),
@@ -74,8 +73,7 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 	}
 	open := st.Open()
 	if !asJSON {
-		conf, _ := e.Config() // nil if it cannot be read
-		render.TrustFiles(e.Out, st.Files, 3, config.Redactor(conf, e.Getenv))
+		request.ShowTrust(ctx, e, e.Out, st.Files)
 		for _, p := range st.Removed {
 			fmt.Fprintf(e.Out, "removed  %s\n", format.SanitizeLine(p))
 		}
@@ -98,7 +96,7 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 	}
 	if asJSON {
 		for i := range st.Files {
-			st.Files[i].Head = "" // the file has it
+			st.Files[i].Text = "" // the file has it
 		}
 		return format.JSON(e.Out, st)
 	}
