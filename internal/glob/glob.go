@@ -3,6 +3,7 @@ package glob
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -110,8 +111,8 @@ type List struct {
 }
 
 // ParseList reads a list: patterns with commas between them, from the top of the workspace;
-// one without a slash is for a name in any directory, one that ends with a slash for
-// all below a directory, one after ! for what is left out.
+// one without a slash is for a name in any directory, one that ends with a slash, or
+// whose last part has no star, also for all below a directory, one after ! for what is left out.
 func ParseList(text string) (List, error) {
 	l := List{text: text}
 	for _, p := range split(text) {
@@ -130,10 +131,12 @@ func ParseList(text string) (List, error) {
 		if err := Check(inside); err != nil {
 			return l, err
 		}
+		list := &l.take
 		if out {
-			l.leave = append(l.leave, inside)
-		} else {
-			l.take = append(l.take, inside)
+			list = &l.leave
+		}
+		if *list = append(*list, inside); !strings.ContainsAny(path.Base(inside), "*?") {
+			*list = append(*list, inside+"/**")
 		}
 	}
 	if len(l.take) == 0 && len(l.leave) == 0 && text != "" {

@@ -96,6 +96,11 @@ func TestList(t *testing.T) {
 		"/src/*.js":         "src/a.js src/a.test.js",
 		"./a.go":            "a.go",
 		"src/":              "src/a.js src/a.test.js src/in/b.ts",
+		"src":               "src/a.js src/a.test.js src/in/b.ts docs/src/c.js", // case s09
+		"./src":             "src/a.js src/a.test.js src/in/b.ts",
+		"src/*":             "src/a.js src/a.test.js",
+		"{src,app}/[id]":    "app/[id]/d.js",
+		"*.js,!src":         "app/[id]/d.js x,y.js",
 		"*.go, *.ts":        "a.go src/in/b.ts",
 		"*.js,!*.test.js":   "src/a.js docs/src/c.js app/[id]/d.js x,y.js",
 		"!*.js":             "a.go src/in/b.ts",

@@ -30,7 +30,7 @@ func (t *Tree) ListOnce() {
 	var more, done bool
 	t.names = func(ctx context.Context) (_ []string, _ bool, err error) {
 		if !done {
-			names, more, err = t.listFiles(ctx, ".", 0)
+			names, more, err = t.listFiles(ctx, ".", 0, nil)
 			done = err == nil
 		}
 		return names, more, err
@@ -43,10 +43,19 @@ func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more 
 	if t.names != nil && dir == "." {
 		return t.names(ctx)
 	}
-	return t.listFiles(ctx, dir, 0)
+	return t.listFiles(ctx, dir, 0, nil)
 }
 
-func (t *Tree) listFiles(ctx context.Context, dir string, depth int) (names []string, more bool, err error) {
+// InnerRepositories are the directories below the tree that git passes over since each is a
+// repository of its own, submodule or not, and the files in them that are not ignored there.
+// At are more directories that may be one.
+func (t *Tree) InnerRepositories(ctx context.Context, at []string) (dirs, names []string, err error) {
+	names, _, err = t.listInside(ctx, ".", nil, slices.Clone(at), 0, func(dir string) { dirs = append(dirs, dir) })
+	slices.Sort(dirs)
+	return dirs, names, err
+}
+
+func (t *Tree) listFiles(ctx context.Context, dir string, depth int, found func(dir string)) (names []string, more bool, err error) {
 	if out, err := t.gitNames(ctx, dir); err == nil && len(out) > 0 {
 		var inside []string // repositories that git does not look into
 		for name := range bytes.SplitSeq(out, []byte{0}) {
@@ -62,7 +71,7 @@ func (t *Tree) listFiles(ctx context.Context, dir string, depth int) (names []st
 				names = append(names, at)
 			}
 		}
-		return t.listInside(ctx, dir, names, inside, depth)
+		return t.listInside(ctx, dir, names, inside, depth, found)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -71,8 +80,8 @@ func (t *Tree) listFiles(ctx context.Context, dir string, depth int) (names []st
 }
 
 // listInside adds what submodules and other repositories inside of one have, since git
-// passes over them.
-func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string, depth int) ([]string, bool, error) {
+// passes over them. Found is called for each.
+func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string, depth int, found func(dir string)) ([]string, bool, error) {
 	if top, sub, ok := t.Repository(); ok && Exists(path.Join(top, ".gitmodules")) {
 		var out bytes.Buffer
 		err := RunGit(ctx, top, nil, nil, &out, "config", "--file", ".gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
@@ -107,9 +116,16 @@ func (t *Tree) listInside(ctx context.Context, dir string, names, inside []strin
 		if err != nil {
 			continue // gone since
 		}
+		if found != nil {
+			found(at)
+		}
 		var list []string
 		if depth < maxNested {
-			list, _, err = below.listFiles(ctx, ".", depth+1)
+			list, _, err = below.listFiles(ctx, ".", depth+1, func(dir string) {
+				if found != nil {
+					found(path.Join(at, dir))
+				}
+			})
 		} else {
 			list, _, err = below.Walk(ctx, ".")
 		}

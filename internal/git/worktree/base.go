@@ -20,12 +20,18 @@ var whoCommits = []string{
 	"GIT_COMMITTER_NAME=adroit", "GIT_COMMITTER_EMAIL=adroit@localhost",
 }
 
-// begin makes what was copied the commit that the copy's branch begins at.
-func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList) error {
+// begin makes what was copied the commit that the copy's branch begins at. Inner are
+// directories of it that are repositories where it is from.
+func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList, inner []rootfs.RawName) error {
 	w := &c.Tree
 	g := w.Inside().Operation()
 	if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "read-tree", w.Base)}); err != nil {
 		return fmt.Errorf("reading the last commit: %w", err)
+	}
+	for _, d := range inner { // no submodule any more, so that git there sees the files
+		if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "update-index", "--force-remove", "--", string(d))}); err != nil {
+			return fmt.Errorf("taking %s for a directory: %w", d, err)
+		}
 	}
 	commit, err := w.snap(ctx, g, names, w.Base, "The work tree as it was, what was not committed included")
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 // In a git repository it is a work tree of its own on a branch of its own,
 // which begins with a commit of what there was; elsewhere, and before the first
 // commit, it is a plain copy. The repository's own work tree, index, HEAD and
-// stash stay as they are. Files that git ignores, submodules, untracked files
-// with names of secrets and files that are no files are not in it: NotCopied
-// names them.
+// stash stay as they are. Files that git ignores, untracked files with names of
+// secrets and files that are no files are not in it: NotCopied names them. Submodules
+// and other repositories inside are directories like any other there.
 //
 // It is data, kept in Home with what Join needs to know. Whoever works in the
 // copy controls all that is in it: the paths noted here are trusted, nothing
@@ -191,7 +191,7 @@ func (c *Copy) make(ctx context.Context, src *source, names *rootfs.DenyList) er
 	}
 	c.at("filled")
 	if !c.Plain {
-		if err := c.begin(ctx, names); err != nil {
+		if err := c.begin(ctx, names, b.Inner); err != nil {
 			return err
 		}
 	}

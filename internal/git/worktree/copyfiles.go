@@ -80,6 +80,7 @@ func (o CopyOptions) source(ctx context.Context) (*source, error) {
 type base struct {
 	Files []original       `json:"files"`
 	Apart []rootfs.RawName `json:"apart,omitempty"` // directories of which nothing is in the copy: other repositories
+	Inner []rootfs.RawName `json:"inner,omitempty"` // repositories that are directories like any other in the copy
 }
 
 // An original is a file or link, and by what to know that it has not been touched.
@@ -152,13 +153,14 @@ func (f *fileCopy) choose(ctx context.Context, src *source, names *rootfs.DenyLi
 	if rootfs.Within(except, f.from.Dir) {
 		except = "" // a worktree that lies there itself
 	}
-	for _, p := range all {
+	var apart []string
+	choose := func(p string, loose bool) {
 		p, nested := strings.CutSuffix(p, "/")
 		if except != "" && rootfs.Within(except, path.Join(f.from.Dir, p)) {
-			continue
+			return
 		}
 		if path.IsAbs(p) || !filepath.IsLocal(p) || !f.makeDir(path.Dir(p)) {
-			continue
+			return
 		}
 		info, err := f.from.Root.Lstat(p)
 		switch {
@@ -167,14 +169,34 @@ func (f *fileCopy) choose(ctx context.Context, src *source, names *rootfs.DenyLi
 			f.omit(p)
 		case nested || info.IsDir():
 			if f.makeDir(p) {
-				f.base.Apart = append(f.base.Apart, rootfs.RawName(p))
-				f.omit(p + "/")
+				apart = append(apart, p)
 			}
-		case info.Size() > ledger.MaxKeep && info.Mode().IsRegular(), loose[p] && names.Check(p, p, false) != nil:
+		case info.Size() > ledger.MaxKeep && info.Mode().IsRegular(), loose && names.Check(p, p, false) != nil:
 			f.omit(p)
 		default:
 			f.files = append(f.files, p)
 			f.bytes += info.Size()
+		}
+	}
+	for _, p := range all {
+		choose(p, loose[p])
+	}
+	inner, files, err := f.from.InnerRepositories(ctx, apart)
+	if err != nil {
+		return err
+	}
+	if len(files) > maxPlain {
+		inner, files = nil, nil
+	}
+	for _, p := range files {
+		choose(p, true)
+	}
+	for _, p := range apart {
+		if slices.Contains(inner, p) {
+			f.base.Inner = append(f.base.Inner, rootfs.RawName(p))
+		} else {
+			f.base.Apart = append(f.base.Apart, rootfs.RawName(p))
+			f.omit(p + "/")
 		}
 	}
 	return nil

@@ -2,12 +2,14 @@ package worktree
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/workspacetest"
 )
 
 // commitIn makes a repository of a directory, and a commit in it.
@@ -18,6 +20,20 @@ func commitIn(t *testing.T, dir string) (commit string) {
 	dirtest.Git(t, dir, "add", "precious")
 	dirtest.Git(t, dir, "commit", "-qm", "work")
 	return strings.TrimSpace(dirtest.Git(t, dir, "rev-parse", "HEAD"))
+}
+
+// withSubmodule adds a submodule that ignores logs to a repository, as sub.
+func withSubmodule(t *testing.T, repo string) {
+	t.Helper()
+	commitIn(t, filepath.Join(repo, "sub"))
+	dirtest.Write(t, filepath.Join(repo, "sub/.gitignore"), "*.log\n")
+	dirtest.Git(t, filepath.Join(repo, "sub"), "add", ".gitignore")
+	dirtest.Git(t, filepath.Join(repo, "sub"), "commit", "-qm", "ignore")
+	dirtest.Write(t, filepath.Join(repo, ".gitmodules"), "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n")
+	dirtest.Write(t, filepath.Join(repo, ".gitignore"), "*.log\n")
+	dirtest.Git(t, repo, "add", "sub", ".gitmodules", ".gitignore")
+	dirtest.Git(t, repo, "commit", "-qm", "submodule", "sub", ".gitmodules", ".gitignore")
+	dirtest.Git(t, repo, "submodule", "--quiet", "absorbgitdirs")
 }
 
 // What a repository in the worktree has is saved if the clone in the repository of the person
@@ -61,15 +77,7 @@ func TestRepositoriesInside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, repo := gitRepo(t)
-			commitIn(t, filepath.Join(repo, "sub"))
-			dirtest.Write(t, filepath.Join(repo, "sub/.gitignore"), "*.log\n")
-			dirtest.Git(t, filepath.Join(repo, "sub"), "add", ".gitignore")
-			dirtest.Git(t, filepath.Join(repo, "sub"), "commit", "-qm", "ignore")
-			dirtest.Write(t, filepath.Join(repo, ".gitmodules"), "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n")
-			dirtest.Write(t, filepath.Join(repo, ".gitignore"), "*.log\n")
-			dirtest.Git(t, repo, "add", "sub", ".gitmodules", ".gitignore")
-			dirtest.Git(t, repo, "commit", "-qm", "submodule", "sub", ".gitmodules", ".gitignore")
-			dirtest.Git(t, repo, "submodule", "--quiet", "absorbgitdirs")
+			withSubmodule(t, repo)
 			w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "wt"), "adroit/J1/work", nil)
 			dirtest.Must(t, err)
 			if left, err := w.beside(t.Context(), nil); err != nil || len(left) > 0 {
@@ -98,5 +106,46 @@ func TestRepositoriesInside(t *testing.T) {
 				dirtest.Must(t, w.Remove(t.Context(), false))
 			}
 		})
+	}
+}
+
+// Repositories inside are directories of the copy of a sub-agent like any other.
+func TestCopyOfRepositoriesInside(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	dirtest.Write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[user]\n\tname = A\n\temail = a@example.org\n")
+	f, led, dir := workspacetest.Repository(t)
+	dirtest.Git(t, dir, "commit", "-qm", "staged")
+	withSubmodule(t, dir)
+	dirtest.Write(t, filepath.Join(dir, "sub/precious"), "not committed\n")
+	commitIn(t, filepath.Join(dir, "clone"))
+	commitIn(t, filepath.Join(dir, "sub/inner"))
+	commitIn(t, filepath.Join(dir, "emb"))
+	dirtest.Git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "emb") // a submodule that .gitmodules does not have
+	dirtest.Must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
+	before := dirtest.WorkTree(t, dir)
+	c := twinned(t, dir, "adroit/J1/w1")
+	if s := dirtest.Git(t, c.Dir(), "status", "--porcelain"); s != "" || len(c.NotCopied) > 0 {
+		t.Errorf("what was copied is not what the branch begins with: %s; %q", s, c.NotCopied)
+	}
+	for name, text := range map[string]string{"sub/precious": "there\n", "sub/new": "new\n", "sub/x.log": "ignored\n", "sub/inner/precious": "there\n", "clone/new": "new\n", "emb/precious": "there\n"} {
+		dirtest.Write(t, filepath.Join(c.Dir(), name), text)
+	}
+	dirtest.Must(t, os.Remove(filepath.Join(c.Dir(), "clone/precious")))
+	if s := dirtest.Git(t, c.Dir(), "status", "--porcelain"); strings.Count(s, "\n") != 6 {
+		t.Errorf("git sees in the copy:\n%s", s)
+	}
+	r, err := c.Merge(t.Context(), f.At("7"))
+	dirtest.Must(t, err)
+	if want := []string{"clone/new", "clone/precious", "emb/precious", "sub/inner/precious", "sub/new", "sub/precious"}; !slices.Equal(r.Paths, want) || len(r.Conflicts) > 0 {
+		t.Errorf("brought %q, in conflict %+v", r.Paths, r.Conflicts)
+	}
+	if got := dirtest.Content(t, filepath.Join(dir, "sub/inner/precious")); got != "there\n" {
+		t.Errorf("the inner file is %q", got)
+	}
+	if u, err := led.Undo(t.Context(), dir); err != nil || len(u.Skipped) > 0 {
+		t.Errorf("undo: %+v, %v", u, err)
+	}
+	if after := dirtest.WorkTree(t, dir); !slices.Equal(after, before) {
+		t.Errorf("undo did not bring everything back:\n%s", dirtest.Diff(before, after))
 	}
 }

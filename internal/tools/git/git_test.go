@@ -260,6 +260,24 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// What git does not look into is named: a clone, and a submodule, also one that .gitmodules
+// does not have.
+func TestInnerRepositories(t *testing.T) {
+	r := open(t)
+	for _, d := range []string{"emb", "clone"} {
+		r.write(d+"/x", "one\n")
+		r.git("init", "-q", d)
+		r.git("-C", d, "add", "x")
+		r.git("-C", d, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "x")
+	}
+	r.git("-c", "advice.addEmbeddedRepo=false", "add", "emb")
+	r.git("commit", "-qm", "emb")
+	r.write("emb/x", "two\n")
+	for _, tool := range []tools.Tool{git.Status, git.Diff} {
+		r.says(r.call(tool, `{}`), false, "is not shown", ": clone, emb. git -C DIR")
+	}
+}
+
 func TestNoRepository(t *testing.T) {
 	r := open(t)
 	if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {

@@ -45,20 +45,41 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	} else {
 		b.WriteString("Nothing differs from the last commit.\n")
 	}
-	return tools.Result{Text: b.String() + passedOver(env), Summary: sum}, nil
+	return tools.Result{Text: b.String() + passedOver(ctx, env), Summary: sum}, nil
 }
 
-// passedOver states that git was not asked about what is inside of submodules, which
-// would run git in each by settings of its own; "" if there are none.
-func passedOver(env *tools.Env) string {
+// passedOver names the repositories inside, submodules or not: git is not asked about what is
+// in them, which would run git in each by settings of its own; "" if there are none.
+func passedOver(ctx context.Context, env *tools.Env) string {
 	if env.Files == nil {
 		return ""
 	}
-	if _, err := env.Files.Stat(".gitmodules"); err != nil {
-		return ""
+	t := env.Files.Tree
+	out, _ := t.GitList(ctx, 256<<20, "ls-files", "-s", "-z") // without an index there is no submodule
+	others, _ := t.GitList(ctx, 256<<20, "ls-files", "-o", "--exclude-standard", "-z")
+	var at []string
+	for e := range strings.SplitSeq(string(out), "\x00") {
+		if name, ok := strings.CutPrefix(e, "160000 "); ok {
+			_, name, _ = strings.Cut(name, "\t")
+			at = append(at, name)
+		}
 	}
-	return "[Changes inside of submodules are not shown: git -C DIR status, in a command, shows those of one.]\n"
+	for e := range strings.SplitSeq(string(others), "\x00") {
+		if dir, ok := strings.CutSuffix(e, "/"); ok {
+			at = append(at, dir)
+		}
+	}
+	dirs, _, err := t.InnerRepositories(ctx, at)
+	if n := len(dirs); err != nil || n == 0 {
+		return ""
+	} else if n > mostInner {
+		dirs = append(dirs[:mostInner], fmt.Sprintf("and %d more", n-mostInner))
+	}
+	return fmt.Sprintf("[What changed in these is not shown, since each is a repository of its own: %s. git -C DIR status, in a command, shows it.]\n", strings.Join(dirs, ", "))
 }
+
+// mostInner bounds the repositories inside that are named.
+const mostInner = 10
 
 func headline(s *git.Status) string {
 	out := "branch " + s.Branch

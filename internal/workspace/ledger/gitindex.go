@@ -33,6 +33,7 @@ type gitIndex struct {
 	now   fileStamp // all of it, of the repository's own
 	files []tracked // by name
 	rest  []string  // tracked names that are not judged by the index
+	links []string  // where submodules are, whatever .gitmodules has
 }
 
 // find returns the entry of a file, nil if there is none.
@@ -190,7 +191,9 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 		p, ok := strings.CutPrefix(string(name), prefix)
 		if e.name = p; ok && plain && e.stamp.mtime < x.stamp.mtime {
 			x.files = append(x.files, e)
-		} else if ok && mode != 0o160000 {
+		} else if ok && mode == 0o160000 {
+			x.links = append(x.links, p)
+		} else if ok {
 			x.rest = append(x.rest, p)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 	if _, _, ok := t.Repository(); !ok {
 		return nil // all is noted
 	}
-	names, deps, err := ignoredNow(ctx, t)
+	names, deps, err := ignoredNow(ctx, t, s.nested)
 	if err != nil {
 		return err
 	}
@@ -96,9 +97,29 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 	return nil
 }
 
-// ignoredNow lists the files that git ignores, and the directories among them that
-// hold no work by themselves.
-func ignoredNow(ctx context.Context, t *rootfs.Tree) (names, deps []string, err error) {
+// ignoredNow lists the files that git ignores, also in the repositories inside, and the
+// directories among them that hold no work by themselves.
+func ignoredNow(ctx context.Context, t *rootfs.Tree, nested []string) (names, deps []string, err error) {
+	names, deps, err = ignoredBy(ctx, t)
+	for _, d := range nested {
+		below, bad := rootfs.Open(path.Join(t.Dir, d))
+		if err != nil || bad != nil {
+			continue // gone since
+		}
+		var some, more []string
+		some, more, err = ignoredBy(ctx, below)
+		below.Close()
+		for _, p := range some {
+			names = append(names, path.Join(d, p))
+		}
+		for _, p := range more {
+			deps = append(deps, path.Join(d, p))
+		}
+	}
+	return names, deps, err
+}
+
+func ignoredBy(ctx context.Context, t *rootfs.Tree) (names, deps []string, err error) {
 	out, err := t.GitList(ctx, math.MaxInt, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
 	if err != nil {
 		return nil, nil, ctx.Err() // no git: nothing is ignored
@@ -142,7 +163,7 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 	if s.large == nil {
 		return nil
 	}
-	names, _, err := ignoredNow(ctx, t)
+	names, _, err := ignoredNow(ctx, t, s.nested)
 	if err != nil {
 		return err
 	}

@@ -651,3 +651,44 @@ func kept(t *testing.T, data string) (texts []string) {
 	}
 	return texts
 }
+
+// What a command without an overlay changes in repositories inside, at any depth, is
+// recorded, what they ignore included; the second time by names that were listed before.
+func TestRepositoriesInside(t *testing.T) {
+	f, led, dir := workspacetest.Repository(t)
+	for _, d := range []string{"sub", "sub/in", "clone"} {
+		dirtest.Write(t, filepath.Join(dir, d, "x"), "one\n")
+		dirtest.Write(t, filepath.Join(dir, d, ".gitignore"), "*.log\n")
+		dirtest.Git(t, filepath.Join(dir, d), "init", "-q")
+		dirtest.Git(t, filepath.Join(dir, d), "add", "x", ".gitignore")
+		dirtest.Git(t, filepath.Join(dir, d), "commit", "-qm", "x")
+		dirtest.Write(t, filepath.Join(dir, d, "own.log"), "ignored\n")
+	}
+	dirtest.Git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "sub") // no .gitmodules has it
+	before := dirtest.WorkTree(t, dir)
+	for round := range 2 {
+		s, err := f.Ledger.Snapshot(t.Context(), dir)
+		dirtest.Must(t, err)
+		dirtest.Must(t, s.KeepIgnored(t.Context()))
+		var want []string
+		for _, d := range []string{"clone", "sub", "sub/in"} {
+			dirtest.Write(t, filepath.Join(dir, d, "x"), fmt.Sprintf("round %d\n", round))
+			dirtest.Write(t, filepath.Join(dir, d, fmt.Sprint("new", round)), "new\n")
+			dirtest.Must(t, os.Remove(filepath.Join(dir, d, "own.log")))
+			want = append(want, fmt.Sprint(d, "/new", round), d+"/x")
+		}
+		slices.Sort(want)
+		if changed, err := s.Record(t.Context()); err != nil || !slices.Equal(changed, want) {
+			t.Errorf("round %d: recorded %q, %v; want %q", round, changed, err, want)
+		}
+		for _, d := range []string{"clone", "sub", "sub/in"} {
+			dirtest.Write(t, filepath.Join(dir, d, "own.log"), "ignored\n")
+		}
+	}
+	if _, err := led.All().IncludeUncertain().Undo(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if after := dirtest.WorkTree(t, dir); !slices.Equal(after, before) {
+		t.Errorf("undo left:\n%s", dirtest.Diff(before, after))
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +41,11 @@ func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, 
 			}
 		}
 		l.files = append(l.files, x.rest...)
+		var below []string
+		if l.nested, below, err = t.InnerRepositories(ctx, append(l.nested, x.links...)); err != nil {
+			return nil, err
+		}
+		l.files = append(l.files, below...)
 	} else if l.files, l.more, err = t.ListFiles(ctx, "."); err != nil {
 		return nil, err
 	}
@@ -69,10 +75,33 @@ func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, 
 			l.stamps[p] = stampAt(t, p)
 		}
 	}
+	for _, d := range l.nested {
+		for _, p := range gitFiles(ctx, t, d) {
+			l.stamps[p] = stampAt(t, p)
+		}
+	}
 	b.mu.Lock()
 	b.listing = l
 	b.mu.Unlock()
 	return l, nil
+}
+
+// gitFiles are the files of a repository below the tree that decide what git lists there.
+func gitFiles(ctx context.Context, t *rootfs.Tree, dir string) (names []string) {
+	below, err := rootfs.Open(path.Join(t.Dir, dir))
+	if err != nil {
+		return nil // gone since
+	}
+	defer below.Close()
+	out, _ := below.Git(ctx, nil, "rev-parse", "--git-path", "index", "--git-path", "info/exclude") // without it git lists nothing
+	for line := range strings.Lines(string(out)) {
+		p := filepath.FromSlash(strings.TrimSuffix(line, "\n"))
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(filepath.FromSlash(below.Dir), p)
+		}
+		names = append(names, p)
+	}
+	return names
 }
 
 // holds reports whether the names are still what was listed.

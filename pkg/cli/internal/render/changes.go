@@ -110,7 +110,11 @@ func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string
 		fmt.Fprintf(summary, "adroit jobs diff %s | git apply --include=PATH brings one\n", m.Job)
 	}
 	if m.Commit == "" {
-		fmt.Fprintf(summary, "%s has nothing that %s does not have\n", m.Job, m.Into)
+		rest := "nothing"
+		if len(m.Left) > 0 {
+			rest = "nothing else"
+		}
+		fmt.Fprintf(summary, "%s has %s that %s does not have\n", m.Job, rest, m.Into)
 		return
 	}
 	for _, p := range m.Paths {
