@@ -47,10 +47,10 @@ func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (r Result
 		faults = t.Input.Validate(args)
 	}
 	if faults != nil {
-		return Result{Text: t.refusal(faults), Failed: true, Summary: "arguments refused: " + faults[0].String()}, nil
+		return Result{Text: t.refusal(faults), Failed: true, Refused: true, Summary: "arguments refused: " + faults[0].String()}, nil
 	}
 	if lacking := env.lacks(t.Needs); lacking != 0 {
-		return Result{Failed: true, Text: fmt.Sprintf("%s needs %s, which this run does not grant. Go on without it.", t.Name, lacking)}, nil
+		return Result{Failed: true, Refused: true, Text: fmt.Sprintf("%s needs %s, which this run does not grant. Go on without it.", t.Name, lacking)}, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return Result{}, err

@@ -167,6 +167,9 @@ type Result struct {
 	// Undecided is set if nobody knows whether the call has had its effect. A person is
 	// asked before the same call is made again.
 	Undecided bool `json:"undecided,omitempty"`
+	// Refused is set if the call was not made: its arguments do not fit, or it may not be.
+	// Failed is set with it.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // Inconclusive reports why a check has neither passed nor failed.

@@ -73,9 +73,10 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	data, _ := json.Marshal(struct {
 		Args    json.RawMessage      `json:"args"`
 		Failed  bool                 `json:"failed"`
+		Refused bool                 `json:"refused,omitempty"`
 		Sandbox string               `json:"sandbox,omitempty"`
 		Spent   []executor.ModelCost `json:"spent,omitempty"`
 		Text    string               `json:"text"`
-	}{use.Args, r.Failed, r.Sandbox, r.ModelCosts, compaction.Excerpt(r.Text)})
+	}{use.Args, r.Failed, r.Refused, r.Sandbox, r.ModelCosts, compaction.Excerpt(r.Text)})
 	return text, data
 }

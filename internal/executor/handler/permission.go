@@ -135,7 +135,7 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 }
 
 func denied(why string) tools.Result {
-	return tools.Result{Failed: true, Inconclusive: tools.CannotCheck, Text: "not run: " + why, Summary: "not run: " + spelling.FirstLine(why)}
+	return tools.Result{Failed: true, Refused: true, Inconclusive: tools.CannotCheck, Text: "not run: " + why, Summary: "not run: " + spelling.FirstLine(why)}
 }
 
 // verdict decides, and reports whether the call could send what it should not,

@@ -167,7 +167,11 @@ func (k *Keeper) ForPrompt(ctx context.Context, dir string) func(scope, text str
 	}
 }
 
-// promptFacts are those that fit a text, and then the newest that can be trusted.
+// standing are the kinds of facts that hold for any task of their project.
+var standing = []memory.Kind{memory.Preference, memory.Convention, memory.Command}
+
+// promptFacts are those that fit a text, and then the newest trusted ones that hold for
+// any task: what a job found out about another one has no place in the prompt of this.
 func (k *Keeper) promptFacts(ctx context.Context, dir string, scope memory.Scope, text string) ([]memory.Fact, error) {
 	project, _, err := jobdir.Project(k.Data, dir)
 	if err != nil {
@@ -191,7 +195,7 @@ func (k *Keeper) promptFacts(ctx context.Context, dir string, scope memory.Scope
 	newest, err := k.recall(ctx, q)
 	for _, f := range newest {
 		known := slices.ContainsFunc(found, func(g memory.Fact) bool { return g.ID == f.ID })
-		if !known && !f.Untrusted && f.Stale == "" && f.Kind != memory.Summary && len(found) < promptFacts {
+		if !known && !f.Untrusted && f.Stale == "" && slices.Contains(standing, f.Kind) && len(found) < promptFacts {
 			found = append(found, f)
 		}
 	}

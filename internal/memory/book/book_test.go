@@ -47,6 +47,26 @@ func TestForPrompt(t *testing.T) {
 	}
 }
 
+// What fits no word of the task is in its prompt only if it holds for any task.
+func TestForPromptIsAboutTheTask(t *testing.T) {
+	k, dir := keeper(t), t.TempDir()
+	for text, kind := range map[string]memory.Kind{
+		"the logo is green": memory.Note, "we chose Postgres": memory.Decision, "the printer jams": memory.Pitfall,
+		"answer in Welsh": memory.Preference, "indent with tabs": memory.Convention, "run make fast": memory.Command, "the parser is slow": memory.Note,
+	} {
+		if _, err := k.Keep(t.Context(), dir, memory.Addition{Fact: memory.Fact{ID: memory.ID(text), Text: text, Kind: kind}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines, _ := k.ForPrompt(t.Context(), dir)(string(memory.Project), "Make the parser fast.")
+	all := strings.Join(lines, "\n")
+	for text, want := range map[string]bool{"logo": false, "Postgres": false, "printer": false, "Welsh": true, "tabs": true, "make fast": true, "the parser is slow": true} {
+		if strings.Contains(all, text) != want {
+			t.Errorf("%q in the prompt: want %v:\n%s", text, want, all)
+		}
+	}
+}
+
 // A job that ends leaves a summary, if it has a memory.
 func TestSummary(t *testing.T) {
 	k, dir := keeper(t), t.TempDir()

@@ -151,7 +151,8 @@ func (k *Keeper) changedFiles(ctx context.Context, id string) ([]string, error) 
 	return slices.Compact(names), err
 }
 
-// failedCalls are the tools of which calls failed, with how many.
+// failedCalls are the tools of which calls failed, with how many. A call that adroit
+// refused is about how it was made, and teaches nothing about the project.
 func (k *Keeper) failedCalls(ctx context.Context, id string) ([]string, error) {
 	store, err := k.Jobs(ctx)
 	if err != nil {
@@ -162,8 +163,8 @@ func (k *Keeper) failedCalls(ctx context.Context, id string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		var d struct{ Failed bool }
-		if ev.Kind == event.StepFinished && ev.Step == stepio.ToolStep && json.Unmarshal(ev.Data, &d) == nil && d.Failed {
+		var d struct{ Failed, Refused bool }
+		if ev.Kind == event.StepFinished && ev.Step == stepio.ToolStep && json.Unmarshal(ev.Data, &d) == nil && d.Failed && !d.Refused {
 			count[ev.Name]++
 		}
 	}

@@ -54,25 +54,25 @@ var Recall = tools.New(tools.Metadata{
 
 var errNone = errors.New("nothing is remembered here")
 
-func remember(ctx context.Context, env *tools.Env, in fact) (string, error) {
+func remember(ctx context.Context, env *tools.Env, in fact) (tools.Result, error) {
 	book := memory.From(ctx)
 	if book == nil {
-		return "", errNone
+		return tools.Result{}, errNone
 	}
 	var taint tools.Taint
 	if raw := env.Artifacts.Value(memory.JobTaint); raw != nil {
 		if err := json.Unmarshal(raw, &taint); err != nil {
-			return "", tools.Fatal(err)
+			return tools.Result{}, tools.Fatal(err)
 		}
 	}
 	a := memory.Addition{Replaces: in.Replaces, Fact: memory.Fact{Text: in.Text, Kind: in.Kind, Scope: in.Scope, Confidence: in.Confidence,
 		Untrusted: taint.Has(tools.Untrusted), Evidence: memory.Evidence{File: in.File}}}
 	a.Scope = cmp.Or(a.Scope, memory.Project)
 	kept, err := book.Remember(ctx, a)
-	if err != nil {
-		return "", err
+	if err != nil && ctx.Err() == nil {
+		return tools.Result{Failed: true, Refused: true, Text: err.Error()}, nil
 	}
-	return "Kept as " + kept.ID + ".", nil
+	return tools.Result{Text: "Kept as " + kept.ID + "."}, err
 }
 
 func recall(ctx context.Context, _ *tools.Env, in query) (tools.Result, error) {

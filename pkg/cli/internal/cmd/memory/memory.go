@@ -19,7 +19,7 @@ import (
 
 // New is adroit memory.
 func New(e *env.Env) *cobra.Command {
-	return env.Lister("memory", "See and change what jobs noted for later jobs", newList(e), newShow(e), newAdd(e), newForget(e), newExport(e), newImport(e))
+	return env.Lister("memory", "See and change what jobs noted for later jobs", newList(e), newShow(e), newAdd(e), newEdit(e), newForget(e), newExport(e), newImport(e))
 }
 
 func newList(e *env.Env) *cobra.Command {
@@ -156,6 +156,59 @@ func newAdd(e *env.Env) *cobra.Command {
 	f.StringVar((*string)(&n.Confidence), "confidence", "", "low, medium, high")
 	f.StringVar(&n.File, "file", "", "the file that shows it; the fact is stale once it changes")
 	f.StringVar(&n.Replaces, "replaces", "", "the id of a fact that it corrects")
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func newEdit(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var change adroit.FactNote
+	cmd := &cobra.Command{
+		Use:   "edit ID [TEXT]",
+		Short: "Correct a fact",
+		Long: "Puts a fact with another text, kind, confidence or file in the place of one; the rest stays.\n" +
+			"A text that you write is trusted. The file that shows the fact is read again.",
+		Example: "  adroit memory edit k3v7qd2m5x \"tests run with make quick\"\n  adroit memory edit k3v7qd2m5x --kind pitfall --file \"\"",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := strings.Join(args[1:], " ")
+			given := cmd.Flags().Changed
+			if text == "" && !given("kind") && !given("confidence") && !given("file") {
+				return exit.Usagef("adroit memory edit ID \"the text that is right\"", "nothing is to be changed")
+			}
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			found, err := c.Facts(cmd.Context(), adroit.FactQuery{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			f := found[0]
+			n := adroit.FactNote{Fact: memory.Fact{Scope: f.Scope, Kind: f.Kind, Text: f.Text, Confidence: f.Confidence, Untrusted: f.Untrusted, Evidence: memory.Evidence{File: f.File}}, Replaces: f.ID, Dir: f.Project}
+			if text != "" {
+				n.Text, n.Untrusted = text, false
+			}
+			if given("kind") {
+				n.Kind = change.Kind
+			}
+			if given("confidence") {
+				n.Confidence = change.Confidence
+			}
+			if given("file") {
+				n.File = change.File
+			}
+			now, err := c.Remember(cmd.Context(), n)
+			if err != nil {
+				return err
+			}
+			return env.Print(e.Out, asJSON, now, func(w io.Writer, f *memory.Fact) { fmt.Fprintln(w, f.ID) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar((*string)(&change.Kind), "kind", "", "fact, command, convention, decision, pitfall, preference")
+	f.StringVar((*string)(&change.Confidence), "confidence", "", "low, medium, high")
+	f.StringVar(&change.File, "file", "", "the file that shows it, from the project's top; \"\" for none")
 	env.JSONFlag(cmd, &asJSON)
 	return cmd
 }
