@@ -42,7 +42,7 @@ func (s *server) ask(ctx context.Context, ses *session, t *translator, q *jobs.Q
 	if ctx.Err() != nil || err == nil && res.Outcome.Selected == nil {
 		if full := signal(q, "deny"); full != "" && s.there(ses) {
 			t.denied()
-			return false, s.answer(ctx, ses, t, adroit.Signal{Name: full, Value: json.RawMessage(`"cancelled in the editor"`)})
+			return false, s.answer(ctx, ses, t, q, adroit.Signal{Name: full, Value: json.RawMessage(`"cancelled in the editor"`)})
 		}
 		return false, nil
 	}
@@ -62,13 +62,14 @@ func (s *server) ask(ctx context.Context, ses *session, t *translator, q *jobs.Q
 	if signal(q, sig.Name) == "" {
 		return false, apierr.Invalidf("", "the editor answers %q, which was not offered", res.Outcome.Selected.OptionId)
 	}
-	err = s.answer(ctx, ses, t, sig)
+	err = s.answer(ctx, ses, t, q, sig)
 	return err == nil, err
 }
 
 // answer answers a question of the job. If another surface was faster, that answer
 // holds, and the turn goes on with it.
-func (s *server) answer(ctx context.Context, ses *session, t *translator, sig adroit.Signal) error {
+func (s *server) answer(ctx context.Context, ses *session, t *translator, q *jobs.Question, sig adroit.Signal) error {
+	sig.Question = q.Path
 	_, err := s.c.Signal(context.WithoutCancel(ctx), ses.job, sig)
 	if e := apierr.AsError(err); e != nil && (e.Kind == apierr.Answered || e.Kind == apierr.Ended) {
 		t.elsewhere, err = true, nil

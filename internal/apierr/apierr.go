@@ -62,7 +62,7 @@ type kindError struct {
 // kinds are all of them; the first of a kind stands for it.
 var kinds = []kindError{
 	{NotFound, jobs.ErrNotExist}, {Held, jobs.ErrHeld}, {Held, jobs.ErrLeaseLost}, {Ended, jobs.ErrFinal}, {Running, jobs.ErrRunning},
-	{Blocked, jobs.ErrBlocked}, {Interrupted, jobs.ErrStopped},
+	{Blocked, jobs.ErrBlocked}, {Answered, jobs.ErrAnswered}, {Interrupted, jobs.ErrStopped},
 }
 
 // AsError returns err as an *Error, nil for nil. It keeps the cause.

@@ -22,6 +22,11 @@ func (d *DB) Send(ctx context.Context, job string, sig flow.Signal) error {
 		if r.Status.Final() {
 			return fmt.Errorf("%s: %w (%s)", job, jobs.ErrFinal, r.Status)
 		}
+		if sig.Question != "" {
+			if err := t.answers(job, sig.Question); err != nil {
+				return err
+			}
+		}
 		t.notify(job)
 		return t.send(job, sig)
 	})
@@ -30,6 +35,63 @@ func (d *DB) Send(ctx context.Context, job string, sig flow.Signal) error {
 func (t *tx) send(job string, sig flow.Signal) error {
 	_, err := t.exec("insert into signals (job, name, value, sent) values (?, ?, ?, ?)", job, sig.Name, []byte(sig.Value), nanos(t.d.clock.now()))
 	return err
+}
+
+// answers fails unless a job has a question that no queued signal answers.
+func (t *tx) answers(job, question string) error {
+	var queued []string
+	err := t.each("select name from signals where job = ? order by n", []any{job}, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		queued = append(queued, name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var asked []jobs.Question
+	err = t.each(openQuestions, []any{job, stepkind.Await}, func(scan func(...any) error) error {
+		q, err := scanQuestion(job, scan)
+		asked = append(asked, q)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(unanswered(asked, queued), func(q jobs.Question) bool { return q.Path == question }) {
+		return fmt.Errorf("%s: %w", job, jobs.ErrAnswered)
+	}
+	return nil
+}
+
+// An await whose input is not kept only looks for messages: it asks nobody.
+const openQuestions = `select path, begun, data from steps left join blobs on digest = input
+		where job = ? and kind = ? and not done and input <> ''`
+
+func scanQuestion(job string, scan func(...any) error) (q jobs.Question, err error) {
+	var path string
+	var begun int64
+	var b []byte
+	if err := scan(&path, &begun, &b); err != nil {
+		return q, err
+	}
+	var w flow.Wait
+	if err := json.Unmarshal(b, &w); err != nil {
+		return q, fmt.Errorf("%w: question %s of %s: %w", ErrDamaged, path, job, err)
+	}
+	return jobs.Ask(path, w, at(begun)), nil
+}
+
+// unanswered are the questions, in order, that none of the queued signals answers.
+func unanswered(asked []jobs.Question, queued []string) []jobs.Question {
+	slices.SortFunc(asked, func(a, b jobs.Question) int { return stepid.Compare(a.Path, b.Path) })
+	return slices.DeleteFunc(asked, func(q jobs.Question) bool {
+		i := slices.IndexFunc(queued, func(name string) bool { return slices.Contains(q.Signals, name) })
+		if i >= 0 {
+			queued = slices.Delete(queued, i, i+1)
+		}
+		return i >= 0
+	})
 }
 
 // pending fills in the questions of a job and the signals that it has not
@@ -43,38 +105,23 @@ func (d *DB) pending(ctx context.Context, j *jobs.Job) (err error) {
 	for _, s := range j.Signals {
 		queued = append(queued, s.Name)
 	}
-	// An await whose input is not kept only looks for messages: it asks nobody.
-	rows, err := d.read.QueryContext(ctx, `select path, begun, data from steps left join blobs on digest = input
-		where job = ? and kind = ? and not done and input <> ''`, j.ID, stepkind.Await)
+	rows, err := d.read.QueryContext(ctx, openQuestions, j.ID, stepkind.Await)
 	if err != nil {
 		return explain(d.path, err)
 	}
 	defer rows.Close()
 	var asked []jobs.Question
 	for rows.Next() {
-		var path string
-		var begun int64
-		var b []byte
-		if err := rows.Scan(&path, &begun, &b); err != nil {
+		q, err := scanQuestion(j.ID, rows.Scan)
+		if err != nil {
 			return explain(d.path, err)
 		}
-		var w flow.Wait
-		if err := json.Unmarshal(b, &w); err != nil {
-			return fmt.Errorf("%w: question %s of %s: %w", ErrDamaged, path, j.ID, err)
-		}
-		asked = append(asked, jobs.Ask(path, w, at(begun)))
+		asked = append(asked, q)
 	}
 	if err := rows.Err(); err != nil {
 		return explain(d.path, err)
 	}
-	slices.SortFunc(asked, func(a, b jobs.Question) int { return stepid.Compare(a.Path, b.Path) })
-	j.Questions = slices.DeleteFunc(asked, func(q jobs.Question) bool {
-		i := slices.IndexFunc(queued, func(name string) bool { return slices.Contains(q.Signals, name) })
-		if i >= 0 {
-			queued = slices.Delete(queued, i, i+1)
-		}
-		return i >= 0
-	})
+	j.Questions = unanswered(asked, queued)
 	return nil
 }
 

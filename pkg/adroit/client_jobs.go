@@ -71,7 +71,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: "adroit jobs show " + j.ID}
 	}
 	sent := &SignalSent{Job: j}
-	full, err := rt.signal(ctx, m, sent, s.Name)
+	full, err := rt.signal(ctx, m, sent, s)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
@@ -80,18 +80,34 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 			return nil, apierr.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
 		}
 	}
-	return sent, asError(m.Store.Send(ctx, j.ID, flow.Signal{Name: full, Value: s.Value}))
+	signal := flow.Signal{Name: full, Value: s.Value}
+	if q := sent.Question; q != nil {
+		signal.Question = q.Path
+	}
+	err = m.Store.Send(ctx, j.ID, signal)
+	if errors.Is(err, jobs.ErrAnswered) { // by somebody else, in this moment
+		return nil, answered("adroit jobs show "+j.ID+" shows how it stands", "%s has the answer to this question already; nothing was sent", j.ID)
+	}
+	if err != nil {
+		return nil, apierr.AsError(err)
+	}
+	return sent, nil
 }
 
 // signal is the full name of the signal that name means for a job: that of the
 // question it asks now, or name itself for those that may come early.
-func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent, name string) (string, error) {
-	j := sent.Job
+func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent, sig Signal) (string, error) {
+	j, name := sent.Job, sig.Name
 	now, err := jobs.Find(ctx, m.Store, j.ID)
 	if err != nil {
 		return "", err
 	}
 	qs := now.Questions
+	if sig.Question != "" {
+		if qs = slices.DeleteFunc(qs, func(q jobs.Question) bool { return q.Path != sig.Question }); len(qs) == 0 {
+			return "", answered("adroit jobs show "+j.ID+" shows what it asks", "%s does not ask the question %s now, or has its answer already; nothing was sent", j.ID, sig.Question)
+		}
+	}
 	var waits, fits []string
 	for i := range qs {
 		for _, s := range qs[i].Signals {

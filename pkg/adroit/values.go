@@ -156,6 +156,9 @@ type Started struct {
 type Signal struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value,omitempty"`
+	// Question is the path of the question that it answers, as [JobDetail] has it: if the
+	// job does not ask that one now, nothing is sent. Empty is whichever it asks.
+	Question string `json:"question,omitempty"`
 }
 
 // SignalSent is what became of a signal.

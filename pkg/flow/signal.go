@@ -15,6 +15,9 @@ import (
 type Signal struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value,omitempty"`
+	// Question is the path of the awaiting step that it is meant for, for a store: it
+	// refuses an answer to one that has an answer. It is not kept.
+	Question string `json:"-"`
 }
 
 // A SignalError reports a signal whose value is not of the type that the step

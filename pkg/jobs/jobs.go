@@ -163,6 +163,7 @@ var (
 	ErrRunning   = errors.New("the job is running")
 	ErrBlocked   = errors.New("the job is blocked; look at its reason, then reopen it")
 	ErrKey       = errors.New("the key belongs to another request")
+	ErrAnswered  = errors.New("the question has its answer already")
 	ErrStopped   = errors.New("stopped by the operator") // Ctrl-C: the job is interrupted, not cancelled
 )
 
@@ -218,7 +219,9 @@ type Store interface {
 	// Final. ErrFinal if it has ended.
 	Cancel(ctx context.Context, id string) error
 
-	// Send queues a signal until the job asks for it. ErrFinal if it has ended.
+	// Send queues a signal until the job asks for it. ErrFinal if it has ended,
+	// ErrAnswered if sig.Question is none of its questions, or another signal that is
+	// queued answers it: of several answers to a question one is taken.
 	Send(ctx context.Context, job string, sig flow.Signal) error
 	// Events replays the events of job after the given number and then, if
 	// follow is set, waits for more until the job is no longer running.

@@ -300,6 +300,10 @@ func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
 	if h.Status.Final() {
 		return fmt.Errorf("%s: %w (%s)", job, ErrFinal, h.Status)
 	}
+	if sig.Question != "" && !slices.ContainsFunc(h.pending(), func(q Question) bool { return q.Path == sig.Question }) {
+		return fmt.Errorf("%s: %w", job, ErrAnswered)
+	}
+	sig.Question = ""
 	h.queued = append(h.queued, sig)
 	h.ring()
 	return h.journal.Send(ctx, job, sig)

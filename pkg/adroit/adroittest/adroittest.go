@@ -287,8 +287,35 @@ func testQuestion(t *testing.T, f *fixture) {
 	}
 	_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: "aprove"})
 	kind(t, err, apierr.Invalid)
-	sent, err := f.Signal(t.Context(), j.ID, adroit.Signal{Name: d.Actions[0].Signal})
-	must(t, err)
+	_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: "approve", Question: "1.9.9"})
+	kind(t, err, apierr.Answered)
+	// Of several answers at the same moment one is taken, and the others are refused.
+	type outcome struct {
+		sent *adroit.SignalSent
+		err  error
+	}
+	all := make(chan outcome)
+	for range 4 {
+		go func() {
+			sent, err := f.Signal(t.Context(), j.ID, adroit.Signal{Name: d.Actions[0].Signal, Question: d.Questions[0].Path})
+			all <- outcome{sent, err}
+		}()
+	}
+	var sent *adroit.SignalSent
+	for range 4 {
+		o := <-all
+		switch {
+		case o.err == nil && sent != nil:
+			t.Error("two answers to one question were taken")
+		case o.err == nil:
+			sent = o.sent
+		default:
+			kind(t, o.err, apierr.Answered)
+		}
+	}
+	if sent == nil {
+		t.Fatal("no answer was taken")
+	}
 	if sent.Question == nil || sent.Question.Path != d.Questions[0].Path || sent.Early {
 		t.Errorf("%+v", sent)
 	}

@@ -2,6 +2,7 @@ package jobstest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -145,6 +146,31 @@ func signals(t *testing.T, s jobs.Store) {
 	third := ask("2", "approve")
 	receive(third, "3", "approve")
 	receive(ask("3", "approve"), "", "approve")
+	pending("3")
+
+	// Of several answers to a question, at the same time, one is taken.
+	ask("4", "approve@4", "deny@4")
+	const n = 8
+	errs := make(chan error, n)
+	for i := range n {
+		go func() {
+			name := []string{"approve@4", "deny@4"}[i%2]
+			errs <- s.Send(ctx, "J1", flow.Signal{Name: name, Value: json.RawMessage(`4`), Question: "4"})
+		}()
+	}
+	taken := 0
+	for range n {
+		if err := <-errs; err == nil {
+			taken++
+		} else if !errors.Is(err, jobs.ErrAnswered) {
+			t.Error(err)
+		}
+	}
+	if taken != 1 {
+		t.Errorf("%d of %d answers to one question were taken", taken, n)
+	}
+	is(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Question: "2"}), jobs.ErrAnswered) // received
+	is(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Question: "nowhere"}), jobs.ErrAnswered)
 	pending("3")
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -61,8 +62,7 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 	default:
 		return false, nil
 	}
-	_, err = s.c.Signal(ctx, s.id, sig)
-	return err == nil, err
+	return s.send(ctx, q, sig)
 }
 
 // escalation asks whether what failed is to be run again, be given up, or repaired by
@@ -86,7 +86,18 @@ func (s *session) escalation(ctx context.Context, q *jobs.Question, again, end s
 			return false, err
 		}
 	}
+	return s.send(ctx, q, sig)
+}
+
+// send sends the answer to a question. If somebody else was faster, that answer holds, and
+// the job goes on with it.
+func (s *session) send(ctx context.Context, q *jobs.Question, sig adroit.Signal) (answered bool, err error) {
+	sig.Question = q.Path
 	_, err = s.c.Signal(ctx, s.id, sig)
+	if e := apierr.AsError(err); e != nil && e.Kind == apierr.Answered {
+		s.e.Warn("%s", e.Message)
+		return true, nil
+	}
 	return err == nil, err
 }
 
@@ -227,6 +238,5 @@ func (s *session) askUser(ctx context.Context, q *jobs.Question) (answered bool,
 	default:
 		return false, nil
 	}
-	_, err = s.c.Signal(ctx, s.id, sig)
-	return err == nil, err
+	return s.send(ctx, q, sig)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -173,8 +174,12 @@ func (s *Session) answer(signal string, v json.RawMessage) {
 	id, asked := s.job, s.question
 	s.work()
 	s.do(func(ctx context.Context) func() {
-		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v})
+		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v, Question: asked.q.Path})
 		return func() {
+			if e := apierr.AsError(err); e != nil && e.Kind == apierr.Answered {
+				s.fail(err) // somebody else was faster: that answer holds
+				err = nil
+			}
 			if err != nil {
 				s.state, s.question = Asking, asked
 				s.fail(err)

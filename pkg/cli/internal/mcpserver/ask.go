@@ -162,17 +162,21 @@ func (s *Server) send(ctx context.Context, id string, q *jobs.Question, r *sdk.E
 	}
 	switch {
 	case isApproval(q) && word == "no":
-		return s.signal(ctx, id, q, deny, reason)
+		word, words = deny, reason
 	case isApproval(q) && word == "yes":
-		return s.signal(ctx, id, q, approve, "")
+		word, words = approve, ""
 	}
-	return s.signal(ctx, id, q, word, words)
+	err := s.signal(ctx, id, q, word, words)
+	if e := apierr.AsError(err); e != nil && e.Kind == apierr.Answered {
+		s.o.Log("job %s: somebody else has answered: %v", id, err) // that answer holds
+		return true, nil
+	}
+	return err == nil, err
 }
 
-// signal sends an answer to one question, whatever else a job asks by then. It
-// reports true also if another answer came first.
-func (s *Server) signal(ctx context.Context, id string, q *jobs.Question, word, words string) (bool, error) {
-	sig := adroit.Signal{}
+// signal sends an answer to one question, whatever else a job asks by then.
+func (s *Server) signal(ctx context.Context, id string, q *jobs.Question, word, words string) error {
+	sig := adroit.Signal{Question: q.Path}
 	name := word
 	if word == always && isApproval(q) {
 		name, sig.Value = approve, json.RawMessage(`{"always":true}`)
@@ -183,12 +187,12 @@ func (s *Server) signal(ctx context.Context, id string, q *jobs.Question, word, 
 		}
 	}
 	if sig.Name == "" {
-		return false, apierr.Invalidf("it takes "+strings.Join(shortNames(q), ", "), "the question does not take %q", word)
+		return apierr.Invalidf("it takes "+strings.Join(shortNames(q), ", "), "the question does not take %q", word)
 	}
 	if words != "" {
 		b, err := json.Marshal(words)
 		if err != nil {
-			return false, err
+			return err
 		}
 		sig.Value = b
 		if q.Type != "" && q.Type != "string" && json.Valid([]byte(words)) {
@@ -196,13 +200,8 @@ func (s *Server) signal(ctx context.Context, id string, q *jobs.Question, word, 
 		}
 	}
 	if _, err := s.c.Signal(context.WithoutCancel(ctx), id, sig); err != nil {
-		d, gone := s.c.Job(ctx, id)
-		if gone != nil || pending(d, q.Path) != nil {
-			return false, err
-		}
-		s.o.Log("job %s: somebody else has answered: %v", id, err)
-		return true, nil
+		return err
 	}
 	s.o.Log("job %s: answered %s", id, word)
-	return true, nil
+	return nil
 }

@@ -286,7 +286,7 @@ func (k *call) jobAnswer(ctx context.Context, in answerInput) (*sdk.CallToolResu
 	case isApproval(q) && in.Answer != deny && !k.s.o.ModelApproves:
 		return nil, apierr.Invalidf(k.s.question(d).How, "whether a call may run is for a person to say")
 	}
-	if _, err := k.s.signal(ctx, d.Job.ID, q, in.Answer, in.Text); err != nil {
+	if err := k.s.signal(ctx, d.Job.ID, q, in.Answer, in.Text); err != nil {
 		return nil, err
 	}
 	if err := k.s.start(ctx, d.Job.ID); err != nil {

@@ -13,7 +13,8 @@ import (
 
 // New is adroit signal.
 func New(e *env.Env) *cobra.Command {
-	return &cobra.Command{
+	var question string
+	cmd := &cobra.Command{
 		Use:   "signal ID NAME [JSON]",
 		Short: "Answer a job that waits: approve, deny, continue, abort, answer",
 		Long: "Sends a signal to a job. approve and deny answer the question the job asks now; deny takes a reason.\n" +
@@ -24,7 +25,7 @@ func New(e *env.Env) *cobra.Command {
 		Example: "  adroit signal last approve && adroit jobs resume last",
 		Args:    cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := adroit.Signal{Name: args[1]}
+			s := adroit.Signal{Name: args[1], Question: question}
 			if len(args) == 3 {
 				text, err := e.Content(args[2])
 				if err != nil {
@@ -53,6 +54,8 @@ func New(e *env.Env) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&question, "question", "", "only if this is what the job asks: the question as adroit jobs show names it")
+	return cmd
 }
 
 // jsonOrString is text as it stands if it is JSON, else as a JSON string.

@@ -121,9 +121,12 @@ func (a *answer) run(ctx context.Context, e *env.Env, name string, args []string
 	if err != nil {
 		return err
 	}
-	s, err := a.signal(ctx, e, d, name, strings.Join(words, " "))
+	s, q, err := a.signal(ctx, e, d, name, strings.Join(words, " "))
 	if err != nil {
 		return err
+	}
+	if q != nil {
+		s.Question = q.Path
 	}
 	if _, err := c.Signal(ctx, id, s); err != nil {
 		return err
@@ -189,45 +192,45 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 }
 
 // signal is the answer to what the job asks now, which is shown.
-func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, name, words string) (adroit.Signal, error) {
-	s := adroit.Signal{Name: name}
+func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, name, words string) (s adroit.Signal, q *jobs.Question, err error) {
+	s.Name = name
 	if len(d.Questions) == 0 && name == "answer" && d.Job.Status.Final() {
-		return s, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s asks nothing: it is %s", d.Job.ID, d.Job.Status.Words()), Hint: "adroit jobs show " + d.Job.ID + " shows how it ended"}
+		return s, nil, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s asks nothing: it is %s", d.Job.ID, d.Job.Status.Words()), Hint: "adroit jobs show " + d.Job.ID + " shows how it ended"}
 	}
 	if len(d.Questions) == 0 && name == "answer" {
-		return s, &apierr.Error{Kind: apierr.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: "adroit jobs resume " + d.Job.ID + " goes on"}
+		return s, nil, &apierr.Error{Kind: apierr.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: "adroit jobs resume " + d.Job.ID + " goes on"}
 	}
 	if len(d.Questions) == 0 {
-		return s, nil // the client says why there is nothing to answer
+		return s, nil, nil // the client says why there is nothing to answer
 	}
-	q := &d.Questions[0]
+	q = &d.Questions[0]
 	if a.question != "" {
 		i := slices.IndexFunc(d.Questions, func(q jobs.Question) bool { return q.Path == a.question })
 		if i < 0 {
-			return s, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question), Hint: "adroit jobs show " + d.Job.ID + " shows what it asks"}
+			return s, nil, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question), Hint: "adroit jobs show " + d.Job.ID + " shows what it asks"}
 		}
 		q = &d.Questions[i]
 	} else if len(d.Questions) > 1 {
 		// Which of them was shown is not known here.
-		return s, exit.Usagef(strings.Join(render.Asked(d), "\n"), "%s asks %d questions; nothing is answered: --question says which", d.Job.ID, len(d.Questions))
+		return s, nil, exit.Usagef(strings.Join(render.Asked(d), "\n"), "%s asks %d questions; nothing is answered: --question says which", d.Job.ID, len(d.Questions))
 	}
 	// The answer is for the question that is shown here, and for no later one.
 	s.Name = fullName(q, name)
 	text, _ := render.Question(q, -1)
 	fmt.Fprint(e.Err, render.PaintQuestion(e.Screen(), text))
 	if name == "answer" && strings.TrimSpace(words+a.because) == "" {
-		return s, exit.Usagef(render.Answers(d.Job.ID, q.Signals[0], a.question), "%s asks: %s; the answer is empty", d.Job.ID, render.QuestionLine(q))
+		return s, nil, exit.Usagef(render.Answers(d.Job.ID, q.Signals[0], a.question), "%s asks: %s; the answer is empty", d.Job.ID, render.QuestionLine(q))
 	}
 	if name == "answer" || asks(q, "continue") {
-		return inWords(q, name, strings.TrimSpace(words+" "+a.because))
+		s, err = inWords(q, name, strings.TrimSpace(words+" "+a.because))
+		return s, q, err
 	}
 	if len(q.Signals) > 0 && !asks(q, name) {
-		return s, exit.Usagef(render.Answers(d.Job.ID, q.Signals[0], a.question), "this question takes no %s; nothing is answered", name)
+		return s, nil, exit.Usagef(render.Answers(d.Job.ID, q.Signals[0], a.question), "this question takes no %s; nothing is answered", name)
 	}
-	var err error
 	switch tool := render.ToolQuestion(q); {
 	case a.always && (tool == nil || tool.Always == nil):
-		return s, exit.Usagef("adroit approve "+d.Job.ID+" approves this once", "this question offers no rule to hold for the rest of the job")
+		return s, nil, exit.Usagef("adroit approve "+d.Job.ID+" approves this once", "this question offers no rule to hold for the rest of the job")
 	case a.always:
 		fmt.Fprintf(e.Err, "     always, in this job only: %s\n", render.Quote(format.SanitizeLine(tool.Always.String())))
 		s.Value = json.RawMessage(`{"always":true}`)
@@ -242,5 +245,5 @@ func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, na
 			s.Value, err = json.Marshal(words)
 		}
 	}
-	return s, err
+	return s, q, err
 }
