@@ -33,8 +33,8 @@ type Request struct {
 	// answer without one. A hint; adapters without such a field ignore it.
 	RequireCall bool `json:"must,omitempty"`
 	// HiddenTools replace Tools in a request that may not call any. Adapters
-	// that can forbid calls still send them, which keeps the prompt unchanged
-	// for the server's cache; the others send none.
+	// still send them, which keeps the prompt unchanged for the server's cache,
+	// and forbid calls where they can; calls that come are dropped by the caller.
 	HiddenTools []ToolSpec `json:"-"`
 
 	// TextTools are tools that the prompt describes and that the answer's text

@@ -1,6 +1,7 @@
 package ollama_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,6 +151,13 @@ func TestWhatIsSent(t *testing.T) {
 		t.Errorf("a large number changed: %s", body)
 	}
 
+	_, open, _ := sent(t, ollama.Config{}, req)
+	last := *req
+	last.Tools, last.HiddenTools = nil, req.Tools
+	if _, closing, _ := sent(t, ollama.Config{}, &last); !bytes.Equal(open, closing) || len(req.Tools) == 0 {
+		t.Errorf("the last words lose the prompt that the server has cached:\n%s\n%s", open, closing)
+	}
+
 	zero := 0.0
 	req.Options = llm.Options{Temperature: &zero, MaxTokens: 9, Window: 2048}
 	got, _, _ = sent(t, ollama.Config{Think: "high", KeepAlive: 60e9, NoStream: true}, req)
@@ -165,8 +173,11 @@ func TestWhatIsSent(t *testing.T) {
 	if got.Format != nil || len(r.Notes) != 1 {
 		t.Errorf("with tools, format is %s, notes %q", got.Format, r.Notes)
 	}
-	req.Tools = nil
+	req.Tools, req.HiddenTools = nil, req.Tools
 	got, _, _ = sent(t, ollama.Config{}, req)
+	if len(got.Tools) != 0 {
+		t.Errorf("%d tools beside a format, which cannot be", len(got.Tools))
+	}
 	if string(got.Format) != `{"type":"object"}` || got.Think == nil || got.Think.Value != false {
 		t.Errorf("format is %s, think %v", got.Format, got.Think)
 	}

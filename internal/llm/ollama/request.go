@@ -32,8 +32,12 @@ func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (tr
 	}
 	t := api.ChatRequest{Model: req.Model, Stream: &m.stream, Think: m.think, KeepAlive: m.keep, Truncate: &no, Shift: &no, Options: options}
 	var tools []byte
-	if len(req.Tools) > 0 {
-		if tools, err = req.History.Tools("ollama", req.Tools, m.encodeTools); err != nil {
+	shown := req.Tools
+	if len(shown)+len(req.Output) == 0 {
+		shown = req.HiddenTools
+	}
+	if len(shown) > 0 {
+		if tools, err = req.History.Tools("ollama", shown, m.encodeTools); err != nil {
 			return nil, err
 		}
 	}

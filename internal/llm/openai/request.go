@@ -47,10 +47,10 @@ func (m *model) call(req *llm.Request) (*call, error) {
 	return c, err
 }
 
-// shown are the tools in the request. Those that may not be called are among
-// them only where the protocol can forbid calls.
+// shown are the tools in the request. Those that may not be called are among them, as
+// they come first in the prompt that the server has cached.
 func (m *model) shown(req *llm.Request) []llm.ToolSpec {
-	if len(req.Tools) == 0 && m.dialect.Must != "" && !(m.dialect.Alone && m.format(req)) && !slices.Contains(m.quirks.of(req.Model), "tool_choice") {
+	if len(req.Tools) == 0 && !(m.dialect.Alone && m.format(req)) {
 		return req.HiddenTools
 	}
 	return req.Tools
@@ -104,7 +104,9 @@ func (m *model) request(c *call) (requestFields, error) {
 	switch {
 	case c.tools == nil:
 	case len(req.Tools) == 0:
-		r.ToolChoice = "none"
+		if d.Must != "" && !slices.Contains(refused, "tool_choice") {
+			r.ToolChoice = "none"
+		}
 	case req.RequireCall && d.Must != "":
 		r.ToolChoice = d.Must
 	}
