@@ -51,30 +51,30 @@ func (c *Catalog) Check() error {
 // who asks for a reviewer gets nothing that can do more than one.
 func (c *Catalog) Agents(d project.Decision) *agentfile.Catalog {
 	c.Book(d) // for the types that agents may name
-	layers := c.o.Agents
-	fsys, dir, ok := d.Layer(projectdir.Agents)
-	if !ok {
-		return c.agents()
-	}
-	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
-	cat := agentfile.Load(append(slices.Clip(layers), own)...)
-	base := c.agents()
-	var wide []string
-	for _, ag := range agentfile.Load(own).List() {
-		under, err := base.Lookup(ag.Name)
-		if err != nil {
-			continue
+	layers, base := slices.Clip(c.o.Agents), c.agents()
+	for _, name := range []string{projectdir.ClaudeAgents, projectdir.Agents} {
+		fsys, dir, ok := d.Layer(name)
+		if !ok {
+			return base
 		}
-		if more := c.reach(ag) &^ c.reach(under); more != 0 {
-			wide = append(wide, path.Base(ag.Source.File))
-			c.o.Warn("%s is not used: the agent %s would get more than it has (%s); give it a name of its own", ag.Source.File, ag.Name, more)
+		own := agents.Layer{Name: "project", FS: fsys, Dir: dir, Claude: name == projectdir.ClaudeAgents}
+		var wide []string
+		for _, ag := range agentfile.Load(own).List() {
+			under, err := base.Lookup(ag.Name)
+			if err != nil {
+				continue
+			}
+			if more := c.reach(ag) &^ c.reach(under); more != 0 {
+				wide = append(wide, path.Base(ag.Source.File))
+				c.o.Warn("%s is not used: the agent %s would get more than it has (%s); give it a name of its own", ag.Source.File, ag.Name, more)
+			}
 		}
+		if len(wide) > 0 {
+			own.FS = without{own.FS, wide}
+		}
+		layers = append(layers, own)
 	}
-	if len(wide) == 0 {
-		return cat
-	}
-	own.FS = without{own.FS, wide}
-	return agentfile.Load(append(slices.Clip(layers), own)...)
+	return agentfile.Load(layers...)
 }
 
 // Pipelines loads the pipelines with those of the project that d trusts.

@@ -139,7 +139,7 @@ func (c *Catalog) FindAgent(cat *agentfile.Catalog, name, dir string) (*agents.D
 		if unknown.Near != "" {
 			hint = "did you mean " + unknown.Near + "?\n" + hint
 		}
-		if project.Has(dir, projectdir.Agents+"/"+name+".md") {
+		if project.Has(dir, projectdir.Agents+"/"+name+".md") || project.Has(dir, projectdir.ClaudeAgents+"/"+name+".md") {
 			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
 		}
 		return nil, unknownAgent(name, hint)

@@ -3,9 +3,10 @@
 package projectdir
 
 const (
-	Agents    = ".adroit/agents"
-	Pipelines = ".adroit/pipelines"
-	Problems  = ".adroit/problems"
+	Agents       = ".adroit/agents"
+	ClaudeAgents = ".claude/agents" // in the form of Claude Code; the weaker
+	Pipelines    = ".adroit/pipelines"
+	Problems     = ".adroit/problems"
 )
 
 // Skills are where a workspace keeps skills, the stronger last.

@@ -269,7 +269,7 @@ func nested(root *os.Root, p string) bool {
 
 // skipped are directories without the project's own words.
 func skipped(p, name string) bool {
-	if strings.HasPrefix(p, ".adroit/") || strings.HasPrefix(p, ".claude/skills/") {
+	if strings.HasPrefix(p, ".adroit/") || strings.HasPrefix(p, ".claude/skills/") || strings.HasPrefix(p, ".claude/agents/") {
 		return false
 	}
 	return slices.Contains([]string{".git", ".hg", ".svn", "node_modules", "vendor", "__pycache__", ".venv", "venv", ".tox", ".cache", "target"}, name)
@@ -278,7 +278,7 @@ func skipped(p, name string) bool {
 // kindOf reports what a file below the workspace would be, "" if nothing.
 func kindOf(p string) string {
 	switch {
-	case strings.HasPrefix(p, ".adroit/agents/"):
+	case strings.HasPrefix(p, ".adroit/agents/"), strings.HasPrefix(p, ".claude/agents/"):
 		return Agent
 	case strings.HasPrefix(p, ".adroit/pipelines/"):
 		return Pipeline

@@ -25,7 +25,7 @@ func asks(f trust.File) []string {
 	case trust.Stages:
 		return stagesAsk(f.Text)
 	case trust.Agent:
-		if a, _ := agentfile.Parse(path.Base(f.Path), []byte(f.Text)); a != nil {
+		if a, _ := agentfile.Parse(f.Path, []byte(f.Text)); a != nil {
 			return agentAsks(a)
 		}
 	case trust.Pipeline:

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var noun = catalog.Noun{Word: "agents", Dirs: projectdir.Agents, Ext: ".md"}
+var noun = catalog.Noun{Word: "agents", Dirs: projectdir.ClaudeAgents + " and " + projectdir.Agents, Ext: ".md"}
 
 // New is adroit agents.
 func New(e *env.Env) *cobra.Command {
