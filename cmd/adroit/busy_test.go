@@ -87,6 +87,28 @@ func TestRunNamesItsWindow(t *testing.T) {
 	}
 }
 
+// TestRefusedWindowOutlivesTheJob: the next run begins with the window that a refusal named.
+func TestRefusedWindowOutlivesTheJob(t *testing.T) {
+	t.Parallel()
+	s, _ := busySite(t, "vllm is full", "", 0)
+	front := listen(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":{"message":"This model's maximum context length is 5120 tokens. Please reduce the length of the messages."}}`)
+	})
+	s.configure(t, "model: lab/m\nendpoints:\n  lab: {base_url: "+front.String()+"/v1}\n")
+	for _, want := range []string{"lab/m (window 32768, a guess)", "lab/m (window 5120)"} {
+		if out, err := s.adroit(t, t.TempDir(), "run", "poet", strings.Repeat("a long poem ", 3000)); err == nil || !strings.Contains(out, want) {
+			t.Errorf("%q is not in the first line: %v\n%s", want, err, out)
+		}
+	}
+	if out, _ := s.adroit(t, t.TempDir(), "doctor"); !strings.Contains(out, "window 5120, which a refusal named on 2") {
+		t.Errorf("doctor does not name it:\n%s", out)
+	}
+	if out, err := s.adroit(t, t.TempDir(), "models", "forget", "lab/m"); err != nil || out != "forgot 1 entry\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestBusyServerIsNotWaitedForEver fails when limits.wait is over.
 func TestBusyServerIsNotWaitedForEver(t *testing.T) {
 	t.Parallel()

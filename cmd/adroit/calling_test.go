@@ -235,7 +235,7 @@ func TestBuilderInEachWay(t *testing.T) {
 		if err != nil || !strings.Contains(out, "constrained, then text (native did not work on 20") || !strings.Contains(out, "dialect vllm, as configured") {
 			t.Errorf("%v\n%s", err, out)
 		}
-		if out, err := s.adroit(t, "", "models", "forget", "lab/qwen"); err != nil || out != "forgot 1 way that did not work\n" {
+		if out, err := s.adroit(t, "", "models", "forget", "lab/qwen"); err != nil || out != "forgot 1 entry\n" {
 			t.Errorf("%v\n%s", err, out)
 		}
 		same(t, s.build(t, append(shellTests, "-m", "lab/qwen")...))

@@ -69,7 +69,7 @@ func (c *Config) source(data string, hide *secret.Redactor) *provider.Source {
 	p := provider.Config{
 		Model: c.Model, Roles: map[string]provider.Role{}, Fallbacks: c.Fallbacks, Calling: c.Calling, Windows: c.Windows,
 		Endpoints: map[string]provider.Endpoint{}, KeepAlive: c.Ollama.KeepAlive, CLIs: c.cliAgents(), ConfiguredCLIs: slices.Collect(maps.Keys(c.CLI)), CLI: c.cliAgent,
-		Getenv: c.getenv, Keys: c.keys, KeysErr: c.keysErr, Failed: filepath.Join(data, "calling.json"), Secrets: hide,
+		Getenv: c.getenv, Keys: c.keys, KeysErr: c.keysErr, Failed: filepath.Join(data, "calling.json"), Refused: filepath.Join(data, "windows.json"), Secrets: hide,
 	}
 	for name, r := range c.Models {
 		p.Roles[name] = provider.Role(r)

@@ -2,21 +2,16 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/internal/llm/route"
-	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // dialect is the protocol dialect of an endpoint's server; configured is false
@@ -128,14 +123,7 @@ func (c *callings) Learn(ref string, s toolcall.ModeFailure) {
 }
 
 // remembered is what did not work, by model.
-func (c *callings) remembered() map[string][]memory {
-	all := map[string][]memory{}
-	b, err := os.ReadFile(c.path)
-	if err != nil || json.Unmarshal(b, &all) != nil || all == nil {
-		return map[string][]memory{}
-	}
-	return all
-}
+func (c *callings) remembered() map[string][]memory { return readKept[[]memory](c.path) }
 
 // forget drops what is remembered of a model, of all with "", and says how
 // much that was.
@@ -152,25 +140,7 @@ func (c *callings) forget(ref string) (n int, err error) {
 	return n, err
 }
 
-func (c *callings) change(do func(map[string][]memory) bool) error {
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
-		return err
-	}
-	unlock, err := filelock.Open(c.path + ".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	all := c.remembered()
-	if !do(all) {
-		return nil
-	}
-	b, err := json.MarshalIndent(all, "", "\t")
-	if err != nil {
-		return err
-	}
-	return rootfs.WriteFile(c.path, append(b, '\n'))
-}
+func (c *callings) change(do func(map[string][]memory) bool) error { return changeKept(c.path, do) }
 
 // words tell how a model calls tools and why not in the first way.
 func (c *callings) words(ctx context.Context, ref string) []string {

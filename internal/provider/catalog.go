@@ -160,6 +160,8 @@ func (m *Source) Pull(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.
 // Forget implements [adroit.ModelCatalog].
 func (m *Source) Forget(ref string) (int, error) {
 	n, err := m.callings().forget(ref)
+	windows, bad := m.forgetWindows(ref)
+	n, err = n+windows, errors.Join(err, bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, apierr.WithHint(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
 	}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/openai"
 )
 
 // Choose implements [adroit.ModelSource]: the configured one,
@@ -85,40 +83,6 @@ func (m *Source) Window(ctx context.Context, ref string) (int, error) {
 		return 0, apierr.ModelError(err)
 	}
 	return m.fit(name, info), nil
-}
-
-// A stated is what a server said of a model's window, and when.
-type stated struct {
-	openai.Window
-	at time.Time
-}
-
-// statedFor is how long it is taken for true: a server may be started anew with another one.
-const statedFor = time.Minute
-
-// Stated implements [adroit.ModelSource].
-func (m *Source) Stated(ctx context.Context, ref string) (tokens, most int) {
-	provider, name, err := m.split(ref)
-	if err != nil || slices.Contains([]string{Ollama, Script, CLI}, provider) {
-		return 0, 0
-	}
-	e := m.endpoint(provider)
-	if e.Dialect == Anthropic || provider == Anthropic {
-		return 0, 0
-	}
-	m.mu.Lock()
-	s, ok := m.windows[provider+"/"+name]
-	m.mu.Unlock()
-	if !ok || time.Since(s.at) > statedFor {
-		if s.Window = openai.AskWindow(ctx, e.Config, name); ctx.Err() != nil {
-			return 0, 0
-		}
-		s.at = time.Now()
-		m.mu.Lock()
-		m.windows[provider+"/"+name] = s
-		m.mu.Unlock()
-	}
-	return s.Tokens, s.Most
 }
 
 // Check implements [adroit.ModelSource].

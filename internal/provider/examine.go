@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/route"
@@ -66,6 +67,9 @@ func (m *Source) windowWords(ctx context.Context, ref string) string {
 		return fmt.Sprintf("; window %d, a guess: windows: in the config file says what it is", n)
 	case configured:
 		return fmt.Sprintf("; window %d, as configured", n)
+	}
+	if r := m.refused(provider, name, m.ask(ctx, provider, name).Tokens); r != nil {
+		return fmt.Sprintf("; window %d, which a refusal named on %s: windows: in the config file replaces it, adroit models forget %s has it found out again", n, r.At.Format(time.DateOnly), ref)
 	}
 	return fmt.Sprintf("; window %d, as its server states", n)
 }

@@ -101,6 +101,7 @@ type Config struct {
 	Keys           map[string]string // by provider, where no variable has one
 	KeysErr        error             // why those that are kept cannot be used
 	Failed         string            // the file that keeps which ways to call tools did not work
+	Refused        string            // the file that keeps the windows that refusals named; empty: none
 	// Secrets are kept out of the errors of models.
 	Secrets *secret.Redactor
 }
@@ -156,16 +157,24 @@ type Source struct {
 	baseURL string // replaces the provider's address
 	only    string // the provider that baseURL is for; empty: all
 
+	mu     sync.Mutex
+	opened map[string]llm.Model // by reference: scripts, which count their attempts, and command-line agents
+	shared *endpoints
+}
+
+// endpoints are what is known of servers, by address, for all jobs of the process. They are
+// safe for concurrent use.
+type endpoints struct {
 	mu      sync.Mutex
-	opened  map[string]llm.Model // by reference: a scripted model counts its attempts
-	windows map[string]stated    // by reference
+	opened  map[string]llm.Model // what the server wants of a request is learned in one
+	windows map[string]stated
 }
 
 var _ adroit.ModelSource = (*Source)(nil)
 
 // New returns the source of what c sets up. It calls nobody.
 func New(c Config) *Source {
-	return &Source{conf: c, opened: map[string]llm.Model{}, windows: map[string]stated{}}
+	return &Source{conf: c, opened: map[string]llm.Model{}, shared: &endpoints{opened: map[string]llm.Model{}, windows: map[string]stated{}}}
 }
 
 // At implements [adroit.ModelSource].
@@ -173,8 +182,7 @@ func (m *Source) At(baseURL, model string) (adroit.ModelSource, error) {
 	if err := checkBaseURL(baseURL); err != nil {
 		return nil, err
 	}
-	of := New(m.conf)
-	of.baseURL = baseURL
+	of := &Source{conf: m.conf, baseURL: baseURL, opened: map[string]llm.Model{}, shared: m.shared}
 	if model == "" || model == pipeline.NoModel {
 		return of, nil
 	}
@@ -257,18 +265,9 @@ func (m *Source) Open(ref string) (llm.Model, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	ref = provider + ":" + name
-	model, ok := m.opened[ref]
-	if !ok {
-		if model, err = m.make(provider, name); err != nil {
-			return nil, "", err
-		}
-		if provider != CLI { // which is guarded already
-			model = guarded(m.hinted(provider, model), m.conf.Secrets)
-		}
-		m.opened[ref] = model
+	model, err := m.open(provider, name)
+	if err != nil {
+		return nil, "", err
 	}
 	switch provider {
 	case Script:
@@ -277,6 +276,37 @@ func (m *Source) Open(ref string) (llm.Model, string, error) {
 		_, name, _ = strings.Cut(name, ":") // none is the program's own choice
 	}
 	return model, name, nil
+}
+
+// open makes a model, once for all jobs where it is one of a server.
+func (m *Source) open(provider, name string) (llm.Model, error) {
+	lock, opened := &m.shared.mu, m.shared.opened
+	if provider == Script || provider == CLI {
+		lock, opened = &m.mu, m.opened
+	}
+	lock.Lock()
+	defer lock.Unlock()
+	key := m.at(provider, name)
+	if model, ok := opened[key]; ok {
+		return model, nil
+	}
+	model, err := m.make(provider, name)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains([]string{Ollama, Script, CLI}, provider) {
+		model = m.heeded(provider, name, model)
+	}
+	if provider != CLI { // which is guarded already
+		model = guarded(m.hinted(provider, model), m.conf.Secrets)
+	}
+	opened[key] = model
+	return model, nil
+}
+
+// at is a model of a provider at the address that the command line gives it.
+func (m *Source) at(provider, name string) string {
+	return provider + " " + m.base(provider) + " " + name
 }
 
 // scriptHint is for all that can be wrong with a script.

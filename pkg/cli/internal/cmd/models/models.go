@@ -19,7 +19,7 @@ func New(e *env.Env) *cobra.Command {
 func newForget(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "forget [MODEL]",
-		Short:   "Clear cached tool-calling capabilities of a model, or of all",
+		Short:   "Forget which ways to call tools did not work with a model and the window that a refusal named, or those of all",
 		Example: "  adroit models forget ollama/qwen3:8b",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
@@ -31,9 +31,9 @@ func newForget(e *env.Env) *cobra.Command {
 			case 0:
 				fmt.Fprintln(e.Out, "nothing was remembered")
 			case 1:
-				fmt.Fprintln(e.Out, "forgot 1 way that did not work")
+				fmt.Fprintln(e.Out, "forgot 1 entry")
 			default:
-				fmt.Fprintf(e.Out, "forgot %d ways that did not work\n", n)
+				fmt.Fprintf(e.Out, "forgot %d entries\n", n)
 			}
 			return nil
 		}),
