@@ -10,7 +10,7 @@ export GOFLAGS ?= -trimpath -buildvcs=false
 # memory and locks of its own and takes four times as long under it.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
-.PHONY: help build dist cross check fmt vet lint tidy docs test short kill power edits permit e2e bench noise count undo streams flips clean
+.PHONY: help build dist cross check fmt vet lint tidy docs test short kill power edits permit e2e bench noise count undo streams flips habits clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -75,6 +75,9 @@ flips: ## change a workspace during 2,000 commands at each level and with overla
 bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./internal/sqlite
 	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/bench
+
+habits: ## a weak model with each of 58 habits, in each mode on each wire; writes docs/dev/habits.md
+	ADROIT_HABITS=all $(GO) test -count 1 -timeout 30m ./internal/habits -update
 
 noise: ## an hour of a random model under grammars, on a real Ollama server
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./internal/llm/ollama

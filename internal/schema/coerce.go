@@ -27,11 +27,25 @@ func (s *Schema) Repair(args json.RawMessage) (fixed json.RawMessage, notes []st
 		return fixed, notes
 	}
 	var c coercion
+	value = c.unwrapped(s.root, value)
 	out := json.RawMessage(c.value(s.root, value, "").Append(nil))
 	if c.notes == nil || s.Validate(out) != nil {
 		return fixed, notes
 	}
 	return out, append(notes, c.notes...)
+}
+
+// unwrapped is the object in a list of one, or below a name that sch does not have.
+func (c *coercion) unwrapped(sch, v *Node) *Node {
+	if v.is('[') && len(v.Kids) == 1 && v.Kids[0].is('{') && slices.Contains(sch.Types(), "object") {
+		c.note("the arguments were a list of one object; taken as it")
+		v = v.Kids[0]
+	}
+	if v.is('{') && len(v.Keys) == 1 && v.Kids[0].is('{') && sch.At("properties").is('{') && sch.At("properties").At(v.Keys[0]) == nil {
+		c.note("the arguments were below %s; taken from there", v.Keys[0])
+		v = v.Kids[0]
+	}
+	return v
 }
 
 // A coercion changes a value to fit a schema.
@@ -69,7 +83,9 @@ func (c *coercion) members(sch, v *Node, path string) {
 		return
 	}
 	required := sch.At("required").words()
-	if others := sch.At("additionalProperties"); others.is('t') && !others.Yes {
+	others := sch.At("additionalProperties")
+	closed := others.is('t') && !others.Yes
+	if closed {
 		for i, key := range v.Keys {
 			if props.At(key) != nil {
 				continue
@@ -83,7 +99,7 @@ func (c *coercion) members(sch, v *Node, path string) {
 	for i := len(v.Keys) - 1; i >= 0; i-- {
 		key := v.Keys[i]
 		p := props.At(key)
-		if v.Kids[i].is('n') && p != nil && !allows(p.Types(), v.Kids[i]) && !slices.Contains(required, key) {
+		if v.Kids[i].is('n') && (p == nil && closed || p != nil && !allows(p.Types(), v.Kids[i])) && !slices.Contains(required, key) {
 			c.note("%s is left out rather than null", join(path, key))
 			v.Keys, v.Kids = slices.Delete(v.Keys, i, i+1), slices.Delete(v.Kids, i, i+1)
 		}

@@ -44,6 +44,9 @@ func TestRepair(t *testing.T) {
 		`{"path":404,"from":null}`:                                          `{"path":"404"}`,
 		`"{\"file_path\":\"a\"}`:                                            `"{\"file_path\":\"a\"}`,
 		`"{\"file_path\":\"a\"}"`:                                           `{"path":"a"}`,
+		`[{"path":"a"}]`:                                                    `{"path":"a"}`,
+		`{"input":{"file_path":"a","from":2}}`:                              `{"path":"a","from":2}`,
+		`{"path":"a","view_range":null}`:                                    `{"path":"a"}`,
 	} {
 		got, notes := s.Repair(json.RawMessage(in))
 		if string(got) != want {

@@ -331,7 +331,8 @@ func (t *Task) decline(r *flow.Run, s *State) (bool, error) {
 // doneInSilence ends the run if the model has stopped with nothing to say twice
 // and the work is there.
 func (t *Task) doneInSilence(r *flow.Run, s *State, answer llm.Message) error {
-	if t.Revision < 4 || s.Empty == 0 || s.feedback.lost || !s.worked() ||
+	last := t.Revision >= 8 && s.Empty == maxEmpty-1 // a server may lose each call that it cannot read
+	if t.Revision < 4 || s.Empty == 0 || s.feedback.lost && !last || !s.worked() ||
 		!slices.ContainsFunc(t.Done.All, Criterion.evidence) && !(t.Done.conditional() && changed(s.Value(changedFiles))) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -83,8 +84,15 @@ func (t *Task) meantCalls(calls []llm.Call) []llm.Call {
 	calls = slices.Clone(calls)
 	if t.Revision >= 4 {
 		for i, c := range calls {
-			if name, ok := toolcall.Meant(c.Name, t.specs()); ok && t.tool(c.Name) == nil {
-				calls[i].Name = name
+			if t.tool(c.Name) != nil {
+				continue
+			}
+			name := c.Name
+			if t.Revision >= 8 {
+				name = toolcall.BareName(name)
+			}
+			if meant, ok := toolcall.Meant(name, t.specs()); ok && (meant != finish || t.Revision >= 8 || spelling.Fold(name) == finish) {
+				calls[i].Name = meant
 			}
 		}
 	}

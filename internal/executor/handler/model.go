@@ -84,7 +84,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		}
 		return nil, timeoutFailure(outer, ctx, most, finalIfBacked(a.Chain, unexplained(err)))
 	}
-	repairCalls(answer.Message.Calls)
+	repairCalls(&answer.Response)
 	if m.Record != nil {
 		if err := m.Record(req, &answer.Response); err != nil {
 			return nil, err
@@ -96,15 +96,18 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 
 // repairCalls makes the arguments of every call valid JSON, whatever the adapter
 // let through: one bad call must not spoil the history of a job.
-func repairCalls(calls []llm.Call) {
-	for i := range calls {
-		c := &calls[i]
+func repairCalls(r *llm.Response) {
+	for i := range r.Message.Calls {
+		c := &r.Message.Calls[i]
 		if len(c.Args) == 0 {
 			c.Args = json.RawMessage("{}")
 		}
 		if !json.Valid(c.Args) {
 			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), json.RawMessage("{}")
 		}
+	}
+	if notes := toolcall.RepairArguments(r.Message.Calls, r.Stop == llm.StopLength); notes != nil {
+		r.Notes, r.Repairs = append(r.Notes, notes...), append(r.Repairs, notes...)
 	}
 }
 

@@ -59,7 +59,9 @@ const Unexplained = "model.unexplained"
 //   - 7: what a failed command printed is its step's output as that of another is, and
 //     values go whole into what agents and pipelines are given by name. A file that an
 //     answer has in a fence in place of a call is named, with the tool that writes it.
-const Revision = 7
+//   - 8: a tool's name is read without the namespace and tokens that some templates put
+//     around it, and finished work ends done also if the server loses each last word.
+const Revision = 8
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
 const MaxValue = 1 << 20

@@ -125,6 +125,13 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 		}
 	}
 	d, ok := decide(resp.Message.Text, typed)
+	if !ok && resp.Stop != llm.StopLength {
+		if form, note, read := textcall.Arguments(string(unfenced(resp.Message.Text))); read {
+			if d, ok = decide(string(form), typed); ok {
+				resp.Notes, resp.Repairs = append(resp.Notes, note), append(resp.Repairs, note)
+			}
+		}
+	}
 	if !ok {
 		// The model may have called a tool in its own form.
 		found := textcall.Read(resp.Message.Text, textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: offered, Cut: resp.Stop == llm.StopLength})

@@ -57,6 +57,26 @@ func (m Mode) Form() string {
 // Meant is the offered tool that a name stands for which no tool has.
 func Meant(name string, offered []llm.ToolSpec) (string, bool) { return textcall.Meant(name, offered) }
 
+// BareName is a tool's name without what models leave around it.
+func BareName(name string) string { return textcall.BareName(name) }
+
+// RepairArguments reads arguments that are not quite JSON, in place, where they have one
+// meaning, and says what it did. cut says that the answer ran out of room: what
+// its last call lacks is not made up.
+func RepairArguments(calls []llm.Call, cut bool) (notes []string) {
+	for i := range calls {
+		c := &calls[i]
+		if c.Malformed == "" || c.Name == "" || c.Raw == "" || cut && i == len(calls)-1 {
+			continue
+		}
+		if args, note, ok := textcall.Arguments(c.Raw); ok {
+			c.Args, c.Malformed, c.Raw = args, "", ""
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
 // Synonyms are the names that other programs have for tools.
 func Synonyms() map[string]string { return textcall.Synonyms }
 

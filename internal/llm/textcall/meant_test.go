@@ -48,3 +48,15 @@ func TestNoCallIsLost(t *testing.T) {
 		}
 	}
 }
+
+func TestBareName(t *testing.T) {
+	for name, want := range map[string]string{
+		"functions.read_file": "read_file", "default_api.read_file": "read_file", "functions::edit_file": "edit_file", "tool/finish": "finish",
+		"read_file<|channel|>commentary": "read_file", " `read_file` ": "read_file", "'read_file'": "read_file",
+		"github.delete_file": "github.delete_file", "mcp__tools__read": "mcp__tools__read", "functions": "functions", "tools.": "tools.", "": "",
+	} {
+		if got := BareName(name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}

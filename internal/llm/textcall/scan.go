@@ -31,24 +31,21 @@ type kit struct {
 
 func newKit(o Options) *kit { return &kit{Options: o, shapes: map[string]shape{}} }
 
-// offered is the tool that name means. Some models put a namespace before it.
+// offered is the tool that name means.
 func (k *kit) offered(name string) (string, bool) {
 	name = strings.TrimSpace(name)
-	for _, prefix := range []string{"", "functions.", "function.", "tools.", "default_api."} {
-		short, ok := strings.CutPrefix(name, prefix)
-		if !ok {
+	for _, said := range []string{name, BareName(name)} {
+		for _, t := range k.Offered {
+			if t.Name == said {
+				return said, true
+			}
+		}
+		if said == "" {
 			continue
 		}
-		for _, t := range k.Offered {
-			if t.Name == short {
-				return short, true
-			}
-		}
-		if prefix == "" && name != "" {
-			if meant, ok := Meant(name, k.Offered); ok {
-				k.note(name + " is called " + meant)
-				return meant, true
-			}
+		if meant, ok := Meant(said, k.Offered); ok {
+			k.note(name + " is called " + meant)
+			return meant, true
 		}
 	}
 	return "", false

@@ -27,6 +27,7 @@ type marker struct {
 var markers = []marker{
 	{opensCalls, "<tool_call>", []string{"</tool_call>"}},
 	{opensCalls, "<tool_calls>", []string{"</tool_calls>"}},
+	{opensCalls, "<tools>", []string{"</tools>"}}, // Qwen2.5-Coder, after the list in its prompt
 	{opensCalls, "<TOOLCALL>", []string{"</TOOLCALL>"}},
 	{opensCalls, "<|tool_call|>", []string{"<|/tool_call|>", "</|tool_call|>", "<|end_of_text|>"}},
 	{opensCalls, "<|python_tag|>", []string{"<|eom_id|>", "<|eot_id|>"}},
