@@ -34,7 +34,7 @@ type refusedWindow struct {
 	At     time.Time `json:"at"`
 }
 
-// leastRefused is less than any window: a refusal that names it speaks of something else.
+// leastRefused is less than any window: a refusal that names it is about something else.
 const leastRefused = 1024
 
 // Stated implements [adroit.ModelSource].
