@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -67,6 +68,7 @@ func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) 
 	if err := cmd.Start(); err != nil {
 		return nil, process.StartError(c.Args[0], err)
 	}
+	exhaustion.Begun(ctx)
 	late := time.AfterFunc(c.Timeout, func() { _ = cmd.Process.Kill() })
 	err := cmd.Wait()
 	o.TimedOut = !late.Stop()

@@ -76,6 +76,9 @@ func OpenWorkspaces(o Options) (*Workspaces, error) {
 		shows = w.Common
 	}
 	if bs.own, err = bs.open(o.Dir, home, shows, writes); err != nil {
+		if ledger.IsHostError(err) {
+			err = &flow.InfrastructureError{Err: err} // the job is not at fault
+		}
 		return nil, err
 	}
 	return bs, nil
@@ -133,7 +136,7 @@ func (bs *Workspaces) at(name string) (*Workspace, error) {
 	b, err := bs.open(c.Dir(), home, c.Shows(), writes)
 	if err != nil {
 		err = fmt.Errorf("the worktree %s: %w", name, err)
-		if errors.As(err, new(*ledger.StorageError)) {
+		if errors.As(err, new(*ledger.StorageError)) || ledger.IsHostError(err) {
 			err = &flow.InfrastructureError{Err: err}
 		}
 		return nil, err

@@ -137,6 +137,7 @@ var may = map[string][]string{
 	"internal/plainyaml":     {},
 	"internal/rootfs":        {"internal/unixonly", "internal/workspace/sandbox"},
 	"internal/jobid":         {},
+	"internal/exhaustion":    {},
 	"internal/hostexec":      {},
 	"internal/permission":    {"internal/glob", "internal/rootfs", "pkg/permit"},
 	"internal/requirement":   {"pkg/tools"},
@@ -282,8 +283,8 @@ var (
 var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/executor/criteriontest/", "internal/lint/", "internal/realrepo/", "internal/testenv/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use, and
-// the one way to start a program.
-var leaves = []string{"internal/hostexec", "internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
+// the one way to start a program, and the one that knows what a host can run out of.
+var leaves = []string{"internal/exhaustion", "internal/hostexec", "internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg && pkg != "pkg/event" && pkg != "pkg/llm" {

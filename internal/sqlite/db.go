@@ -52,10 +52,12 @@ type DB struct {
 // An op is one write. It may run more than once, so its effects outside of the
 // transaction must be assignments.
 type op struct {
+	ctx     context.Context // while it waits for an exhausted host
 	do      func(*tx) error
 	state   atomic.Int32
 	after   func(error) // called by the writer with the outcome, if not nil
 	done    chan error
+	noticed bool     // that it waits for the host
 	changed []string // jobs whose followers look again
 }
 

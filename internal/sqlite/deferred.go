@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/exhaustion"
 )
 
 // maxDelay is how long a write that a crash may lose waits for a transaction to
@@ -22,6 +24,7 @@ type journal struct {
 	mu      sync.Mutex
 	waiting batch
 	timer   *time.Timer           // of waiting; nil if nothing waits
+	late    context.Context       // of the last that added to it
 	inputs  sync.Map              // by digest: inputs that are on their way to the blobs
 	failed  atomic.Pointer[error] // why a batch was lost
 }
@@ -38,6 +41,7 @@ func (j *journal) later(ctx context.Context, add func(*batch)) error {
 		return *p
 	}
 	add(&j.waiting)
+	j.late = exhaustion.Outlive(ctx)
 	if j.timer == nil {
 		j.timer = time.AfterFunc(maxDelay, j.flush)
 	}
@@ -53,7 +57,7 @@ func (j *journal) flush() {
 	if b.empty() {
 		return
 	}
-	if err := j.d.send(context.Background(), j.op(b, nil)); err != nil {
+	if err := j.d.send(context.Background(), j.op(j.late, b, nil)); err != nil {
 		j.failed.CompareAndSwap(nil, &err)
 	}
 }
@@ -75,7 +79,7 @@ func (j *journal) take() *batch {
 // op is the fenced transaction that writes b and then runs f. Once a batch was
 // lost, every later transaction fails: what comes after it must not be there
 // without it.
-func (j *journal) op(b *batch, f func(*tx) error) *op {
+func (j *journal) op(ctx context.Context, b *batch, f func(*tx) error) *op {
 	lost := func(err error) error {
 		if err != nil && !b.empty() {
 			j.failed.CompareAndSwap(nil, &err)
@@ -83,25 +87,16 @@ func (j *journal) op(b *batch, f func(*tx) error) *op {
 		return err
 	}
 	return &op{
+		ctx: ctx,
 		do: func(t *tx) error {
 			if p := j.failed.Load(); p != nil {
 				return *p
 			}
-			if err := t.fence(j.job, j.token); err != nil {
-				return lost(err)
+			err := j.write(t, b, f)
+			if exhaustion.Of(explain(j.d.path, err)) != "" {
+				return err // it is tried again, and nothing comes before it
 			}
-			if b.moved && !j.moved.Load() {
-				if _, err := t.exec("update jobs set crashes = 0 where id = ? and crashes > 0", j.job); err != nil {
-					return lost(err)
-				}
-			}
-			if err := t.write(j.job, b); err != nil {
-				return lost(err)
-			}
-			if f == nil {
-				return nil
-			}
-			return lost(f(t))
+			return lost(err)
 		},
 		after: func(err error) {
 			_ = lost(err)
@@ -116,6 +111,22 @@ func (j *journal) op(b *batch, f func(*tx) error) *op {
 	}
 }
 
+// write writes b and then runs f, fenced.
+func (j *journal) write(t *tx, b *batch, f func(*tx) error) error {
+	if err := t.fence(j.job, j.token); err != nil {
+		return err
+	}
+	if b.moved && !j.moved.Load() {
+		if _, err := t.exec("update jobs set crashes = 0 where id = ? and crashes > 0", j.job); err != nil {
+			return err
+		}
+	}
+	if err := t.write(j.job, b); err != nil || f == nil {
+		return err
+	}
+	return f(t)
+}
+
 // do writes what waits and runs f, in one fenced transaction, and returns when
 // both are durable.
 func (j *journal) do(ctx context.Context, f func(*tx) error) error {
@@ -125,9 +136,9 @@ func (j *journal) do(ctx context.Context, f func(*tx) error) error {
 	j.mu.Lock()
 	b := j.take()
 	if !b.empty() {
-		ctx = context.WithoutCancel(ctx) // what waits was acknowledged
+		ctx = exhaustion.Outlive(ctx) // what waits was acknowledged
 	}
-	o := j.op(b, f)
+	o := j.op(ctx, b, f)
 	err := j.d.send(ctx, o)
 	if err != nil && !b.empty() {
 		j.failed.CompareAndSwap(nil, &err)

@@ -3,11 +3,14 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/adroit-run/adroit/internal/exhaustion"
 )
 
 // Conditions that callers branch on. Each error says which file it is about
@@ -16,7 +19,6 @@ var (
 	errFull     = errors.New("the disk is full")
 	ErrDamaged  = errors.New("the database is damaged")
 	errReadOnly = errors.New("the database cannot be written")
-	errBusy     = errors.New("the database is busy")
 	errDisk     = errors.New("the disk failed")
 	errClosed   = errors.New("the database is closed")
 	errReplaced = errors.New("the database is gone")
@@ -59,8 +61,13 @@ func syncFailed(err error) bool {
 const fullBelow = 256 << 10
 
 func noSpace(path string, err error) error {
-	return fmt.Errorf("%w: no space left on device; free some space for %s, then go on: %w", errFull, path, err)
+	return &fullError{fmt.Errorf("%w: no space left on device; free some space for %s, then go on: %w", errFull, path, err)}
 }
+
+// A fullError is SQLite's for what the system calls ENOSPC.
+type fullError struct{ error }
+
+func (e *fullError) Unwrap() []error { return []error{e.error, unix.ENOSPC} }
 
 // freeSpace is how many bytes this user may still write beside path.
 func freeSpace(path string) (int64, bool) {
@@ -73,6 +80,9 @@ func freeSpace(path string) (int64, bool) {
 
 // explain turns SQLite's result codes into errors that say what to do.
 func explain(path string, err error) error {
+	if exhaustion.Of(err) != "" {
+		return err // is explained
+	}
 	switch code(err) & 0xff {
 	case lib.SQLITE_FULL:
 		return noSpace(path, err)
@@ -81,7 +91,7 @@ func explain(path string, err error) error {
 	case lib.SQLITE_READONLY:
 		return fmt.Errorf("%w: check the permissions of %s and of its directory: %w", errReadOnly, path, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return fmt.Errorf("%w: another process holds %s; try again when it is idle: %w", errBusy, path, err)
+		return fmt.Errorf("%w: another process holds %s; try again when it is idle: %w", exhaustion.ErrDatabaseBusy, path, err)
 	case lib.SQLITE_IOERR:
 		// SQLite does not pass on why the system refused.
 		if free, ok := freeSpace(path); ok && free < fullBelow {
@@ -89,6 +99,10 @@ func explain(path string, err error) error {
 		}
 		return fmt.Errorf("%w under %s: unsaved changes were lost; check the disk, then start again: %w", errDisk, path, err)
 	case lib.SQLITE_CANTOPEN:
+		f, oerr := os.Open(path) // for the number that SQLite does not pass on
+		if f.Close(); exhaustion.Of(oerr) != "" {
+			return fmt.Errorf("cannot open %s: %w: %w", path, oerr, err)
+		}
 		return fmt.Errorf("cannot open %s; check that its directory can be written: %w", path, err)
 	}
 	return err

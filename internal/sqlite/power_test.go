@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	lib "modernc.org/sqlite/lib"
@@ -199,8 +200,8 @@ func TestSyncFails(t *testing.T) {
 	}
 }
 
-// TestFull fills the disk: what does not fit is refused with ErrFull, what was
-// there stays, and with space again work goes on without opening anew.
+// TestFull fills the disk: what has no time to wait is refused with errFull, all else
+// waits, what was there stays, and with space again all of it is written, in its order.
 func TestFull(t *testing.T) {
 	d := newDisk(t)
 	db := open(t, filepath.Join(t.TempDir(), "a.db"), Options{vfs: d.name})
@@ -209,37 +210,63 @@ func TestFull(t *testing.T) {
 	if err := db.appendEvents(t.Context(), note); err != nil {
 		t.Fatal(err)
 	}
+	full := make(chan struct{})
+	var once sync.Once
 	d.mu.Lock()
 	d.fault = func(op, _ string) int32 {
 		if op == "write" {
+			once.Do(func() { close(full) })
 			return lib.SQLITE_FULL
 		}
 		return 0
 	}
 	d.mu.Unlock()
-	var wg sync.WaitGroup
+
+	notices := make(chan exhaustion.Resource, 100)
+	ctx := exhaustion.WithNotice(t.Context(), func(r exhaustion.Resource, _ error) { notices <- r })
+	var patient, others sync.WaitGroup
 	for range 20 { // some of them in one batch
-		wg.Go(func() {
-			if err := db.appendEvents(t.Context(), note); !errors.Is(err, errFull) {
-				t.Errorf("append on a full disk: %v", err)
+		patient.Go(func() {
+			if err := db.appendEvents(ctx, note); err != nil {
+				t.Errorf("append that waits: %v", err)
 			}
 		})
 	}
-	wg.Wait()
+	<-full
+	if r := <-notices; r != exhaustion.Disk {
+		t.Errorf("waits for %q", r)
+	}
+	for range 5 {
+		others.Go(func() {
+			if err := db.appendEvents(exhaustion.WithPatience(t.Context(), 0), note); !errors.Is(err, errFull) {
+				t.Errorf("append without patience: %v", err)
+			}
+		})
+		others.Go(func() {
+			ctx, stop := context.WithCancelCause(t.Context())
+			cause := errors.New("enough")
+			stop(cause)
+			if err := db.appendEvents(ctx, note); !errors.Is(err, cause) {
+				t.Errorf("append that is given up: %v", err)
+			}
+		})
+	}
+	others.Wait()
 	d.mu.Lock()
 	d.fault = nil
 	d.mu.Unlock()
-	if err := db.appendEvents(t.Context(), note); err != nil {
-		t.Fatalf("append with space again: %v", err)
-	}
+	patient.Wait()
 	n := int64(0)
 	for ev, err := range db.Events(t.Context(), "J", 0, false) {
 		if n++; err != nil || ev.Seq != n {
 			t.Fatalf("event %d: %+v, %v", n, ev, err)
 		}
 	}
-	if n != 2 {
-		t.Errorf("%d events, want 2", n)
+	if n != 21 {
+		t.Errorf("%d events, want 21", n)
+	}
+	if more := len(notices); more > 19 {
+		t.Errorf("%d notices for 20 that wait", more+1)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -150,7 +151,7 @@ func TestReadsWhereNothingCanBeWritten(t *testing.T) {
 					}
 					w, err := Open(t.Context(), path, Options{})
 					if err == nil {
-						_, err = w.Add(t.Context(), &jobs.Job{ID: "NEW"})
+						_, err = w.Add(exhaustion.WithPatience(t.Context(), 0), &jobs.Job{ID: "NEW"})
 						_ = w.Close()
 					}
 					if state == "full" && (!errors.Is(err, errFull) || !strings.Contains(err.Error(), "no space left")) {

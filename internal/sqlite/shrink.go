@@ -3,7 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
+
+	"github.com/adroit-run/adroit/internal/exhaustion"
 )
 
 const (
@@ -41,7 +42,7 @@ func (d *DB) Shrink(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if _, err := db.ExecContext(ctx, "vacuum"); err != nil {
-		if err := explain(d.path, err); ctx.Err() != nil || !errors.Is(err, errFull) && !errors.Is(err, errBusy) {
+		if err := explain(d.path, err); ctx.Err() != nil || exhaustion.Of(err) == "" {
 			return false, err
 		}
 		return false, nil

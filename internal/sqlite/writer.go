@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/adroit-run/adroit/internal/exhaustion"
 )
 
 // maxBatch bounds how many writes share one commit.
@@ -21,7 +24,7 @@ const busyLimit = 30 * time.Second
 // durable, or not there at all. The end of ctx counts only until the writer
 // has taken f: afterwards the answer is waited for, so that it is true.
 func (d *DB) do(ctx context.Context, f func(*tx) error) error {
-	o := &op{do: f, done: make(chan error, 1)}
+	o := &op{ctx: ctx, do: f, done: make(chan error, 1)}
 	if err := d.send(ctx, o); err != nil {
 		return err
 	}
@@ -87,16 +90,82 @@ func (d *DB) loop() {
 	}
 }
 
-func (d *DB) serve(batch []*op) {
+func take(batch []*op) []*op {
 	live := batch[:0]
 	for _, o := range batch {
 		if o.state.CompareAndSwap(waiting, taken) {
 			live = append(live, o)
 		}
 	}
-	if len(live) == 0 {
-		return
+	return live
+}
+
+// serve answers a batch. Where the disk is full or another process has the lock of the
+// database, the batch waits, and what comes meanwhile waits behind it: nothing becomes
+// durable before what was sent earlier.
+func (d *DB) serve(batch []*op) {
+	live := take(batch)
+	for w := (exhaustion.Wait{}); len(live) > 0; {
+		errs := d.perform(live)
+		late := slices.IndexFunc(errs, func(err error) bool { return exhaustion.Of(err) != "" && d.broken.Load() == nil })
+		if late < 0 {
+			late = len(live)
+		}
+		for i, o := range live[:late] {
+			d.answer(o, errs[i])
+		}
+		if live = live[late:]; len(live) > 0 {
+			live = d.await(&w, live, errs[late])
+		}
 	}
+}
+
+// await waits before live is performed again, which failed with err, and returns it with
+// what has come meanwhile and without what is not waited for any more.
+func (d *DB) await(w *exhaustion.Wait, live []*op, err error) []*op {
+	var most time.Duration
+	stay := make([]*op, 0, len(live))
+	for _, o := range live {
+		patience := exhaustion.Patience(o.ctx)
+		switch {
+		case o.ctx.Err() != nil:
+			d.answer(o, errors.Join(context.Cause(o.ctx), err))
+			continue
+		case w.Waited() >= patience:
+			d.answer(o, w.Over(err))
+			continue
+		case !o.noticed:
+			o.noticed = true
+			exhaustion.Notify(o.ctx, err)
+		}
+		most = max(most, patience)
+		stay = append(stay, o)
+	}
+	if len(stay) == 0 {
+		return nil
+	}
+	pause, _ := w.Next(most)
+	for over := time.After(pause); ; {
+		select {
+		case o, ok := <-d.ops:
+			if !ok || len(stay) >= maxBatch {
+				<-over
+			}
+			if ok {
+				stay = append(stay, take([]*op{o})...)
+			}
+			if !ok || len(stay) >= maxBatch {
+				return stay
+			}
+		case <-over:
+			return stay
+		}
+	}
+}
+
+// perform has live take effect, all or each by itself. An error by which the host is
+// exhausted is that of all that come after it, too, and none of these has taken effect.
+func (d *DB) perform(live []*op) []error {
 	errs, spoiled, err := d.commit(live, false)
 	if spoiled && len(live) > 1 && d.broken.Load() == nil {
 		// One of them failed: now each is undone alone.
@@ -104,18 +173,25 @@ func (d *DB) serve(batch []*op) {
 	}
 	if spoiled && len(live) > 1 && d.broken.Load() == nil {
 		// One write undid the transaction of all: give each its own.
-		for _, o := range live {
-			errs, _, err := d.commit([]*op{o}, false)
-			d.answer(o, errors.Join(err, errs[0]))
+		for i, o := range live {
+			one, _, err := d.commit([]*op{o}, false)
+			errs[i] = explain(d.path, errors.Join(err, one[0]))
+			if exhaustion.Of(errs[i]) != "" {
+				for j := i + 1; j < len(live); j++ {
+					errs[j] = errs[i]
+				}
+				break
+			}
 		}
-		return
+		return errs
 	}
-	for i, o := range live {
+	for i := range errs {
 		if err != nil {
 			errs[i] = err
 		}
-		d.answer(o, errs[i])
+		errs[i] = explain(d.path, errs[i])
 	}
+	return errs
 }
 
 func (d *DB) answer(o *op, err error) {
@@ -124,7 +200,6 @@ func (d *DB) answer(o *op, err error) {
 			d.notifier.notify(job)
 		}
 	}
-	err = explain(d.path, err)
 	if o.after != nil {
 		o.after(err)
 	}
@@ -166,6 +241,9 @@ func (d *DB) commit(ops []*op, savepoints bool) (errs []error, spoiled bool, err
 			return failed(err)
 		}
 		if errs[i] = o.do(t); errs[i] != nil {
+			if exhaustion.Of(explain(d.path, errs[i])) != "" {
+				return failed(errs[i]) // the others must not be there before it
+			}
 			if _, err := t.exec("rollback to op"); err != nil {
 				return failed(errors.Join(errs[i], err))
 			}

@@ -31,6 +31,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/catalog"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/memory/book"
@@ -77,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	o.guardOwn()
 	rt.o, rt.models, rt.trust = o, o.Source, trustIn(o.Trust)
-	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	rt.ctx, rt.stop = context.WithCancelCause(exhaustion.WithNotice(context.WithoutCancel(ctx), rt.warnWaiting))
 	if err := rt.open(); err != nil {
 		return rt, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/coordinator/repairs"
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/hooks"
@@ -38,19 +40,33 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
+var errClosed = errors.New("adroit: the runtime is closed")
+
 // Manager creates, runs, resumes and cancels the jobs.
 func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
+	rt.opening.Lock() // not mu: it may take as long as the host is waited for
+	defer rt.opening.Unlock()
 	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if rt.jobs != nil {
-		return rt.jobs, nil
+	m, shut := rt.jobs, rt.shut
+	rt.mu.Unlock()
+	switch {
+	case m != nil:
+		return m, nil
+	case shut:
+		return nil, errClosed
 	}
-	if rt.shut {
-		return nil, errors.New("adroit: the runtime is closed")
-	}
-	store, err := rt.o.Store(ctx)
+	var store jobs.Store
+	err := exhaustion.Retry(ctx, func() (err error) { store, err = rt.o.Store(ctx); return err })
 	if err != nil {
 		return nil, err
+	}
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.shut {
+		if c, ok := store.(io.Closer); ok {
+			_ = c.Close() // nothing was written
+		}
+		return nil, errClosed
 	}
 	if store == nil {
 		return nil, errors.New("adroit: Options.Store returned no store and no error")

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/catalog"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/live"
 	"github.com/adroit-run/adroit/internal/memory/book"
@@ -35,6 +37,7 @@ type Runtime struct {
 
 	ctx     context.Context
 	stop    context.CancelCauseFunc
+	opening sync.Mutex // of the store; before mu
 	mu      sync.Mutex
 	jobs    *jobs.Manager // see Manager
 	shut    bool
@@ -43,6 +46,7 @@ type Runtime struct {
 	resumed []resumedRemoval
 	live    live.Broadcast
 	unknown sync.Map // what was warned of already: see warnUnknown
+	waits   sync.Map // when it was last warned of by what it waits for
 	// memory has what jobs and people noted for later jobs.
 	memory *book.Keeper
 }
@@ -100,6 +104,16 @@ func (rt *Runtime) data() string { return filepath.Dir(rt.home) }
 func (rt *Runtime) warn(format string, args ...any) {
 	if rt.o.Warn != nil {
 		rt.o.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// warnWaiting warns that what no run of a job reports by itself waits for the host: many
+// jobs wait for the same, so once in a while.
+func (rt *Runtime) warnWaiting(what exhaustion.Resource, err error) {
+	now := time.Now()
+	before, _ := rt.waits.Swap(what, now)
+	if last, ok := before.(time.Time); !ok || now.Sub(last) > time.Minute {
+		rt.warn("waiting: %s: %v", what.Words(), err)
 	}
 }
 

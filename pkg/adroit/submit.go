@@ -15,6 +15,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/jobid"
@@ -36,13 +37,15 @@ type Submitted struct {
 // Submit implements [JobWriter]. A request that cannot be resolved fails here,
 // before there is a job.
 func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
-	s, err := rt.submit(ctx, r)
+	var s *Submitted
+	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.submit(ctx, r); return err })
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
 	return s, nil
 }
 
+// submit adds a job, or leaves nothing of it.
 func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	r.Dir = cmp.Or(r.Dir, rt.o.Dir)
 	var err error
@@ -158,7 +161,8 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 // Retry implements [JobWriter]. The new job has a worktree of its own if the old
 // one had one.
 func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
-	s, err := rt.retry(ctx, ref, o)
+	var s *Submitted
+	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.retry(ctx, ref, o); return err })
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/acp"
 	agentscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/agents"
@@ -80,6 +81,7 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	defer a.close()
 	root := a.root()
 	root.SetArgs(args)
+	ctx = exhaustion.WithNotice(ctx, func(what exhaustion.Resource, _ error) { fmt.Fprintln(a.Stderr, "adroit: waiting: "+what.Words()) })
 	cmd, err := root.ExecuteContextC(ctx)
 	if err := a.close(); err != nil {
 		complain(a.Stderr, a.redactor(), err)

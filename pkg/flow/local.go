@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -71,7 +72,7 @@ func (l *Local) finished(rt Route, s Step, rec *Record, start time.Time) error {
 func (l *Local) finish(s Step, rec *Record) error {
 	// What was performed is recorded even if the run was stopped meanwhile:
 	// losing the outcome would make a finished step look interrupted.
-	if err := l.Journal.Finish(context.WithoutCancel(l.Ctx), rec); err != nil {
+	if err := l.Journal.Finish(exhaustion.Outlive(l.Ctx), rec); err != nil {
 		return fmt.Errorf("step %s: journal: %w", s.Path, err)
 	}
 	l.hook("finished", s)

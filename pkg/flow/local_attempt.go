@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -17,7 +18,8 @@ import (
 func (l *Local) perform(s Step, again bool) (*Record, error) {
 	rec, rt, start := s.record(time.Time{}), l.Mux[s.Kind], time.Now()
 	if again {
-		safe, err := rt.settled(l.Ctx, s)
+		var safe bool
+		err := exhaustion.Retry(l.waiting(s), func() (err error) { safe, err = rt.settled(l.Ctx, s); return err })
 		if err != nil {
 			return nil, &InfrastructureError{fmt.Errorf("step %s: settling what was interrupted: %w", s.Path, err)}
 		}
@@ -27,14 +29,20 @@ func (l *Local) perform(s Step, again bool) (*Record, error) {
 		}
 	}
 	if !again && !s.Repeatable && rt.New != nil {
-		if err := rt.New(l.Ctx, s); err != nil {
+		if err := exhaustion.Retry(l.waiting(s), func() error { return rt.New(l.Ctx, s) }); err != nil {
 			return nil, &InfrastructureError{err}
 		}
 	}
 	l.emit(s, event.Event{Kind: event.StepStarted})
 	var tries retrier
+	var host exhaustion.Wait
 	for {
 		out, err := l.attempt(rt, s)
+		if exhaustion.Of(err) != "" && l.Ctx.Err() == nil {
+			if err = l.awaitHost(rt, s, &host, err); err == nil {
+				continue
+			}
+		}
 		f := asFailure(err)
 		if f != nil && tries.again(l, rt, s, f) {
 			continue
@@ -97,6 +105,51 @@ func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
 		}
 	}()
 	return rt.Handler(ctx, s, func(ev event.Event) { l.emit(s, ev) })
+}
+
+// hostData is the data of the event of a step that waits for the host.
+type hostData struct {
+	Waiting exhaustion.Resource `json:"waiting"`
+}
+
+// awaitHost waits before s is performed again, because the host has run out of
+// something. It is an error if s may not be performed again, or after a long time: the
+// step stays open then, and the job can be resumed.
+func (l *Local) awaitHost(rt Route, s Step, w *exhaustion.Wait, err error) error {
+	may := exhaustion.IsBefore(err)
+	if !may {
+		settled, serr := rt.settled(l.Ctx, s)
+		if may = settled; serr != nil {
+			err = errors.Join(err, serr)
+		}
+	}
+	if !may {
+		return &InfrastructureError{err}
+	}
+	first := w.First()
+	d, ok := w.Next(exhaustion.Patience(l.Ctx))
+	if !ok {
+		return &InfrastructureError{w.Over(err)}
+	}
+	if first {
+		l.hostWaits(s, exhaustion.Of(err), err)
+	}
+	ctx, stop := s.bound.context(l.Ctx)
+	defer stop()
+	_ = sleep(ctx, d+rand.N(d)) // stopped, or lost: the next attempt says so
+	return nil
+}
+
+// hostWaits reports that s waits for the host.
+func (l *Local) hostWaits(s Step, what exhaustion.Resource, err error) {
+	ev := event.Event{Kind: event.StepRetried, Error: err.Error(), Text: "waiting: " + what.Words()}
+	ev.Data, _ = json.Marshal(hostData{what}) // a string
+	l.emit(s, ev)
+}
+
+// waiting is the context of what is done around s and may wait for the host.
+func (l *Local) waiting(s Step) context.Context {
+	return exhaustion.WithNotice(l.Ctx, func(what exhaustion.Resource, err error) { l.hostWaits(s, what, err) })
 }
 
 // A retrier decides whether a step is tried again.

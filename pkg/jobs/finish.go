@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -17,7 +18,8 @@ func (r *run) end(ctx context.Context, endHeartbeat func(), out json.RawMessage,
 		r.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s\n%s", p, p.stack)})
 	}
 	cause := context.Cause(ctx)
-	unkept := r.rec.close()
+	late := exhaustion.Outlive(ctx)
+	unkept := r.rec.close(late)
 	// The heartbeat goes on until here: a sync may take as long as a disk wants.
 	endHeartbeat()
 	if errors.Is(err, ErrLeaseLost) || errors.Is(unkept, ErrLeaseLost) || errors.Is(cause, ErrLeaseLost) {
@@ -26,7 +28,7 @@ func (r *run) end(ctx context.Context, endHeartbeat func(), out json.RawMessage,
 	if unkept != nil && cause == nil {
 		cause = &storeError{unkept}
 	}
-	return r.finish(context.WithoutCancel(ctx), out, err, cause)
+	return r.finish(late, out, err, cause)
 }
 
 // finish records how the run ended. ctx must not be the one that ended it.

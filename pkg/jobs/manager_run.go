@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -81,8 +82,9 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := &run{m: m, o: o, job: j, journal: journal}
-	endHeartbeat := r.startHeartbeat(ctx, stop)
+	ctx = exhaustion.WithNotice(ctx, r.waits)
 	r.record(ctx, stop)
+	endHeartbeat := r.startHeartbeat(ctx, stop)
 	if err := r.queue(ctx); err != nil {
 		stop(err) // it is the cause, unless there is one
 		return r.end(ctx, endHeartbeat, nil, err)
@@ -105,7 +107,8 @@ func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error
 	if j.held() {
 		return nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, j.Lease.Owner)
 	}
-	unlock, clean, err := m.Lock(j)
+	var clean bool
+	err = exhaustion.Retry(ctx, func() (err error) { unlock, clean, err = m.Lock(j); return err })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}

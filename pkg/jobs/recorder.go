@@ -16,6 +16,7 @@ import (
 // A recorder is a sink that passes events on to whoever is watching and writes
 // them to the job's journal.
 type recorder struct {
+	ctx     context.Context // does not end with the run: what happened still happened
 	journal Journal
 	live    event.Sink
 	clean   func(event.Event) event.Event // before anyone sees it; nil: as it is
@@ -88,8 +89,7 @@ func (r *recorder) write(ev event.Event) {
 	if r.err != nil {
 		return
 	}
-	// The run's context may have ended; what happened still happened.
-	if err := r.journal.Append(context.Background(), ev); err != nil {
+	if err := r.journal.Append(r.ctx, ev); err != nil {
 		r.lost(err)
 	}
 }
@@ -139,13 +139,13 @@ func (r *recorder) writeRecalled() {
 }
 
 // close waits until all events are durable. What comes later is dropped.
-func (r *recorder) close() error {
+func (r *recorder) close(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writeRecalled()
 	r.closed = true
 	if r.err == nil {
-		if err := r.journal.Sync(context.Background()); err != nil {
+		if err := r.journal.Sync(ctx); err != nil {
 			r.lost(err)
 		}
 	}

@@ -34,11 +34,11 @@ func TestRecorderRecalled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &recorder{journal: journal, fail: func(err error) { t.Error(err) }}
+			r := &recorder{ctx: t.Context(), journal: journal, fail: func(err error) { t.Error(err) }}
 			r.logged = func(path string) bool { return logged[path] }
 			c.ev.Job, c.ev.Kind = job.ID, event.StepRecalled
 			r.emit(c.ev)
-			if err := r.close(); err != nil {
+			if err := r.close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			var got []event.Event

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -26,7 +27,7 @@ type run struct {
 
 // record begins to log the run's events. stop ends the run if they cannot be kept.
 func (r *run) record(ctx context.Context, stop context.CancelCauseFunc) {
-	r.rec = &recorder{journal: r.journal, live: r.o.Emit, clean: r.m.Clean, fail: stop}
+	r.rec = &recorder{ctx: exhaustion.Outlive(ctx), journal: r.journal, live: r.o.Emit, clean: r.m.Clean, fail: stop}
 	if r.job.Lease.Token > 1 {
 		logged := sync.OnceValue(func() map[string]bool { return r.logged(context.WithoutCancel(ctx)) })
 		r.rec.logged = func(path string) bool { return logged()[path] }
@@ -144,7 +145,7 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 	if !ok {
 		return nil, &blockedError{fmt.Sprintf("this program has no workflow %q; resume the job with the one that submitted it", r.job.Workflow)}
 	}
-	mux, done, err := r.m.Mux(ctx, r.job, r.journal)
+	mux, done, err := r.mux(ctx)
 	if done != nil {
 		defer done()
 	}
@@ -167,6 +168,31 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 	return out, err
 }
 
+// mux makes what performs the steps, as soon as the host has what that takes.
+func (r *run) mux(ctx context.Context) (mux flow.Mux, done func(), err error) {
+	err = exhaustion.Retry(ctx, func() error {
+		mux, done, err = r.m.Mux(ctx, r.job, r.journal)
+		if err != nil && done != nil {
+			done()
+			done = nil
+		}
+		return err
+	})
+	return mux, done, err
+}
+
+// waitsData is the data of the event of a run that waits for the host.
+type waitsData struct {
+	Waiting exhaustion.Resource `json:"waiting"`
+}
+
+// waits reports that the run waits for the host.
+func (r *run) waits(what exhaustion.Resource, err error) {
+	ev := event.Event{Kind: event.Note, Text: "waiting: " + what.Words(), Error: err.Error()}
+	ev.Data, _ = json.Marshal(waitsData{what}) // a string
+	r.emit(ev)
+}
+
 // startHeartbeat keeps the lease until end is called, which waits for the
 // goroutine.
 func (r *run) startHeartbeat(ctx context.Context, stop context.CancelCauseFunc) (end func()) {
@@ -180,7 +206,7 @@ func (r *run) startHeartbeat(ctx context.Context, stop context.CancelCauseFunc) 
 func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <-chan struct{}) {
 	every := r.m.ttl() / 3
 	// Stopped runs beat on: the last step may still be recording its outcome.
-	live := context.WithoutCancel(ctx)
+	live := exhaustion.Outlive(ctx)
 	poll := func() time.Duration {
 		return min(max(pollCancel, time.Duration(r.m.running.Load())*pollPerRun), every)
 	}
@@ -211,7 +237,8 @@ func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <
 		case errors.Is(err, ErrLeaseLost):
 			stop(ErrLeaseLost)
 		case err != nil:
-			// A lease that cannot be extended must not be outlived.
+			// A lease that cannot be extended must not be outlived. With the job's
+			// files locked nobody takes it over while the database is waited for.
 			if time.Since(last) > r.m.ttl()*2/3 {
 				stop(&storeError{err})
 			}

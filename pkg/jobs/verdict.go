@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -18,7 +19,7 @@ func (e *blockedError) Status() string { return string(Blocked) }
 func (e *blockedError) Reason() string { return e.reason }
 
 // A setupError is a Mux that could not be made. A job that had begun is kept
-// resumable: what it needs may come back.
+// resumable, and one that the host is to blame for: what it needs may come back.
 type setupError struct {
 	err   error
 	begun bool
@@ -28,7 +29,7 @@ func (e *setupError) Error() string  { return e.err.Error() }
 func (e *setupError) Unwrap() error  { return e.err }
 func (e *setupError) Reason() string { return e.err.Error() }
 func (e *setupError) Status() string {
-	if e.begun {
+	if e.begun || exhaustion.Of(e.err) != "" || errors.As(e.err, new(*flow.InfrastructureError)) {
 		return string(Interrupted)
 	}
 	return string(Failed)

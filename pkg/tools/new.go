@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -90,8 +91,8 @@ func failure(ctx context.Context, env *Env, err error) (Result, error) {
 		// A killed process says "signal: killed"; the reason is the context.
 		return Result{}, errors.Join(ctx.Err(), err)
 	}
-	if fatal := new(fatalError); errors.As(err, &fatal) {
-		return Result{}, err
+	if fatal := new(fatalError); errors.As(err, &fatal) || exhaustion.Of(err) != "" {
+		return Result{}, err // nothing that a model could do anything about
 	}
 	res := Result{Text: err.Error() + env.meant(ctx, err), Failed: true}
 	for e := err; e != nil && res.Summary == ""; e = errors.Unwrap(e) {

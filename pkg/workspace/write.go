@@ -85,7 +85,7 @@ func (f *Files) Change(name string, follow bool, do func(p string) error) error 
 		return err
 	}
 	if err := do(p); err != nil {
-		if f.Ledger != nil && ledger.IsDiskError(err) {
+		if f.Ledger != nil && ledger.IsHostError(err) {
 			_ = f.Ledger.RecordFailure(err)
 		}
 		return f.Tree.ExplainAs(name, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -89,8 +90,8 @@ func (m *models) forget() {
 // modelFailure makes what a model did wrong data for the journal.
 func modelFailure(err error) error {
 	var le *llm.Error
-	if !errors.As(err, &le) {
-		return err
+	if !errors.As(err, &le) || exhaustion.Of(err) != "" && !le.Acted {
+		return err // that of an exhausted host stays whole: see flow
 	}
 	msg := le.Error()
 	if le.Hint != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -39,7 +40,8 @@ type Host struct {
 	// such as the diff of what the job has changed. May be nil.
 	Bind func(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error
 	// Fault returns the storage failure that calls there have met, nil for none.
-	// It ends the run, whatever the tool made of it. May be nil.
+	// It ends the run, whatever the tool made of it, or has the step wait if the host
+	// is exhausted: that failure is returned once. May be nil.
 	Fault func(job, at string) error
 	// Revert takes back what the step at path has changed of files there, so
 	// that it can be performed again; false if it cannot. May be nil.
@@ -108,10 +110,29 @@ func (h Host) fault(job, at string) error {
 	if h.Fault == nil {
 		return nil
 	}
-	if err := h.Fault(job, at); err != nil {
+	switch err := h.Fault(job, at); {
+	case err == nil:
+		return nil
+	case exhaustion.Of(err) != "":
+		return err // the engine waits
+	default:
 		return &flow.InfrastructureError{Err: err}
 	}
-	return nil
+}
+
+// exhausted is err, marked as one that came before anything was done if it is of an
+// exhausted host, no command was begun and nothing of the call can have left the
+// machine or changed a file: then the engine may make the call again. What only
+// changes files is taken back by [Host.revertInterrupted].
+func exhausted(err error, t tools.Tool, begun bool) error {
+	harmless := tools.Read | tools.Exec | tools.Shell | tools.Think
+	if t.Needs&(tools.Exec|tools.Shell) != 0 {
+		harmless |= tools.Write // by its commands
+	}
+	if exhaustion.Of(err) == "" || begun || t.Needs&^harmless != 0 {
+		return err
+	}
+	return exhaustion.Before(err)
 }
 
 // A Invocation is one call of a tool about to happen: the step, the tool with

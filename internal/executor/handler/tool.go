@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -35,7 +36,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	if h.Env != nil {
 		var err error
 		if env, err = h.Env(ctx, s.Job, use.At); err != nil {
-			return nil, err
+			return nil, exhausted(err, tools.Tool{}, false)
 		}
 	}
 	call := h.callEnv(env, s, use, emit)
@@ -62,6 +63,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	start := time.Now()
+	ctx, begun := exhaustion.Watch(ctx)
 	res, err := perform(h.context(withSaid(ctx, use), p), p)
 	if ctx.Err() != nil {
 		// A tool that was stopped has not reported what it did: the step stays
@@ -71,7 +73,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	if err := h.fault(s.Job, use.At); err != nil {
 		think.reportUnbilled(emit)
-		return nil, err
+		return nil, exhausted(err, t, begun())
 	}
 	if first := asked(p, err); first != nil {
 		return json.Marshal(first)
@@ -81,24 +83,44 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		return nil, err
 	}
 	spent := think.bill()
-	if err != nil && spent == nil {
-		return nil, err
+	if err != nil && (spent == nil || exhaustion.Of(err) != "") {
+		return nil, exhausted(err, t, begun())
 	}
 	if err != nil {
 		// A failure has no bill: what was paid for is kept with the words.
 		res = tools.Result{Failed: true, Text: fmt.Sprintf("%s could not be run: %s", s.Name, err)}
 	}
-	if h.Bind != nil {
-		if err := h.Bind(ctx, s.Job, use.At, t, &res); err != nil {
-			return nil, errors.Join(h.fault(s.Job, use.At), err)
-		}
-	}
-	if err := h.keepImages(&res); err != nil {
+	if err := h.complete(ctx, s, use, t, &res, emit); err != nil {
 		return nil, err
 	}
-	h.bound(ctx, s, use.MaxResultBytes, &res, emit)
 	reply := executor.ToolResult{Result: res, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
 	return json.Marshal(reply)
+}
+
+// complete does what comes after a call that has happened: it is waited for, and not
+// made again, where the host is exhausted.
+func (h Host) complete(ctx context.Context, s flow.Step, use stepio.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) error {
+	ctx = exhaustion.WithNotice(ctx, func(what exhaustion.Resource, err error) {
+		emit(event.Event{Kind: event.Note, Text: "waiting: " + what.Words(), Error: err.Error()})
+	})
+	err := exhaustion.Retry(ctx, func() error {
+		if h.Bind == nil {
+			return nil
+		}
+		err := h.Bind(ctx, s.Job, use.At, t, res)
+		if err != nil {
+			err = errors.Join(h.fault(s.Job, use.At), err)
+		}
+		return err
+	})
+	if err == nil {
+		err = exhaustion.Retry(ctx, func() error { return h.keepImages(res) })
+	}
+	if err != nil {
+		return err
+	}
+	h.bound(ctx, s, use.MaxResultBytes, res, emit)
+	return nil
 }
 
 // callEnv is what one call may touch and how much it may return.
@@ -130,7 +152,7 @@ func (h Host) bound(ctx context.Context, s flow.Step, room int, res *tools.Resul
 	var handle string
 	if s.Name == compaction.ReadResult {
 		handle = " Ask for fewer lines."
-	} else if id, err := h.Results.Put(text); err == nil {
+	} else if id, err := h.put(ctx, text); err == nil {
 		handle = fmt.Sprintf(" "+compaction.HandleFormat, compaction.ReadResult, id)
 	} else {
 		emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
@@ -139,6 +161,12 @@ func (h Host) bound(ctx context.Context, s flow.Step, room int, res *tools.Resul
 	res.Summary = cmp.Or(res.Summary, compaction.OneLine(text, 200))
 	space := max(room-markerBytes, room/2)
 	res.Text = compaction.HeadAndTail(text, space*3/5, space*2/5, handle)
+}
+
+// put keeps a text among the results.
+func (h Host) put(ctx context.Context, text string) (id string, err error) {
+	err = exhaustion.Retry(ctx, func() error { id, err = h.Results.Put(text); return err })
+	return id, err
 }
 
 func (h Host) repeatable(s flow.Step) bool {

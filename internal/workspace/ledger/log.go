@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
@@ -289,8 +290,11 @@ func (e *StorageError) Unwrap() error { return e.Err }
 // RecordFailure keeps the first storage failure, so that it is found whatever a tool
 // makes of the error: see Fault.
 func (b *log) RecordFailure(err error) error {
-	if err != nil {
-		b.fault.CompareAndSwap(nil, &StorageError{err})
+	if err != nil && !b.fault.CompareAndSwap(nil, &StorageError{err}) {
+		// One that goes by does not hide one that stays.
+		if old := b.fault.Load(); old != nil && exhaustion.Of(old) != "" && exhaustion.Of(err) == "" {
+			b.fault.CompareAndSwap(old, &StorageError{err})
+		}
 	}
 	return err
 }

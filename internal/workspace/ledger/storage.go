@@ -4,15 +4,22 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/exhaustion"
 )
 
 // Fault returns the first storage failure that the ledger, or a Files that
-// records in it, has met; nil if there was none. The error is a *StorageError.
+// records in it, has met; nil if there was none. The error is a *StorageError. One by
+// which the host is exhausted is returned once: it goes by.
 func (l *Ledger) Fault() error {
-	if e := l.fault.Load(); e != nil {
-		return e
+	e := l.fault.Load()
+	if e == nil {
+		return nil
 	}
-	return nil
+	if exhaustion.Of(e) != "" {
+		l.fault.CompareAndSwap(e, nil)
+	}
+	return e
 }
 
 // Lock takes the right to add to the ledger, which only one process has at a
@@ -23,7 +30,6 @@ func (l *Ledger) Lock() error {
 	return l.begin()
 }
 
-// IsDiskError reports whether err is the disk's failure.
-func IsDiskError(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EIO)
-}
+// IsHostError reports whether err is a failure of the machine and not of what was
+// asked for: it is exhausted, or its disk is broken.
+func IsHostError(err error) bool { return exhaustion.Of(err) != "" || errors.Is(err, unix.EIO) }

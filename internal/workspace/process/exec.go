@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
@@ -127,5 +128,6 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 	if err := <-started; err != nil {
 		return nil, err
 	}
+	exhaustion.Begun(ctx)
 	return p, nil
 }

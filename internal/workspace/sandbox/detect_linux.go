@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/exhaustion"
 )
 
 // order is what Auto tries, best first.
@@ -38,7 +40,7 @@ func try(l Level) Finding {
 // probe runs a command that does nothing under a level, for real.
 func probe(l Level) Finding {
 	f := Finding{Level: l, Gaps: l.Gaps()}
-	err := attempt(l, "")
+	err := tryPatiently(func() error { return attempt(l, "") })
 	if err == nil {
 		f.OK, f.Detail = true, fmt.Sprintf("Landlock version %d", landlockABI())
 		return f
@@ -46,6 +48,19 @@ func probe(l Level) Finding {
 	f.Why = strings.TrimSuffix(strings.TrimPrefix(err.Error(), ErrRefused.Error()+": "), "; the command did not run")
 	f.Help = help(l)
 	return f
+}
+
+// tryPatiently waits for a host that has no files, memory or processes left for a probe: what it
+// finds holds for the whole process. A system that allows no namespaces reports ENOSPC.
+func tryPatiently(probe func() error) (err error) {
+	ctx := exhaustion.WithPatience(context.Background(), 10*time.Second)
+	_ = exhaustion.Retry(ctx, func() error {
+		if err = probe(); errors.Is(err, syscall.ENOSPC) {
+			return nil
+		}
+		return err
+	})
+	return err
 }
 
 // help is what an operator can do about a level that cannot be had.

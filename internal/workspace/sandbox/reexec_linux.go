@@ -12,6 +12,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/exhaustion"
 )
 
 // init takes over before main in a process that Wrap started. It is the one
@@ -37,6 +39,9 @@ func init() {
 		err = fmt.Errorf("keeping inherited files from the command (close_range): %w", err)
 	} else {
 		err = stage(os.Args[1:], status)
+	}
+	if n := exhaustion.Number(err); n != 0 {
+		fmt.Fprintf(status, "%s%d\n", numberMark, n)
 	}
 	fmt.Fprint(status, err)
 	os.Exit(126)

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -35,6 +38,24 @@ var Helper = "/proc/self/exe"
 const ready = "\x06"
 
 const commandMark = "command "
+
+// numberMark comes before the error number by which the host is exhausted, and a line
+// end, and these before the text of what went wrong.
+const numberMark = "\x05"
+
+// readNumber takes the error number out of what a helper wrote; nil if there is none.
+func readNumber(text string) (rest string, number error) {
+	after, ok := strings.CutPrefix(text, numberMark)
+	if !ok {
+		return text, nil
+	}
+	digits, rest, _ := strings.Cut(after, "\n")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return rest, nil
+	}
+	return rest, syscall.Errno(n)
+}
 
 // program finds a command as a shell would, but never in the current directory
 // by accident.

@@ -176,6 +176,10 @@ func (s *Stage) Started(err error) error {
 	if ok && text == "" {
 		return nil
 	}
+	text, number := readNumber(text)
+	if number != nil {
+		return fmt.Errorf("%w: %s: %w; the command did not run", ErrRefused, text, number)
+	}
 	if _, what, changed := strings.Cut(text, ErrChanged.Error()+": "); changed {
 		return fmt.Errorf("%w: %w: %s; the command did not run", ErrRefused, ErrChanged, what)
 	}
