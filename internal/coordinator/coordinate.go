@@ -73,6 +73,9 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 			at.Outcome = failures.Works
 			return *c.end(&at, Fixed, "", ""), c.remember(p, &at, at.Outcome)
 		}
+		if next.further {
+			c.left++
+		}
 		next.Type = c.typeOf(next, p)
 		if err = c.judge(&at, next); err == nil {
 			learned := at.Outcome

@@ -10,6 +10,11 @@ import (
 // decide says what happens about p: the retries that were asked for, code where it
 // can, the moves of a strategy, then the analyst on its own model, then on the job's.
 func (c *Coordinator) decide(p *Problem) (Action, error) {
+	act, err := c.decision(p)
+	return c.unapproved(act), err
+}
+
+func (c *Coordinator) decision(p *Problem) (Action, error) {
 	if act, ok := c.retryMove(p); ok {
 		return act, nil
 	}
@@ -41,6 +46,9 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 		return Action{}, err
 	}
 	offered := c.offered(p, sig)
+	if act != nil && act.Decision == Delegate && act.Hint != "" && c.sc.Task.Model == NoModel {
+		act.Decision, act.Agent = Escalate, "" // code knows what is missing, and nobody is there to repair it
+	}
 	if act != nil && (act.Decision != Delegate || slices.Contains(offered, act.Agent)) {
 		if act.Decision == Delegate {
 			c.first(sig, act.Agent)
@@ -65,6 +73,12 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 	}
 	if c.o.Only {
 		return c.spent(p), nil
+	}
+	if act, ok := c.install(p, sig); ok {
+		return act, nil
+	}
+	if len(c.pending) > 0 && p.Type == problem.Dependency && c.sc.Task.Model == NoModel {
+		return Action{Decision: Escalate, By: Rule("not-approved"), Reasoning: "a package is missing, and what would get it was not approved"}, nil
 	}
 	if known && len(offered) > 0 && !c.failedBefore(sig) {
 		if act, ok := c.together(p, sig, by, offered); ok {

@@ -77,13 +77,22 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 	if c.sc.Has("rerun") {
 		tool = "rerun"
 	}
-	path, reply, err := runCommand(c.sc, stepio.Recognized, tool, map[string]any{"command": at.Action.Run})
+	interrupted := stepio.Recognized
+	if at.Action.Outside {
+		tool, interrupted = outsideTool, stepio.Again // to install twice is to install
+	}
+	path, reply, err := runCommand(c.sc, interrupted, tool, map[string]any{"command": at.Action.Run})
 	at.Repair = &Repair{Status: executor.Done, Summary: clip(reply.Summary, 500), Path: path}
 	if err != nil {
 		return false, err
 	}
 	if reply.Failed {
 		at.Repair.Status, at.Repair.Reason = executor.Failed, clip(reply.Text, 1000)
+	}
+	if at.Action.Outside && reply.Inconclusive == tools.CannotCheck {
+		c.pending = append(c.pending, at.Action.Run)
+		c.left++ // nothing was tried
+		return false, nil
 	}
 	at.Repair.Changed, err = c.changed(path)
 	return true, err

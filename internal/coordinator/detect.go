@@ -54,11 +54,6 @@ var detectors = []detector{
 // conflict is how git reports that both sides have changed the same lines.
 var conflict = lazyregexp.New(`(?m)^CONFLICT \([^)]*\): |^error: (?:could not apply |Merging is not possible because you have unmerged files|Committing is not possible because you have unmerged files)|^Automatic merge failed; fix conflicts`)
 
-// dependency is how package managers, compilers and interpreters report that a package
-// is missing, has another version, or is not locked. Such a line begins as it does
-// here: what a test prints does not.
-var dependency = lazyregexp.New(`(?m)^(?:go: )?(?:\S+\.go:\d+:\d+: )?(?:no required module provides package|cannot find module providing package|package \S+ is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.)|^go: (?:\S+ )?(?:updates to go\.mod needed|inconsistent vendoring|.*missing go\.sum entry|.*unknown revision)|missing go\.sum entry for|^(?:E\s+)?(?:ModuleNotFoundError: No module named |ImportError: No module named )|^\S*python[\d.]*: No module named |^(?:Uncaught )?(?:Error(?: \[\w+\])?: |\s+|# Error: )?Cannot find (?:module|package) ['"](?:@|[^'"./])|^ERROR: (?:No matching distribution|Could not find a version|ResolutionImpossible|Cannot install )|ResolutionImpossible|npm (?:ERR!|error) (?:code )?(?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE|ERESOLVE)|^error: no matching package named|^error(?:\[E0463\])?: can't find crate for|^error\[E0432\]: unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|^error: failed to select a version|^error\[E0433\]: failed to resolve|ERR_PNPM_(?:OUTDATED_LOCKFILE|NO_MATCHING_VERSION|FETCH_404)|^error .*Your lockfile needs to be updated|Failed to resolve import "[^./]|^Module not found: Error: Can't resolve '[^./]|^\S+\.java:\d+: error: package \S+ does not exist|Could not (?:resolve|find) (?:dependencies for project|artifact|all files for configuration)|LoadError\)$|cannot load such file -- [a-z]\w*|Could not find gem|^\S+: fatal error: [\w/]+\.h(?:pp)?: No such file`)
-
 // Classify gives p its type, its files and, where code can tell what to do, the
 // action. known reports whether the output has settled the type.
 func Classify(p *Problem) (act *Action, by By, known bool) {
@@ -91,7 +86,7 @@ func Classify(p *Problem) (act *Action, by By, known bool) {
 	switch {
 	case conflict.MatchString(text):
 		typ = problem.Merge
-	case !loaded && dependency.MatchString(text):
+	case !loaded && problem.MissesPackage(text):
 		typ = problem.Dependency
 	case loaded:
 		typ = problem.Test
@@ -156,6 +151,9 @@ func closed(sandbox string) bool {
 
 // machine decides by what was found out on the machine rather than by words.
 func machine(p *Problem) *Action {
+	if p.Pending != "" {
+		return &Action{Decision: Escalate, By: Rule("not-approved"), Reasoning: p.Message, Hint: "Run it yourself: " + p.Pending + "."}
+	}
 	if p.Inconclusive != "" && !p.before {
 		p.Type = problem.Environment
 		return &Action{Decision: Escalate, By: Rule("inconclusive"), Reasoning: p.Message, Hint: "See why it cannot be run."}
@@ -163,6 +161,19 @@ func machine(p *Problem) *Action {
 	if p.TimedOut {
 		p.Type = problem.Environment
 		return &Action{Decision: Escalate, By: Rule("timeout"), Reasoning: "the command did not end in its time: " + p.Message, Hint: "See why it hangs, or run it without adroit."}
+	}
+	if len(p.Installs) > 0 && len(p.programs()) > 0 && p.Facts[probe.Program(p.programs()[0])] == probe.NotFound && !strings.Contains(p.programs()[0], "/") {
+		p.Type = problem.Dependency
+		return nil // a program that comes with a package
+	}
+	if gone := probe.Directories(p.Facts); len(gone) > 0 {
+		p.Type = problem.Environment
+		what := fmt.Sprintf("the directory %s does not exist", gone[0])
+		if at := strings.TrimPrefix(p.Facts[probe.Directory(gone[0])], probe.NotFound+", "); at != probe.NotFound {
+			what += ": it is " + at
+		}
+		return &Action{Decision: Delegate, Agent: "environment-setup", By: Rule("missing-directory"), Reasoning: what, Hint: "Create " + gone[0] + ", or correct what names it.",
+			Instructions: what + ". Correct the name where it is given, or create the directory."}
 	}
 	for _, name := range p.programs() {
 		fact := p.Facts[probe.Program(name)]

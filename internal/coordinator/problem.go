@@ -35,6 +35,10 @@ type Problem struct {
 	Files   []string          `json:"files,omitempty"`  // that the output names
 	Facts   map[string]string `json:"facts,omitempty"`  // that code has found out on the machine
 	Attempt int               `json:"attempt,omitempty"`
+	// Installs are commands of package managers that may get what is missing.
+	Installs []string `json:"installs,omitempty"`
+	// Pending is a command that would go on from here, and was not approved.
+	Pending string `json:"pending,omitempty"`
 
 	TimedOut    bool   `json:"timed_out,omitempty"`
 	Killed      bool   `json:"-"`
@@ -46,6 +50,8 @@ type Problem struct {
 
 	// Sign replaces the signature, for jobs that began when it was made otherwise.
 	Sign string `json:"-"`
+
+	further bool // what was tried has helped, up to another failure of the same kind
 
 	before bool // of a job that began before code knew as much: see Coded
 	old    bool // of one that began before revision 5: what a test prints counts, too
@@ -89,6 +95,7 @@ type Action struct {
 	// is a command that repairs instead.
 	Agent        string `json:"agent,omitempty"`
 	Run          string `json:"run,omitempty"`
+	Outside      bool   `json:"outside,omitempty"` // Run, outside the sandbox, once a person has approved it
 	Instructions string `json:"instructions,omitempty"`
 	Diagnose     bool   `json:"diagnose,omitempty"`
 	// Hint is what a person should do.
@@ -164,7 +171,7 @@ func (a *Action) check(agents []string) error {
 	if a.Decision != Delegate {
 		a.Agent, a.Instructions, a.Diagnose = "", "", false
 	}
-	a.Run, a.Changes, a.Skip = "", Adjustments{}, false
+	a.Run, a.Outside, a.Changes, a.Skip = "", false, Adjustments{}, false
 	a.Replay, a.Together = "", nil
 	a.Reasoning, a.Instructions, a.Hint, a.Wait = clip(a.Reasoning, 2000), clip(a.Instructions, 4000), clip(a.Hint, 1000), 0
 	return nil

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -47,7 +48,7 @@ func (r Result) Markdown() string {
 				b.WriteString("; changed " + plain(strings.Join(m.Changed, ", ")))
 			}
 			b.WriteString("\n")
-			if m.Summary != "" {
+			if m.Summary != "" && (r.Solved || m != r.lastRepair()) {
 				fmt.Fprintf(&b, "   - it reports: %s\n", plain(m.Summary))
 			}
 		}
@@ -71,7 +72,20 @@ func (r Result) Markdown() string {
 		}
 		b.WriteString("Repair it and run the command again, or `adroit jobs retry` for another round.\n")
 	}
+	if m := r.lastRepair(); m != nil && !r.Solved {
+		fmt.Fprintf(&b, "\n## What %s said last\n\n%s\n", plain(m.Agent), quote(m.Summary))
+	}
 	return b.String()
+}
+
+// lastRepair is the last one of an agent that said something, nil if there is none.
+func (r Result) lastRepair() *Repair {
+	for _, a := range slices.Backward(r.Attempts) {
+		if m := a.Repair; m != nil && m.Agent != "" && m.Summary != "" && a.Action.Replay == "" {
+			return m
+		}
+	}
+	return nil
 }
 
 var outcomes = map[string]string{"works": "it works after that", "changed": "it fails in another way after that", "same": "it fails as before", "no change": "nothing was changed, so it was not run again"}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Workflow runs commands and coordinates what fails: the workflow of the agent
@@ -153,6 +155,11 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 	if err := sc.Bind("commands", commands); err != nil {
 		return Result{Status: Failed}, err
 	}
+	if sc.Has(outsideTool) {
+		if err := sc.Bind("outside", j.outside()); err != nil {
+			return Result{Status: Failed}, err
+		}
+	}
 	p := j.problem
 	res := Result{Status: Passed, Solved: true}
 	for at := j.from; at < len(j.steps); at++ {
@@ -177,6 +184,9 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 		}
 		c.res.Attempts, c.res.Arms = res.Attempts, res.Arms
 		res, err = c.Coordinate(p, func(Action) (*Problem, error) {
+			if q, done, err := j.goOn(sc, c.res.Problem); q != nil || done || err != nil {
+				return q, err
+			}
 			for k := range j.steps[:at+1] {
 				if k < at && publishes(j.steps[k]) {
 					continue // what was published is not published again
@@ -216,11 +226,14 @@ func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
 			return nil, err
 		}
 	}
-	args := map[string]any{"command": s.Run}
+	args, tool := map[string]any{"command": s.Run}, "rerun"
 	if j.timeout > 0 {
 		args["timeout_s"] = j.timeout
 	}
-	_, reply, err := runCommand(sc, s.interrupted(), "rerun", args)
+	if s.publishesOutside() && sc.Has(outsideTool) {
+		tool = outsideTool
+	}
+	_, reply, err := runCommand(sc, s.interrupted(), tool, args)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +243,89 @@ func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
 	}
 	p := Of(sc.Task, reply)
 	p.Step, p.Command = s.Name, s.Run
+	if tool == outsideTool && reply.Inconclusive == tools.CannotCheck {
+		p.Pending = s.Run
+		p.Message, p.Output = "what comes before it works, and to run it outside the sandbox was not approved", ""
+	}
 	return p, nil
+}
+
+// publishesOutside reports whether the step needs the network and the user's credentials to
+// make something visible to others: by its name, or the command's first words.
+func (s Step) publishesOutside() bool {
+	var words []string
+	for w := range strings.FieldsSeq(s.Run) {
+		if !strings.HasPrefix(w, "-") {
+			words = append(words, w)
+		}
+	}
+	n := 2
+	if len(words) > 1 && (words[1] == "run" || strings.HasPrefix(words[0], "python")) {
+		n = 3
+	}
+	return permission.Publishes(s.Name) || permission.Publishes(strings.Join(words[:min(n, len(words))], " "))
+}
+
+// outside are the commands that the job may run outside the sandbox, each as approved.
+func (j *job) outside() []string {
+	out := problem.AllInstalls()
+	for _, s := range j.steps {
+		if s.publishesOutside() {
+			out = append(out, s.Run)
+		}
+	}
+	return out
+}
+
+// goOn continues the merge whose conflicts were repaired. done reports that what the person
+// ran was this merge, which is at its end: to run it again would begin another. The problem
+// is what keeps it from its end.
+func (j *job) goOn(sc *executor.Scope, p *Problem) (next *Problem, done bool, err error) {
+	if p == nil || p.Type != problem.Merge || !sc.Has(continueTool) {
+		return nil, false, nil
+	}
+	reply, err := sc.Tool(continueTool, struct{}{}, stepio.AskPerson)
+	if err != nil {
+		return nil, false, err
+	}
+	if !reply.Failed {
+		sc.State.Last = reply.Text
+		return nil, isMerge(p.Command), nil
+	}
+	next = Of(sc.Task, reply)
+	next.Step, next.Command, next.Type, next.Files = p.Step, p.Command, problem.Merge, p.Files
+	var m struct { // of git.Merging
+		Files     []string
+		Continued bool
+	}
+	switch {
+	case reply.Inconclusive == tools.CannotCheck:
+		next.Pending = "git add -A && git " + mergeWord(p.Command) + " --continue"
+		next.Message, next.Output = "the conflicts are resolved, and to go on was not approved", ""
+	case json.Unmarshal(reply.Value, &m) == nil && len(m.Files) > 0:
+		next.Inconclusive, next.Files = "", m.Files
+		if next.further = m.Continued; next.further { // git names it as the one before
+			next.Sign = problem.Signature(problem.Merge, next.Output+" after "+p.Signature())
+		}
+	default:
+		next.Pending = "git " + mergeWord(p.Command) + " --continue"
+	}
+	return next, false, nil
+}
+
+// merges are the commands of git that stop at conflicts.
+var merges = []string{"merge", "rebase", "cherry-pick", "revert", "pull", "stash"}
+
+func isMerge(command string) bool {
+	f := strings.Fields(command)
+	return len(f) > 1 && f[0] == "git" && slices.Contains(merges, f[1]) && !strings.ContainsAny(command, ";&|")
+}
+
+func mergeWord(command string) string {
+	if f := strings.Fields(command); isMerge(command) && slices.Contains(merges[:4], f[1]) {
+		return f[1]
+	}
+	return "merge"
 }
 
 func outputOf(reply executor.ToolResult) string {
@@ -252,9 +347,10 @@ func Of(t *executor.Task, reply executor.ToolResult) *Problem {
 		Sandbox  string
 		Facts    map[string]string
 		Files    []string
+		Installs []string
 	}
 	if json.Unmarshal(reply.Artifacts["run"], &r) == nil {
-		p.Code, p.TimedOut, p.Output, p.Facts, p.Files, p.Sandbox = r.Code, r.TimedOut, r.Output, r.Facts, r.Files, r.Sandbox
+		p.Code, p.TimedOut, p.Output, p.Facts, p.Files, p.Sandbox, p.Installs = r.Code, r.TimedOut, r.Output, r.Facts, r.Files, r.Sandbox, r.Installs
 		return p
 	}
 	p.Output, p.Inconclusive = reply.Text, string(reply.Inconclusive)

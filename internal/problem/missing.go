@@ -16,7 +16,7 @@ var missing = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)^(?:\S*/)?zsh:(?:\d+:)? command not found: ([\w.+/@-]+)$`),
 	lazyregexp.New(`(?m)^fish: Unknown command: ([\w.+/@-]+)$`),
 	lazyregexp.New(`exec: "([\w.+/@-]+)": (?:executable file not found|stat .*no such file)`),
-	lazyregexp.New(`\bspawn ([\w.+/@-]+) ENOENT`),
+	lazyregexp.New(`\bspawn(?:Sync)? ([\w.+/@-]+) ENOENT`),
 	lazyregexp.New(`(?m)^make(?:\[\d+\])?: ([\w.+/@-]+): No such file or directory$`),
 	lazyregexp.New(`(?m)^  File ".*", line \d+, in _execute_child\n(?:.*\n){0,3}FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+/@-]+)'`),
 	lazyregexp.New("linker `([\\w.+/@-]+)` not found"),
@@ -33,6 +33,19 @@ var missingBefore = []*lazyregexp.Regexp{
 	lazyregexp.New(`FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+/@-]+)'`),
 	lazyregexp.New("linker `([\\w.+/@-]+)` not found"),
 	lazyregexp.New(`(?m)env: ['‘]?([\w.+/@-]+)['’]?: No such file or directory$`),
+}
+
+// A directory is missing where a shell, make or a library's call changes to it.
+var missingDirs = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?m)^(?:\S*/)?[a-z]*sh: (?:\d+: )?cd: can't cd to (\S+)$`),
+	lazyregexp.New(`(?m)^\S+: (?:line )?(?:\d+: )?cd: (\S+): No such file or directory$`),
+	lazyregexp.New(`(?m)^make(?:\[\d+\])?: \*\*\* (\S+): No such file or directory\.  Stop\.$`),
+	lazyregexp.New(`\bchdir (\S+): no such file or directory`),
+}
+
+// Directories are those that an output reports as missing, at most five.
+func Directories(output string) []string {
+	return programs(missingDirs, Own(output))
 }
 
 // Programs are the programs that an output reports as missing, at most five. What

@@ -29,6 +29,8 @@ func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f func() Confi
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
 	case t.Needs&tools.Publish != 0:
 		return permit.Ask, "others will see it"
+	case t.Outside:
+		return permit.Ask, "it runs outside the sandbox, as in your own shell: with the network, your files and your credentials"
 	case t.Asks != "":
 		return permit.Ask, t.Asks
 	case t.Needs&tools.Shell != 0 && executor.Mode(m.Mode) == executor.ModeAuto && executor.Approve(m.Approve) != executor.ApproveAsk && f().closed():
@@ -239,6 +241,9 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 		if f.open() {
 			q.Network = "open"
 		}
+	}
+	if t.Outside {
+		q.Sandbox, q.Network = "off", "open"
 	}
 	if t.Needs&(tools.Net|tools.Publish) != 0 && !strings.HasPrefix(t.Name, toolserver.Prefix("")) { // whose question has what its server reaches
 		q.Network = "open"

@@ -1,22 +1,27 @@
 // Package probe finds out, on the machine where a command failed, what its output
 // leaves open: whether a program that it misses is there, whether the disk is full.
 //
-//	facts := probe.Facts(dir, output)
+//	facts := probe.Facts(dir, command, output)
 //	facts["program cmake"] // "not found"
 //
 // It starts nothing and changes nothing.
 package probe
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/hostexec"
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/problem"
 	_ "github.com/adroit-run/adroit/internal/unixonly"
 )
@@ -27,11 +32,37 @@ const NotFound = "not found"
 // Program is the key of the fact about a program.
 func Program(name string) string { return "program " + name }
 
+// Directory is the key of the fact about a directory. The fact begins with [NotFound].
+func Directory(name string) string { return directoryKey + name }
+
+const directoryKey = "directory "
+
+// Directories are those of facts that are not there, in order.
+func Directories(facts map[string]string) (out []string) {
+	for _, k := range slices.Sorted(maps.Keys(facts)) {
+		if name, ok := strings.CutPrefix(k, directoryKey); ok && strings.HasPrefix(facts[k], NotFound) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // Facts states what is so about an output of a command that ran in dir.
-func Facts(dir, output string) map[string]string {
+func Facts(dir, command, output string) map[string]string {
 	facts := map[string]string{}
 	for _, name := range problem.Programs(output) {
 		facts[Program(name)] = where(dir, name)
+		if facts[Program(name)] != NotFound && strings.Contains(output, name+" ENOENT") {
+			// Node reports the program where it is the directory that is missing.
+			for gone, at := range goneDirs(dir, command, output) {
+				facts[Directory(gone)] = NotFound + ", the cwd of " + at
+			}
+		}
+	}
+	for _, name := range problem.Directories(output) {
+		if isGone(dir, name) {
+			facts[Directory(name)] = NotFound
+		}
 	}
 	if lower := strings.ToLower(output); strings.Contains(lower, "no space left") || strings.Contains(lower, "enospc") || strings.Contains(lower, "quota exceeded") {
 		for _, d := range []string{dir, os.TempDir()} {
@@ -85,6 +116,117 @@ func Files(dir, output string) []string {
 	}
 	all := append(own, others...)
 	return all[:min(len(all), mostFiles)]
+}
+
+// Installs are the commands that may get packages which the output of a command in dir
+// reports as missing.
+func Installs(dir, output string) []string {
+	return problem.Installs(output, func(name string) bool { return !isGone(dir, name) })
+}
+
+func isGone(dir, name string) bool {
+	_, err := os.Stat(inDir(dir, name))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func inDir(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// A directory that JavaScript names for a process that it starts: a text, or a join of
+// texts with the directory of the file, or of the process, before them; and a constant.
+var (
+	cwdOf   = lazyregexp.New(`\bcwd\s*:\s*`)
+	texts   = lazyregexp.New("['\"`]([^'\"`$\\n]*)['\"`]")
+	base    = lazyregexp.New(`^(?:(?:path\.)?(?:join|resolve)\(\s*)?(__dirname|import\.meta\.dirname|process\.cwd\(\))?\s*[,+]?\s*(?:['"` + "`" + `]|$)`)
+	defined = lazyregexp.New(`^[A-Za-z_$][\w$]*$`)
+)
+
+const mostSource = 256 << 10 // bytes of a file that is searched
+
+// goneDirs are the directories that the files which an output and its command name give to
+// processes that they start, and that are not there, each with the line that names it.
+// What is computed otherwise is not found.
+func goneDirs(dir, command, output string) map[string]string {
+	out := map[string]string{}
+	for _, file := range Files(dir, output+"\n"+strings.ReplaceAll(command, " ", "\n")) {
+		at := inDir(dir, file)
+		if info, err := os.Stat(at); err != nil || info.Size() > mostSource {
+			continue
+		}
+		b, err := os.ReadFile(at)
+		if err != nil {
+			continue
+		}
+		for _, m := range cwdOf.Regexp().FindAllIndex(b, 100) {
+			name := cwdName(string(b), expression(string(b[m[1]:])), filepath.Dir(at))
+			if name == "" || !isGone(dir, name) {
+				continue
+			}
+			if rel, err := filepath.Rel(dir, inDir(dir, name)); err == nil && filepath.IsLocal(rel) {
+				name = rel
+			}
+			out[name] = fmt.Sprintf("%s:%d", file, 1+strings.Count(string(b[:m[0]]), "\n"))
+		}
+	}
+	return out
+}
+
+// expression is the one that a text begins with.
+func expression(s string) string {
+	depth, quote := 0, rune(0)
+	for i, r := range s {
+		switch {
+		case r == '\n':
+			return strings.TrimSpace(s[:i])
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case strings.ContainsRune("'\"`", r):
+			quote = r
+		case strings.ContainsRune("([{", r):
+			depth++
+		case strings.ContainsRune(")]},;", r):
+			if depth == 0 {
+				return strings.TrimSpace(s[:i])
+			}
+			if r != ',' && r != ';' {
+				depth--
+			}
+		}
+	}
+	return strings.TrimSpace(s)
+}
+
+// cwdName is the directory that an expression names, "" if that cannot be seen.
+func cwdName(source, expr, fileDir string) string {
+	if defined.MatchString(expr) {
+		re, err := regexp.Compile(`(?m)\b(?:const|let|var)\s+` + regexp.QuoteMeta(expr) + `\s*=\s*(.+?);?$`)
+		if err != nil {
+			return ""
+		}
+		m := re.FindStringSubmatch(source)
+		if m == nil || defined.MatchString(m[1]) {
+			return ""
+		}
+		expr = strings.TrimSpace(m[1])
+	}
+	m := base.FindStringSubmatch(expr)
+	if m == nil {
+		return ""
+	}
+	var parts []string
+	if m[1] != "" && m[1] != "process.cwd()" {
+		parts = append(parts, fileDir)
+	}
+	for _, t := range texts.FindAllStringSubmatch(expr, 10) {
+		parts = append(parts, t[1])
+	}
+	return filepath.Join(parts...)
 }
 
 func where(dir, name string) string {

@@ -19,15 +19,53 @@ func TestFacts(t *testing.T) {
 		`exec: "no-such-program-x": executable file not found in $PATH`: {"program no-such-program-x", NotFound},
 		"make: ./tool.sh: No such file or directory\n":                  {"program ./tool.sh", "there"},
 	} {
-		if got := Facts(dir, output)[want[0]]; got != want[1] {
+		if got := Facts(dir, "", output)[want[0]]; got != want[1] {
 			t.Errorf("Facts(%q)[%s] = %q, want %q", output, want[0], got, want[1])
 		}
 	}
-	if got := Facts(dir, "write /x: no space left on device")["free in "+dir]; !strings.HasSuffix(got, " MB") {
+	if got := Facts(dir, "", "write /x: no space left on device")["free in "+dir]; !strings.HasSuffix(got, " MB") {
 		t.Errorf("free in %s: %q", dir, got)
 	}
-	if got := Facts(dir, "all is well"); got != nil {
+	if got := Facts(dir, "", "all is well"); got != nil {
 		t.Errorf("facts about nothing: %v", got)
+	}
+}
+
+// The directory that is missing is named by the source that gives it and by the disk.
+func TestMissingDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "there"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	node := "Error: spawn /bin/sh ENOENT\n    at ChildProcess\n"
+	for source, want := range map[string]string{
+		`spawn('/bin/sh', [], {cwd: 'gone/dir', shell: false})`:         "gone/dir",
+		`spawn('x', {cwd: path.join(__dirname, 'gone', "dir")})`:        "gone/dir",
+		"execSync('x', {stdio: 'pipe', cwd: __dirname + '/gone'})":      "gone",
+		"const where = path.resolve('gone');\nspawn('x', {cwd: where})": "gone",
+		`spawn('x', {cwd: 'there'})`:                                    "",
+		"spawn('x', {cwd: `${root}/gone`})":                             "",
+		`spawn('x', {cwd: process.env.DIR || 'gone'})`:                  "",
+		`spawn('x', {cwd: where()})`:                                    "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "build.js"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := Directories(Facts(dir, "node build.js --fast", node))
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: missing are %q, want %q", source, got, want)
+		}
+	}
+	for output, want := range map[string]string{
+		"sh: 1: cd: can't cd to gone\n":                         "gone",
+		"bash: line 1: cd: gone/x: No such file or directory\n": "gone/x",
+		"make: *** gone: No such file or directory.  Stop.\n":   "gone",
+		"chdir gone: no such file or directory\n":               "gone",
+		"chdir there: no such file or directory\n":              "",
+	} {
+		if got := Directories(Facts(dir, "", output)); strings.Join(got, " ") != want {
+			t.Errorf("%q: missing are %q, want %q", output, got, want)
+		}
 	}
 }
 

@@ -27,6 +27,20 @@ var Rerun = tools.New(tools.Metadata{
 	Timeout:  time.Hour + time.Minute, // the call's own limit is timeout_s
 }.Prose(rerunProse), rerun)
 
+//go:embed run_outside.md
+var outsideProse string
+
+// Outside is the tool run_outside: as [Rerun], with the commands that the artifact
+// outside lists, and outside the sandbox.
+var Outside = tools.New(tools.Metadata{
+	Name: "run_outside", Category: "build", Needs: tools.Read | tools.Exec | tools.Net, Command: "command", Effect: tools.Unsafe, RunsCode: true, Outside: true,
+	Consumes: []string{"outside"}, Produces: []string{"run"},
+	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"npm ci"}`)}},
+	Timeout:  time.Hour + time.Minute,
+}.Prose(outsideProse), func(ctx context.Context, env *tools.Env, in rerunInput) (tools.Result, error) {
+	return runGiven(ctx, env, in, "outside")
+})
+
 type rerunInput struct {
 	Command  string `json:"command" jsonschema:"description=Command line"`
 	TimeoutS int    `json:"timeout_s,omitempty" jsonschema:"minimum=1,maximum=3600,description=Seconds"`
@@ -39,8 +53,9 @@ type commandRun struct {
 	Output   string            `json:"output"` // head and tail
 	TimedOut bool              `json:"timed_out,omitempty"`
 	Sandbox  string            `json:"sandbox,omitempty"`
-	Facts    map[string]string `json:"facts,omitempty"` // about a failure
-	Files    []string          `json:"files"`           // that the output of a failure names
+	Facts    map[string]string `json:"facts,omitempty"`    // about a failure
+	Files    []string          `json:"files"`              // that the output of a failure names
+	Installs []string          `json:"installs,omitempty"` // commands that may get packages that it misses
 	Took     time.Duration     `json:"took_ns"`
 }
 
@@ -50,14 +65,19 @@ const (
 )
 
 func rerun(ctx context.Context, env *tools.Env, in rerunInput) (tools.Result, error) {
+	return runGiven(ctx, env, in, "commands")
+}
+
+// runGiven runs one of the commands that an artifact lists.
+func runGiven(ctx context.Context, env *tools.Env, in rerunInput, list string) (tools.Result, error) {
 	var given []string
-	if err := json.Unmarshal(env.Artifacts.Value("commands"), &given); err != nil {
+	if err := json.Unmarshal(env.Artifacts.Value(list), &given); err != nil {
 		return tools.Result{}, fmt.Errorf("the job's commands cannot be read: %w", err)
 	}
 	if !slices.Contains(given, in.Command) {
 		return tools.Result{}, fmt.Errorf("%q is none of the job's commands: %q", in.Command, given)
 	}
-	c := process.Cmd{Shell: in.Command, Timeout: rerunTimeout, Snapshot: true}
+	c := process.Cmd{Shell: in.Command, Timeout: rerunTimeout, Snapshot: true, Outside: list == "outside"}
 	if in.TimeoutS > 0 {
 		c.Timeout = time.Duration(in.TimeoutS) * time.Second
 	}
@@ -68,7 +88,8 @@ func rerun(ctx context.Context, env *tools.Env, in rerunInput) (tools.Result, er
 	r := commandRun{Command: in.Command, Code: out.Code, Output: kept(out.Text), TimedOut: out.TimedOut, Sandbox: out.Sandbox, Took: out.Took}
 	res := show(out)
 	if res.Failed {
-		r.Facts, r.Files = probe.Facts(env.Files.Dir(), out.Text), probe.Files(env.Files.Dir(), out.Text)
+		dir := env.Files.Dir()
+		r.Facts, r.Files, r.Installs = probe.Facts(dir, in.Command, out.Text), probe.Files(dir, out.Text), probe.Installs(dir, out.Text)
 	}
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -35,6 +35,9 @@ type Cmd struct {
 	// Net gives the command the network of this machine, whatever the sandbox
 	// says: for a tool that has the network and runs a program of its own choice.
 	Net bool
+	// Outside runs the command outside the sandbox, as the user's own shell would, with
+	// all of the environment: for a tool that a person is asked about each time.
+	Outside bool
 }
 
 func (c Cmd) argv() ([]string, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/exhaustion"
@@ -105,7 +106,10 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 		}
 	}
 	env := rootfs.Environ(os.Environ(), c.Env)
-	if r.sandbox == nil {
+	if c.Outside {
+		env = slices.Concat(os.Environ(), c.Env)
+	}
+	if r.sandbox == nil || c.Outside {
 		// It is the operator's program, not one of a job.
 		p.cmd = hostexec.Command(context.WithoutCancel(ctx), argv[0], argv[1:]...)
 		env = hostexec.Environ(env)

@@ -56,7 +56,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "git", Description: "See and record changes in the local repository.",
 			Required: []tools.Tool{git.Status},
-			Optional: []tools.Tool{git.Diff, git.Log, git.Show, git.Blame, git.Commit, git.Branch},
+			Optional: []tools.Tool{git.Diff, git.Log, git.Show, git.Blame, git.Commit, git.Branch, git.Continue},
 		},
 		{
 			// Without a token; see github.Configure.
@@ -71,7 +71,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "shell", Description: "Run any command, also in the background.",
 			Required: []tools.Tool{shell.Run},
-			Optional: []tools.Tool{shell.Output, shell.Kill, shell.Rerun},
+			Optional: []tools.Tool{shell.Output, shell.Kill, shell.Rerun, shell.Outside},
 		},
 		{
 			Name: "review", Description: "Say what was found as typed artifacts.",

@@ -23,6 +23,8 @@ type failure struct {
 	Output  string            `json:"output"`
 	Facts   map[string]string `json:"facts,omitempty"`
 	Files   []string          `json:"files"`
+
+	Installs []string `json:"installs,omitempty"` // commands that may get what it misses
 }
 
 // hidden is f without secrets: it is kept with the job.
@@ -67,7 +69,7 @@ func first(ctx context.Context, e *env.Env, dir, text string, quiet bool) (*fail
 		f.Code = 128 + int(s.Signal())
 	}
 	f.Message = fmt.Sprintf("exit code %d", f.Code)
-	f.Facts, f.Files = probe.Facts(dir, f.Output), probe.Files(dir, f.Output)
+	f.Facts, f.Files, f.Installs = probe.Facts(dir, text, f.Output), probe.Files(dir, f.Output), probe.Installs(dir, f.Output)
 	return f, nil
 }
 
