@@ -221,7 +221,7 @@ func TestResolve(t *testing.T) {
 
 Calls of one answer run in order, those that only read at once.
 When the task is done, call finish. Then this is checked:
-- artifact "words" exists
+- word_count has produced "words"
 - git_log passes; it is run for you when all else holds`
 	if task.System != wantSystem {
 		t.Errorf("system prompt is\n%s\nwant\n%s", task.System, wantSystem)

@@ -24,11 +24,11 @@ func closingText(t executor.Task, set *tools.Set) string {
 		b.WriteString("Calls of one answer run in order, those that only read at once.\n")
 	}
 	b.WriteString(finishText(t, within(set)(finish)))
-	if must := requirements(t.Done); len(must) > 0 {
+	if must := requirements(t.Done, set); len(must) > 0 {
 		b.WriteString(" Then this is checked:\n- " + strings.Join(must, "\n- "))
 	}
 	if len(t.Output) > 0 {
-		fmt.Fprintf(&b, "\nYour last answer is JSON and nothing else; it satisfies %s", t.Output)
+		fmt.Fprintf(&b, "\nYour last answer is JSON and nothing else; it fits %s", t.Output)
 	}
 	return b.String()
 }
@@ -49,18 +49,45 @@ func finishText(t executor.Task, has bool) string {
 }
 
 // requirements states what must hold besides the signal, which finishText has.
-func requirements(c executor.Criterion) []string {
+func requirements(c executor.Criterion, set *tools.Set) []string {
 	if c.Signal != "" {
 		return nil
 	}
 	var out []string
 	if c.All != nil {
 		for _, part := range c.All {
-			out = append(out, requirements(part)...)
+			out = append(out, requirements(part, set)...)
 		}
 		return out
 	}
+	if by := producers(set, c.Artifact); len(by) > 0 && c.Artifact != "diff" && c.When == nil {
+		must := fmt.Sprintf("%s has produced %q", strings.Join(by, " or "), c.Artifact)
+		if beyondType(c.Where) {
+			must += fmt.Sprintf(", and it fits %s", c.Where)
+		}
+		return []string{must}
+	}
 	return c.Describe()
+}
+
+// producers are the tools that make an artifact.
+func producers(set *tools.Set, artifact string) (names []string) {
+	for _, name := range set.Names() {
+		if tool, ok := set.Lookup(name); ok && artifact != "" && slices.Contains(tool.Produces, artifact) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// beyondType reports whether a schema asks for more than the type that a tool's artifact has anyway.
+func beyondType(where json.RawMessage) bool {
+	var keys map[string]json.RawMessage
+	if len(where) == 0 || json.Unmarshal(where, &keys) != nil {
+		return len(where) > 0
+	}
+	delete(keys, "type")
+	return len(keys) > 0
 }
 
 // userMessage is the user's message: the prompt, then the inputs that the system

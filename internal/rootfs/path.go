@@ -60,7 +60,7 @@ func (e *TooLargeError) Error() string {
 const escapes = "escapes from parent"
 
 func outside(name string) error {
-	return &PathError{Name: name, Reason: "leads outside the workspace; only files inside it can be used"}
+	return &PathError{Name: name, Reason: "leads outside the workspace; use paths of files inside it"}
 }
 
 // Clean turns what a caller wrote into a name relative to the root. It judges
@@ -79,7 +79,7 @@ func (t *Tree) Clean(name string) (string, error) {
 	if path.IsAbs(rel) {
 		in, ok := t.Inside(rel)
 		if !ok {
-			return refuse("leads outside the workspace; paths are relative to its top, as in " + path.Base(rel))
+			return refuse("is outside the workspace; paths are relative to its top: " + path.Base(rel))
 		}
 		rel = in
 	}
