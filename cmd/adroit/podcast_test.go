@@ -149,9 +149,12 @@ func TestPodcastEpisodes(t *testing.T) {
 	tool("ffmpeg", "-v", "error", "-i", "../b.wav", "-af", "apad", "-t", "5", "-b:a", "96k", "b.mp3")
 	tool("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=c=0xb5651d:s=1400x1400:d=0.04", "-frames:v", "1", "cover.jpg")
 
-	code, out := p.run("run", "podcast", "-i", "transcript=@../raw.vtt", "-i", "audio=a.mp3", "-i", "folder=episodes/12", "-m", "script:../one.yaml")
+	code, out := p.run("run", "podcast", "-i", "transcript=@../raw.vtt", "-i", "audio=a.mp3", "-i", "folder=episodes/12", "-i", "broken_links=allow", "-m", "script:../one.yaml")
 	if code != 0 {
 		t.Fatalf("first episode: exit code %d\n%s", code, out)
+	}
+	if !strings.Contains(out, "2 broken, which the user allows") {
+		t.Errorf("the links of the notes are not checked:\n%s", out)
 	}
 	if want := regexp.MustCompile(`episodes/12/: notes.md, chapters.json, transcript.vtt .srt .json .md, social.md, why-rye-sticks.mp3 \(-1[567]\.\d LUFS\), wide.mp4, tall.mp4, square.mp4; feed.xml`); !want.MatchString(out) {
 		t.Errorf("the files are not shown at the end:\n%s", out)
