@@ -31,7 +31,7 @@ const firstPost = `turns:
   - expect: {contains: "for whoever comes after the crash"}
     calls: [{name: cite, args: {url: URL/page, title: About journals, quote: for whoever comes after the crash}}]
   - calls: [{name: write_content, args: {text: DRAFT}}]
-  - expect: {contains: "Marked as unverified, for no source stands beside them: 155; 20"}
+  - expect: {contains: "No source backs these figures: 155 (no source beside it); 20 (no source"}
     calls: [{name: generate_social_posts, args: {networks: [mastodon, x]}}]
   - text: "Here it is.\nCONTENT_COMPLETE"
   - expect: {contains: "broken: URL/gone: 404 Not Found"}
@@ -122,7 +122,7 @@ func TestBlogPosts(t *testing.T) {
 		return out
 	}
 	out := run(0, "run", "blog", "A post on journals, published", "-i", "folder=out/journals", "-m", "script:../turns.yaml", "--approve", "all")
-	if !regexp.MustCompile(`"Why journals", \d+ words; out/journals/post.md; out/journals/social.md; published: https://blog.example/20\d\d/\d\d/why-journals/; 1 figure marked`).MatchString(out) {
+	if !regexp.MustCompile(`"Why journals", \d+ words; out/journals/post.md; out/journals/social.md; published: https://blog.example/20\d\d/\d\d/why-journals/; no source backs 20 \(no source beside it\)`).MatchString(out) {
 		t.Errorf("what was made is not shown at the end:\n%s", out)
 	}
 	golden(t, p, w, "repo/content/posts/why-journals.md", "journals.md")

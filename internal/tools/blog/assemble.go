@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
+	"github.com/adroit-run/adroit/internal/tools/internal/figures"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -39,7 +40,7 @@ var assembleProse string
 // made, so that it is not run beside them.
 var Assemble = tools.New(tools.Metadata{
 	Name: "assemble_content", Category: "content", Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{"section/*"}, Uses: []string{"outline", "citations"}, Produces: []string{"content"},
+	Consumes: []string{"section/*"}, Uses: []string{"outline", "citations", figures.Family}, Produces: []string{"content", ownFigures},
 	Examples: []tools.Example{
 		{Note: "with intro, outro and transitions", Args: json.RawMessage(`{}`)},
 		{Note: "with an intro of your own", Args: json.RawMessage(`{"intro":"Last week our build stood still for a day."}`)},

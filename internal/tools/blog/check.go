@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/figures"
 	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -24,7 +25,7 @@ type checkInput struct {
 // CheckPost is the tool check_post, made to be a completion check.
 var CheckPost = tools.New(tools.Metadata{
 	Name: "check_post", Category: "content", Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
-	Uses:     []string{"content", "citations", "social", "published", savedName, folderName},
+	Uses:     []string{"content", "citations", figures.Family, ownFigures, "social", "published", savedName, folderName},
 	Proves:   "the post has its sources and images, and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
 }.Prose(checkProse), func(_ context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
@@ -32,7 +33,8 @@ var CheckPost = tools.New(tools.Metadata{
 	if text == "" {
 		return tools.Result{}, errors.New("there is no content yet: write it with write_content or assemble_content")
 	}
-	d := draft{text: text}
+	own, _ := artifact[[]string](env, ownFigures)
+	d := draft{text: text, own: own}
 	var faults []string
 	if _, dangling := d.sources(env); len(dangling) > 0 {
 		faults = append(faults, fmt.Sprintf("these references have no source: %s. Cite it, then make the post again", strings.Join(dangling, ", ")))
@@ -54,8 +56,9 @@ var CheckPost = tools.New(tools.Metadata{
 	}
 	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
 	lines := append([]string{fmt.Sprintf("%q, %s", clipped(title), spelling.Plural(words(text), "word"))}, made...)
-	if n := strings.Count(text, unverified); n > 0 {
-		lines = append(lines, spelling.Plural(n, "figure")+" marked as unverified")
+	d.text = strings.TrimSpace(sourceList.ReplaceAllString(text+"\n", ""))
+	if doubtful := d.unsourced(env); len(doubtful) > 0 {
+		lines = append(lines, "no source backs "+clip(doubtful, 20))
 	}
 	return tools.Result{Text: strings.Join(lines, "\n"), Summary: strings.Join(lines, "; ")}, nil
 })

@@ -3,6 +3,7 @@ package blog
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,8 +13,10 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
 
+	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/adroit-run/adroit/internal/tools/internal/figures"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -29,8 +32,8 @@ type citedSource struct {
 // A textBlock is a paragraph, list, quotation or table: what one source may stand
 // for.
 type textBlock struct {
-	start, end int // in the text
-	linked     bool
+	start, end int      // in the text
+	links      []string // that it has
 }
 
 // A postImage is one that a post shows.
@@ -58,8 +61,11 @@ func read(content string) reading {
 			case *ast.Image:
 				r.images = append(r.images, postImage{string(n.Destination), plainText(n, src)})
 				return ast.WalkSkipChildren, nil
-			case *ast.Link, *ast.AutoLink:
-				p.linked = true
+			case *ast.Link:
+				p.links = append(p.links, string(n.Destination))
+				return ast.WalkSkipChildren, nil
+			case *ast.AutoLink:
+				p.links = append(p.links, string(n.URL(src)))
 				return ast.WalkSkipChildren, nil
 			case *ast.CodeSpan:
 				return ast.WalkSkipChildren, nil
@@ -92,14 +98,15 @@ var (
 	reference = lazyregexp.New(`\[(\d{1,3})\]`)
 	// sourceList is the list as withSources writes it at the end of a post.
 	sourceList = lazyregexp.New(`\n+## ([^\n]+)\n+(?:- \[\d+\] \[[^\n]*\]\(<[^\n]*>\), accessed [\d-]+\n*)+$`)
-	marked     = lazyregexp.New(`(\d[\p{L}%‰€$£°]*) \(unverified\)`)
 	year       = lazyregexp.New(`^(?:19|20)\d\d$`)
 )
 
 // numbers are those of the references in a post, in order.
-func (r reading) numbers() []int {
+func (r reading) numbers() []int { return references(string(r.prose)) }
+
+func references(prose string) []int {
 	var out []int
-	for _, m := range reference.FindAllStringSubmatch(string(r.prose), -1) {
+	for _, m := range reference.FindAllStringSubmatch(prose, -1) {
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			out = append(out, n)
 		}
@@ -115,50 +122,91 @@ type draft struct {
 	own     []string // figures that need no source
 }
 
-// unsourced are the figures of a post that no source stands beside, with the
-// places behind them. Years, times and what is in headings do not count.
-func (d draft) unsourced() (found []string, ends []int) {
+// unsourced are the figures of a post that no page has to which the block around them
+// refers, with why. Years, times and what is in headings and links do not count.
+func (d draft) unsourced(env *tools.Env) (found []string) {
 	r := read(d.text)
-	known := map[string]bool{}
+	own, pages := map[string]bool{}, fetched(env)
 	for _, f := range d.own {
-		figures.Add(f, known)
+		figures.Add(f, own)
 	}
+	all, _ := artifact[[]citedSource](env, "citations")
 	for _, p := range r.blocks {
 		part := string(r.prose[p.start:p.end])
-		if p.linked || reference.MatchString(part) {
-			continue
+		at := p.links
+		for _, n := range references(part) {
+			for _, c := range all {
+				if c.Number == n {
+					at = append(at, c.URL)
+				}
+			}
 		}
+		part = reference.ReplaceAllStringFunc(part, func(ref string) string { return strings.Repeat(" ", len(ref)) })
 		for _, m := range figures.Pattern.Regexp().FindAllStringSubmatchIndex(part, -1) {
 			digits := part[m[4]:m[5]]
-			if m[6] != m[7] || year.MatchString(digits) || known[figures.Plain(digits)] {
+			plain := figures.Plain(digits)
+			if m[6] != m[7] || year.MatchString(digits) || own[plain] || slices.ContainsFunc(at, func(url string) bool { return pages[pageAt(url)].has(plain) }) {
 				continue
 			}
-			end := m[5] + len(figures.Unit.FindString(part[m[5]:]))
-			if !strings.HasPrefix(d.text[p.start+end:], unverified) && !slices.Contains(ends, p.start+end) {
-				found, ends = append(found, part[m[4]:end]), append(ends, p.start+end)
+			why := "no source beside it"
+			if len(at) > 0 {
+				why = "not on a page beside it that was fetched"
+			}
+			f := part[m[4]:m[5]+len(figures.Unit.FindString(part[m[5]:]))] + " (" + why + ")"
+			if !slices.Contains(found, f) {
+				found = append(found, f)
 			}
 		}
 	}
-	return found, ends
+	return found
 }
 
-const unverified = " (unverified)"
+// pageFigures are the figures of a page; nil of one that was not fetched.
+type pageFigures struct {
+	figures map[string]bool
+	more    bool
+}
+
+func (p *pageFigures) has(figure string) bool { return p != nil && (p.more || p.figures[figure]) }
+
+// fetched are the pages that the job has read, by address.
+func fetched(env *tools.Env) map[string]*pageFigures {
+	out := map[string]*pageFigures{}
+	for _, name := range env.Artifacts.Names() {
+		if !artifactname.Matches(figures.Family, name) {
+			continue
+		}
+		if p, ok := artifact[figures.OfPage](env, name); ok {
+			f := &pageFigures{map[string]bool{}, p.More}
+			for _, n := range p.Figures {
+				f.figures[n] = true
+			}
+			out[pageAt(p.Seen)], out[pageAt(p.At)] = f, f
+		}
+	}
+	return out
+}
+
+// pageAt is a link as web_fetch and cite write it, without the place on the page.
+func pageAt(link string) string {
+	u, err := fetch.ParseURL(link)
+	if err != nil {
+		return link
+	}
+	u.Fragment = ""
+	return u.String()
+}
 
 // withSources puts the list of the sources that a post refers to at its end, in
-// the place of the one that is there, and marks figures without a source. It
-// returns the references that have none, and the figures that it marked.
-func (d draft) withSources(env *tools.Env) (content string, dangling, doubtful []string) {
-	d.text = marked.ReplaceAllString(strings.TrimSpace(d.text), "$1")
+// the place of the one that is there. It returns the references that have none.
+func (d draft) withSources(env *tools.Env) (content string, dangling []string) {
+	d.text = strings.TrimSpace(d.text)
 	if m := sourceList.FindStringSubmatch(d.text + "\n"); m != nil {
 		d.heading = cmp.Or(d.heading, m[1])
 		d.text = strings.TrimSpace(sourceList.ReplaceAllString(d.text+"\n", ""))
 	}
-	doubtful, ends := d.unsourced()
-	for _, at := range slices.Backward(ends) {
-		d.text = d.text[:at] + unverified + d.text[at:]
-	}
 	list, dangling := d.sources(env)
-	return d.text + list, dangling, doubtful
+	return d.text + list, dangling
 }
 
 // sources is the list of sources, and the references without one.
@@ -185,17 +233,25 @@ func (d draft) sources(env *tools.Env) (list string, dangling []string) {
 	return "\n\n## " + cmp.Or(oneLine(d.heading), "Sources") + "\n\n" + strings.TrimRight(b.String(), "\n"), dangling
 }
 
+// ownFigures is the artifact with the figures of a post that need no source.
+const ownFigures = "own_figures"
+
 // post is the result of a tool that makes the content.
 func (d draft) post(env *tools.Env) (tools.Result, error) {
-	content, dangling, doubtful := d.withSources(env)
+	doubtful := d.unsourced(env)
+	content, dangling := d.withSources(env)
 	report := fmt.Sprintf("The post has %s (%d characters).", spelling.Plural(words(content), "word"), len([]rune(content)))
 	if len(dangling) > 0 {
 		report += " These references have no source: " + strings.Join(dangling, ", ") + ". Cite it, then make the post again."
 	}
 	if len(doubtful) > 0 {
-		report += " Marked as unverified, for no source stands beside them: " + clip(doubtful, 20) + ". Cite a source, leave them out, or name in own_figures those that come from the user or are counted in the post itself."
+		report += " No source backs these figures: " + clip(doubtful, 20) + ". web_fetch and cite a page that has them, correct them or leave them out; own_figures takes those that come from the user or are counted in the post itself."
 	}
-	return result(report, "content", content)
+	r, err := result(report, "content", content)
+	if err == nil {
+		r.Artifacts[ownFigures], err = json.Marshal(append([]string{}, d.own...))
+	}
+	return r, err
 }
 
 // clip joins the first of a list.

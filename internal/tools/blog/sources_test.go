@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 const twoSources = `[{"number":1,"url":"https://a.example/x","title":"A [study]","accessed":"2026-11-22"},{"number":2,"url":"https://b.example","title":"B","accessed":"2026-11-22"}]`
@@ -37,27 +41,49 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A figure has a source beside it, comes from the user, or is marked.
+// A figure stands on a page that was fetched and is referred to beside it, comes from the
+// user, or is reported. The text stays as it is.
 func TestFigures(t *testing.T) {
+	files, err := workspace.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
 	j := newTestJob(t)
 	j.have["citations"] = json.RawMessage(twoSources)
-	for _, c := range []struct{ text, own, want, marked string }{
-		{"We killed it 155 times.", "", "We killed it 155 (unverified) times.", "155"},
-		{"We killed it 155 times [1].", "", "We killed it 155 times [1].", ""},
-		{"We killed it [155 times](https://x.example).", "", "We killed it [155 times](https://x.example).", ""},
-		{"In 2019, at 9:30, about 70% of 1,500.", "", "In 2019, at 9:30, about 70% (unverified) of 1,500 (unverified).", "70%; 1,500"},
-		{"The 7th of 10.", "10", "The 7th (unverified) of 10.", "7th"},
-		{"1. One\n2. Two\n\n`sleep 10`, mp3.", "", "1. One\n2. Two\n\n`sleep 10`, mp3.", ""},
-		{"### 10 ways\n\nText.", "", "### 10 ways\n\nText.", ""},
-		{"![99 cats](c.png) and 3 (unverified) dogs, (unverified) talk", "", "![99 cats](c.png) and 3 (unverified) dogs, (unverified) talk", "3"},
-		{"- 5 here\n- there [2]", "", "- 5 here\n- there [2]", ""},
-		{"日本で90パーセント。", "", "日本で90パーセント。", ""},
+	for url, text := range map[string]string{"https://a.example/x": "155 kills of 1,500, and forty percent", "https://x.example/y": "we tried 20 times"} {
+		name, page := figures.Page(url, url, text)
+		j.have[name], _ = json.Marshal(page)
+	}
+	for _, c := range []struct{ text, own, reported string }{
+		{"We killed it 155 times.", "", "155 (no source beside it)"},
+		{"We killed it 155 times [1].", "", ""},
+		{"We killed 1500 jobs, 40% of them twice [1].", "", ""},
+		{"41% of it is invented [1].", "", "41% (not on a page beside it that was fetched)"},
+		{"We killed it 155 times [2], which nobody fetched.", "", "155 (not on a page"},
+		{"We killed it [as they say](https://x.example/y#how) 20 times, not 21.", "", "21 (not on a page"},
+		{"We killed it 20 times: <https://x.example/y>.", "", ""},
+		{"In 2019, at 9:30, about 70% of 1,500.", "", "70% (no source beside it); 1,500 (no source"},
+		{"| n | share |\n|---|---|\n| 1 | 70% |\n\nPost 3.", "1, 3, 70", ""},
+		{"The 7th of 10.", "10", "7th (no source"},
+		{"1. One\n2. Two\n\n`sleep 10`, mp3.", "", ""},
+		{"### 10 ways\n\nText.", "", ""},
+		{"There are 3 (unverified) dogs, (unverified) talk", "", "3 (no source"},
+		{"- 5 here\n- there [2]", "", "5 (not on a page"},
+		{"日本で90パーセント。", "", ""},
 	} {
 		args, _ := json.Marshal(map[string]any{"text": c.text, "own_figures": []string{c.own}})
 		r := j.call(Write, string(args))
 		got, _, _ := strings.Cut(j.content(), "\n\n## Sources")
-		if got != c.want || (c.marked != "") != strings.Contains(r.Text, "Marked as unverified") || !strings.Contains(r.Text, c.marked) {
+		if got != c.text || (c.reported != "") != strings.Contains(r.Text, "No source backs") || !strings.Contains(r.Text, c.reported) {
 			t.Errorf("%q:\n%s\n%s", c.text, got, r.Text)
+		}
+		again, err := CheckPost.Run(t.Context(), &tools.Env{Artifacts: j, Files: files}, json.RawMessage(`{"of":"content"}`))
+		if err != nil || again.Failed {
+			t.Fatalf("%q: %s, %v", c.text, again.Text, err)
+		}
+		if (c.reported != "") != strings.Contains(again.Text, "no source backs") || !strings.Contains(again.Text, c.reported) {
+			t.Errorf("%q is checked: %s", c.text, again.Text)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/tools/internal/figures"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -31,7 +32,7 @@ const pageSize = 12_000 // bytes of Markdown in one part
 
 func (d *webTools) pageTool() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "web_fetch", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page"}, Timeout: time.Minute,
+		Name: "web_fetch", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page", figures.Family}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "read a page", Args: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)}},
 	}.Prose(pageProse), d.fetchPage)
 }
@@ -70,7 +71,12 @@ func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) 
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String(), Summary: spelling.Clip(cmp.Or(title, fetch.Redacted(a.URL)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v}}, nil
+	name, found := figures.Page(u.String(), a.URL.String(), title+"\n"+text)
+	known, err := json.Marshal(found)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: b.String(), Summary: spelling.Clip(cmp.Or(title, fetch.Redacted(a.URL)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v, name: known}}, nil
 }
 
 // markdown makes text of what came back, or reports why it cannot.

@@ -3,7 +3,10 @@
 package figures
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +43,33 @@ func Add(text string, known map[string]bool) {
 		known[Plain(m[2])] = true
 	}
 	inWords(text, known)
+}
+
+// Family is the artifacts by which a tool that reads a page passes its figures on.
+const Family = "figures/*"
+
+// OfPage are the figures of a page, an artifact of [Family]. Seen is how the page was asked
+// for, At where it was found.
+type OfPage struct {
+	Seen    string   `json:"seen"`
+	At      string   `json:"at"`
+	Figures []string `json:"figures"`
+	More    bool     `json:"more,omitempty"` // than are kept
+}
+
+// mostOfPage bounds an artifact, which travels with the state of a job.
+const mostOfPage = 1000
+
+// Page finds the figures of a page, and the name of the artifact that they are.
+func Page(seen, at, text string) (name string, p OfPage) {
+	known := map[string]bool{}
+	Add(text, known)
+	p = OfPage{Seen: seen, At: at, Figures: slices.Sorted(maps.Keys(known))}
+	if p.More = len(p.Figures) > mostOfPage; p.More {
+		p.Figures = p.Figures[:mostOfPage]
+	}
+	sum := sha256.Sum256([]byte(seen))
+	return strings.TrimSuffix(Family, "*") + hex.EncodeToString(sum[:6]), p
 }
 
 var numerals = map[string]int{

@@ -17,7 +17,7 @@ const maxProductLines = 60
 
 // workings are artifacts that are evidence or material, not what was asked for;
 // jobs diff shows the diff.
-var workings = []string{"diff", "test_result", "checks", "git_diff", "output", "page", "links", "search_results", "feed_items", "citations", "analysis", "outline", "link_report", "todo"}
+var workings = []string{"diff", "test_result", "checks", "git_diff", "output", "page", "links", "search_results", "feed_items", "citations", "analysis", "outline", "link_report", "own_figures", "todo"}
 
 // Product renders what a job produced: findings and a triage line by line, texts as
 // they are, all else by name and size. words are the model's last, which are on the
@@ -35,7 +35,7 @@ func Product(s *term.Screen, list *adroit.ArtifactList, words string) {
 		case "content", "show_notes", "published":
 			shown = text(s, list.Job, name, value, words)
 		}
-		if !shown && !slices.Contains(workings, name) && !strings.HasPrefix(name, "section/") {
+		if !shown && !slices.Contains(workings, name) && !strings.HasPrefix(name, "section/") && !strings.HasPrefix(name, "figures/") {
 			rest = append(rest, fmt.Sprintf("%s (%s)", format.SanitizeLine(name), format.Bytes(int64(len(value)))))
 		}
 	}
