@@ -88,6 +88,7 @@ func (d *decoder) permissions(n *node) {
 			"command": func(v *node) { d.String(v, "command", &r.Command) },
 			"do":      func(v *node) { d.String(v, "do", &do) },
 			"why":     func(v *node) { d.String(v, "why", &r.Why) },
+			"source":  func(v *node) { d.String(v, "source", &r.Source) },
 		})
 		r.Do = permit.Do(do)
 		if err := r.Check(); err != nil {

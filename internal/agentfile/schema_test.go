@@ -133,6 +133,7 @@ func permissionsSchema() map[string]any {
 			"command": str("The words of a simple command; a last * stands for more, as in go test *."),
 			"do":      m{"enum": []string{"allow", "ask", "deny"}},
 			"why":     str("What the model and the person who is asked see."),
+			"source":  str("project or client: of a server that a project's file or a client has brought. An allow rule without it holds for none of those."),
 		}},
 	}
 }

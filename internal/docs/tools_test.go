@@ -36,6 +36,7 @@ var fields = []word{
 	{"Proves", "What a successful call proves, of a tool that can be a check: `done: {check: …}`, stages, and steps of pipelines. `adroit agents lint` refuses all others as checks."},
 	{"ProvesWith", "Arguments of which a check must give at least one: without them the call does something else."},
 	{"Timeout", "Of one call; two minutes if zero. The result says that the call was stopped and may be half done."},
+	{"Source", "Of a server's tool, who has brought the server: `project` or `client`; empty for the operator's. A rule allows it only if it names the source."},
 }
 
 func TestTools(t *testing.T) {

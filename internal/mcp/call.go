@@ -36,7 +36,10 @@ func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.
 	}
 	for again := false; ; again = true {
 		if o == nil {
-			c, err := p.session(ctx, l)
+			c, err := p.session(ctx, l, said.Accepted)
+			if changed := new(toolserver.Changed); errors.As(err, &changed) && !said.Nobody {
+				return tools.Result{}, err
+			}
 			if err != nil {
 				return p.lost(ctx, err)
 			}
@@ -110,6 +113,9 @@ func failed(format string, args ...any) tools.Result {
 func (p *Pool) lost(ctx context.Context, err error) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
+	}
+	if changed := new(toolserver.Changed); errors.As(err, &changed) {
+		return failed("%s\n%s. Go on without it, or tell the user.", strings.TrimSpace(err.Error()), changed.Hint()), nil
 	}
 	return failed("%s. Go on without it, or tell the user.", err), nil
 }

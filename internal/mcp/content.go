@@ -29,7 +29,7 @@ func (p *Pool) Resource(ctx context.Context, in toolserver.Scope, server, uri st
 		return failed("%s", err), nil
 	}
 	l := p.slot(in, server, s)
-	c, err := p.session(ctx, l)
+	c, err := p.session(ctx, l, "")
 	if err != nil {
 		return p.lost(ctx, err)
 	}
@@ -119,7 +119,7 @@ func (p *Pool) Prompt(ctx context.Context, in toolserver.Scope, server, name str
 		return "", err
 	}
 	l := p.slot(in, server, s)
-	c, err := p.session(ctx, l)
+	c, err := p.session(ctx, l, "")
 	if err != nil {
 		return "", err
 	}

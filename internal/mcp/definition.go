@@ -121,7 +121,7 @@ func (s Server) reach() string {
 func (d definition) tool(name, server string, s Server) toolserver.Tool {
 	m := tools.Metadata{
 		Name: name, Description: cmp.Or(strings.TrimSpace(d.Description), fmt.Sprintf("The tool %s of the server %s.", d.Name, server)),
-		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Produces: []string{name + "/*"},
+		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Source: string(s.source), Produces: []string{name + "/*"},
 	}
 	if s.Workspace == "write" || len(s.Write) > 0 || s.Sandbox == "off" {
 		m.Needs |= tools.Write // it can write, whatever it says: mode plan has none of its tools

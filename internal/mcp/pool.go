@@ -193,8 +193,9 @@ func (p *Pool) slot(in toolserver.Scope, name string, s Server) *slot {
 }
 
 // session is the connection of a slot, made if there is none. What the server says
-// of its tools is compared with what was accepted whenever it is started.
-func (p *Pool) session(ctx context.Context, l *slot) (*session, error) {
+// of its tools is compared with what was accepted whenever it is started, and before that
+// the files that it starts; accepted is what a person has said of those, see [Pool.pinned].
+func (p *Pool) session(ctx context.Context, l *slot, accepted string) (*session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -208,6 +209,9 @@ func (p *Pool) session(ctx context.Context, l *slot) (*session, error) {
 	}
 	r, err := p.record(l.name, l.s)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.pinned(l, r, accepted); err != nil {
 		return nil, err
 	}
 	c, err := p.dial(ctx, l.name, l.s, l.dir, r.Legacy)
@@ -272,6 +276,10 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 			id := toolID{name, d.Name}
 			ids, all[id] = append(ids, id), found{d, s}
 		}
+		if in.Tool != "" {
+			p.warnOf(name, in.Tool, r)
+			continue
+		}
 		if n := len(r.Pending); n > 0 {
 			p.warn("%d tools of the MCP server %s have changed or are new, and are not offered: adroit mcp check %s shows them, --accept accepts them", n, name, name)
 		}
@@ -297,13 +305,30 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 	return out, nil
 }
 
+// warnOf reports what is to be known of the only tool that is asked for.
+func (p *Pool) warnOf(server, tool string, r *record) {
+	for _, d := range r.Tools {
+		if words := d.unchecked(); words != "" && d.Name == tool {
+			p.warn("the tool %s of the MCP server %s: %s", line(tool), server, line(words))
+		}
+	}
+	if slices.ContainsFunc(r.Pending, func(d definition) bool { return d.Name == tool }) {
+		p.warn("the tool %s of the MCP server %s has changed or is new, and is not offered: adroit mcp check %s shows it, --accept accepts it", line(tool), server, server)
+	}
+	for _, why := range r.Unusable {
+		if strings.HasPrefix(why, line(tool)+": ") {
+			p.warn("a tool of the MCP server %s cannot be used: %s", server, line(why))
+		}
+	}
+}
+
 // known is the record of a server, which is started if there is none.
 func (p *Pool) known(ctx context.Context, in toolserver.Scope, name string, s Server) (*record, error) {
 	r, err := p.record(name, s)
 	if err != nil || !r.Seen.IsZero() {
 		return r, err
 	}
-	if _, err := p.session(ctx, p.slot(in, name, s)); err != nil {
+	if _, err := p.session(ctx, p.slot(in, name, s), ""); err != nil {
 		return nil, err
 	}
 	return p.record(name, s)

@@ -31,6 +31,9 @@ type record struct {
 	Seen     time.Time    `json:"seen,omitzero"`      // when it was last listed
 	Used     time.Time    `json:"used,omitzero"`      // when a tool was last called
 
+	// Pins are contents of the files that it starts that were accepted, the newest first.
+	Pins []pin `json:"pins,omitempty"`
+
 	Resources bool                `json:"resources,omitempty"` // it has some
 	Prompts   []toolserver.Prompt `json:"prompts,omitempty"`
 }

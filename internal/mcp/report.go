@@ -58,7 +58,11 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 		return nil, err
 	}
 	l := p.slot(in, name, s)
-	if _, err := p.session(ctx, l); err != nil {
+	accepted := ""
+	if accept {
+		accepted = anyContent
+	}
+	if _, err := p.session(ctx, l, accepted); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()

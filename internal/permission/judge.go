@@ -153,7 +153,7 @@ func (rs Rules) Propose(c Call) (permit.Rule, bool) {
 	if !c.Shell {
 		return permit.Rule{}, false
 	}
-	mine := rs.of(c.Agent, c.Tool)
+	mine := rs.of(c.Agent, c.Tool, c.Source)
 	text := read(c.Script)
 	var lacks []command
 	for _, cmd := range text.commands {

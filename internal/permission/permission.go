@@ -27,6 +27,9 @@ type Rules []permit.Rule
 // A Call is what is judged.
 type Call struct {
 	Agent, Tool string
+	// Source is whose the server is that has the tool: project or client, empty for what
+	// is the operator's.
+	Source string
 	// Paths are what the call is about, relative to the workspace. Where a
 	// name is a link, its target is one of them too.
 	Paths []string
@@ -46,7 +49,7 @@ type Verdict struct {
 
 // Judge decides about a call.
 func (rs Rules) Judge(c Call) Verdict {
-	mine := rs.of(c.Agent, c.Tool)
+	mine := rs.of(c.Agent, c.Tool, c.Source)
 	var text *script
 	if c.Shell && (len(mine) > 0 || c.Default == permit.Ask) {
 		text = read(c.Script)
@@ -96,11 +99,12 @@ func because(r permit.Rule) string {
 	return "the rule: " + r.String()
 }
 
-// of are the rules for one tool of one agent.
-func (rs Rules) of(agent, tool string) Rules {
+// of are the rules for one tool of one agent. One that allows was written for the tools of
+// the source that it names: by their names alone a stranger's would be allowed as well.
+func (rs Rules) of(agent, tool, source string) Rules {
 	var out Rules
 	for _, r := range rs {
-		if like(r.Agent, agent) && like(r.Tool, tool) {
+		if like(r.Agent, agent) && like(r.Tool, tool) && (r.Source == source || r.Source == "" && r.Narrows()) {
 			out = append(out, r)
 		}
 	}
@@ -118,7 +122,7 @@ func (rs Rules) permit() bool {
 // Denies reports that a tool may not be used at all, and why: it is better not
 // offered than refused.
 func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
-	for _, r := range rs.of(agent, tool) {
+	for _, r := range rs.of(agent, tool, "") {
 		if r.Do == permit.Deny && r.Path == "" && r.Command == "" {
 			return because(r), true
 		}
@@ -129,7 +133,7 @@ func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
 // Bars reports why a path may not be touched by a tool at all, "" if it may. It
 // is for what lies below the tools: there only denials hold.
 func (rs Rules) Bars(agent, tool, path string) string {
-	for _, r := range rs.of(agent, tool) {
+	for _, r := range rs.of(agent, tool, "") {
 		if r.Do == permit.Deny && r.Path != "" && within(r.Path, path, true) {
 			return "may not be used: " + because(r)
 		}

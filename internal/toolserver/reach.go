@@ -82,16 +82,32 @@ type Asking struct {
 func (a *Asking) Error() string { return "the MCP server " + a.Server + " asks the user: " + a.Message }
 
 // A Changed is the error of a call of a tool that its server describes otherwise
-// than when it was accepted.
+// than when it was accepted, or of a server that would start other files.
 type Changed struct {
-	Server, Tool string
-	Digest       string // of what it says now
-	Text         string // what it says now, for the person who accepts it
+	Server, Tool string // no tool: the files that the server starts
+	Digest       string // of what it is now
+	Text         string // what it is now, or what differs, for the person who accepts it
 }
 
 // Error implements error.
 func (c *Changed) Error() string {
+	if c.Tool == "" {
+		return c.Why() + ", so that it is not started:\n" + c.Text
+	}
 	return "the MCP server " + c.Server + " has changed its tool " + c.Tool
+}
+
+// Hint is what helps where nobody is asked.
+func (c *Changed) Hint() string {
+	return "adroit mcp check " + c.Server + " --accept accepts it as it is"
+}
+
+// Why states what is asked about.
+func (c *Changed) Why() string {
+	if c.Tool == "" {
+		return "the files that the MCP server " + c.Server + " starts are others than when they were accepted"
+	}
+	return "the MCP server " + c.Server + " describes its tool " + c.Tool + " otherwise than when it was accepted"
 }
 
 // An Answer is what the user said to an [Asking].

@@ -33,7 +33,9 @@ const (
 // everything. Agent and Tool are names with wildcards. Path is a glob of
 // workspace paths, ** for any depth; it holds for everything below it too, and
 // without a slash at any depth. Command is the words of a simple command; a
-// last * stands for any more words, as in "go test *".
+// last * stands for any more words, as in "go test *". Source is project or client for the
+// tools of servers that a project's file or a client has brought: a rule that allows holds
+// for those only if it names their source, whatever they are called.
 type Rule struct {
 	Agent   string `json:"agent,omitempty" yaml:"agent"`
 	Tool    string `json:"tool,omitempty" yaml:"tool"`
@@ -41,6 +43,7 @@ type Rule struct {
 	Command string `json:"command,omitempty" yaml:"command"`
 	Do      Do     `json:"do" yaml:"do"`
 	Why     string `json:"why,omitempty" yaml:"why"`
+	Source  string `json:"source,omitempty" yaml:"source"`
 }
 
 // String is the rule on one line, as in: allow shell `go test *`.
@@ -54,6 +57,9 @@ func (r Rule) String() string {
 	}
 	if r.Path != "" {
 		parts = append(parts, r.Path)
+	}
+	if r.Source != "" {
+		parts = append(parts, "of the "+r.Source+"'s server")
 	}
 	if r.Agent != "" {
 		parts = append(parts, "for "+r.Agent)
@@ -69,6 +75,9 @@ func (r Rule) Check() error {
 		return errors.New("do is missing: allow, ask or deny")
 	default:
 		return fmt.Errorf("do is %q; it is one of allow, ask, deny", r.Do)
+	}
+	if r.Source != "" && r.Source != "project" && r.Source != "client" {
+		return fmt.Errorf("source is %q; it is project or client, or left out", r.Source)
 	}
 	if r.Path != "" && r.Command != "" {
 		return errors.New("path and command stand together; write a rule for each")

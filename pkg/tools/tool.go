@@ -97,6 +97,7 @@ type Metadata struct {
 	Timeout     time.Duration `json:"timeout,omitempty"`   // of one call; zero means two minutes
 	Paths       []string      `json:"paths,omitempty"`     // arguments that are paths in the workspace, or lists of them: what rules about paths judge
 	Command     string        `json:"command,omitempty"`   // the argument that is shell text: what rules about commands judge
+	Source      string        `json:"source,omitempty"`    // of a server's tool: project or client, for who has brought the server; empty for the operator's
 
 	// Proves reports what a successful call proves, as in "the project's tests pass".
 	// Only a tool that sets it is accepted as a check by agents lint: the success

@@ -36,7 +36,7 @@ func asked(p Invocation, err error) *executor.ToolResult {
 	case errors.As(err, &changed):
 		return &executor.ToolResult{Question: &executor.Question{
 			Tool: p.Tool.Name, Args: p.Args, Needs: p.Tool.Needs, Network: "open", Preview: changed.Text, Changed: true, Digest: changed.Digest,
-			Why: "the MCP server " + changed.Server + " describes its tool " + changed.Tool + " otherwise than when it was accepted",
+			Why: changed.Why(),
 		}}
 	}
 	return nil

@@ -175,7 +175,7 @@ func verdict(m stepio.PermissionContext, p Invocation, f func() Confinement) (v 
 // ruleCall is what rules judge of a call.
 func ruleCall(m stepio.PermissionContext, p Invocation, def permit.Do) permission.Call {
 	t := p.Tool
-	c := permission.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
+	c := permission.Call{Agent: m.Agent, Tool: t.Name, Source: t.Source, Default: def, Shell: t.Command != ""}
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
 		return c // it has nothing in its arguments that rules are about
 	}
@@ -344,7 +344,7 @@ func content(p Invocation, name string) ([]byte, error) {
 func alwaysRule(m stepio.PermissionContext, c permission.Call) *permit.Rule {
 	r, ok := m.Rules.Propose(c)
 	if !c.Shell {
-		r, ok = permit.Rule{Tool: c.Tool, Do: permit.Allow}, true
+		r, ok = permit.Rule{Tool: c.Tool, Source: c.Source, Do: permit.Allow}, true
 	}
 	if !ok || append(slices.Clone(m.Rules), r).Judge(c).Do != permit.Allow {
 		return nil

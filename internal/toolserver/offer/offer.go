@@ -114,7 +114,9 @@ func (o Source) Find(ctx context.Context, scope toolserver.Scope, server, name s
 	if o.Servers == nil {
 		return tools.Tool{}, apierr.Invalidf("", "this program has no MCP servers")
 	}
-	list, err := o.Servers.Tools(ctx, scope, []string{server})
+	only := scope
+	only.Tool = name
+	list, err := o.Servers.Tools(ctx, only, []string{server})
 	if err != nil {
 		return tools.Tool{}, err
 	}

@@ -1,0 +1,336 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/hostexec"
+	"github.com/adroit-run/adroit/internal/toolserver"
+)
+
+// A pin is the content of the files that an entry starts, as a person has accepted them:
+// when the server was first started, or when they were asked since.
+type pin struct {
+	Digest string    `json:"digest"`
+	Files  []pinFile `json:"files"`
+}
+
+// A pinFile is one of them. Text is that of a short one, to show what differs later.
+type pinFile struct {
+	Name string `json:"name"` // with ${workspace} for the directory of the job
+	Hash string `json:"sha256"`
+	Text string `json:"text,omitempty"`
+}
+
+// Bounds of what is pinned.
+const (
+	maxPins       = 8 // contents of the same files, as branches have them
+	maxPinText    = 128 << 10
+	maxPinEntries = 20_000 // of a directory
+	maxPinBytes   = 512 << 20
+)
+
+// installed are directories of programs that come with the system: no job writes there.
+var installed = []string{"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/nix/store/", "/snap/", "/System/", "/Library/", "/Applications/", "/dev/", "/proc/"}
+
+// codeNames are ends of names of files that programs execute.
+var codeNames = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".py", ".pyz", ".rb", ".pl", ".php", ".sh", ".bash", ".lua", ".jar", ".class", ".go", ".rs", ".so", ".node", ".wasm"}
+
+// launchers are programs whose first argument may be a directory that has what they run.
+var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "uvx", "uv", "pipx", "node", "nodejs", "deno", "go", "cargo", "python", "python3", "tsx", "ts-node"}
+
+// dirFlags are their options that name such a directory.
+var dirFlags = []string{"--from", "--with", "--with-editable", "--directory", "--prefix", "--project", "--cwd", "-C", "--package", "-p", "--dir"}
+
+// pins are the files that an entry, whose references are filled in, starts: its program,
+// scripts that a word or a variable names, the module behind python -m, the package behind
+// npx ./DIR. What those load from elsewhere is not followed.
+func (s Server) pins(dir string) (pin, error) {
+	if s.URL != "" {
+		return pin{}, nil
+	}
+	c := pinning{dir: dir, root: "/", seen: map[string]bool{}}
+	if s.Workspace == "write" {
+		c.root = dir
+	}
+	words := slices.Concat(s.Command, s.Args)
+	if len(words) == 0 {
+		return pin{}, nil
+	}
+	if !strings.Contains(words[0], "/") {
+		if at, err := hostexec.InSandbox(words[0]); err == nil {
+			c.file(at, false)
+		}
+	} else {
+		c.file(c.at(words[0]), false)
+	}
+	c.launched(words, s.Env)
+	for _, word := range words[1:] {
+		c.named(word)
+	}
+	for _, value := range s.Env {
+		c.named(value)
+	}
+	slices.SortFunc(c.files, func(a, b pinFile) int { return strings.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	for _, f := range c.files {
+		fmt.Fprintf(h, "%q %s\n", f.Name, f.Hash)
+	}
+	return pin{hex.EncodeToString(h.Sum(nil)), c.files}, c.err
+}
+
+// A pinning collects files.
+type pinning struct {
+	dir, root string // of the job; that the program starts in
+	seen      map[string]bool
+	files     []pinFile
+	err       error
+}
+
+// at is a name as the program finds it.
+func (c *pinning) at(name string) string {
+	name = strings.TrimPrefix(name, "file://")
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(c.root, name)
+	}
+	return filepath.Clean(name)
+}
+
+// named pins the scripts that a word names, alone or within a command line or a list.
+func (c *pinning) named(word string) {
+	c.file(c.at(word), true)
+	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'`=,:", r) }) {
+		if part != word {
+			c.file(c.at(part), true)
+		}
+	}
+}
+
+// launched pins what a launcher is to run that is no file: a directory, or a module.
+func (c *pinning) launched(words []string, env map[string]string) {
+	program := filepath.Base(words[0])
+	if !slices.Contains(launchers, program) && !strings.HasPrefix(program, "python") {
+		return
+	}
+	first := true
+	for i := 1; i < len(words); i++ {
+		word := words[i]
+		flag, value, hasValue := strings.Cut(word, "=")
+		switch {
+		case word == "-m" && strings.HasPrefix(program, "python") && i+1 < len(words):
+			c.module(words[i+1], env["PYTHONPATH"])
+			return
+		case slices.Contains(dirFlags, flag) && hasValue:
+			c.tree(c.at(value))
+		case slices.Contains(dirFlags, word) && i+1 < len(words):
+			i++
+			c.tree(c.at(words[i]))
+		case strings.HasPrefix(word, "-"), !first:
+		case slices.Contains([]string{"exec", "x", "dlx", "run", "tool"}, word):
+		default:
+			first = false
+			c.tree(c.at(word))
+		}
+	}
+}
+
+// module pins the module of python -m.
+func (c *pinning) module(name, paths string) {
+	top, _, _ := strings.Cut(name, ".")
+	for _, dir := range append([]string{c.root}, filepath.SplitList(paths)...) {
+		if dir = c.at(dir); dir == "/" {
+			continue
+		}
+		c.file(filepath.Join(dir, top+".py"), false)
+		c.tree(filepath.Join(dir, top))
+	}
+}
+
+// name is a path for a record that also holds for another copy of the workspace.
+func (c *pinning) name(path string) string {
+	if c.dir != "" {
+		if rel, err := filepath.Rel(c.dir, path); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(filepath.Join("${workspace}", rel))
+		}
+	}
+	return path
+}
+
+// fixed reports whether a path leads to where no job writes.
+func fixed(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(installed, func(dir string) bool { return strings.HasPrefix(real, dir) })
+}
+
+// file pins a file, with onlyCode one that is executed by its name, mode or first line.
+func (c *pinning) file(path string, onlyCode bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || c.seen[path] || fixed(path) {
+		return
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return // the program cannot read it either
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	n, _ := io.ReadFull(f, head)
+	if onlyCode && info.Mode().Perm()&0o111 == 0 && string(head[:n]) != "#!" && !slices.Contains(codeNames, strings.ToLower(filepath.Ext(path))) {
+		return // data
+	}
+	c.seen[path] = true
+	var text bytes.Buffer
+	h := sha256.New()
+	whole := io.MultiReader(bytes.NewReader(head[:n]), f)
+	if info.Size() <= maxPinText {
+		whole = io.TeeReader(whole, &text)
+	}
+	if _, err := io.Copy(h, whole); err != nil {
+		c.err = cmp.Or(c.err, fmt.Errorf("reading %s, which the server starts: %w", path, err))
+		return
+	}
+	p := pinFile{Name: c.name(path), Hash: hex.EncodeToString(h.Sum(nil))}
+	if info.Size() <= maxPinText && utf8.Valid(text.Bytes()) {
+		p.Text = text.String()
+	}
+	c.files = append(c.files, p)
+}
+
+// tree pins all files of a directory as one.
+func (c *pinning) tree(dir string) {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() || dir == "/" || c.seen[dir] || fixed(dir+"/") {
+		return
+	}
+	c.seen[dir] = true
+	h := sha256.New()
+	entries, size := 0, int64(0)
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		size += info.Size()
+		if entries++; entries > maxPinEntries || size > maxPinBytes {
+			return fmt.Errorf("it has more than %d files, or more than %d MB", maxPinEntries, maxPinBytes>>20)
+		}
+		rel, _ := filepath.Rel(dir, path)
+		fmt.Fprintf(h, "%q %v\n", rel, d.Type())
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			fmt.Fprintf(h, "%q\n", to)
+			return err
+		case d.Type().IsRegular():
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.Copy(h, f)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		c.err = cmp.Or(c.err, fmt.Errorf("the directory %s, which the server starts, cannot be compared with what was accepted: %w", dir, err))
+		return
+	}
+	c.files = append(c.files, pinFile{Name: c.name(dir) + "/", Hash: hex.EncodeToString(h.Sum(nil))})
+}
+
+// pinned compares the files that a server starts with what was accepted, before it is
+// started; the error is a *toolserver.Changed where they differ. The first time, and where
+// accepted is the digest of what they are, they are accepted; "*" is any. The slot is locked.
+func (p *Pool) pinned(l *slot, r *record, accepted string) error {
+	full, err := l.s.expand(l.dir, p.o.Getenv, os.ReadFile)
+	if err != nil {
+		return fmt.Errorf("the MCP server %s: %w", l.name, err)
+	}
+	now, err := full.pins(l.dir)
+	if err != nil {
+		return fmt.Errorf("the MCP server %s: %w", l.name, err)
+	}
+	if slices.ContainsFunc(r.Pins, func(was pin) bool { return was.Digest == now.Digest }) || len(r.Pins) == 0 && len(now.Files) == 0 {
+		return nil
+	}
+	if len(r.Pins) > 0 && accepted != now.Digest && accepted != anyContent {
+		return &toolserver.Changed{Server: l.name, Digest: now.Digest, Text: now.since(r.Pins[0])}
+	}
+	r.Pins = append([]pin{now}, r.Pins...)
+	r.Pins = r.Pins[:min(len(r.Pins), maxPins)]
+	return r.save(p.o.Dir, l.s)
+}
+
+// anyContent accepts the files that a server starts as they are.
+const anyContent = "*"
+
+// since is how a pin differs from one that was accepted, file by file, in lines.
+func (p pin) since(was pin) string {
+	var b strings.Builder
+	old := map[string]pinFile{}
+	for _, f := range was.Files {
+		old[f.Name] = f
+	}
+	for _, f := range p.Files {
+		o, had := old[f.Name]
+		delete(old, f.Name)
+		switch {
+		case had && o.Hash == f.Hash:
+		case !had:
+			fmt.Fprintf(&b, "new: %s, sha256 %s\n", line(f.Name), f.Hash)
+			writeLines(&b, "+", splitLines(f.Text))
+		case o.Text == "" || f.Text == "":
+			fmt.Fprintf(&b, "changed: %s, sha256 %s, was %s\n", line(f.Name), f.Hash, o.Hash)
+		default:
+			fmt.Fprintf(&b, "changed: %s\n", line(f.Name))
+			a, z := splitLines(o.Text), splitLines(f.Text)
+			for len(a) > 0 && len(z) > 0 && a[0] == z[0] {
+				a, z = a[1:], z[1:]
+			}
+			for len(a) > 0 && len(z) > 0 && a[len(a)-1] == z[len(z)-1] {
+				a, z = a[:len(a)-1], z[:len(z)-1]
+			}
+			writeLines(&b, "-", a)
+			writeLines(&b, "+", z)
+		}
+	}
+	for _, f := range was.Files {
+		if _, gone := old[f.Name]; gone {
+			fmt.Fprintf(&b, "not started any more: %s\n", line(f.Name))
+		}
+	}
+	return b.String()
+}
+
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+func writeLines(b *strings.Builder, mark string, lines []string) {
+	for _, l := range lines {
+		fmt.Fprintf(b, "%s %s\n", mark, l)
+	}
+}
