@@ -13,6 +13,7 @@ type habit struct {
 	source string // the report that shows it
 	times  int    // how often it shows it at a step before it does as it is asked; 0 is twice
 	shell  bool   // whether it means to use shell
+	worst  bool   // whether it is tried at each job
 
 	// does is the answer; not ok is the proper one.
 	does func(t turn) (a answer, ok bool)
@@ -97,7 +98,7 @@ func parameters(args string) string {
 		panic(err)
 	}
 	var b strings.Builder
-	for _, k := range []string{"path", "old", "new", "summary"} {
+	for _, k := range []string{"path", "from", "old", "new", "content", "summary"} {
 		if v, ok := m[k]; ok {
 			fmt.Fprintf(&b, "<parameter=%s>\n%v\n</parameter>\n", k, v)
 		}
@@ -111,7 +112,7 @@ var table = []habit{
 	{name: "names of another program", source: "Gitlawb/openclaude#287", does: renamed(map[string]string{"read_file": "Read", "edit_file": "Edit"})},
 	{name: "names behind functions.", source: "ollama/ollama#12064", does: renamed(map[string]string{"read_file": "functions.read_file", "edit_file": "functions.edit_file", "finish": "functions.finish"})},
 	{name: "a name with a token of its template", source: "ollama/ollama#17638", does: renamed(map[string]string{"read_file": "read_file<|channel|>commentary", "edit_file": "edit_file<|channel|>json", "finish": "finish<|channel|>commentary"})},
-	{name: "a tool that is not there", source: "dnakov/anon-kode#23", does: renamed(map[string]string{"read_file": "ReadNotebook", "edit_file": "Replace", "finish": "attempt_completion"})},
+	{name: "a tool that is not there", worst: true, source: "dnakov/anon-kode#23", does: renamed(map[string]string{"read_file": "ReadNotebook", "edit_file": "Replace", "finish": "attempt_completion"})},
 	{name: "another word for finish", source: "accomplish-ai/coworker#789", does: renamed(map[string]string{"finish": "complete_task"})},
 
 	// Arguments.
@@ -130,7 +131,7 @@ var table = []habit{
 	{name: "a comma too many", source: "Gitlawb/openclaude#287", does: argued(func(args string) string { return strings.TrimSuffix(args, "}") + ",}" })},
 	{name: "a list around the arguments", source: "HKUDS/nanobot#2858", does: argued(func(args string) string { return "[" + args + "]" })},
 	{name: "arguments below another name", source: "cecli-dev/cecli#536", does: argued(func(args string) string { return `{"input": ` + args + `}` })},
-	{name: "no arguments", source: "invergent-ai/surogate#142", does: argued(func(string) string { return "{}" })},
+	{name: "no arguments", worst: true, source: "invergent-ai/surogate#142", does: argued(func(string) string { return "{}" })},
 	{name: "an absolute path", source: "NousResearch/hermes-agent#106728", does: func(t turn) (answer, bool) {
 		return with(t.step, func(a map[string]any) {
 			if a["path"] != nil {
@@ -150,7 +151,7 @@ var table = []habit{
 	// Calls that are printed.
 	{name: "the bare object", source: "jundot/omlx#2565", does: printed(object)},
 	{name: "a fenced object", source: "ardanlabs/kronk#950", does: printed(func(n, a string) string { return fence("json", object(n, a)) })},
-	{name: "prose around the object", source: "mudler/LocalAI#10052", does: printed(func(n, a string) string {
+	{name: "prose around the object", worst: true, source: "mudler/LocalAI#10052", does: printed(func(n, a string) string {
 		return "I will look at this now. Here is the call:\n\n" + fence("json", object(n, a)) + "\n\nThen I will see."
 	})},
 	{name: "tool_call elements", source: "nugget/thane-ai-agent#21", does: printed(func(n, a string) string { return "<tool_call>\n" + object(n, a) + "\n</tool_call>" })},
@@ -158,8 +159,8 @@ var table = []habit{
 	{name: "function and parameter elements", source: "microsoft/foundry-local#1104", does: printed(func(n, a string) string {
 		return "<tool_call>\n<function=" + n + ">\n" + parameters(a) + "</function>\n</tool_call>"
 	})},
-	{name: "elements without an end", source: "laude-institute/headlong#131", does: printed(func(n, a string) string { return "<function=" + n + ">\n" + parameters(a) })},
-	{name: "elements with the name inside", source: "dnakov/anon-kode#23", does: printed(func(n, a string) string {
+	{name: "elements without an end", worst: true, source: "laude-institute/headlong#131", does: printed(func(n, a string) string { return "<function=" + n + ">\n" + parameters(a) })},
+	{name: "elements with the name inside", worst: true, source: "dnakov/anon-kode#23", does: printed(func(n, a string) string {
 		return "<function-name>" + n + "</function-name>\n<arguments>" + a + "</arguments>"
 	})},
 	{name: "the list of the interface", source: "huggingface/smolagents#375", does: printed(func(n, a string) string {
@@ -169,19 +170,19 @@ var table = []habit{
 		return "Thought: I need this.\nAction: " + n + "\nAction Input: " + a
 	})},
 	{name: "action and action_input", source: "Gitlawb/openclaude#557", does: printed(func(n, a string) string { return `{"action": ` + text(n) + `, "action_input": ` + a + `}` })},
-	{name: "a call in Python", source: "huggingface/smolagents#375", does: func(t turn) (answer, bool) {
+	{name: "a call in Python", worst: true, source: "huggingface/smolagents#375", does: func(t turn) (answer, bool) {
 		var args []string
-		for _, k := range []string{"path", "old", "new", "summary"} {
+		for _, k := range []string{"path", "from", "old", "new", "content", "summary"} {
 			if v, ok := t.call.args[k]; ok {
 				args = append(args, k+"="+text(v))
 			}
 		}
 		return answer{said: true, text: fence("python", t.call.name+"("+strings.Join(args, ", ")+")")}, true
 	}},
-	{name: "a printed call of a tool that is not there", source: "Bike4Mind/bike4mind#686", does: printed(func(n, a string) string {
+	{name: "a printed call of a tool that is not there", worst: true, source: "Bike4Mind/bike4mind#686", does: printed(func(n, a string) string {
 		return fence("json", object("build_"+n, a))
 	})},
-	{name: "a call that is cut off", source: "NousResearch/hermes-agent#83023", does: func(t turn) (answer, bool) {
+	{name: "a call that is cut off", worst: true, source: "NousResearch/hermes-agent#83023", does: func(t turn) (answer, bool) {
 		s := object(t.call.name, t.call.json())
 		return answer{said: true, text: "<tool_call>" + s[:len(s)-4], cut: true}, true
 	}},
@@ -211,19 +212,19 @@ var table = []habit{
 
 	// Loops, silence and the end.
 	{name: "the same call again and again", source: "anomalyco/opencode#28596", times: 4, does: func(t turn) (answer, bool) {
-		return answer{calls: []raw{{"read_file", calls["read"].json()}}}, t.step == "edit"
+		return answer{calls: []raw{{"read_file", t.job.calls["read"].json()}}}, t.step == "edit"
 	}},
 	{name: "the edit that it has made", source: "agentscope-ai/QwenPaw#6116", times: 4, does: func(t turn) (answer, bool) {
-		return answer{calls: []raw{{"edit_file", calls["edit"].json()}}}, t.step == "finish"
+		return answer{calls: []raw{{"edit_file", t.job.calls["edit"].json()}}}, t.step == "finish"
 	}},
-	{name: "empty answers", source: "ollama/ollama#10899", does: func(turn) (answer, bool) { return answer{}, true }},
+	{name: "empty answers", worst: true, source: "ollama/ollama#10899", does: func(turn) (answer, bool) { return answer{}, true }},
 	{name: "an empty answer at the end", source: "anomalyco/opencode#41469", times: always, does: at("finish", answer{})},
-	{name: "thoughts alone", source: "jundot/omlx#903", does: func(turn) (answer, bool) { return answer{thinking: "I should look at this first."}, true }},
+	{name: "thoughts alone", worst: true, source: "jundot/omlx#903", does: func(turn) (answer, bool) { return answer{thinking: "I should look at this first."}, true }},
 	{name: "it says what it will do", source: "Fiestaboard/FiestaBoard#2042", does: func(turn) (answer, bool) { return says("I will do the next step now."), true }},
 	{name: "it asks whether to go on", source: "langchain-ai/open-swe#153", does: at("edit", says("I found the fault. Shall I repair it?"))},
 	{name: "it never says that it is done", source: "OpenHands/OpenHands#6406", times: always, does: at("finish", says("calc.sh adds now, and the test passes."))},
 	{name: "it is done before it has begun", source: "anthropics/claude-code#75720", does: func(t turn) (answer, bool) {
-		return answer{calls: []raw{{"finish", calls["finish"].json()}}}, t.step != "finish"
+		return answer{calls: []raw{{"finish", t.job.calls["finish"].json()}}}, t.step != "finish"
 	}},
 	{name: "it says that it cannot", source: "google-gemini/gemini-cli#2856", does: at("read", says("As a language model I cannot access files. Please show me calc.sh."))},
 	{name: "much talk before each call", source: "vercel/eve#2462", times: always, does: func(t turn) (answer, bool) {
@@ -234,7 +235,7 @@ var table = []habit{
 	{name: "finish in the answer with the edit, twice", source: "open-webui/computer#180", times: always, does: func(t turn) (answer, bool) {
 		a := t.proper()
 		if t.step == "edit" {
-			f := raw{"finish", calls["finish"].json()}
+			f := raw{"finish", t.job.calls["finish"].json()}
 			a.calls = append(a.calls, f, f)
 		}
 		return a, t.step == "edit"
