@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli"
@@ -65,7 +67,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               func(env *testscript.Env) error { return setup(t, env) },
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code, "hint": runHint},
 		Condition:           has(os.Getenv("PATH")),
 	})
 }
@@ -132,6 +134,33 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// runHint runs a command that the last one printed, as it was printed, and checks its
+// exit code: hint 0 'adroit jobs undo J[^ ]+'. What stands for something that a person
+// writes is given behind it: hint 0 'adroit deny J[^ ]+ WHY' WHY='not now'.
+func runHint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: hint N REGEXP [WORD=TEXT...]")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	printed := re.FindString(ts.ReadFile("stderr"))
+	if printed == "" {
+		printed = re.FindString(ts.ReadFile("stdout"))
+	}
+	if printed == "" {
+		ts.Fatalf("no command that matches %s was printed", args[1])
+	}
+	for _, a := range args[2:] {
+		word, text, ok := strings.Cut(a, "=")
+		if !ok || !strings.Contains(printed, word) {
+			ts.Fatalf("%s has no %s", printed, word)
+		}
+		printed = strings.ReplaceAll(printed, word, hint.Quote(text))
+	}
+	ts.Logf("> %s", printed)
+	code(ts, false, []string{args[0], "bash", "-c", printed})
 }
 
 // goCache returns the build cache of whoever runs the tests: with an empty one,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -24,11 +25,11 @@ type linter struct {
 }
 
 func (l *linter) unknown(key, name string) {
-	hint := "see adroit tools"
+	help := "see " + hint.Command("tools")
 	if near := l.all.Nearest(name); near != "" {
-		hint = "did you mean " + near + "?"
+		help = "did you mean " + near + "?"
 	}
-	l.key(key, agents.Error, hint, "there is no tool %s", name)
+	l.key(key, agents.Error, help, "there is no tool %s", name)
 }
 
 // tools checks each name apart, so that one unknown does not hide another.
@@ -179,11 +180,11 @@ func (l *linter) artifact(name, key string) {
 	if slices.Contains(names, name) {
 		return
 	}
-	hint := "add a tool that produces it; adroit tools shows what each produces"
+	help := "add a tool that produces it; " + hint.Command("tools") + " shows what each produces"
 	if near := spelling.Nearest(name, append(names, "diff")); near != "" {
-		hint = "did you mean " + near + "?"
+		help = "did you mean " + near + "?"
 	}
-	l.key(key, agents.Error, hint, "nothing that the agent has produces the artifact %s, so that it can never be done", name)
+	l.key(key, agents.Error, help, "nothing that the agent has produces the artifact %s, so that it can never be done", name)
 }
 
 // check refuses a check that always passes or never does. What a call proves,
@@ -207,8 +208,8 @@ func (l *linter) check(c executor.Criterion, key string) {
 		l.key(key, agents.Error, "name one of "+strings.Join(l.provers(), ", ")+", or {run: COMMAND}; a tool of your own sets Metadata.Proves", "%s cannot be a check: nothing says what its success proves", name)
 		return
 	}
-	if fault, hint := t.CheckFault(args); fault != "" {
-		l.key(key, agents.Error, hint, "%s", fault)
+	if fault, help := t.CheckFault(args); fault != "" {
+		l.key(key, agents.Error, help, "%s", fault)
 	}
 }
 

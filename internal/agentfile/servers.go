@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -35,15 +36,15 @@ func LintServers(a *agents.DynamicAgent, configured []string) agents.Problems {
 		return nil
 	}
 	rep := &report{src: a.Source}
-	const hint = "adroit mcp add adds one"
+	help := hint.Command("mcp add") + " adds one"
 	for i, name := range a.Tools {
 		if ofServer(name) && !slices.ContainsFunc(configured, func(s string) bool { return strings.HasPrefix(name, toolserver.Prefix(s)) }) {
-			rep.key(fmt.Sprintf("tools.%d", i), agents.Warning, hint, "no configured MCP server has %s; it is left out", name)
+			rep.key(fmt.Sprintf("tools.%d", i), agents.Warning, help, "no configured MCP server has %s; it is left out", name)
 		}
 	}
 	for _, s := range a.MCPServers {
 		if !slices.Contains(configured, s) {
-			rep.key("tools", agents.Warning, hint, "there is no MCP server %s; its tools are left out", s)
+			rep.key("tools", agents.Warning, help, "there is no MCP server %s; its tools are left out", s)
 		}
 	}
 	return rep.list

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -31,7 +32,7 @@ func chooseSkills(a *agents.DynamicAgent, there []agents.Skill) ([]agents.Skill,
 			return nil, fmt.Errorf("the skill pattern %q is malformed; wildcards are *, ? and [a-z]", name)
 		}
 		if !strings.ContainsAny(name, "*?[") && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no skill %s%s; adroit skills list lists them", name, spelling.DidYouMean(name, names))
+			return nil, fmt.Errorf("there is no skill %s%s; %s lists them", name, spelling.DidYouMean(name, names), hint.Command("skills list"))
 		}
 	}
 	return out, nil

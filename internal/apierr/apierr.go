@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -92,46 +93,46 @@ func AsError(err error) *Error {
 // [Error], or of an error with a method Hint.
 func Hint(err error) string {
 	for ; err != nil; err = errors.Unwrap(err) {
-		hint := ""
+		help := ""
 		switch e := err.(type) {
 		case *Error:
-			hint = e.Hint
+			help = e.Hint
 		case interface{ Hint() string }:
-			hint = e.Hint()
+			help = e.Hint()
 		case interface{ Unwrap() []error }:
 			for _, e := range e.Unwrap() {
-				if hint = Hint(e); hint != "" {
+				if help = Hint(e); help != "" {
 					break
 				}
 			}
 		}
-		if hint != "" {
-			return hint
+		if help != "" {
+			return help
 		}
 	}
 	return ""
 }
 
 // Invalidf refuses a request that cannot be meant.
-func Invalidf(hint, format string, args ...any) error {
-	return &Error{Kind: Invalid, Message: fmt.Sprintf(format, args...), Hint: hint}
+func Invalidf(help, format string, args ...any) error {
+	return &Error{Kind: Invalid, Message: fmt.Sprintf(format, args...), Hint: help}
 }
 
 // Refuse makes an error about what a request names one of the request. The
 // hint of the error itself comes before the one given.
-func Refuse(err error, hint string) error {
-	return &Error{Kind: Invalid, Message: err.Error(), Hint: cmp.Or(Hint(err), hint), Err: err}
+func Refuse(err error, help string) error {
+	return &Error{Kind: Invalid, Message: err.Error(), Hint: cmp.Or(Hint(err), help), Err: err}
 }
 
 // WithHint is err with what helps.
-func WithHint(err error, hint string) error {
-	return &Error{Kind: AsError(err).Kind, Message: err.Error(), Hint: hint, Err: err}
+func WithHint(err error, help string) error {
+	return &Error{Kind: AsError(err).Kind, Message: err.Error(), Hint: help, Err: err}
 }
 
 // ModelError adds what helps to the error of a model.
 func ModelError(err error) error {
 	if e := new(llm.Error); errors.As(err, &e) {
-		return WithHint(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
+		return WithHint(err, cmp.Or(e.Hint, hint.Command("models list")+" says which models there are"))
 	}
 	return err
 }
@@ -140,7 +141,7 @@ func ModelError(err error) error {
 // if there are no jobs.
 func NoLast(newest, dir string) error {
 	if newest == "" {
-		return &Error{Kind: NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
+		return &Error{Kind: NotFound, Message: "there are no jobs", Hint: hint.Command("run AGENT PROMPT") + " starts one"}
 	}
-	return &Error{Kind: NotFound, Message: fmt.Sprintf("there is no job of this directory; the newest of all is %s in %s", newest, dir), Hint: "write its id to mean it; adroit jobs --all lists them all"}
+	return &Error{Kind: NotFound, Message: fmt.Sprintf("there is no job of this directory; the newest of all is %s in %s", newest, dir), Hint: "write its id to mean it; " + hint.Command("jobs --all") + " lists them all"}
 }

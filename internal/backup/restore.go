@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/sqlite"
@@ -93,7 +94,7 @@ func restorable(ctx context.Context, data, version string, replace bool) error {
 	}
 	for _, j := range list {
 		if j.Lease.Owner != "" { // it runs, or is queued
-			return fmt.Errorf("job %s runs; stop it first: adroit jobs cancel %s", j.ID, j.ID)
+			return fmt.Errorf("job %s runs; stop it first: %s", j.ID, hint.Command("jobs cancel %s", j.ID))
 		}
 	}
 	if len(list) > 0 && !replace {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
@@ -68,7 +69,7 @@ func (c *Catalog) defaultAgent(dir string) (string, error) {
 			return agentPrefix + "assistant", nil
 		}
 	}
-	return "", apierr.Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
+	return "", apierr.Invalidf(hint.Command("run AGENT \"...\"")+" names one, and "+hint.Command("agents")+" lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be assistant", dir)
 }
 
 // pipelineTarget finds the agent that stands for a pipeline.
@@ -84,7 +85,7 @@ func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d project.D
 		}
 	}
 	if p, err = pipeline.Pin(p, k); err != nil {
-		return nil, apierr.Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+		return nil, apierr.Invalidf(hint.Command("pipelines lint")+" checks all of them", "pipeline %s cannot be used:\n%s", name, err)
 	}
 	if err := p.EachModel(func(ref *string) error {
 		if m.Unset(*ref) {
@@ -100,7 +101,7 @@ func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d project.D
 	case len(p.Inputs) == 0 && len(in.Inputs) > 0:
 		return nil, apierr.Invalidf("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
 	case p.Prompted() && strings.TrimSpace(in.Prompt) == "":
-		return nil, apierr.Invalidf(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", name), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
+		return nil, apierr.Invalidf(fmt.Sprintf("for example: %s", hint.Command("run %s \"add CSV export\"", name)), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
 	}
 	in.Agent, in.Pipeline = p.Name, p.Name
 	agent, _ := p.Carrier()
@@ -110,10 +111,10 @@ func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d project.D
 // unknownTarget is the error for a name that neither an agent nor a pipeline has.
 func (c *Catalog) unknownTarget(cat *agentfile.Catalog, all *pipeline.Catalog, name, dir string) error {
 	if project.Has(dir, projectdir.Pipelines+"/"+name+".yaml") {
-		return apierr.Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
+		return apierr.Invalidf(hint.Command("trust")+" shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
 	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
-		return unknownAgent(name, "did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is")
+		return unknownAgent(name, "did you mean the pipeline "+n+"?\n"+hint.Command("agents list")+" and "+hint.Command("pipelines list")+" list what there is")
 	}
 	_, err := c.FindAgent(cat, name, dir)
 	return err
@@ -135,16 +136,16 @@ func (c *Catalog) FindAgent(cat *agentfile.Catalog, name, dir string) (*agents.D
 	var bad agents.Problems
 	switch {
 	case errors.As(err, &unknown):
-		hint := "adroit agents list lists the agents"
+		help := hint.Command("agents list") + " lists the agents"
 		if unknown.Near != "" {
-			hint = "did you mean " + unknown.Near + "?\n" + hint
+			help = "did you mean " + unknown.Near + "?\n" + help
 		}
 		if project.Has(dir, projectdir.Agents+"/"+name+".md") || project.Has(dir, projectdir.ClaudeAgents+"/"+name+".md") {
-			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
+			help = "this directory has an agent of that name: " + hint.Command("trust") + " shows and trusts what is there; --trust-project uses it this once"
 		}
-		return nil, unknownAgent(name, hint)
+		return nil, unknownAgent(name, help)
 	case errors.As(err, &bad):
-		return nil, apierr.Invalidf("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
+		return nil, apierr.Invalidf(hint.Command("agents lint")+" checks all of them", "agent %s cannot be used:\n%s", name, bad)
 	}
 	if now, renamed := cat.Renamed(name); renamed && err == nil {
 		c.o.Warn("the agent %s is called %s now", name, now)
@@ -158,17 +159,17 @@ func FindPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error
 	p, err := all.Lookup(name)
 	switch {
 	case errors.As(err, new(*pipeline.UnknownError)):
-		hint := "adroit pipelines list lists the pipelines"
+		help := hint.Command("pipelines list") + " lists the pipelines"
 		if n := spelling.Nearest(name, all.Names()); n != "" {
-			hint = "did you mean " + n + "?\n" + hint
+			help = "did you mean " + n + "?\n" + help
 		}
-		return nil, apierr.Invalidf(hint, "unknown pipeline %q", name)
+		return nil, apierr.Invalidf(help, "unknown pipeline %q", name)
 	case err != nil:
-		return nil, apierr.Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+		return nil, apierr.Invalidf(hint.Command("pipelines lint")+" checks all of them", "pipeline %s cannot be used:\n%s", name, err)
 	}
 	return p, nil
 }
 
-func unknownAgent(name, hint string) error {
-	return &apierr.Error{Kind: apierr.Invalid, Code: apierr.UnknownAgent, Message: fmt.Sprintf("unknown agent %q", name), Hint: hint}
+func unknownAgent(name, help string) error {
+	return &apierr.Error{Kind: apierr.Invalid, Code: apierr.UnknownAgent, Message: fmt.Sprintf("unknown agent %q", name), Hint: help}
 }

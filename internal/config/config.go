@@ -27,6 +27,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/provider"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -224,14 +225,14 @@ func meant(err error) string {
 // parse reads the file strictly: an unknown key is an error with its line.
 func (c *Config) parse(path string, b []byte) error {
 	b = textfile.ToUTF8(b)
-	hint := "ADROIT_CONFIG=/dev/null adroit config lists the keys there are"
+	help := "ADROIT_CONFIG=/dev/null " + hint.Command("config") + " lists the keys there are"
 	var file Config
 	if len(strings.TrimSpace(string(b))) > 0 {
 		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
 			if n := meant(err); n != "" {
-				hint = fmt.Sprintf("did you mean %s? %s", n, hint)
+				help = fmt.Sprintf("did you mean %s? %s", n, help)
 			}
-			return fail(explain(path, b, err), hint)
+			return fail(explain(path, b, err), help)
 		}
 	}
 	file.from, file.getenv = c.from, c.getenv
@@ -253,7 +254,7 @@ func (c *Config) parse(path string, b []byte) error {
 			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
 		if _, err := (provider.Endpoint{Config: c.Endpoints[name].openAI(name)}).Open(); err != nil {
-			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL shows the dialect of an endpoint")
+			return fail(fmt.Errorf("%s: endpoints.%w", path, err), hint.Command("models check NAME/MODEL")+" shows the dialect of an endpoint")
 		}
 	}
 	return cmp.Or(c.checkRoles(path), c.checkServers(path), c.checkCLI(path), c.check(path))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -45,7 +46,7 @@ func (m mcpProjects) String() string {
 func (c *Config) mcpServers() (map[string]mcp.Server, error) {
 	out, err := mcp.Added(mcp.File(Dir(c.getenv)))
 	if err != nil {
-		return nil, fail(err, "correct it, or remove the server with adroit mcp remove NAME")
+		return nil, fail(err, "correct it, or remove the server with "+hint.Command("mcp remove NAME"))
 	}
 	maps.Copy(out, c.MCP)
 	return out, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/internal/tools/edit"
@@ -94,7 +95,7 @@ func (p Program) store(data string) func(context.Context) (jobs.Store, error) {
 		// follows may be the settling of a job.
 		db, denied, err := sqlite.OpenReadable(context.WithoutCancel(ctx), filepath.Join(data, "adroit.db"), sqlite.Options{Version: p.Version})
 		if err != nil {
-			return nil, fail(fmt.Errorf("opening the data directory: %w", err), "run adroit doctor for details; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
+			return nil, fail(fmt.Errorf("opening the data directory: %w", err), "run "+hint.Command("doctor")+" for details; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
 		}
 		if denied != nil && p.Warn != nil {
 			p.Warn("jobs can be read and not changed: opening the data directory: " + denied.Error())

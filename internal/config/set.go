@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
@@ -80,11 +81,11 @@ func keysOfSetting(t reflect.Type, key string) (keys []string, err error) {
 			name, after, _ := strings.Cut(rest, ".")
 			kind, ok := fields[name]
 			if !ok {
-				hint := "adroit config show lists the keys"
+				help := hint.Command("config show") + " lists the keys"
 				if n := spelling.Nearest(name, slices.Sorted(maps.Keys(fields))); n != "" {
-					hint = fmt.Sprintf("did you mean %q?", strings.Join(append(keys, n), "."))
+					help = fmt.Sprintf("did you mean %q?", strings.Join(append(keys, n), "."))
 				}
-				return nil, fail(fmt.Errorf("there is no setting %q", key), hint)
+				return nil, fail(fmt.Errorf("there is no setting %q", key), help)
 			}
 			keys, t, rest = append(keys, name), kind, after
 		case reflect.Map:
@@ -95,11 +96,11 @@ func keysOfSetting(t reflect.Type, key string) (keys []string, err error) {
 			}
 			keys, t, rest = append(keys, name), t.Elem(), after
 		default:
-			return nil, fail(fmt.Errorf("there is no setting %q: %s has nothing below it", key, strings.Join(keys, ".")), "adroit config show lists the keys")
+			return nil, fail(fmt.Errorf("there is no setting %q: %s has nothing below it", key, strings.Join(keys, ".")), hint.Command("config show")+" lists the keys")
 		}
 	}
 	if t.Kind() == reflect.Struct || t.Kind() == reflect.Map {
-		return nil, fail(fmt.Errorf("%s has keys of its own", key), "adroit config show lists them, as "+key+".NAME")
+		return nil, fail(fmt.Errorf("%s has keys of its own", key), hint.Command("config show")+" lists them, as "+key+".NAME")
 	}
 	return keys, nil
 }

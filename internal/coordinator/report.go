@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/hint"
 )
 
 // Markdown is the result for a person: what failed, what was tried and why it did
@@ -70,7 +72,7 @@ func (r Result) Markdown() string {
 		if r.Hint != "" {
 			b.WriteString(plain(r.Hint) + "\n")
 		}
-		b.WriteString("Repair it and run the command again, or `adroit jobs retry` for another round.\n")
+		b.WriteString("Repair it and run the command again, or `" + hint.Name("jobs retry") + "` for another round.\n")
 	}
 	if m := r.lastRepair(); m != nil && !r.Solved {
 		fmt.Fprintf(&b, "\n## What %s said last\n\n%s\n", plain(m.Agent), quote(m.Summary))

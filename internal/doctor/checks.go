@@ -4,6 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"golang.org/x/sys/unix"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/permission"
@@ -14,13 +23,6 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"golang.org/x/sys/unix"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 )
 
 // Examine returns what it finds.
@@ -62,7 +64,7 @@ func (d *Doctor) data(ctx context.Context) Finding {
 		free := int64(st.Bavail) * int64(st.Bsize)
 		f.What += fmt.Sprintf(", %d MB free", free>>20)
 		if free < lowDisk {
-			f.Status, f.Do = Lacking, "jobs pause when the disk is full; adroit jobs rm frees the space of ended jobs"
+			f.Status, f.Do = Lacking, "jobs pause when the disk is full; "+hint.Command("jobs rm")+" frees the space of ended jobs"
 		}
 	}
 	return f
@@ -84,7 +86,7 @@ func (d *Doctor) tools() (out []Finding) {
 	const name = "tools"
 	set, err := d.Tools()
 	if err != nil {
-		return []Finding{{name, Broken, "this program's tools: " + err.Error(), "run adroit tools lint for details"}}
+		return []Finding{{name, Broken, "this program's tools: " + err.Error(), "run " + hint.Command("tools lint") + " for details"}}
 	}
 	missing := requirement.Missing(set, requirement.OnPath)
 	for _, tool := range slices.Sorted(maps.Keys(missing)) {
@@ -103,7 +105,7 @@ func (d *Doctor) agents(ctx context.Context) Finding {
 	}
 	count, err := d.Agents(ctx)
 	if err != nil {
-		return Finding{name, Lacking, err.Error(), "run adroit agents lint for details"}
+		return Finding{name, Lacking, err.Error(), "run " + hint.Command("agents lint") + " for details"}
 	}
 	return Finding{name, Fine, spelling.Plural(count, "agent"), ""}
 }
@@ -124,7 +126,7 @@ func (d *Doctor) tests() Finding {
 	}
 	command, from, err := d.TestCommand(d.Dir)
 	if err != nil {
-		return Finding{name, Lacking, err.Error(), "adroit trust --list shows what is trusted"}
+		return Finding{name, Lacking, err.Error(), hint.Command("trust --list") + " shows what is trusted"}
 	}
 	switch from {
 	case "", project.StagesFile:
@@ -143,7 +145,7 @@ func (d *Doctor) tests() Finding {
 	case err != nil:
 		return Finding{name, Lacking, err.Error(), "correct the file"}
 	case len(found) == 0:
-		return Finding{name, Lacking, "no tests found in " + d.home(d.Dir), "if there are some, name the command that runs them: test: COMMAND in " + project.StagesFile + ", or adroit run --test COMMAND"}
+		return Finding{name, Lacking, "no tests found in " + d.home(d.Dir), "if there are some, name the command that runs them: test: COMMAND in " + project.StagesFile + ", or " + hint.Command("run --test COMMAND")}
 	case command != "":
 		return Finding{name, Fine, fmt.Sprintf("%s (from %s)", command, from), ""}
 	}
@@ -164,21 +166,22 @@ func (d *Doctor) removals() (out []Finding) {
 		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
 	}
 	for _, id := range ids {
-		out = append(out, Finding{"removals", Note, id + " is half removed", "adroit jobs finishes it, as every command does that reads jobs"})
+		out = append(out, Finding{"removals", Note, id + " is half removed", hint.Command("jobs") + " finishes it, as every command does that reads jobs"})
 	}
 	left, err := scratch.Left(d.Jobs)
 	if err != nil {
 		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
 	}
 	for _, path := range left {
-		out = append(out, Finding{"removals", Note, d.home(path) + " is left of a command that was killed", "the next adroit jobs rm, jobs prune, backup or restore removes it"})
+		out = append(out, Finding{"removals", Note, d.home(path) + " is left of a command that was killed", "the next " + hint.Command("jobs rm") + ", jobs prune, backup or restore removes it"})
 	}
 	return out
 }
 
 // check reads all that is kept: the store, and what undo needs of every job.
 func (d *Doctor) check(ctx context.Context) []Finding {
-	const name, remedy = "check", "restore a backup: adroit restore FILE --replace"
+	const name = "check"
+	remedy := "restore a backup: " + hint.Command("restore FILE --replace")
 	if d.CheckStore == nil {
 		return nil
 	}
@@ -210,10 +213,10 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(d.Data, "jobs", f.Name(), jobdir.JobFile)); errors.Is(err, fs.ErrNotExist) {
-			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " is of a job that was never begun", "the next adroit jobs rm or jobs prune removes it, a day after it was made"})
+			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " is of a job that was never begun", "the next " + hint.Command("jobs rm") + " or jobs prune removes it, a day after it was made"})
 		} else {
 			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " has no job in the database",
-				"adroit jobs rm " + f.Name() + " removes it; if its database was lost, adroit jobs undo " + f.Name() + " takes its changes back first"})
+				hint.Command("jobs rm %s", f.Name()) + " removes it; if its database was lost, " + hint.Command("jobs undo %s", f.Name()) + " takes its changes back first"})
 		}
 	}
 	if len(out) == 0 {

@@ -284,7 +284,7 @@ var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", 
 
 // leaves are packages of pure functions over text and JSON that every package may use, and
 // the one way to start a program, and the one that knows what a host can run out of.
-var leaves = []string{"internal/exhaustion", "internal/hostexec", "internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
+var leaves = []string{"internal/exhaustion", "internal/hostexec", "internal/apierr", "internal/artifactname", "internal/flow/stepid", "internal/flow/stepkind", "internal/hint", "internal/jsontext", "internal/llm/extagent", "internal/projectdir", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "internal/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg && pkg != "pkg/event" && pkg != "pkg/llm" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -150,7 +151,7 @@ func (p *Pool) changed(ctx context.Context, l *slot, c *session, t toolserver.To
 		r.accept(t.Tool)
 		return "", r.save(p.o.Dir, l.s)
 	case said.Nobody:
-		return fmt.Sprintf("The MCP server %s has changed its tool %s since it was accepted, so that it was not called; adroit mcp check %s --accept accepts it.", t.Server, t.Tool, t.Server), nil
+		return fmt.Sprintf("The MCP server %s has changed its tool %s since it was accepted, so that it was not called; %s accepts it.", t.Server, t.Tool, hint.Command("mcp check %s --accept", t.Server)), nil
 	}
 	return "", &toolserver.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input)}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/filelock"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
@@ -46,10 +47,10 @@ func Added(path string) (map[string]Server, error) {
 // Add writes an entry into a file of servers; replace takes the place of one.
 func Add(path, name string, s Server, replace bool) error {
 	if err := CheckName(name); err != nil {
-		return apierr.Invalidf("for example: adroit mcp add "+cmp.Or(Name(name), "files")+" …", "%v", err)
+		return apierr.Invalidf("for example: "+hint.Command("mcp add %s …", cmp.Or(Name(name), "files")), "%v", err)
 	}
 	if err := s.Check(); err != nil {
-		return apierr.Invalidf("adroit mcp add --help has examples", "%s: %v", name, err)
+		return apierr.Invalidf(hint.Command("mcp add --help")+" has examples", "%s: %v", name, err)
 	}
 	return changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; ok && !replace {
@@ -66,7 +67,7 @@ func Add(path, name string, s Server, replace bool) error {
 func Remove(path, records string, getenv func(string) string, name string) error {
 	err := changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; !ok {
-			return apierr.Invalidf("adroit mcp list lists them", "there is no server %q", name)
+			return apierr.Invalidf(hint.Command("mcp list")+" lists them", "there is no server %q", name)
 		}
 		delete(all, name)
 		return nil

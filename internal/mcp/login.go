@@ -13,11 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/toolserver"
 )
 
 // loginTime is how long a person has to log in.
@@ -56,7 +58,7 @@ func (p *Pool) Login(ctx context.Context, in toolserver.Scope, name string, form
 	case err != nil:
 		return nil, err
 	case back.logins.Load() == 0:
-		return nil, apierr.Invalidf("adroit mcp check "+name, "the MCP server %s asks for no login", name)
+		return nil, apierr.Invalidf(hint.Command("mcp check %s", name), "the MCP server %s asks for no login", name)
 	}
 	r.LoggedIn = true
 	return r, nil

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/filelock"
-	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/oauth2"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/filelock"
+	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A grant is what a login at a server has given, as it is kept in the file of keys.
@@ -47,7 +49,7 @@ func (p *Pool) grant(name string, s Server) (*grant, error) {
 	}
 	g := new(grant)
 	if json.Unmarshal([]byte(keys[grantKey(name)]), g) != nil { // the error could quote it
-		return nil, fmt.Errorf("the login at the MCP server %s cannot be read; adroit mcp login %s makes it anew", name, name)
+		return nil, fmt.Errorf("the login at the MCP server %s cannot be read; %s makes it anew", name, hint.Command("mcp login %s", name))
 	}
 	if g.URL != s.URL || g.Token == nil {
 		return nil, nil
@@ -143,7 +145,7 @@ func (p *Pool) lockGrants() (unlock func(), err error) {
 
 // loginNeeded is the error of a server that wants a login.
 func loginNeeded(name, why string) error {
-	return apierr.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; adroit mcp login %s", name, why, name), "adroit mcp login "+name)
+	return apierr.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; %s", name, why, hint.Command("mcp login %s", name)), hint.Command("mcp login %s", name))
 }
 
 // loggedIn authorizes requests by a login that there has been. It makes none: a job

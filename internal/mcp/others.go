@@ -12,8 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 )
 
 // Sources are the programs whose servers can be taken over.
@@ -40,7 +42,7 @@ func Others(source, dir string, getenv func(string) string) (map[string]Server, 
 		return nil, nil
 	}
 	if err != nil {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", path, err), "add the servers one by one: adroit mcp add NAME -- COMMAND")
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", path, err), "add the servers one by one: "+hint.Command("mcp add NAME -- COMMAND"))
 	}
 	out := map[string]Server{}
 	for other, s := range found {

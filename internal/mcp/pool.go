@@ -14,7 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/keyfile"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -23,7 +26,6 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
 // Options are what servers are started and reached with.
@@ -168,11 +170,11 @@ func (p *Pool) entry(in toolserver.Scope, name string) (Server, error) {
 	case err != nil:
 		return s, err
 	}
-	hint := "adroit mcp list lists the servers, adroit mcp add adds one"
+	help := hint.Command("mcp list") + " lists the servers, " + hint.Command("mcp add") + " adds one"
 	if near := spelling.Nearest(name, slices.Collect(maps.Keys(all))); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
+		help = fmt.Sprintf("did you mean %s?", near)
 	}
-	return s, apierr.Invalidf(hint, "there is no MCP server %q", name)
+	return s, apierr.Invalidf(help, "there is no MCP server %q", name)
 }
 
 // slot is the place of a server in this process: one for all jobs, or one for each
@@ -281,10 +283,10 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 			continue
 		}
 		if n := len(r.Pending); n > 0 {
-			p.warn("%d tools of the MCP server %s have changed or are new, and are not offered: adroit mcp check %s shows them, --accept accepts them", n, name, name)
+			p.warn("%d tools of the MCP server %s have changed or are new, and are not offered: %s shows them, --accept accepts them", n, name, hint.Command("mcp check %s", name))
 		}
 		if n := len(r.Unusable); n > 0 {
-			p.warn("%d tools of the MCP server %s cannot be used, and adroit mcp check %s lists them: %s", n, name, name, line(strings.Join(r.Unusable, "; ")))
+			p.warn("%d tools of the MCP server %s cannot be used, and %s lists them: %s", n, name, hint.Command("mcp check %s", name), line(strings.Join(r.Unusable, "; ")))
 		}
 		for _, d := range r.offered() {
 			if words := d.unchecked(); words != "" {

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/workspace/process"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
 // program starts a server in the sandbox.
@@ -43,7 +45,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	}
 	for _, word := range slices.Concat(s.Command, s.Args) {
 		if path := p.home(word); filepath.IsAbs(path) && c.proc.Hides(path) {
-			c.hint += fmt.Sprintf("; the sandbox hides %s from it: adroit mcp add %s --read PATH --replace shows it this file, or its directory if that has no secrets", line(path), c.name)
+			c.hint += fmt.Sprintf("; the sandbox hides %s from it: %s shows it this file, or its directory if that has no secrets", line(path), hint.Command("mcp add %s --read PATH --replace", c.name))
 			break
 		}
 	}
@@ -73,7 +75,7 @@ func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) (
 	var env []string
 	if program := s.Fetches(); program != "" {
 		if !s.Net && s.Sandbox != "off" {
-			c.hint = fmt.Sprintf("; %s downloads what it runs, and this server has no network: net: true in its entry, or adroit mcp add %s --net --replace, grants it", program, c.name)
+			c.hint = fmt.Sprintf("; %s downloads what it runs, and this server has no network: net: true in its entry, or %s, grants it", program, hint.Command("mcp add %s --net --replace", c.name))
 		}
 		if base := caches(p.o.Getenv); base != "" {
 			dir := cacheDir(base, c.name, s)

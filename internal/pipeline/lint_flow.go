@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -255,7 +256,7 @@ func (l *linter) pipeline(key string, s *Step) {
 		var err error
 		found, err = l.k.Pipelines.Lookup(s.Pipeline.Name)
 		if errors.As(err, new(*UnknownError)) {
-			l.bad(key+".pipeline", near(s.Pipeline.Name, l.k.Pipelines.Names(), "adroit pipelines list lists the pipelines"), "there is no pipeline %s", s.Pipeline.Name)
+			l.bad(key+".pipeline", near(s.Pipeline.Name, l.k.Pipelines.Names(), hint.Command("pipelines list")+" lists the pipelines"), "there is no pipeline %s", s.Pipeline.Name)
 			return
 		}
 		if err != nil {

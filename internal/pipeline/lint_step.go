@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -107,7 +108,7 @@ func (l *linter) command(key string, s *Step) {
 func (l *linter) tool(key string, s *Step) {
 	t, ok := l.k.Tools.Lookup(s.Tool)
 	if !ok {
-		l.bad(key+".tool", near(s.Tool, l.k.Tools.Names(), "adroit tools list lists the tools"), "there is no tool %s", s.Tool)
+		l.bad(key+".tool", near(s.Tool, l.k.Tools.Names(), hint.Command("tools list")+" lists the tools"), "there is no tool %s", s.Tool)
 		return
 	}
 	args := s.Args
@@ -118,15 +119,15 @@ func (l *linter) tool(key string, s *Step) {
 		l.argNames(key, t, args)
 		return // what they will be, nobody knows yet
 	}
-	if fault, hint := t.CheckFault(args); s.Check && t.Proves == "" {
+	if fault, help := t.CheckFault(args); s.Check && t.Proves == "" {
 		l.bad(key+".check", "write tool: to call it as a step", "%s cannot be a check: nothing says what its success proves", t.Name)
 		return
 	} else if s.Check && fault != "" {
-		l.bad(key+".check", hint, "%s", fault)
+		l.bad(key+".check", help, "%s", fault)
 		return
 	}
 	for _, fault := range t.Input.Validate(args) {
-		l.bad(key+".args", "adroit tools show "+t.Name+" says what it takes", "%s: %s", t.Name, fault)
+		l.bad(key+".args", hint.Command("tools show %s", t.Name)+" says what it takes", "%s: %s", t.Name, fault)
 	}
 }
 
@@ -143,7 +144,7 @@ func (l *linter) argNames(key string, t tools.Tool, args json.RawMessage) {
 	}
 	for _, name := range schema.Required {
 		if _, ok := given[name]; !ok {
-			l.bad(key+".args", "adroit tools show "+t.Name+" says what it takes", "%s needs %s", t.Name, name)
+			l.bad(key+".args", hint.Command("tools show %s", t.Name)+" says what it takes", "%s needs %s", t.Name, name)
 		}
 	}
 	for _, name := range sorted(given) {

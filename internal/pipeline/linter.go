@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -106,16 +107,16 @@ func (l *linter) agent(a *Agent, key string) {
 	case a.Name == "":
 		l.bad(key, "name one of "+strings.Join(l.k.Agents.Names(), ", "), "no agent is named")
 	case errors.As(err, &unknown):
-		l.bad(key, near(a.Name, l.k.Agents.Names(), "adroit agents list lists the agents"), "there is no agent %s", a.Name)
+		l.bad(key, near(a.Name, l.k.Agents.Names(), hint.Command("agents list")+" lists the agents"), "there is no agent %s", a.Name)
 	case errors.As(err, &broken):
-		l.bad(key, "adroit agents lint says why", "the agent %s cannot be used", a.Name)
+		l.bad(key, hint.Command("agents lint")+" says why", "the agent %s cannot be used", a.Name)
 	case err != nil:
 		l.bad(key, "", "the agent %s: %v", a.Name, err)
 	default:
 		l.model(found.Model, key)
 		for _, p := range agentfile.Lint(found, l.k.Tools) {
 			if p.Severity == agents.Error {
-				l.bad(key, "adroit agents lint says more", "the agent %s cannot be used: %s", a.Name, p.Message)
+				l.bad(key, hint.Command("agents lint")+" says more", "the agent %s cannot be used: %s", a.Name, p.Message)
 				break
 			}
 		}
@@ -127,12 +128,12 @@ func (l *linter) model(ref, key string) {
 		return
 	}
 	if err := l.k.Model(ref); err != nil {
-		words, hint := err.Error(), ""
+		words, help := err.Error(), ""
 		var h interface{ Hint() string }
 		if errors.As(err, &h) {
-			hint, _, _ = strings.Cut(h.Hint(), "\n")
+			help, _, _ = strings.Cut(h.Hint(), "\n")
 		}
-		l.bad(key, hint, "%s", words)
+		l.bad(key, help, "%s", words)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/route"
@@ -66,7 +67,7 @@ func (m *Source) listOllama(ctx context.Context) ([]adroit.ModelInfo, error) {
 		return nil, apierr.ModelError(err)
 	}
 	if len(found) == 0 {
-		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama has no models; get one with: adroit models pull qwen3:8b"}}, nil
+		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama has no models; get one with: " + hint.Command("models pull qwen3:8b")}}, nil
 	}
 	var list []adroit.ModelInfo
 	ways := m.callings()
@@ -138,7 +139,7 @@ func (m *Source) Pull(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.
 		defer stop()
 		name := strings.TrimPrefix(p.Model, Ollama+"/")
 		if name == "" {
-			yield(adroit.PullProgress{}, apierr.Invalidf("for example: adroit models pull qwen3:8b", "no model is named"))
+			yield(adroit.PullProgress{}, apierr.Invalidf("for example: "+hint.Command("models pull qwen3:8b"), "no model is named"))
 			return
 		}
 		client, err := ollama.NewClient(m.ollama())
@@ -163,7 +164,7 @@ func (m *Source) Forget(ref string) (int, error) {
 	windows, bad := m.forgetWindows(ref)
 	n, err = n+windows, errors.Join(err, bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, apierr.WithHint(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
+		return 0, apierr.WithHint(fmt.Errorf("forgetting: %w", err), "check the data directory with "+hint.Command("doctor"))
 	}
 	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 )
 
@@ -42,9 +43,9 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 // noModel is the error for a request that no model can answer.
 func (m *Source) noModel(tried string) error {
 	return apierr.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
-		"or give a key: adroit login openai (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
+		"or give a key: "+hint.Command("login openai")+" (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
-		"or see adroit at work without a model: adroit demo",
+		"or see adroit at work without a model: "+hint.Command("demo"),
 		"no model: none is configured%s, and there is no key of a provider", tried)
 }
 

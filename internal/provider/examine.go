@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -20,7 +21,7 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	out := []adroit.Finding{first}
 	usable = usable || m.conf.Model != ""
 	if m.conf.KeysErr != nil {
-		out = append(out, adroit.Finding{Name: "keys", Status: adroit.Lacking, What: m.conf.KeysErr.Error(), Do: "adroit login writes them anew once that is put right"})
+		out = append(out, adroit.Finding{Name: "keys", Status: adroit.Lacking, What: m.conf.KeysErr.Error(), Do: hint.Command("login") + " writes them anew once that is put right"})
 	}
 	for _, h := range m.hosted() {
 		usable = usable || m.key(h.name).value != ""
@@ -32,12 +33,12 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	}
 	clis := m.examineCLIs(ctx)
 	out = append(out, clis...)
-	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: "adroit models check asks it for a word"}
+	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: hint.Command("models check") + " asks it for a word"}
 	if m.conf.Model != "" {
 		f.What += m.windowWords(ctx, m.conf.Model)
 	}
 	if !usable {
-		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: "adroit login " + strings.Join(hostedNames(), "|") + ", or start Ollama and run ollama pull qwen3:8b; adroit demo needs none"}
+		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: hint.Command("login PROVIDER") + " (" + strings.Join(hostedNames(), ", ") + "), or start Ollama and run ollama pull qwen3:8b; " + hint.Command("demo") + " needs none"}
 		named := "" // that can be asked if a run names it
 		for _, c := range clis {
 			if c.Status == adroit.Fine {
@@ -69,7 +70,7 @@ func (m *Source) windowWords(ctx context.Context, ref string) string {
 		return fmt.Sprintf("; window %d, as configured", n)
 	}
 	if r := m.refused(provider, name, m.ask(ctx, provider, name).Tokens); r != nil {
-		return fmt.Sprintf("; window %d, which a refusal named on %s: windows: in the config file replaces it, adroit models forget %s has it found out again", n, r.At.Format(time.DateOnly), ref)
+		return fmt.Sprintf("; window %d, which a refusal named on %s: windows: in the config file replaces it, %s has it found out again", n, r.At.Format(time.DateOnly), hint.Command("models forget %s", ref))
 	}
 	return fmt.Sprintf("; window %d, as its server states", n)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -42,7 +43,7 @@ func (m *Source) key(provider string) keyOf {
 	if k.value != "" {
 		k.from = k.variable
 	} else if k.value = transport.Secret(m.conf.Keys[provider]); k.value != "" {
-		k.from = "adroit login"
+		k.from = hint.Name("login")
 	}
 	return k
 }
@@ -58,7 +59,7 @@ func (m *Source) keyWords(provider string) string {
 	case k.from == k.variable:
 		return k.variable + " is set"
 	}
-	return "the key of adroit login"
+	return "the key of " + hint.Name("login")
 }
 
 // hinted is a model whose errors name the settings that they are about.
@@ -90,7 +91,7 @@ func (m *Source) hint(provider string, err error) error {
 	case k.value == "" && m.conf.KeysErr != nil:
 		named.Hint = m.conf.KeysErr.Error()
 	case k.value == "":
-		named.Hint = at + " asks for a key: adroit login " + provider
+		named.Hint = at + " asks for a key: " + hint.Command("login %s", provider)
 		if k.variable != "" {
 			named.Hint += ", or set " + k.variable
 		}
@@ -99,7 +100,7 @@ func (m *Source) hint(provider string, err error) error {
 	case k.from == k.variable:
 		named.Hint = at + " refused the key: check " + k.variable + " and the account of " + provider
 	default:
-		named.Hint = at + " refused the key, which is that of adroit login " + provider + ": give another, or check the account"
+		named.Hint = at + " refused the key, which is that of " + hint.Name("login %s", provider) + ": give another, or check the account"
 	}
 	return &named
 }
@@ -210,6 +211,6 @@ func (m *Source) CheckProvider(name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	hint := "providers are " + strings.Join(known, ", ") + "; others are configured under endpoints: in the config file"
-	return apierr.Invalidf(hint, "unknown model provider %q", name)
+	help := "providers are " + strings.Join(known, ", ") + "; others are configured under endpoints: in the config file"
+	return apierr.Invalidf(help, "unknown model provider %q", name)
 }

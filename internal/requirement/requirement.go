@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -17,7 +18,7 @@ import (
 // what it needs no longer requires it.
 func OnPath(capability string) error {
 	if key, ok := strings.CutPrefix(capability, "config:"); ok {
-		return fmt.Errorf("%s is not configured; adroit config show says where the file is, docs/config.md what it takes", key)
+		return fmt.Errorf("%s is not configured; %s says where the file is, docs/config.md what it takes", key, hint.Command("config show"))
 	}
 	programs := []string{capability}
 	switch capability {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
@@ -34,7 +35,7 @@ type newerError struct {
 func (e *newerError) Error() string {
 	by := "a newer adroit"
 	if e.Version != "" {
-		by = "adroit " + e.Version
+		by = strings.Join([]string{"adroit", e.Version}, " ")
 	}
 	return fmt.Sprintf("%s was written by %s (schema %d, this one knows %d); use that version or another data directory",
 		e.Path, by, e.Schema, e.Knows)

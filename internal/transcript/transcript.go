@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepid"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -128,20 +129,20 @@ func (t *Transcript) Last() int {
 
 // Branch is the conversation of a job at the end of a turn.
 func (t *Transcript) Branch(turn int) (*stepio.Branch, error) {
-	hint := "adroit jobs transcript " + t.Job + " shows them"
+	help := hint.Command("jobs transcript %s", t.Job) + " shows them"
 	if len(t.Turns) == 0 {
-		return nil, apierr.Invalidf("adroit jobs retry "+t.Job+" begins anew", "%s has no turns", t.Job)
+		return nil, apierr.Invalidf(hint.Command("jobs retry %s", t.Job)+" begins anew", "%s has no turns", t.Job)
 	}
 	r := t.Request(turn)
 	if r == nil {
-		return nil, apierr.Invalidf(hint, "%s has %d turns; --from is %d", t.Job, len(t.Turns), turn)
+		return nil, apierr.Invalidf(help, "%s has %d turns; --from is %d", t.Job, len(t.Turns), turn)
 	}
 	if !t.own(r.Messages) {
-		return nil, apierr.Invalidf(hint, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", turn, t.Job)
+		return nil, apierr.Invalidf(help, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", turn, t.Job)
 	}
 	answer := t.Turns[turn-1].Response
 	if answer == nil {
-		return nil, apierr.Invalidf(hint, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
+		return nil, apierr.Invalidf(help, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
 	}
 	b := &stepio.Branch{Job: t.Job, Turn: turn, Opening: r.Messages[1]}
 	b.History = append(slices.Clone(r.Messages[2:]), *answer)

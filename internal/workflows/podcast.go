@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -19,7 +20,7 @@ func podcastPhases(sc *executor.Scope) error {
 	given := text(sc.Task.Artifacts["transcript_source"]) != ""
 	switch {
 	case audio != "" && !sc.Has("probe_audio"):
-		return errors.New("the recording cannot be read without ffmpeg; adroit doctor says what to install")
+		return errors.New("the recording cannot be read without ffmpeg; " + hint.Name("doctor") + " says what to install")
 	case !given && !sc.Has("transcribe_audio"):
 		return errors.New("there is no transcript, and no server for speech to text is configured (transcription.url): give -i transcript=@FILE")
 	case !given:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/adroit-run/adroit/internal/flow/stepid"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -45,6 +46,6 @@ func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
 	case "":
 		rt.warn("the agent %s cannot be used any more; %s goes on with it as it was", in.Agent, j.ID)
 	default:
-		rt.warn("the agent %s has changed since %s began, which goes on with it as it was; adroit jobs retry %s takes it as it is now", in.Agent, j.ID, j.ID)
+		rt.warn("the agent %s has changed since %s began, which goes on with it as it was; %s takes it as it is now", in.Agent, j.ID, hint.Command("jobs retry %s", j.ID))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/transcript"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -48,13 +49,13 @@ func (o *RetryOptions) check() error {
 	case o.From > 0 && o.CarryOut:
 		return apierr.Invalidf("a plan is gone on from where it ended", "--from and --carry-out exclude each other")
 	case o.Mode != "" && !o.CarryOut:
-		return apierr.Invalidf("adroit jobs retry ID --carry-out --mode edits carries out a plan; adroit run --mode begins in another mode", "--mode is for --carry-out")
+		return apierr.Invalidf(hint.Command("jobs retry ID --carry-out --mode edits")+" carries out a plan; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for --carry-out")
 	case o.Mode == executor.ModePlan:
 		return apierr.Invalidf("it is edits or auto", "a plan cannot be carried out in mode plan")
 	case o.Mode != "" && !slices.Contains(executor.Modes, o.Mode):
 		return apierr.Invalidf("it is edits or auto", "--mode is %q", o.Mode)
 	case o.From == 0 && !o.CarryOut && o.Message != "":
-		return apierr.Invalidf("adroit jobs retry ID --from TURN \"...\" goes on from a turn; adroit continue ID \"...\" goes on with the job itself", "a job that begins anew takes no message")
+		return apierr.Invalidf(hint.Command("jobs retry ID --from TURN \"...\"")+" goes on from a turn; "+hint.Command("continue ID \"...\"")+" goes on with the job itself", "a job that begins anew takes no message")
 	}
 	return nil
 }
@@ -83,9 +84,9 @@ func (rt *Runtime) canBeCarriedOut(j *jobs.Job) bool {
 func (rt *Runtime) carryOut(ctx context.Context, old *jobs.Job, in *agents.Input, o RetryOptions, id string) error {
 	switch {
 	case old.Status != jobs.Planned:
-		return apierr.Invalidf("adroit jobs retry "+old.ID+" runs its task again", "%s has no plan to carry out: it is %s", old.ID, old.Status.Words())
+		return apierr.Invalidf(hint.Command("jobs retry %s", old.ID)+" runs its task again", "%s has no plan to carry out: it is %s", old.ID, old.Status.Words())
 	case !rt.canBeCarriedOut(old):
-		return apierr.Invalidf("have another agent do it: adroit run AGENT", "the agent %s, which made the plan of %s, only plans, or is not there any more", old.Agent, old.ID)
+		return apierr.Invalidf("have another agent do it: "+hint.Command("run AGENT PROMPT"), "the agent %s, which made the plan of %s, only plans, or is not there any more", old.Agent, old.ID)
 	}
 	in.Mode = o.Mode
 	if in.Mode == "" && rt.o.Defaults.Mode == executor.ModePlan {
@@ -98,10 +99,10 @@ func (rt *Runtime) carryOut(ctx context.Context, old *jobs.Job, in *agents.Input
 // job to be.
 func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, o RetryOptions, id string) error {
 	if held(old) {
-		return apierr.WithHint(fmt.Errorf("%s: %w", old.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", old.ID, old.ID))
+		return apierr.WithHint(fmt.Errorf("%s: %w", old.ID, jobs.ErrRunning), fmt.Sprintf("%s, or %s", hint.Command("jobs wait %s", old.ID), hint.Command("jobs cancel %s", old.ID)))
 	}
 	if old.Workflow != agents.Workflow.Name {
-		return apierr.Invalidf("adroit jobs retry "+old.ID+" runs all of it again", "%s was led by the workflow %s, which asks its agents by itself: there is no turn to go on from", old.ID, old.Workflow)
+		return apierr.Invalidf(hint.Command("jobs retry %s", old.ID)+" runs all of it again", "%s was led by the workflow %s, which asks its agents by itself: there is no turn to go on from", old.ID, old.Workflow)
 	}
 	t, err := rt.Transcript(ctx, old.ID)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/catalog"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/project"
@@ -121,11 +122,11 @@ func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
 		}
 		names = append(names, s.Name)
 	}
-	hint := "adroit skills list lists the skills"
+	help := hint.Command("skills list") + " lists the skills"
 	if near := spelling.Nearest(n.Name, names); near != "" {
-		hint = "did you mean " + near + "?"
+		help = "did you mean " + near + "?"
 	}
-	return nil, apierr.Invalidf(hint, "unknown skill %q", n.Name)
+	return nil, apierr.Invalidf(help, "unknown skill %q", n.Name)
 }
 
 func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error) {
@@ -224,7 +225,7 @@ func (rt *Runtime) lintDecision(in Scope) (d project.Decision, untrusted func(la
 		if layer != "project" || err == nil && trusted.Trusted(filepath.ToSlash(name)) {
 			return nil
 		}
-		return agents.Problems{{File: file, Severity: agents.Note, Message: "nobody trusts this file yet: it is not used", Hint: "adroit trust shows it and asks"}}
+		return agents.Problems{{File: file, Severity: agents.Note, Message: "nobody trusts this file yet: it is not used", Hint: hint.Command("trust") + " shows it and asks"}}
 	}
 }
 

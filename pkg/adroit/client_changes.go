@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -29,7 +30,7 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 		part = led.All()
 	}
 	if none := new(ledger.StepError); errors.As(err, &none) {
-		return part, apierr.Invalidf("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
+		return part, apierr.Invalidf(hint.Command("jobs steps %s", id)+" lists those that did", "%s: %v", id, err)
 	}
 	if err == nil && s.Uncertain {
 		part = part.IncludeUncertain()
@@ -110,7 +111,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 		return nil, apierr.AsError(err)
 	}
 	if held(j) {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
 	}
 	report := &UndoReport{Job: j.ID}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
@@ -165,14 +166,14 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 		return nil, apierr.AsError(err)
 	}
 	if held(j) {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("%s, or %s", hint.Command("jobs wait %s", j.ID), hint.Command("jobs cancel %s", j.ID)))
 	}
 	w, err := jobdir.Worktree(rt.data(), j)
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
 	if w == nil {
-		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), "adroit run --worktree gives a job a worktree")
+		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), hint.Command("run --worktree")+" gives a job a worktree")
 	}
 	message = cmp.Or(message, j.Title, "Work of "+j.Agent)
 	if message == j.Title {

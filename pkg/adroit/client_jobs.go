@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/live"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -49,11 +50,11 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	j, err = m.Cancel(ctx, id)
 	switch {
 	case errors.Is(err, jobs.ErrFinal):
-		return nil, apierr.WithHint(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
+		return nil, apierr.WithHint(err, "there is nothing to cancel; "+hint.Command("jobs undo")+" takes back what it changed")
 	case err != nil:
 		return nil, apierr.AsError(err)
 	case j.Status != jobs.Cancelled:
-		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: "adroit jobs show " + id}
+		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: hint.Command("jobs show %s", id)}
 	}
 	return j, nil
 }
@@ -68,7 +69,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 		return nil, apierr.AsError(err)
 	}
 	if j.Status.Final() {
-		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: "adroit jobs show " + j.ID}
+		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: hint.Command("jobs show %s", j.ID)}
 	}
 	sent := &SignalSent{Job: j}
 	full, err := rt.signal(ctx, m, sent, s)
@@ -86,7 +87,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 	}
 	err = m.Store.Send(ctx, j.ID, signal)
 	if errors.Is(err, jobs.ErrAnswered) { // by somebody else, in this moment
-		return nil, answered("adroit jobs show "+j.ID+" shows how it stands", "%s has the answer to this question already; nothing was sent", j.ID)
+		return nil, answered(hint.Command("jobs show %s", j.ID)+" shows how it stands", "%s has the answer to this question already; nothing was sent", j.ID)
 	}
 	if err != nil {
 		return nil, apierr.AsError(err)
@@ -105,7 +106,7 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	qs := now.Questions
 	if sig.Question != "" {
 		if qs = slices.DeleteFunc(qs, func(q jobs.Question) bool { return q.Path != sig.Question }); len(qs) == 0 {
-			return "", answered("adroit jobs show "+j.ID+" shows what it asks", "%s does not ask the question %s now, or has its answer already; nothing was sent", j.ID, sig.Question)
+			return "", answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s does not ask the question %s now, or has its answer already; nothing was sent", j.ID, sig.Question)
 		}
 	}
 	var waits, fits []string
@@ -136,17 +137,17 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	case slices.Contains(early, name):
 		return name, nil
 	case len(qs) == 0 && j.Status == jobs.Waiting:
-		return "", answered("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
+		return "", answered(hint.Command("jobs resume %s", j.ID)+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
 	case strings.Contains(name, "@"): // of a step that asked, or of none
-		return "", answered("adroit jobs show "+j.ID+" shows what it asks", "%s does not ask the question of %s now, or has its answer already", j.ID, name)
+		return "", answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s does not ask the question of %s now, or has its answer already", j.ID, name)
 	case len(waits) > 0:
 		return "", apierr.Invalidf("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
 	case slices.Contains(all, name):
-		return "", answered("adroit jobs show "+j.ID+" says how it stands", "%s asks nothing now, so there is nothing to %s", j.ID, name)
+		return "", answered(hint.Command("jobs show %s", j.ID)+" says how it stands", "%s asks nothing now, so there is nothing to %s", j.ID, name)
 	}
-	hint := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
+	help := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
 	if n := spelling.Nearest(name, all); n != "" {
-		return "", apierr.Invalidf(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
+		return "", apierr.Invalidf(fmt.Sprintf("did you mean %q?\n%s", n, help), "unknown signal %q", name)
 	}
 	if !signalName.MatchString(name) {
 		return "", apierr.Invalidf("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
@@ -156,8 +157,8 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 }
 
 // answered refuses an answer that nothing waits for.
-func answered(hint, format string, args ...any) error {
-	return &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf(format, args...), Hint: hint}
+func answered(help, format string, args ...any) error {
+	return &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf(format, args...), Hint: help}
 }
 
 // What an Action does.

@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/pipeline"
@@ -35,7 +36,7 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 	if err := rt.takesMessages(j); err != nil {
 		// Who is asked something means an answer.
 		if asked, failed := jobWithSignals(ctx, mgr.Store, j.ID); failed == nil && j.Status == jobs.Waiting && len(asked.Questions) > 0 {
-			return nil, apierr.Invalidf("adroit answer "+j.ID+" WORDS answers it; adroit jobs show "+j.ID+" shows what it asks", "%s waits for an answer and takes no messages", j.ID)
+			return nil, apierr.Invalidf(hint.Command("answer %s WORDS", j.ID)+" answers it; "+hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s waits for an answer and takes no messages", j.ID)
 		}
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 	}
 	m.Text = strings.TrimSpace(m.Text)
 	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
-		return nil, apierr.Invalidf("adroit continue "+j.ID+" \"also add a test\"", "the message is empty")
+		return nil, apierr.Invalidf(hint.Command("continue %s \"also add a test\"", j.ID), "the message is empty")
 	}
 	if err := rt.checkMessage(ctx, j, &m); err != nil {
 		return nil, apierr.AsError(err)
@@ -72,20 +73,20 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 	switch j.Workflow {
 	case agents.Workflow.Name:
 	case pipeline.Workflow.Name:
-		return apierr.Invalidf(fmt.Sprintf("adroit run %s \"...\" runs it again; adroit run AGENT \"...\" has an agent go on with the files", j.Agent),
+		return apierr.Invalidf(fmt.Sprintf("%s runs it again; %s has an agent go on with the files", hint.Command("run %s \"...\"", j.Agent), hint.Command("run AGENT \"...\"")),
 			"%s ran the pipeline %s, whose steps are fixed: it takes no messages", j.ID, j.Agent)
 	default:
-		return apierr.Invalidf(fmt.Sprintf("adroit run %s \"...\" starts a new job; so does another agent, with the files as they are", j.Agent),
+		return apierr.Invalidf(fmt.Sprintf("%s starts a new job; so does another agent, with the files as they are", hint.Command("run %s \"...\"", j.Agent)),
 			"%s is led by the workflow %s, which decides by itself what its agents are asked: it takes no messages", j.ID, j.Workflow)
 	}
 	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return nil // what else is wrong, the run reports
 	}
-	hint := fmt.Sprintf("adroit jobs retry %s does its task again in a new worktree", j.ID)
+	help := fmt.Sprintf("%s does its task again in a new worktree", hint.Command("jobs retry %s", j.ID))
 	if rt.worktree(j) == nil {
-		return apierr.Invalidf("put it back, or start a new job elsewhere: adroit run", "the directory of %s is gone: %s", j.ID, j.Dir)
+		return apierr.Invalidf("put it back, or start a new job elsewhere: "+hint.Command("run"), "the directory of %s is gone: %s", j.ID, j.Dir)
 	}
-	return apierr.Invalidf(hint, "the worktree of %s is gone: %s", j.ID, j.Dir)
+	return apierr.Invalidf(help, "the worktree of %s is gone: %s", j.ID, j.Dir)
 }
 
 // checkMessage refuses what cannot be meant, and finds out about the model.
@@ -117,7 +118,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 		return err
 	}
 	if _, _, err := models.Open(m.Model); err != nil {
-		return apierr.Refuse(err, "adroit models list lists the models")
+		return apierr.Refuse(err, hint.Command("models list")+" lists the models")
 	}
 	m.Price, _ = rt.o.Defaults.Prices.Of(m.Model)
 	m.Stated, m.Guess = 0, false
@@ -157,7 +158,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 			continue
 		}
 		if errors.Is(err, jobs.ErrFinal) {
-			return apierr.WithHint(err, "adroit jobs retry "+id+" runs it again from the start")
+			return apierr.WithHint(err, hint.Command("jobs retry %s", id)+" runs it again from the start")
 		}
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
@@ -59,14 +60,14 @@ func (rt *Runtime) sweep(ctx context.Context) {
 // continue it while its files go. A kill after Begin is made up for by finishRemovals.
 func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) error {
 	if held(j) {
-		return apierr.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
+		return apierr.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
 	}
 	r, err := jobdir.CheckRemoval(ctx, rt.data(), j, o.Force)
 	if we := new(worktree.Error); errors.As(err, &we) {
-		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
+		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s, or %s throws them away", hint.Command("jobs merge %s", j.ID), hint.Command("jobs rm --force %s", j.ID)))
 	}
 	if errors.Is(err, jobdir.ErrMerging) {
-		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), "adroit jobs merge "+j.ID)
+		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs merge %s", j.ID))
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -65,7 +66,7 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 	case j.Status == jobs.Limit && !given:
 		return apierr.Invalidf(raiseHint(j.ID), "%s was stopped by a limit: %s", j.ID, j.Reason)
 	case given && !j.Status.Halted():
-		return apierr.Invalidf("adroit jobs resume "+j.ID+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
+		return apierr.Invalidf(hint.Command("jobs resume %s", j.ID)+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
 	}
 	if more.CostUSD > 0 && j.Model != pipeline.NoModel {
 		if _, ok := rt.o.Defaults.Prices.Of(j.Model); !ok {
@@ -77,7 +78,7 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 }
 
 func raiseHint(id string) string {
-	return fmt.Sprintf("adroit jobs resume %s --max-turns N goes on with a higher limit; so do --max-tokens, --max-cost and --timeout\nadroit jobs retry %s runs it again from the start", id, id)
+	return fmt.Sprintf("%s goes on with a higher limit; so do --max-tokens, --max-cost and --timeout\n%s runs it again from the start", hint.Command("jobs resume %s --max-turns N", id), hint.Command("jobs retry %s", id))
 }
 
 // fault explains why a job could not be run here.
@@ -85,13 +86,13 @@ func fault(id string, err error) error {
 	held := new(jobdir.HeldError)
 	switch {
 	case errors.As(err, &held) && held.Stopped:
-		return apierr.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))
+		return apierr.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then %s goes on with the job here", held.PID, held.PID, hint.Command("jobs resume %s", id)))
 	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
-		return apierr.WithHint(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
+		return apierr.WithHint(err, fmt.Sprintf("%s follows it; %s stops it", hint.Command("jobs logs %s -f", id), hint.Command("jobs cancel %s", id)))
 	case errors.Is(err, jobs.ErrBlocked):
-		return apierr.WithHint(err, fmt.Sprintf("adroit jobs show %s says why; adroit jobs resume %s tries once more", id, id))
+		return apierr.WithHint(err, fmt.Sprintf("%s says why; %s tries once more", hint.Command("jobs show %s", id), hint.Command("jobs resume %s", id)))
 	case errors.Is(err, jobs.ErrFinal):
-		return apierr.WithHint(err, fmt.Sprintf("adroit jobs retry %s runs it again from the start", id))
+		return apierr.WithHint(err, fmt.Sprintf("%s runs it again from the start", hint.Command("jobs retry %s", id)))
 	}
 	return apierr.AsError(err)
 }
@@ -149,7 +150,7 @@ func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, err
 	switch {
 	case run == nil && held(j):
 		err := fmt.Errorf("%s: %w (%s)", j.ID, jobs.ErrHeld, j.Lease.Owner)
-		return nil, apierr.WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; adroit jobs cancel "+j.ID+" ends the job for good")
+		return nil, apierr.WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; "+hint.Command("jobs cancel %s", j.ID)+" ends the job for good")
 	case run != nil && reason != "":
 		run.stop(stopReason(reason))
 	case run != nil:

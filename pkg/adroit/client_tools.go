@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -171,11 +172,11 @@ func (rt *Runtime) calledTool(ctx context.Context, c ToolCall) (t tools.Tool, _ 
 	}
 	t, ok := set.Lookup(c.Name)
 	if !ok {
-		hint := "adroit tools list lists the tools"
+		help := hint.Command("tools list") + " lists the tools"
 		if n := set.Nearest(c.Name); n != "" {
-			hint = fmt.Sprintf("did you mean %q?", n)
+			help = fmt.Sprintf("did you mean %q?", n)
 		}
-		return t, ctx, apierr.Invalidf(hint, "unknown tool %q", c.Name)
+		return t, ctx, apierr.Invalidf(help, "unknown tool %q", c.Name)
 	}
 	return t, ctx, nil
 }

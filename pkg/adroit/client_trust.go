@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/trust"
 )
 
@@ -24,7 +25,7 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 	}
 	st, err := s.Check(dir)
 	if err != nil {
-		return nil, apierr.WithHint(err, "adroit trust --list shows what is trusted; remove the file to start anew")
+		return nil, apierr.WithHint(err, hint.Command("trust --list")+" shows what is trusted; remove the file to start anew")
 	}
 	st = st.WithText()
 	return &st, nil
@@ -52,7 +53,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	if c.Revoke {
 		had, err := s.Revoke(c.Dir)
 		if err == nil && !had {
-			err = &apierr.Error{Kind: apierr.Failed, Message: c.Dir + " has no trust decision", Hint: "adroit trust --list lists the projects"}
+			err = &apierr.Error{Kind: apierr.Failed, Message: c.Dir + " has no trust decision", Hint: hint.Command("trust --list") + " lists the projects"}
 		}
 		return nil, asError(err)
 	}
@@ -67,7 +68,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	for _, f := range files {
 		known := func(now trust.File) bool { return now.Path == f.Path && now.State != trust.Never }
 		if !slices.ContainsFunc(st.Files, known) {
-			return nil, apierr.Invalidf("adroit trust --show lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
+			return nil, apierr.Invalidf(hint.Command("trust --show")+" lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
 		}
 	}
 	if err := s.Record(*st, files, c.Trust); err != nil {

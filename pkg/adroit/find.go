@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -54,7 +55,7 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	case 1:
 		return found[0], m, nil
 	case 0:
-		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", typed), Hint: "adroit jobs lists them"}
+		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", typed), Hint: hint.Command("jobs") + " lists them"}
 	}
 	var ids []string
 	for _, j := range found[:min(len(found), 4)] {

@@ -21,6 +21,7 @@ import (
 	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/llm/script"
@@ -255,7 +256,7 @@ func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (f
 	}
 	r, err := script.Record(path, of, hide)
 	if err != nil {
-		return nil, apierr.WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
+		return nil, apierr.WithHint(err, "the job has the file from its --record; "+hint.Command("jobs retry %s", j.ID)+" runs it again without")
 	}
 	return r.Keep, nil
 }

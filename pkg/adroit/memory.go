@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/internal/memory"
@@ -85,7 +86,7 @@ func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error
 }
 
 func noFact(id string) error {
-	return &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: "adroit memory list --all lists the facts", Err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
+	return &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: hint.Command("memory list --all") + " lists the facts", Err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
 }
 
 // Remember implements [Client].

@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -211,9 +212,9 @@ func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, 
 // shows is the command that shows what a request is to.
 func shows(in agents.Input) string {
 	if in.Pipeline != "" {
-		return "adroit pipelines show " + in.Pipeline
+		return hint.Command("pipelines show %s", in.Pipeline)
 	}
-	return "adroit agents show " + in.Name()
+	return hint.Command("agents show %s", in.Name())
 }
 
 // priceHint shows the lines of the configuration that are missing.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -18,7 +19,7 @@ func finishRemoval(ctx context.Context, store jobs.Store, r *jobdir.Removal) err
 	err := store.Remove(ctx, r.Job.ID)
 	switch {
 	case errors.Is(err, jobs.ErrRunning): // somebody goes on with it
-		return apierr.WithHint(errors.Join(err, r.Cancel()), "adroit jobs cancel "+r.Job.ID)
+		return apierr.WithHint(errors.Join(err, r.Cancel()), hint.Command("jobs cancel %s", r.Job.ID))
 	case err != nil && !errors.Is(err, jobs.ErrNotExist):
 		return errors.Join(err, r.Release())
 	}
@@ -39,7 +40,7 @@ func (rt *Runtime) finishRemovals(ctx context.Context, store jobs.Store) {
 			if err := r.Cancel(); err != nil {
 				rt.warn("%v", err)
 			}
-			rt.warn("%s is not removed: it has gone on since its removal was cut short; adroit jobs rm %s removes it", r.Job.ID, r.Job.ID)
+			rt.warn("%s is not removed: it has gone on since its removal was cut short; %s removes it", r.Job.ID, hint.Command("jobs rm %s", r.Job.ID))
 			continue
 		}
 		err := finishRemoval(ctx, store, r)
@@ -60,7 +61,7 @@ func (rt *Runtime) reportMerges() {
 		rt.warn("reading which merges were killed: %v", err)
 	}
 	for _, id := range ids {
-		rt.warn("the merge of %s was killed in the middle; adroit jobs merge %s does it again", id, id)
+		rt.warn("the merge of %s was killed in the middle; %s does it again", id, hint.Command("jobs merge %s", id))
 	}
 }
 
@@ -70,7 +71,7 @@ func (rt *Runtime) lock(j *jobs.Job) (release func(), clean bool, err error) {
 	release, clean, err = jobdir.Lock(filepath.Join(rt.home, j.ID))
 	if err == nil && jobdir.Removing(rt.data(), j.ID) {
 		release()
-		return nil, false, apierr.WithHint(errors.New("it is being removed, or was until that was killed"), "adroit jobs rm "+j.ID)
+		return nil, false, apierr.WithHint(errors.New("it is being removed, or was until that was killed"), hint.Command("jobs rm %s", j.ID))
 	}
 	return release, clean, err
 }

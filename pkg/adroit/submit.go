@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
@@ -120,7 +121,7 @@ func requestDigest(p *Plan) (string, error) {
 // keyTaken names the request that has a key and the one that wants it.
 func keyTaken(key string, j *jobs.Job, name, title string) error {
 	return &apierr.Error{Kind: apierr.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s: %q), and this is another request (%s: %q)", key, j.ID, cmp.Or(j.Agent, j.Workflow), j.Title, name, title),
-		Hint: "use another key, or remove that job: adroit jobs rm " + j.ID, Err: jobs.ErrKey}
+		Hint: "use another key, or remove that job: " + hint.Command("jobs rm %s", j.ID), Err: jobs.ErrKey}
 }
 
 // windowOf is the size of a task's context window in tokens: what is known of it, or what
@@ -210,7 +211,7 @@ func (rt *Runtime) oldWorktree(old *jobs.Job) (*worktree.Worktree, error) {
 	}
 	w, find := jobdir.FindWorktree(rt.data(), old)
 	if find != nil || w != nil && w.Repo == "" {
-		return nil, &apierr.Error{Kind: apierr.Failed, Message: fmt.Sprintf("%s has a worktree, and its repository is unknown", old.ID), Hint: "in the repository, adroit run --worktree starts a new job", Err: errors.Join(err, find)}
+		return nil, &apierr.Error{Kind: apierr.Failed, Message: fmt.Sprintf("%s has a worktree, and its repository is unknown", old.ID), Hint: "in the repository, " + hint.Command("run --worktree") + " starts a new job", Err: errors.Join(err, find)}
 	}
 	return w, nil
 }

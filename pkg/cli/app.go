@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/keyfile"
 	"github.com/adroit-run/adroit/internal/oplog"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -130,7 +131,7 @@ func (a *app) tools() (*tools.Set, error) {
 	}
 	set, err := tools.NewSet(list...)
 	if err != nil {
-		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; run adroit tools lint for details")
+		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; run "+hint.Command("tools lint")+" for details")
 	}
 	a.set = set
 	return set, nil
@@ -266,7 +267,7 @@ func (a *app) served() string {
 func (a *app) remote(base string) (adroit.Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, exit.Usagef("for example http://127.0.0.1:7420, as adroit serve prints it", "the server %q is not an http address", base)
+		return nil, exit.Usagef("for example http://127.0.0.1:7420, as "+hint.Command("serve")+" prints it", "the server %q is not an http address", base)
 	}
 	here := listen.Loopback(u.Host)
 	if !here && u.Scheme != "https" {
@@ -274,7 +275,7 @@ func (a *app) remote(base string) (adroit.Client, error) {
 	}
 	token := a.Getenv("ADROIT_TOKEN")
 	if token == "" && !here {
-		return nil, exit.Usagef("the server's user reads it from the file that adroit serve prints", "ADROIT_TOKEN does not have the token of %s", u.Host)
+		return nil, exit.Usagef("the server's user reads it from the file that "+hint.Command("serve")+" prints", "ADROIT_TOKEN does not have the token of %s", u.Host)
 	}
 	if token == "" {
 		conf, err := a.config()
@@ -287,7 +288,7 @@ func (a *app) remote(base string) (adroit.Client, error) {
 		}
 		switch token, err = keyfile.Token(dir); {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, exit.Usagef("adroit serve makes it; ADROIT_TOKEN has that of a server with another data directory", "there is no token in %s", dir)
+			return nil, exit.Usagef(hint.Command("serve")+" makes it; ADROIT_TOKEN has that of a server with another data directory", "there is no token in %s", dir)
 		case err != nil:
 			return nil, exit.Fail(err, "")
 		}

@@ -18,7 +18,10 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/internal/exhaustion"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/acp"
 	agentscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/agents"
@@ -49,9 +52,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/trust"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -135,7 +135,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.PersistentFlags().StringVar(&a.server, "server", "", "use the adroit server at this URL (or ADROIT_SERVER)")
-	root.PersistentPreRunE = a.stayLocal
+	root.PersistentPreRunE = a.prepare
 	conversation := chat.New(e)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 || !chat.Possible(e) {
@@ -167,5 +167,5 @@ func lostOutput(out *term.Output) error {
 	if err == nil {
 		return nil
 	}
-	return exit.Fail(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see adroit jobs")
+	return exit.Fail(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see "+hint.Command("jobs"))
 }

@@ -12,37 +12,36 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// A hint is a command of adroit in the text of an expression, with X for what is not
-// known before it is printed.
+// A printed hint is where the product prints a command, and its template, with X for
+// each value.
 type printedHint struct{ at, command string }
 
 // TestHints finds by syntax tree each command of adroit that the product can print, in a
-// hint, an error, a prompt or a table, and holds it against the real commands: each of
-// its words is a command or an argument of one that takes some, and each flag is one of
-// that command's.
+// hint, an error, a prompt or a table, and holds it against the real commands: each of its
+// words is a command or an argument of one that takes some, and each flag is one of that
+// command's. So are those of help pages. The rule hints of internal/lint/vet says that there
+// are no others.
 func TestHints(t *testing.T) {
 	root := Program{}.Command()
+	for _, h := range helpHints(t, root) {
+		if why := wrong(root, strings.Fields(h.command)); why != "" {
+			t.Errorf("%s: adroit %s: %s", h.at, h.command, why)
+		}
+	}
 	hints := printedHints(t)
-	if len(hints) < 150 {
+	if len(hints) < 200 {
 		t.Errorf("only %d commands are found: are these the files?", len(hints))
 	}
-	sentences, unrun := linesOf(t, "testdata/hints/sentences.txt"), linesOf(t, "testdata/hints/unrun.txt")
+	unrun := linesOf(t, "testdata/hints/unrun.txt")
 	run := scripted(t, root)
-	met, left := map[string]bool{}, map[string]bool{}
+	left := map[string]bool{}
 	for _, h := range hints {
-		words := strings.FieldsFunc(h.command, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-		if len(words) == 0 || strings.HasPrefix(words[0], "X") {
-			continue
-		}
-		if slices.Contains(sentences, words[0]) && !isCommand(root, words[0]) {
-			met[words[0]] = true
-			continue // adroit is the subject of a sentence
-		}
+		words := strings.Fields(h.command)
 		if why := wrong(root, words); why != "" {
 			t.Errorf("%s: adroit %s: %s", h.at, h.command, why)
 			continue
@@ -62,11 +61,6 @@ func TestHints(t *testing.T) {
 	for _, name := range unrun {
 		if !left[name] {
 			t.Errorf("testdata/hints/unrun.txt: %q is run, or printed no more: take it off the list", name)
-		}
-	}
-	for _, word := range sentences {
-		if !met[word] {
-			t.Errorf("testdata/hints/sentences.txt: no sentence goes on with %q: take it off the list", word)
 		}
 	}
 }
@@ -145,11 +139,6 @@ func scripted(t *testing.T, root *cobra.Command) map[string][][]string {
 	return run
 }
 
-func isCommand(root *cobra.Command, name string) bool {
-	cmd, _, err := root.Find([]string{name})
-	return err == nil && cmd != root
-}
-
 // wrong states what is wrong with a command, "" if nothing is.
 func wrong(root *cobra.Command, words []string) string {
 	cmd := root
@@ -213,13 +202,7 @@ func wrongFlag(cmd *cobra.Command, word string) string {
 	return ""
 }
 
-// command is where a command begins, and ends is what ends it: layout, or punctuation
-// that no argument has.
-var (
-	command = regexp.MustCompile(`(?:^|[\s("'\x60:;,|])adroit ([^\n\x60;,"()|]*)`)
-	ends    = regexp.MustCompile(`    |: |\. |\.$| -> | (?:adroit|has|is|are|and|or|to|for|in|of|if|it|again|after|before|with|without|lists|list|shows?|prints?|says?|sees?|runs?|goes|gives?|takes?|needs?|does|makes?|adds?|removes?|undoes|once|first|then|there|here|from|by|on|as|that|which|whose|where|while|until|when|answers?|what|finishes|names) `)
-)
-
+// printedHints are the templates of all calls of internal/hint.
 func printedHints(t *testing.T) (out []printedHint) {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -233,22 +216,27 @@ func printedHints(t *testing.T) (out []printedHint) {
 				return err
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				x, ok := n.(ast.Expr)
+				call, ok := n.(*ast.CallExpr)
 				if !ok {
 					return true
 				}
-				text, whole := textOf(x)
-				if !whole {
+				fn, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok || fn.Sel.Name != "Command" && fn.Sel.Name != "Name" || len(call.Args) == 0 {
 					return true
 				}
-				for _, m := range command.FindAllStringSubmatch(text, -1) {
-					said := m[1]
-					if at := ends.FindStringIndex(said + " "); at != nil {
-						said = said[:min(at[0], len(said))]
-					}
-					out = append(out, printedHint{fset.Position(x.Pos()).String(), strings.TrimSpace(said)})
+				if pkg, ok := fn.X.(*ast.Ident); !ok || pkg.Name != "hint" {
+					return true
 				}
-				return false
+				lit, ok := call.Args[0].(*ast.BasicLit)
+				if !ok {
+					return true
+				}
+				template, err := strconv.Unquote(lit.Value)
+				if err != nil {
+					t.Error(err)
+				}
+				out = append(out, printedHint{fset.Position(call.Pos()).String(), strings.ReplaceAll(template, "%s", "X")})
+				return true
 			})
 			return nil
 		})
@@ -259,36 +247,45 @@ func printedHints(t *testing.T) (out []printedHint) {
 	return out
 }
 
-var verb = regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z]`)
-
-// textOf is the text that an expression is, as far as it is written there: a literal, or
-// a sum with one, in which X stands for the rest.
-func textOf(x ast.Expr) (string, bool) {
-	switch x := x.(type) {
-	case *ast.BasicLit:
-		if x.Kind != token.STRING {
-			return "", false
+// helpHints are the commands in examples, and the names of commands in the other texts
+// of help pages.
+func helpHints(t *testing.T, cmd *cobra.Command) (out []printedHint) {
+	t.Helper()
+	at := "help of " + cmd.CommandPath()
+	for l := range strings.Lines(cmd.Example) {
+		for _, part := range strings.Split(l, "|") {
+			if words, ok := strings.CutPrefix(strings.TrimSpace(part), "adroit "); ok {
+				words, _, _ = strings.Cut(words, " && ")
+				out = append(out, printedHint{at, words})
+			}
 		}
-		s, err := strconv.Unquote(x.Value)
-		return verb.ReplaceAllString(s, "X"), err == nil
-	case *ast.ParenExpr:
-		return textOf(x.X)
-	case *ast.BinaryExpr:
-		if x.Op != token.ADD {
-			return "", false
-		}
-		a, okA := textOf(x.X)
-		b, okB := textOf(x.Y)
-		if !okA {
-			a = "X"
-		}
-		if !okB {
-			b = "X"
-		}
-		return a + b, okA || okB
 	}
-	return "", false
+	text := cmd.Short + "\n" + cmd.Long
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { text += "\n" + f.Usage })
+	for _, m := range named.FindAllStringSubmatch(text, -1) {
+		words := strings.Fields(m[1])
+		if slices.Contains(sentences, words[0]) {
+			continue
+		}
+		n, of := 0, cmd.Root()
+		for next := of; n < len(words) && next != nil; {
+			if next = child(of, words[n]); next != nil {
+				of, n = next, n+1
+			}
+		}
+		out = append(out, printedHint{at, strings.Join(words[:max(n, 1)], " ")})
+	}
+	for _, c := range cmd.Commands() {
+		out = append(out, helpHints(t, c)...)
+	}
+	return out
 }
+
+var (
+	named = regexp.MustCompile(`\badroit ([a-z]+(?:\s[a-z]+)?)\b`)
+	// sentences are words after which adroit is the subject of a sentence, or its adjective.
+	sentences = []string{"registers", "runs", "server", "without"}
+)
 
 func linesOf(t *testing.T, file string) (out []string) {
 	t.Helper()

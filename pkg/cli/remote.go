@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -8,27 +10,39 @@ import (
 
 // localCommands work with the files of this machine, not with a client.
 var localCommands = map[string]bool{
-	"adroit backup": true, "adroit restore": true, "adroit demo": true, "adroit bench": true, "adroit init": true, "adroit login": true, "adroit logout": true,
-	"adroit config": true, "adroit serve": true, "adroit mcp add": true, "adroit mcp remove": true, "adroit mcp login": true, "adroit mcp logout": true,
+	"backup": true, "restore": true, "demo": true, "bench": true, "init": true, "login": true, "logout": true,
+	"config": true, "serve": true, "mcp add": true, "mcp remove": true, "mcp login": true, "mcp logout": true,
 }
 
 // looking are the commands that only look at jobs: they work although the configuration
 // has faults.
 var looking = map[string]bool{
-	"adroit jobs": true, "adroit jobs show": true, "adroit jobs logs": true, "adroit jobs steps": true, "adroit jobs transcript": true,
-	"adroit jobs artifacts": true, "adroit jobs diff": true, "adroit jobs graph": true,
+	"jobs": true, "jobs show": true, "jobs logs": true, "jobs steps": true, "jobs transcript": true,
+	"jobs artifacts": true, "jobs diff": true, "jobs graph": true,
 }
 
 // stayLocal has local commands ignore ADROIT_SERVER and refuse --server.
 func (a *app) stayLocal(cmd *cobra.Command, _ []string) error {
-	a.looks = looking[cmd.CommandPath()]
-	for c := cmd; c.HasParent(); c = c.Parent() {
-		if !localCommands[c.CommandPath()] {
-			continue
-		}
-		if a.local = true; a.server != "" {
-			return exit.Usagef("run it where the server is, without --server", "%s works with the files of this machine, not with a server", c.CommandPath())
-		}
+	a.looks = looking[path(cmd)]
+	if !isLocal(cmd) {
+		return nil
+	}
+	if a.local = true; a.server != "" {
+		return exit.Usagef("run it where the server is, without --server", "%s works with the files of this machine, not with a server", cmd.CommandPath())
 	}
 	return nil
+}
+
+func isLocal(cmd *cobra.Command) bool {
+	for c := cmd; c.HasParent(); c = c.Parent() {
+		if localCommands[path(c)] {
+			return true
+		}
+	}
+	return false
+}
+
+// path is the words that name a command.
+func path(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/schema"
 )
 
@@ -25,7 +26,7 @@ func (t Tool) checkProves(bad func(string, ...any)) {
 
 // CheckFault returns why calls with args cannot be a check, "" if they can, and
 // what to write instead. A nil args is no arguments.
-func (t Tool) CheckFault(args json.RawMessage) (fault, hint string) {
+func (t Tool) CheckFault(args json.RawMessage) (fault, help string) {
 	given := map[string]json.RawMessage{}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -33,7 +34,7 @@ func (t Tool) CheckFault(args json.RawMessage) (fault, hint string) {
 	if err := json.Unmarshal(args, &given); err != nil {
 		return "with is not an object of arguments", fmt.Sprintf("write it like check: {tool: %s, with: {…}}", t.Name)
 	}
-	with := fmt.Sprintf("see adroit tools show %s for its arguments", t.Name)
+	with := fmt.Sprintf("see %s for its arguments", hint.Name("tools show %s", t.Name))
 	if len(t.ProvesWith) > 0 {
 		with = fmt.Sprintf("write it like check: {tool: %s, with: {%s: …}}", t.Name, t.ProvesWith[0])
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -109,7 +110,7 @@ func (r *reading) imagesFit(ctx context.Context, images int) error {
 		return nil
 	}
 	if why := r.NoImages(ctx, r.Model); why != "" {
-		return apierr.Invalidf("name one that does with -m, or say in words what the image shows; adroit models list names what each can do", "%s takes no images: %s", r.Model, why)
+		return apierr.Invalidf("name one that does with -m, or say in words what the image shows; "+hint.Command("models list")+" names what each can do", "%s takes no images: %s", r.Model, why)
 	}
 	return nil
 }
@@ -180,11 +181,11 @@ func (r *reading) unknown(ctx context.Context, m attachment.Mention) error {
 	if near == "" {
 		near = spelling.Nearest(m.Path, names)
 	}
-	hint := keepAt
+	help := keepAt
 	if near != "" {
-		hint = fmt.Sprintf("did you mean @%s?\n%s", near, hint)
+		help = fmt.Sprintf("did you mean @%s?\n%s", near, help)
 	}
-	return apierr.Invalidf(hint, "@%s: there is no such file or directory in %s", m.Path, r.Dir)
+	return apierr.Invalidf(help, "@%s: there is no such file or directory in %s", m.Path, r.Dir)
 }
 
 // one reads one attachment.

@@ -48,6 +48,7 @@ var bans = []ban{
 		"SyscallError.* PathError.* LinkError.* FileMode.*", say: sayHost},
 	{paths: "os/exec os/user os/signal plugin syscall golang.org/x/sys/", but: "ErrNotFound ErrDot ErrWaitDelay Error.* ExitError.* Errno.* Signal.*", say: sayHost},
 	{paths: "path/filepath", names: "Abs EvalSymlinks Glob Walk WalkDir", say: sayHost},
+	{paths: "github.com/adroit-run/adroit/internal/hint", names: "Command", say: sayHost},
 	{paths: "io/ioutil", but: "Discard NopCloser ReadAll", say: sayHost},
 	{paths: "runtime runtime/debug runtime/metrics runtime/pprof", but: "KeepAlive Error.* TypeAssertionError.*", say: sayHost},
 	{paths: "reflect", names: "Value.MapRange Value.MapKeys Value.Pointer Value.UnsafePointer Value.UnsafeAddr", say: sayOrder},

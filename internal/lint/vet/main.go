@@ -3,7 +3,7 @@
 //	go run ./internal/lint/vet
 //	go run ./internal/lint/vet linux/amd64 linux/arm64 darwin/arm64
 //
-// It runs the analyzers of go vet, flowvet, hostprograms, onename, prose, toolruns and writes over types that it reads from source
+// It runs the analyzers of go vet, flowvet, hints, hostprograms, onename, prose, toolruns and writes over types that it reads from source
 // in one process; go vet compiles all for each platform first, which takes ten times as long.
 // What a compiler finds and types do not show, it compiles and links once for a platform
 // that is not this one: the packages of other modules and the programs with them; again when
@@ -32,7 +32,7 @@ import (
 )
 
 // suite is what go vet runs, and our own.
-var suite = append(slices.Clone(vet.Suite), flowvet.Analyzer, hostPrograms, oneName, readsProse, toolRuns, writes)
+var suite = append(slices.Clone(vet.Suite), flowvet.Analyzer, hints, hostPrograms, oneName, readsProse, toolRuns, writes)
 
 // formats are functions of other modules that go vet knows by their bodies to format
 // as fmt.Printf does: all of these names.
@@ -153,7 +153,7 @@ func (c *checks) vet(goos string, list []*packages.Package) (int, error) {
 	}
 	printed := map[string]bool{}
 	if goos == "linux" && len(roots) > 0 && roots[0].Module.Path == project { // where all of the tree is compiled
-		for _, text := range emptyRooms() {
+		for _, text := range slices.Concat(emptyRooms(), otherHints()) {
 			printed[text] = true
 		}
 	}

@@ -232,6 +232,80 @@ func TestHostPrograms(t *testing.T) {
 	}
 }
 
+// TestHintTemplates has commands in hints, in help pages, in sentences and in all other
+// strings, and templates that no test could run.
+func TestHintTemplates(t *testing.T) {
+	commands.Clear()
+	commandLike.Clear()
+	templates.Clear()
+	lines := []struct{ text, want string }{
+		{"var c = &cobra.Command{Use: \"jobs [ID]\", Long: \"adroit jobs lists\", Example: \"  adroit jobs --all\"}", ""},
+		{"func a() { c.Example = \"adroit jobs\" }", ""},
+		{"func b(f *pflag.FlagSet) { f.String(\"x\", \"\", \"as adroit jobs has it\") }", ""},
+		{"func d() string { return hint.Command(\"jobs\") + \" lists them\" }", ""},
+		{"var e = hint.Name(\"jobs %s\", name)", ""},
+		{"func f() string { return \"adroit jobsworth, adroit finishes it; of adroit\" }", ""},
+		{"type g struct { A string `json:\"adroit jobs\"` }", ""},
+		{"func h() string { return \"see adroit jobs\" }", "a command of adroit in a string"},
+		{"func i() string { return \"adroit \" + name }", "a command of adroit in a string"},
+		{"func j() string { return \"adroit\" + \" jobs\" }", "a command of adroit in a string"},
+		{"var k = map[string]string{\"a\": `(adroit %s)`}", "a command of adroit in a string"},
+		{"var l = \"adroit --all\"", "a command of adroit in a string"},
+		{"func m() string { return hint.Command(name) }", "is one literal"},
+		{"var n = hint.Command(\"jobs\")", "before main"},
+		{"func o() string { return hint.Name(\"jobs %s\") }", "for 0 values"},
+	}
+	files := map[string]string{
+		"go.mod":                   "module " + project + "\n\ngo 1.26\n\nrequire (\n\tgithub.com/spf13/cobra v1.0.0\n\tgithub.com/spf13/pflag v1.0.0\n)\n\nreplace (\n\tgithub.com/spf13/cobra => ./cobra\n\tgithub.com/spf13/pflag => ./pflag\n)\n",
+		"cobra/go.mod":             "module github.com/spf13/cobra\n",
+		"cobra/c.go":               "package cobra\n\ntype Command struct{ Use, Long, Example string }\n",
+		"pflag/go.mod":             "module github.com/spf13/pflag\n",
+		"pflag/f.go":               "package pflag\n\ntype FlagSet struct{}\n\nfunc (*FlagSet) String(a, b, c string) {}\n",
+		"internal/hint/hint.go":    "package hint\n\nfunc Command(t string, v ...string) string { return \"adroit jobs\" }\n\nfunc Name(t string, v ...string) string { return t }\n",
+		"internal/x/x_test.go":     "package x\n\nvar _ = \"adroit jobs\"\n",
+		"internal/docs/testing.go": "package docs\n\nvar _ = \"adroit jobs\"\n",
+	}
+	for i, l := range lines { // each with the imports that it needs
+		head := "package x\n\n"
+		for name, at := range map[string]string{"cobra.": "github.com/spf13/cobra", "pflag.": "github.com/spf13/pflag", "hint.": project + "/internal/hint"} {
+			if strings.Contains(l.text, name) {
+				head += "import \"" + at + "\"\n\n"
+			}
+		}
+		files[fmt.Sprintf("internal/x/x%02d.go", i)] = head + l.text + "\n"
+	}
+	files["internal/x/name.go"] = "package x\n\nvar name = \"jobs\"\n"
+	c, out := module(t, files)
+	if ok, err := c.check("linux/amd64"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	for i, l := range lines {
+		found := ""
+		for line := range strings.Lines(out.String()) {
+			if strings.Contains(line, fmt.Sprintf("x%02d.go:", i)) {
+				found += line
+			}
+		}
+		if (found == "") != (l.want == "") || !strings.Contains(found, l.want) {
+			t.Errorf("%s: %q, want %q", l.text, found, l.want)
+		}
+	}
+	for _, not := range []string{"x_test.go", "hint.go", "docs"} {
+		if strings.Contains(out.String(), not+":") {
+			t.Errorf("found: %s", not)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+	// Where nothing is found, nothing was looked at.
+	commands.Clear()
+	templates.Clear()
+	if found := strings.Join(otherHints(), "\n"); !strings.Contains(found, "no command is found") || !strings.Contains(found, "no template") {
+		t.Errorf("without commands: %s", found)
+	}
+}
+
 func TestPlatform(t *testing.T) {
 	c, _ := module(t, nil)
 	if _, err := c.check(runtime.GOOS); err == nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -205,7 +206,7 @@ func (e *Endpoint) hint(kind llm.ErrorKind) string {
 	case llm.Auth:
 		return fmt.Sprintf("%s refused the key of %s; check it and the account", e.host(), e.Name)
 	case llm.NoModel:
-		return "see what there is with: adroit models list"
+		return "see what there is with: " + hint.Command("models list")
 	case llm.TooLong:
 		return "shorten the conversation or use a larger window"
 	case llm.Unreachable: // 407

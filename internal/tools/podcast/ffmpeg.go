@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -88,7 +89,7 @@ func commandOutput(ctx context.Context, env *tools.Env, c process.Cmd, most int)
 		return nil, "", ctx.Err()
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%s could not be started: %w; adroit doctor says what to install", c.Args[0], err)
+		return nil, "", fmt.Errorf("%s could not be started: %w; %s says what to install", c.Args[0], err, hint.Command("doctor"))
 	}
 	if out.Code != 0 || out.TimedOut {
 		return nil, out.Text, whyFailed(c.Args[0], out)

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -51,7 +52,7 @@ func (p project) command() string {
 const noTests = "not tested: no tests found"
 
 var errNone = errors.New("no tests found here or one directory below: no go.mod, Cargo.toml, package.json with a test script, Python tests, Makefile, justfile or Taskfile with a test target, Gradle, Maven, .NET, Mix, Rake, RSpec, Composer, Deno, CMake, tox or Bazel. " +
-	"If there are tests, the user has to name the command that runs them: adroit run --test COMMAND, or test: COMMAND in .adroit/validation.yaml")
+	"If there are tests, the user has to name the command that runs them: " + hint.Name("run --test COMMAND") + ", or test: COMMAND in .adroit/validation.yaml")
 
 // mostBelow is how many directories below the root are looked into.
 const mostBelow = 500

@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -59,7 +60,7 @@ func (o Source) Offer(ctx context.Context, in agents.Input, cat *agentfile.Catal
 		own.MCPServers = slices.DeleteFunc(slices.Clone(own.MCPServers), func(name string) bool {
 			lacks := !slices.Contains(names, name)
 			if lacks {
-				o.Warn("the agent %s goes without the MCP server %s, which is not configured; adroit mcp add adds one", a.Name, name)
+				o.Warn("the agent %s goes without the MCP server %s, which is not configured; %s adds one", a.Name, name, hint.Command("mcp add"))
 			}
 			return lacks
 		})
@@ -126,11 +127,11 @@ func (o Source) Find(ctx context.Context, scope toolserver.Scope, server, name s
 			return o.serverTool(t, func() (toolserver.Scope, error) { return scope, nil }), nil
 		}
 	}
-	hint := "adroit mcp check " + server + " lists its tools"
+	help := hint.Command("mcp check %s", server) + " lists its tools"
 	if near := spelling.Nearest(name, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		help = fmt.Sprintf("did you mean %q?", near)
 	}
-	return tools.Tool{}, apierr.Invalidf(hint, "the MCP server %s offers no tool %q", server, name)
+	return tools.Tool{}, apierr.Invalidf(help, "the MCP server %s offers no tool %q", server, name)
 }
 
 // Named reports whether an agent names tools of servers.

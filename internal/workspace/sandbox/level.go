@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/hint"
 )
 
 // A Level says how much stands between a command and the machine.
@@ -110,7 +112,7 @@ func (r Report) Err() error {
 			help = cmp.Or(help, f.Help)
 		}
 	}
-	help = cmp.Or(help, "adroit doctor says what this machine can do")
+	help = cmp.Or(help, hint.Command("doctor")+" says what this machine can do")
 	return fmt.Errorf("%w: no command runs, because the level %s cannot be had here (%s); %s, or run with --sandbox off on a machine that holds nothing of value",
 		ErrRefused, r.Asked, strings.Join(why, "; "), help)
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -65,7 +66,7 @@ func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, c
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	foreground := "adroit jobs resume " + id + " runs it in the foreground"
+	foreground := hint.Command("jobs resume %s", id) + " runs it in the foreground"
 	if err := cmd.Start(); err != nil {
 		return exit.Fail(fmt.Errorf("detaching: %w", err), foreground)
 	}
@@ -92,7 +93,7 @@ func detached(ctx context.Context, e *env.Env, c adroit.Client, id string) error
 		state = fmt.Sprintf("queued in the background, number %d", d.Queue)
 	}
 	fmt.Fprintln(e.Out, id)
-	fmt.Fprintf(e.Err, "%s    adroit jobs logs %s -f    adroit jobs wait %s    adroit jobs cancel %s\n", state, id, id, id)
+	fmt.Fprintf(e.Err, "%s    %s    %s    %s\n", state, hint.Command("jobs logs %s -f", id), hint.Command("jobs wait %s", id), hint.Command("jobs cancel %s", id))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -107,12 +108,12 @@ func (s *Session) unknown(name string, list []template) {
 	for _, t := range list {
 		names = append(names, t.name)
 	}
-	hint := "/help lists the commands; a message that begins with a slash needs a blank before it"
+	help := "/help lists the commands; a message that begins with a slash needs a blank before it"
 	if n := spelling.Nearest(name, names); n != "" {
-		hint = fmt.Sprintf("did you mean /%s? %s", n, hint)
+		help = fmt.Sprintf("did you mean /%s? %s", n, help)
 	}
 	s.say(term.Red, "unknown command /%s", name)
-	s.say(term.Dim, "%s", hint)
+	s.say(term.Dim, "%s", help)
 }
 
 // named are the commands that begin with prefix, with what they do.
@@ -208,7 +209,7 @@ func (s *Session) startOver(words string) {
 		return
 	}
 	if s.job != "" {
-		words += "; adroit chat --resume " + s.job + " goes back"
+		words += "; " + hint.Command("chat --resume %s", s.job) + " goes back"
 	}
 	s.turn, s.input.notes = turn{}, nil
 	s.view = viewer.NewFeed(s.Screen, s.e.Rate())

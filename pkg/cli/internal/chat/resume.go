@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -32,7 +33,7 @@ func Find(ctx context.Context, c adroit.Client, ref, dir string) (*adroit.JobDet
 			return nil, err
 		}
 		if len(list) == 0 {
-			return nil, exit.Usagef("adroit chat begins one", "there is no conversation in this directory yet")
+			return nil, exit.Usagef(hint.Command("chat")+" begins one", "there is no conversation in this directory yet")
 		}
 		ref = list[0].ID
 	}
@@ -102,7 +103,7 @@ func (s *Session) Resume(p *Past) {
 	s.ui = real
 	lines := strings.SplitAfter(kept.text.String(), "\n")
 	if n := len(lines) - maxReplayed; n > 0 {
-		s.say(term.Dim, "%d lines before; adroit jobs transcript %s has all of it", n, j.ID)
+		s.say(term.Dim, "%d lines before; %s has all of it", n, hint.Command("jobs transcript %s", j.ID))
 		lines = lines[n:]
 	}
 	s.ui.Print(strings.Join(lines, ""))

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
@@ -109,7 +110,7 @@ func readTemplate(file, sum string) (template, error) {
 		return t, fmt.Errorf("the command /%s: %s has more than %d bytes", t.name, file, maxTemplate)
 	}
 	if got := sha256.Sum256(b); sum != "" && hex.EncodeToString(got[:]) != sum {
-		return t, fmt.Errorf("the command /%s: %s has changed since it was trusted; adroit trust shows it", t.name, file)
+		return t, fmt.Errorf("the command /%s: %s has changed since it was trusted; %s shows it", t.name, file, hint.Command("trust"))
 	}
 	t.text = strings.ReplaceAll(string(b), "\r\n", "\n")
 	if front, ok := strings.CutPrefix(t.text, "---\n"); ok {

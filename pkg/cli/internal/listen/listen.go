@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 )
 
 // Options are where to listen, and for whom.
@@ -71,7 +72,7 @@ func Open(o Options) (*Listener, error) {
 	case err != nil:
 		return nil, apierr.Invalidf("for example 127.0.0.1:7420; port 0 takes a free one", "listening: %v", err)
 	case conf == nil && !Loopback(l.Addr().String()):
-		return nil, errors.Join(apierr.Invalidf("for example 127.0.0.1:7420, which ssh -L reaches from another machine\nadroit serve --cert FILE --key FILE encrypts what is sent",
+		return nil, errors.Join(apierr.Invalidf("for example 127.0.0.1:7420, which ssh -L reaches from another machine\n"+hint.Command("serve --cert FILE --key FILE")+" encrypts what is sent",
 			"%s is not an address of this machine alone", o.Address), l.Close())
 	}
 	if out.l = l; conf != nil {
@@ -142,7 +143,7 @@ func (l *Listener) Guard(h http.Handler) http.Handler {
 			refuse(w, http.StatusForbidden, "this host or origin may not", "it is addressed by the name that its certificate has, or as 127.0.0.1")
 		case subtle.ConstantTimeCompare([]byte(given), []byte(l.token)) != 1:
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, http.StatusUnauthorized, "the token is missing or wrong", "adroit serve prints which file has it; ADROIT_TOKEN gives it to commands")
+			refuse(w, http.StatusUnauthorized, "the token is missing or wrong", hint.Name("serve")+" prints which file has it; ADROIT_TOKEN gives it to commands")
 		default:
 			h.ServeHTTP(w, r)
 		}
@@ -177,7 +178,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", "Bearer "+string(b))
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil && r.Context().Err() == nil {
-		err = apierr.WithHint(err, "is adroit serve running at "+r.URL.Scheme+"://"+r.URL.Host+"? --server or ADROIT_SERVER names another")
+		err = apierr.WithHint(err, "is "+hint.Command("serve")+" running at "+r.URL.Scheme+"://"+r.URL.Host+"? --server or ADROIT_SERVER names another")
 	}
 	return res, err
 }

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Answers to the question whether a call may run.
@@ -60,7 +62,7 @@ func (s *Server) question(d *adroit.JobDetail) *questionView {
 	words, _ := render.Question(q, maxArtifact)
 	v := &questionView{ID: q.Path, Text: words, Answers: shortNames(q)}
 	if isApproval(q) && !s.o.ModelApproves {
-		v.How = fmt.Sprintf("A person decides, in a terminal: adroit approve %s, or adroit deny %s WHY. job_follow shows how it goes on. job_answer can only deny.", d.Job.ID, d.Job.ID)
+		v.How = fmt.Sprintf("A person decides, in a terminal: %s, or %s. job_follow shows how it goes on. job_answer can only deny.", hint.Command("approve %s", d.Job.ID), hint.Command("deny %s WHY", d.Job.ID))
 	} else {
 		v.How = "job_answer answers it."
 	}

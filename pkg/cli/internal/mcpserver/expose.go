@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func (s *Server) scope() adroit.Scope {
@@ -180,7 +182,7 @@ func (s *Server) exposeTools(ctx context.Context) error {
 	for _, name := range s.o.Tools {
 		i := slices.Index(have, name)
 		if i < 0 {
-			return apierr.Invalidf("adroit tools list lists the tools"+spelling.DidYouMean(name, have), "unknown tool %q", name)
+			return apierr.Invalidf(hint.Command("tools list")+" lists the tools"+spelling.DidYouMean(name, have), "unknown tool %q", name)
 		}
 		if s.agents[name] != nil {
 			return apierr.Invalidf("expose one of them", "%s is an agent and a tool", name)

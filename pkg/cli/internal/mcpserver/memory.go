@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
@@ -98,7 +98,7 @@ func (k *call) remember(ctx context.Context, in rememberInput) (*sdk.CallToolRes
 		}
 	}
 	if kept >= maxFacts {
-		return nil, apierr.Invalidf("memory_forget removes what does not hold any more, and so does adroit memory forget", "other programs keep %d facts here, which is all they may", kept)
+		return nil, apierr.Invalidf("memory_forget removes what does not hold any more, and so does "+hint.Command("memory forget"), "other programs keep %d facts here, which is all they may", kept)
 	}
 	f, err := k.s.c.Remember(ctx, adroit.FactNote{Replaces: in.Replaces, Dir: k.s.o.Request.Dir, Fact: adroit.Fact{
 		Text: in.Text, Kind: in.Kind, Scope: in.Scope, Confidence: in.Confidence, Untrusted: true, Evidence: memory.Evidence{File: in.File}}})
@@ -152,7 +152,7 @@ func (k *call) forget(ctx context.Context, in forgetInput) (*sdk.CallToolResult,
 		return nil, err
 	}
 	if len(found) > 0 && !found[0].Untrusted {
-		return nil, apierr.Invalidf("its user removes it: adroit memory forget "+found[0].ID, "%s is trusted", found[0].ID)
+		return nil, apierr.Invalidf("its user removes it: "+hint.Command("memory forget %s", found[0].ID), "%s is trusted", found[0].ID)
 	}
 	n, err := k.s.c.Forget(ctx, q)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -110,7 +111,7 @@ func (k *call) runOnce(ctx context.Context, id string, after int64) (*adroit.Job
 // cancelled deals with the job of a call that has ended before it.
 func (s *Server) cancelled(ctx context.Context, id string) error {
 	if s.abandoned() {
-		s.o.Log("job %s: the client has gone; adroit jobs resume %s goes on with it", id, id)
+		s.o.Log("job %s: the client has gone; %s goes on with it", id, hint.Command("jobs resume %s", id))
 		return ctx.Err()
 	}
 	s.o.Log("job %s: cancelled by the client", id)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -75,8 +76,8 @@ func Uncertain(w io.Writer, cs []ledger.Change) (any bool) {
 	return any
 }
 
-// Undo renders what an undo did to w, and how to undo it to hint.
-func Undo(w, hint io.Writer, r *adroit.UndoReport) {
+// Undo renders what an undo did to w, and how to undo it to help.
+func Undo(w, help io.Writer, r *adroit.UndoReport) {
 	for _, p := range r.Restored {
 		fmt.Fprintf(w, "restored %s\n", format.SanitizeLine(p))
 	}
@@ -88,9 +89,9 @@ func Undo(w, hint io.Writer, r *adroit.UndoReport) {
 	}
 	switch {
 	case r.Step != "":
-		fmt.Fprintf(hint, "adroit jobs undo %s --step %s takes this back\n", r.Job, r.Step)
+		fmt.Fprintf(help, "%s takes this back\n", hint.Command("jobs undo %s --step %s", r.Job, r.Step))
 	case len(r.Skipped) == 0:
-		fmt.Fprintf(hint, "%s has nothing left to undo\n", r.Job)
+		fmt.Fprintf(help, "%s has nothing left to undo\n", r.Job)
 	}
 }
 
@@ -107,7 +108,7 @@ func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string
 		fmt.Fprintf(summary, "not merged: %s is in a submodule, or git ignores it\n", format.SanitizeLine(p))
 	}
 	if len(m.Left) > 0 {
-		fmt.Fprintf(summary, "adroit jobs diff %s | git apply --include=PATH brings one\n", m.Job)
+		fmt.Fprintf(summary, "%s | git apply --include=PATH brings one\n", hint.Command("jobs diff %s", m.Job))
 	}
 	if m.Commit == "" {
 		rest := "nothing"
@@ -120,5 +121,5 @@ func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string
 	for _, p := range m.Paths {
 		fmt.Fprintf(w, "%s\n", format.SanitizeLine(p))
 	}
-	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", format.Plural(len(m.Paths), "file"), format.SanitizeLine(m.Into), format.SanitizeLine(home(m.Repo)), format.SanitizeLine(m.Commit), m.Job)
+	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    %s\n", format.Plural(len(m.Paths), "file"), format.SanitizeLine(m.Into), format.SanitizeLine(home(m.Repo)), format.SanitizeLine(m.Commit), hint.Command("jobs rm %s", m.Job))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -73,7 +74,7 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	put("directory", Place(d, home))
 	put("status", status(j, d.Position))
 	if d.Queue > 0 {
-		put("queue", fmt.Sprintf("number %d; it starts by itself, and adroit jobs cancel %s takes it out", d.Queue, j.ID))
+		put("queue", fmt.Sprintf("number %d; it starts by itself, and %s takes it out", d.Queue, hint.Command("jobs cancel %s", j.ID)))
 	}
 	put("reason", j.Reason)
 	if j.Cancel && !j.Status.Final() {

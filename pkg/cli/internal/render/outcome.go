@@ -1,13 +1,13 @@
 package render
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -32,46 +32,84 @@ func StatusStyle(s jobs.Status) string {
 	return term.Bold
 }
 
-// raiseFlags are the flags that raise limits.
-var raiseFlags = map[string]string{"turns": "--max-turns N", "tokens": "--max-tokens N", "cost": "--max-cost USD", "time": "--timeout DURATION"}
-
 // Next renders what can be done next with a job as commands.
 func Next(actions []adroit.Action) (commands []string) {
 	answered := "" // a job, by commands that go on with it, too
 	for _, act := range actions {
-		command := "adroit jobs " + act.Do + " " + act.Job
-		switch {
-		case act.Do == "resume" && act.Job == answered:
-			continue
-		case act.Do == "continue":
-			command = "adroit continue " + act.Job
-		case act.Signal != "":
-			command, answered = Answers(act.Job, act.Signal, act.Question), act.Job
-		case act.Limit != "":
-			command += " " + cmp.Or(raiseFlags[act.Limit], raiseFlags["turns"])
-		case act.Follow:
-			command += " -f"
-		case act.CarryOut:
-			command += " --carry-out"
+		if act.Do == "signal" {
+			answered = act.Job
 		}
-		commands = append(commands, command)
+		if act.Do == "resume" && act.Job == answered {
+			continue
+		}
+		if c := command(act); c != "" {
+			commands = append(commands, c)
+		}
 	}
 	return commands
+}
+
+// command is how an action is done, "" for one that this program does not know.
+func command(act adroit.Action) string {
+	switch act.Do {
+	case "diff":
+		return hint.Command("jobs diff %s", act.Job)
+	case "undo":
+		return hint.Command("jobs undo %s", act.Job)
+	case "merge":
+		return hint.Command("jobs merge %s", act.Job)
+	case "retry":
+		if act.CarryOut {
+			return hint.Command("jobs retry %s --carry-out", act.Job)
+		}
+		return hint.Command("jobs retry %s", act.Job)
+	case "continue":
+		return hint.Command("continue %s", act.Job)
+	case "signal":
+		return Answers(act.Job, act.Signal, act.Question)
+	case "logs":
+		if act.Follow {
+			return hint.Command("jobs logs %s -f", act.Job)
+		}
+		return hint.Command("jobs logs %s", act.Job)
+	case "resume":
+		return resume(act)
+	}
+	return ""
+}
+
+// resume raises the limit that stopped a job.
+func resume(act adroit.Action) string {
+	switch act.Limit {
+	case "":
+		return hint.Command("jobs resume %s", act.Job)
+	case "tokens":
+		return hint.Command("jobs resume %s --max-tokens N", act.Job)
+	case "cost":
+		return hint.Command("jobs resume %s --max-cost USD", act.Job)
+	case "time":
+		return hint.Command("jobs resume %s --timeout DURATION", act.Job)
+	}
+	return hint.Command("jobs resume %s --max-turns N", act.Job)
 }
 
 // Answers are the commands that answer a question of a job that waits for a signal
 // and go on with it; question is its path if the job asks several.
 func Answers(job, signal, question string) string {
-	if question != "" {
-		question = " --question " + format.SanitizeLine(question)
+	only := question != ""
+	switch name := SignalName(signal); {
+	case name == "approve" && only:
+		return hint.Command("approve %s --question %s", job, question) + "    " + hint.Command("deny %s --question %s WHY", job, question)
+	case name == "approve":
+		return hint.Command("approve %s", job) + "    " + hint.Command("deny %s WHY", job)
+	case name == "continue" && only:
+		return hint.Command("answer %s --question %s continue|abort|WORDS", job, question)
+	case name == "continue":
+		return hint.Command("answer %s continue|abort|WORDS", job)
+	case only:
+		return hint.Command("answer %s --question %s WORDS", job, question)
 	}
-	switch SignalName(signal) {
-	case "approve":
-		return "adroit approve " + job + question + "    adroit deny " + job + question + " WHY"
-	case "continue":
-		return "adroit answer " + job + question + " continue|abort|WORDS"
-	}
-	return "adroit answer " + job + question + " WORDS"
+	return hint.Command("answer %s WORDS", job)
 }
 
 // Asked lists the questions of a job that asks several, each with the commands that

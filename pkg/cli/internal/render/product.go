@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -43,7 +44,7 @@ func Product(s *term.Screen, list *adroit.ArtifactList, words string) {
 		rest = append(rest[:5:5], fmt.Sprintf("and %d more", n-5))
 	}
 	if len(rest) > 0 {
-		fmt.Fprintf(s, "produced: %s    adroit jobs artifacts %s\n", strings.Join(rest, ", "), list.Job)
+		fmt.Fprintf(s, "produced: %s    %s\n", strings.Join(rest, ", "), hint.Command("jobs artifacts %s", list.Job))
 	}
 }
 
@@ -148,7 +149,7 @@ func text(s *term.Screen, job, name string, value json.RawMessage, words string)
 	fmt.Fprintf(s, "%s\n", s.Paint(term.Dim, "-- "+name+" --"))
 	fmt.Fprint(s, format.NewMarkdown(s, term.Plain, "").Text(strings.Join(lines, "\n")))
 	if more > 0 {
-		fmt.Fprintf(s, "... %s    adroit jobs artifacts %s %s\n", format.Plural(more, "more line"), job, name)
+		fmt.Fprintf(s, "... %s    %s\n", format.Plural(more, "more line"), hint.Command("jobs artifacts %s %s", job, name))
 	}
 	return true
 }

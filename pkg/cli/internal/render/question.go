@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -28,12 +29,12 @@ func ToolQuestion(q *jobs.Question) *executor.Question {
 // QuestionLine is a question on one line.
 func QuestionLine(q *jobs.Question) string {
 	if q == nil {
-		return "see adroit jobs show"
+		return "see " + hint.Command("jobs show")
 	}
 	if e := ToolQuestion(q); e != nil {
 		text := fmt.Sprintf("may %s run with %s", e.Tool, Quote(Readable(e.Args)))
 		if n := len([]rune(text)); n > 240 {
-			text = fmt.Sprintf("%s (%s in all; adroit jobs show shows them)", format.Cut(text, 240), format.Plural(n, "character"))
+			text = fmt.Sprintf("%s (%s in all; %s shows them)", format.Cut(text, 240), format.Plural(n, "character"), hint.Command("jobs show"))
 		}
 		if e.Why != "" {
 			text += "; " + e.Why
@@ -162,9 +163,9 @@ func PaintQuestion(s *term.Screen, text string) string {
 // and the question about a tool call that it answers.
 func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
 	j := sent.Job
-	next := "adroit jobs resume " + j.ID
+	next := hint.Command("jobs resume %s", j.ID)
 	if j.Status == jobs.Running {
-		next = "adroit jobs logs " + j.ID + " -f"
+		next = hint.Command("jobs logs %s -f", j.ID)
 	}
 	fmt.Fprintf(w, "%s: %s sent    %s\n", j.ID, format.SanitizeLine(name), next)
 	if ToolQuestion(sent.Question) != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -40,7 +41,7 @@ func Transcript(s *term.Screen, t *adroit.Transcript) {
 			message(s, m)
 		}
 		if turn.Response == nil {
-			fmt.Fprintln(s, s.Paint(term.Dim, "-- its response is not in a later request; adroit jobs logs "+t.Job+" has its text if it came"))
+			fmt.Fprintln(s, s.Paint(term.Dim, "-- its response is not in a later request; "+hint.Command("jobs logs %s", t.Job)+" has its text if it came"))
 			continue
 		}
 		message(s, *turn.Response)

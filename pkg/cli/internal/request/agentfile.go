@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -26,7 +27,7 @@ func (f *Flags) ReadAgent(e *env.Env) error {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return exit.Usagef("an agent is named, or given as a file that ends in .md: adroit run ./agent.md PROMPT", "%v", err)
+		return exit.Usagef("an agent is named, or given as a file that ends in .md: "+hint.Command("run ./agent.md PROMPT"), "%v", err)
 	}
 	defer file.Close()
 	src, err := io.ReadAll(io.LimitReader(file, maxAgent))
@@ -35,7 +36,7 @@ func (f *Flags) ReadAgent(e *env.Env) error {
 	}
 	a, problems := agentfile.Parse(name, src)
 	if problems.Err() != nil || a == nil {
-		return exit.Usagef("adroit agents lint "+name+" lists all that is wrong with it", "%s is not an agent: %v", name, problems.Err())
+		return exit.Usagef(hint.Command("agents lint %s", name)+" lists all that is wrong with it", "%s is not an agent: %v", name, problems.Err())
 	}
 	a.Source.Layer = "project"
 	for _, words := range agentfile.Ignored(a) {

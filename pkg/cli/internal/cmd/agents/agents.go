@@ -6,6 +6,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
@@ -13,7 +16,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/spf13/cobra"
 )
 
 var noun = catalog.Noun{Word: "agents", Dirs: projectdir.ClaudeAgents + " and " + projectdir.Agents, Ext: ".md"}
@@ -22,7 +24,7 @@ var noun = catalog.Noun{Word: "agents", Dirs: projectdir.ClaudeAgents + " and " 
 func New(e *env.Env) *cobra.Command {
 	list := catalog.List(e, noun, adroit.Client.Agents, listText, func(l *adroit.Listing[adroit.AgentInfo]) {
 		if l.Problems.Err() != nil {
-			fmt.Fprintln(e.Err, "some agents cannot be used; adroit agents lint says why")
+			fmt.Fprintln(e.Err, "some agents cannot be used; "+hint.Command("agents lint")+" says why")
 		}
 	})
 	lint := catalog.Lint(e, noun, adroit.Client.LintAgents, "Check agent files: all problems at once, with their places", "name agents or their files, or none for all")
@@ -80,7 +82,7 @@ func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 	}
 	t.Put("done", render.Criterion(a.Done))
 	if a.Expose {
-		t.Put("exposed", "as a tool, by adroit mcp serve")
+		t.Put("exposed", "as a tool, by "+hint.Command("mcp serve"))
 	}
 	if l := a.Limits; l.Turns > 0 {
 		t.Put("turns", fmt.Sprint(l.Turns))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -34,7 +35,7 @@ func newNew(e *env.Env) *cobra.Command {
 			}
 			text, err := agentfile.Skeleton(args[0])
 			if err != nil {
-				return exit.Usagef("for example: adroit agents new changelog", "%v", err)
+				return exit.Usagef("for example: "+hint.Command("agents new changelog"), "%v", err)
 			}
 			c, err := e.Client()
 			if err != nil {
@@ -54,7 +55,7 @@ func newNew(e *env.Env) *cobra.Command {
 			if hides {
 				e.Warn("from now on it is used instead of the built-in agent %s", args[0])
 			}
-			fmt.Fprintf(e.Err, "edit it, then: adroit agents lint    adroit run %s PROMPT\n", args[0])
+			fmt.Fprintf(e.Err, "edit it, then: %s    %s\n", hint.Command("agents lint"), hint.Command("run %s PROMPT", args[0]))
 			return nil
 		},
 	}
@@ -73,7 +74,7 @@ func copied(ctx context.Context, c adroit.Client, from adroit.Named, name string
 	}
 	front, body, ok := strings.Cut(strings.TrimPrefix(a.Source, "---\n"), "\n---")
 	if a.Source == "" || !ok {
-		return "", exit.Fail(fmt.Errorf("%s has no file to copy: the program has made it", from.Name), "adroit agents new "+name+" begins with a template")
+		return "", exit.Fail(fmt.Errorf("%s has no file to copy: the program has made it", from.Name), hint.Command("agents new %s", name)+" begins with a template")
 	}
 	line := regexp.MustCompile(ownName)
 	if line.MatchString(front) {

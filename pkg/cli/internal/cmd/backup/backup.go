@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/backup"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -33,16 +34,16 @@ func New(e *env.Env) *cobra.Command {
 			}
 			m, err := backup.Write(cmd.Context(), dir, args[0], version.Read().Version)
 			if err != nil {
-				hint := ""
+				help := ""
 				if errors.Is(err, sqlite.ErrDamaged) {
-					hint = "adroit doctor --check says what is damaged"
+					help = hint.Command("doctor --check") + " says what is damaged"
 				}
-				return exit.Fail(err, hint)
+				return exit.Fail(err, help)
 			}
 			if asJSON {
 				return format.JSON(e.Out, m)
 			}
-			fmt.Fprintf(e.Out, "%s: %s    adroit restore %s\n", args[0], format.Plural(m.Jobs, "job"), args[0])
+			fmt.Fprintf(e.Out, "%s: %s    %s\n", args[0], format.Plural(m.Jobs, "job"), hint.Command("restore %s", args[0]))
 			return nil
 		},
 	}

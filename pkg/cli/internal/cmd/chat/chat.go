@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chatscreen"
@@ -171,7 +172,7 @@ func (q *command) screen(ctx context.Context, e *env.Env, c adroit.Client, style
 	leave(errLeft)
 	s.Wait()
 	if s.Job() != "" {
-		fmt.Fprintf(e.Out, "adroit chat --resume %s goes on\n", s.Job())
+		fmt.Fprintf(e.Out, "%s goes on\n", hint.Command("chat --resume %s", s.Job()))
 	}
 	if ctx.Err() != nil {
 		return exit.Stopped(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
@@ -84,7 +85,7 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 		return request.DryRun(ctx, e, c, q.Request, false)
 	}
 	if yes {
-		if err := announce(ctx, e, c, now.root, "commit", false, yes, hooks); err != nil {
+		if err := announce(ctx, e, c, now.root, hint.Command("commit --yes --hooks"), false, yes, hooks); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 			fmt.Fprintln(e.Err, "nothing is committed; --yes commits without asking")
 			return nil
 		}
-		if err := announce(ctx, e, c, now.root, "commit", false, false, hooks); err != nil {
+		if err := announce(ctx, e, c, now.root, hint.Command("commit --yes --hooks"), false, false, hooks); err != nil {
 			return err
 		}
 		if edit, err = confirm(ctx, e); err != nil {
@@ -111,7 +112,7 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 		return err
 	}
 	if then.diff != now.diff {
-		return exit.Fail(errors.New("what is staged has changed while the message was written; nothing is committed"), "adroit commit again")
+		return exit.Fail(errors.New("what is staged has changed while the message was written; nothing is committed"), hint.Command("commit")+" again")
 	}
 	return gitCommit(ctx, e, now.root, message, edit, id)
 }
@@ -142,7 +143,7 @@ func write(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (
 	var out struct{ Subject, Body string }
 	if err := json.Unmarshal(raw, &out); err != nil || out.Subject == "" {
 		return "", "", exit.Fail(fmt.Errorf("%s: the agent %s answers with no subject", id, writer),
-			"an agent of your own has this name; its output needs subject and body: adroit agents show "+writer)
+			"an agent of your own has this name; its output needs subject and body: "+hint.Command("agents show %s", writer))
 	}
 	return strings.TrimSpace(out.Subject + "\n\n" + out.Body), id, nil
 }
@@ -209,7 +210,7 @@ func gitCommit(ctx context.Context, e *env.Env, dir, message string, edit bool, 
 		args = append(args, "--edit")
 	}
 	if err := runGit(ctx, e, dir, args...); err != nil {
-		return exit.Fail(fmt.Errorf("%w; nothing is committed", err), "adroit jobs artifacts "+job+" output has the message")
+		return exit.Fail(fmt.Errorf("%w; nothing is committed", err), hint.Command("jobs artifacts %s", job)+" output has the message")
 	}
 	return nil
 }

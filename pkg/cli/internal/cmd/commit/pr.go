@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -104,7 +105,7 @@ func (q *prFlags) run(ctx context.Context, e *env.Env, job string) error {
 		return nil
 	}
 	if q.yes {
-		if err := announce(ctx, e, c, p.root, "pr", true, true, q.hooks); err != nil {
+		if err := announce(ctx, e, c, p.root, hint.Command("pr --yes --hooks"), true, true, q.hooks); err != nil {
 			return err
 		}
 	}
@@ -122,7 +123,7 @@ func (q *prFlags) publish(ctx context.Context, e *env.Env, c adroit.Client, p *p
 			fmt.Fprintln(e.Err, "nothing is committed or pushed; --yes does it without asking")
 			return nil
 		}
-		if err := announce(ctx, e, c, p.root, "pr", true, false, q.hooks); err != nil {
+		if err := announce(ctx, e, c, p.root, hint.Command("pr --yes --hooks"), true, false, q.hooks); err != nil {
 			return err
 		}
 		if err := confirmPush(ctx, e); err != nil {
@@ -142,7 +143,7 @@ func (q *prFlags) publish(ctx context.Context, e *env.Env, c adroit.Client, p *p
 	var made openPull
 	args := map[string]any{"repo": p.repo, "title": p.title, "body": p.body, "head": p.head, "base": p.base, "draft": q.draft}
 	if err := callGitHub(ctx, c, p.root, "github_pr_create", args, &made); err != nil {
-		return exit.Fail(fmt.Errorf("the branch %s is pushed, the pull request is not open: %w", p.head, err), "adroit pr again goes on there")
+		return exit.Fail(fmt.Errorf("the branch %s is pushed, the pull request is not open: %w", p.head, err), hint.Command("pr")+" again goes on there")
 	}
 	fmt.Fprintln(e.Out, made.URL)
 	return nil
@@ -162,7 +163,7 @@ func (q *prFlags) ofJob(ctx context.Context, c adroit.Client, ref string) error 
 		return err
 	}
 	if d.Job.Status == jobs.Running || d.Job.Status == jobs.Waiting {
-		return exit.Usagef("adroit jobs show "+d.Job.ID+" shows how it stands", "%s has not ended: it is %s", d.Job.ID, d.Job.Status)
+		return exit.Usagef(hint.Command("jobs show %s", d.Job.ID)+" shows how it stands", "%s has not ended: it is %s", d.Job.ID, d.Job.Status)
 	}
 	q.Workspace = d.Job.Dir
 	var in struct{ Prompt string }
@@ -215,7 +216,7 @@ func (q *prFlags) describe(ctx context.Context, e *env.Env, c adroit.Client, p *
 	}
 	var text struct{ Title, Body string }
 	if err := json.Unmarshal(out, &text); err != nil || text.Title == "" {
-		return exit.Fail(fmt.Errorf("the agent %s answers with no title", describer), "an agent of your own has this name; its output needs title and body: adroit agents show "+describer)
+		return exit.Fail(fmt.Errorf("the agent %s answers with no title", describer), "an agent of your own has this name; its output needs title and body: "+hint.Command("agents show %s", describer))
 	}
 	p.title, p.body = text.Title, text.Body
 	return nil
@@ -304,7 +305,7 @@ func (p *change) commits() int {
 func (p *pullRequest) commit(ctx context.Context, e *env.Env, q *prFlags) error {
 	g := git.OnHost(p.root)
 	if now, err := q.snapshot(ctx, g, p.root); err != nil || now != p.tree {
-		return errors.Join(err, exit.Fail(errors.New("the files have changed meanwhile; nothing is committed or pushed"), "adroit pr again"))
+		return errors.Join(err, exit.Fail(errors.New("the files have changed meanwhile; nothing is committed or pushed"), hint.Command("pr")+" again"))
 	}
 	if p.branch == p.base {
 		if err := runGit(ctx, e, p.root, "switch", "--create", p.head); err != nil {
@@ -327,7 +328,7 @@ func (p *pullRequest) commit(ctx context.Context, e *env.Env, q *prFlags) error 
 func (p *pullRequest) push(ctx context.Context, e *env.Env) error {
 	err := runGit(ctx, e, p.root, "push", "--set-upstream", origin, "HEAD:refs/heads/"+p.head)
 	if err != nil {
-		return exit.Fail(fmt.Errorf("%w; the commits are on %s, no pull request was opened", err, p.branch), "if the branch has other commits on the remote: git pull --rebase origin "+p.head+"; then adroit pr again")
+		return exit.Fail(fmt.Errorf("%w; the commits are on %s, no pull request was opened", err, p.branch), "if the branch has other commits on the remote: git pull --rebase origin "+p.head+"; then "+hint.Command("pr")+" again")
 	}
 	return nil
 }

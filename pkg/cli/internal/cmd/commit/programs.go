@@ -103,7 +103,7 @@ func gitOutput(ctx context.Context, root string, args ...string) (string, error)
 
 // announce names what the repository has git run, and refuses it if nobody will be asked
 // and nobody has agreed to it, with --hooks or by trusting the project.
-func announce(ctx context.Context, e *env.Env, c adroit.Client, root, command string, push, yes, agreed bool) error {
+func announce(ctx context.Context, e *env.Env, c adroit.Client, root, agree string, push, yes, agreed bool) error {
 	found, err := programs(ctx, root, push)
 	if err != nil || len(found) == 0 {
 		return err
@@ -119,7 +119,7 @@ func announce(ctx context.Context, e *env.Env, c adroit.Client, root, command st
 		}
 		known := slices.ContainsFunc(st.Files, func(f trust.File) bool { return f.State == trust.Trusted })
 		if !known || len(st.Pending()) > 0 || st.Partial {
-			return exit.Usagef(fmt.Sprintf("adroit %s --yes --hooks runs them; without --yes a question names them", command),
+			return exit.Usagef(agree+" runs them; without --yes a question names them",
 				"the repository has git run %s, outside of the sandbox, and is not trusted", list)
 		}
 	}

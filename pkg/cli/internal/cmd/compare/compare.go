@@ -13,6 +13,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
@@ -50,7 +51,7 @@ func New(e *env.Env) *cobra.Command {
 			"  adroit compare builder pipeline:feature \"add CSV export\" --worktree",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return exit.Usagef("adroit agents list and adroit pipelines list say which there are", "compare needs two agents or pipelines")
+				return exit.Usagef(hint.Command("agents list")+" and "+hint.Command("pipelines list")+" say which there are", "compare needs two agents or pipelines")
 			}
 			return nil
 		},

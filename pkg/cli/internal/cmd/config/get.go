@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -34,11 +35,11 @@ func newGet(e *env.Env) *cobra.Command {
 				}
 				names = append(names, s.Key)
 			}
-			hint := "adroit config show lists the keys"
+			help := hint.Command("config show") + " lists the keys"
 			if n := spelling.Nearest(args[0], names); n != "" {
-				hint = fmt.Sprintf("did you mean %q?", n)
+				help = fmt.Sprintf("did you mean %q?", n)
 			}
-			return exit.Usagef(hint, "there is no setting %q", args[0])
+			return exit.Usagef(help, "there is no setting %q", args[0])
 		},
 	}
 }

@@ -35,7 +35,7 @@ func newSet(e *env.Env) *cobra.Command {
 				return err
 			}
 			if text, err = config.Set(path, text, args[0], args[1]); err != nil {
-				return exit.Usagef(hint(err), "%w", err)
+				return exit.Usagef(helpOf(err), "%w", err)
 			}
 			if err := rootfs.WriteFile(path, text); err != nil {
 				return err
@@ -56,7 +56,7 @@ func newSet(e *env.Env) *cobra.Command {
 }
 
 // hint is what to do about a fault of a configuration.
-func hint(err error) string {
+func helpOf(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
 		return h.Hint()

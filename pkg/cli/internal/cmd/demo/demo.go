@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
@@ -75,14 +76,14 @@ func demo(ctx context.Context, e *env.Env, q request.Flags, keep, asJSON bool) (
 	}
 	q.Target, q.Prompt = agent, configs.DemoPrompt
 	if !asJSON {
-		fmt.Fprintf(e.Err, "adroit run %s %q\n", q.Target, q.Prompt)
+		fmt.Fprintln(e.Err, hint.Name("run %s %s", q.Target, q.Prompt))
 	}
 	end, err := run(ctx, e, q, asJSON)
 	if err != nil {
 		return errors.Join(end, err)
 	}
 	if scripted && !asJSON {
-		fmt.Fprintln(e.Err, "with a real model: adroit demo -m ollama/qwen3:8b    on your own project: adroit run builder PROMPT")
+		fmt.Fprintln(e.Err, "with a real model: "+hint.Command("demo -m ollama/qwen3:8b")+"    on your own project: "+hint.Command("run builder PROMPT"))
 	}
 	return end
 }

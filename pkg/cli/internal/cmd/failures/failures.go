@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -112,7 +113,7 @@ func newForget(e *env.Env) *cobra.Command {
 			case err != nil:
 				return err
 			case n == 0 && len(args) > 0:
-				return exit.Fail(fmt.Errorf("nothing is remembered of %s", args[0]), "adroit failures --all lists what is")
+				return exit.Fail(fmt.Errorf("nothing is remembered of %s", args[0]), hint.Command("failures --all")+" lists what is")
 			case n == 1:
 				fmt.Fprintln(e.Out, "forgot 1 failure")
 			default:

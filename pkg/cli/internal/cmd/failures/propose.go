@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/projectdir"
-
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/proposal"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/draft"
@@ -81,7 +81,7 @@ func (p *proposer) run(ctx context.Context, which string) error {
 	var one proposal.Case
 	if which != "" {
 		if one, err = proposal.Find(cases, list, which); err != nil {
-			return exit.Fail(err, "adroit failures lists what is remembered")
+			return exit.Fail(err, hint.Command("failures")+" lists what is remembered")
 		}
 	} else {
 		often := slices.DeleteFunc(cases, func(c proposal.Case) bool { return c.Jobs < proposal.Often || c.Lacks != "" })
@@ -111,7 +111,7 @@ func (p *proposer) choose(often []proposal.Case) error {
 		t.Row(c.Signature, format.Plural(c.Jobs, "job"), format.Ago(p.e.Now(), c.Last), format.SanitizeLine(c.Command), format.SanitizeLine(c.Helped))
 	}
 	t.Write(p.e.Out)
-	fmt.Fprintln(p.e.Err, "adroit failures propose SIGNATURE proposes a pipeline for one")
+	fmt.Fprintln(p.e.Err, hint.Command("failures propose SIGNATURE")+" proposes a pipeline for one")
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (p *proposer) propose(ctx context.Context, c proposal.Case) (got proposed, 
 		}
 	}
 	if got.Text, err = c.Pipeline(got.Name); err != nil {
-		return got, exit.Fail(fmt.Errorf("no pipeline can be proposed: %w", err), "adroit failures lists what is remembered")
+		return got, exit.Fail(fmt.Errorf("no pipeline can be proposed: %w", err), hint.Command("failures")+" lists what is remembered")
 	}
 	got.File = projectdir.Pipelines + "/" + got.Name + ".yaml"
 	report, err := p.c.LintPipelines(ctx, adroit.LintRequest{Scope: adroit.Scope{Dir: p.dir}, Files: []adroit.LintFile{{Name: got.File, Text: []byte(got.Text)}}})
@@ -183,7 +183,7 @@ func (p *proposer) decide(ctx context.Context, got proposed) error {
 		fmt.Fprintf(p.e.Out, "kept     %s is as it would be proposed\n", got.File)
 		return nil
 	case p.accept != "" && p.accept != got.Accept:
-		return exit.Fail(errors.New("the proposal is another one now, or another file is there"), "adroit failures propose "+got.Signature+" shows it again")
+		return exit.Fail(errors.New("the proposal is another one now, or another file is there"), hint.Command("failures propose %s", got.Signature)+" shows it again")
 	}
 	if p.json {
 		if err := format.JSON(p.e.Out, got); err != nil || p.accept == "" {
@@ -198,7 +198,7 @@ func (p *proposer) decide(ctx context.Context, got proposed) error {
 	}
 	if p.accept == "" {
 		if !p.e.Interactive() {
-			fmt.Fprintf(p.e.Err, "nothing was written; to accept it as it is:\n  adroit failures propose %s --name %s --accept %s\n", got.Signature, got.Name, got.Accept)
+			fmt.Fprintf(p.e.Err, "nothing was written; to accept it as it is:\n  %s\n", hint.Command("failures propose %s --name %s --accept %s", got.Signature, got.Name, got.Accept))
 			return nil
 		}
 		fmt.Fprintf(p.e.Err, "write it to %s, and trust it? [y]es, [n]o: ", got.File)
@@ -228,7 +228,7 @@ func (p *proposer) write(ctx context.Context, root *os.Root, got proposed, old [
 	}
 	if !p.json {
 		fmt.Fprintf(p.e.Out, "written  %s\n", got.File)
-		fmt.Fprintf(p.e.Err, "adroit run %s runs it\n", got.Name)
+		fmt.Fprintf(p.e.Err, "%s runs it\n", hint.Command("run %s", got.Name))
 	}
 	return nil
 }

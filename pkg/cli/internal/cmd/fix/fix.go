@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/phases"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
@@ -61,7 +62,7 @@ func New(e *env.Env) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0 && len(q.phases) == 0:
-				return exit.Usagef("for example: adroit fix -- go test ./...", "fix needs a command, or --phases")
+				return exit.Usagef("for example: "+hint.Command("fix -- go test ./..."), "fix needs a command, or --phases")
 			case len(args) > 0 && len(q.phases) > 0:
 				return exit.Usagef("give one of them", "--phases and a command exclude each other")
 			}
@@ -180,7 +181,7 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 	} else {
 		var err error
 		if steps, err = phases.Find(q.Dir, q.phases); err != nil {
-			return nil, exit.Usagef("for example: adroit fix --phases build,test=\"make check\"", "--phases: %v", err)
+			return nil, exit.Usagef("for example: "+hint.Command("fix --phases build,test=\"make check\""), "--phases: %v", err)
 		}
 		q.Title, given["steps"] = "fix: "+strings.Join(q.phases, ", "), steps
 	}
@@ -220,7 +221,7 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 func (q *command) check(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "" && len(q.phases) == 0:
-		return exit.Usagef("for example: adroit fix -- go test ./...", "the command is empty")
+		return exit.Usagef("for example: "+hint.Command("fix -- go test ./..."), "the command is empty")
 	case q.attempts < 0 || q.attempts > 20:
 		return exit.Usagef("leave it out for 3", "--attempts is %d; it is 1 to 20", q.attempts)
 	case q.escalate != "" && q.escalate != "ask" && q.escalate != "report" && q.escalate != "never":

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -47,11 +48,11 @@ func newArtifacts(e *env.Env) *cobra.Command {
 func artifact(e *env.Env, list *adroit.ArtifactList, name string, asJSON bool) error {
 	a, ok := list.Artifacts[name]
 	if !ok {
-		hint := "adroit jobs artifacts " + list.Job + " lists them"
+		help := hint.Command("jobs artifacts %s", list.Job) + " lists them"
 		if n := spelling.Nearest(name, slices.Sorted(maps.Keys(list.Artifacts))); n != "" {
-			hint = fmt.Sprintf("did you mean %q?", n)
+			help = fmt.Sprintf("did you mean %q?", n)
 		}
-		return exit.Fail(fmt.Errorf("%s has no artifact %q", list.Job, name), hint)
+		return exit.Fail(fmt.Errorf("%s has no artifact %q", list.Job, name), help)
 	}
 	if asJSON {
 		return format.JSON(e.Out, a.Value)

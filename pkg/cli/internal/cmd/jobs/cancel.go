@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 )
@@ -28,11 +29,11 @@ func newCancel(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			next := "logs"
+			next := hint.Command("jobs logs %s", j.ID)
 			if d.Changes.Changed {
-				next = "undo"
+				next = hint.Command("jobs undo %s", j.ID)
 			}
-			fmt.Fprintf(e.Out, "%s cancelled    adroit jobs %s %s\n", j.ID, next, j.ID)
+			fmt.Fprintf(e.Out, "%s cancelled    %s\n", j.ID, next)
 			return nil
 		}),
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -43,7 +44,7 @@ func newDiff(e *env.Env) *cobra.Command {
 			}
 			render.Diff(out, d.Diff)
 			if !about.Uncertain && render.Uncertain(e.Out, d.Changes) {
-				fmt.Fprintf(e.Err, "adroit jobs diff %s --include-uncertain shows what is uncertain as well\n", d.Job)
+				fmt.Fprintf(e.Err, "%s shows what is uncertain as well\n", hint.Command("jobs diff %s --include-uncertain", d.Job))
 			} else if d.Diff == "" {
 				fmt.Fprintf(e.Err, "%s changed nothing\n", d.Job)
 			}

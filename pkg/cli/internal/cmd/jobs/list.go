@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -76,11 +77,11 @@ func statuses() []string {
 func (l *listing) read() (err error) {
 	for _, s := range l.status {
 		if !slices.Contains(statuses(), s) {
-			hint := "it is one of " + strings.Join(statuses(), ", ")
+			help := "it is one of " + strings.Join(statuses(), ", ")
 			if n := spelling.Nearest(s, statuses()); n != "" {
-				hint = fmt.Sprintf("did you mean %q?\n%s", n, hint)
+				help = fmt.Sprintf("did you mean %q?\n%s", n, help)
 			}
-			return exit.Usagef(hint, "--status is %q", s)
+			return exit.Usagef(help, "--status is %q", s)
 		}
 		l.Status = append(l.Status, jobs.Status(s))
 	}
@@ -127,11 +128,11 @@ func (l *listing) list(cmd *cobra.Command, e *env.Env) error {
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0 && l.Dir != "":
 		fmt.Fprintln(e.Err, "no such jobs in this directory; --all lists those of others")
 	case len(all) == 0 && len(l.Status)+len(l.Agent) > 0:
-		fmt.Fprintln(e.Err, "no such jobs; adroit jobs --all lists the others")
+		fmt.Fprintln(e.Err, "no such jobs; "+hint.Command("jobs --all")+" lists the others")
 	case len(all) == 0 && l.Dir != "":
-		fmt.Fprintln(e.Err, "no jobs yet in this directory; --all lists those of others, adroit run AGENT PROMPT starts one")
+		fmt.Fprintln(e.Err, "no jobs yet in this directory; --all lists those of others, "+hint.Command("run AGENT PROMPT")+" starts one")
 	case len(all) == 0:
-		fmt.Fprintln(e.Err, "no jobs yet; adroit run AGENT PROMPT starts one")
+		fmt.Fprintln(e.Err, "no jobs yet; "+hint.Command("run AGENT PROMPT")+" starts one")
 	case e.OutScreen().IsTerminal():
 		if n := render.Next(all[0].Actions); len(n) > 0 {
 			fmt.Fprintf(e.Err, "the newest: %s\n", strings.Join(n, "    "))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -31,7 +32,7 @@ func newPrune(e *env.Env) *cobra.Command {
 			}
 			older := cmp.Or(older, conf.Retention)
 			if older == "" {
-				return exit.Usagef("for example adroit jobs prune --older-than 30d", "an age is missing: --older-than, or retention in the configuration")
+				return exit.Usagef("for example "+hint.Command("jobs prune --older-than 30d"), "an age is missing: --older-than, or retention in the configuration")
 			}
 			if o.Age, err = config.ParseAge(older); err != nil {
 				return exit.Usagef("for example 30d, 2w or 12h", "--older-than: %v", err)

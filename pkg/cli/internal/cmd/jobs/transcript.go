@@ -3,6 +3,7 @@ package jobs
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -32,7 +33,7 @@ func newTranscript(e *env.Env) *cobra.Command {
 				return err
 			}
 			if n := len(t.Turns); cmd.Flags().Changed("turn") && (turn < 1 || turn > n) {
-				return exit.Usagef("adroit jobs transcript "+t.Job+" prints them all", "%s has %s; --turn is %d", t.Job, format.Plural(n, "turn"), turn)
+				return exit.Usagef(hint.Command("jobs transcript %s", t.Job)+" prints them all", "%s has %s; --turn is %d", t.Job, format.Plural(n, "turn"), turn)
 			}
 			return printTranscript(e, t, turn, request, asJSON)
 		},

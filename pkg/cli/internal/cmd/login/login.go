@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -33,7 +34,7 @@ func New(e *env.Env) *cobra.Command {
 		Example: "  adroit login anthropic\n  pass show openai | adroit login openai\n  adroit login --list",
 		Args: func(_ *cobra.Command, args []string) error {
 			if all != (len(args) == 0) || len(args) > 1 {
-				return exit.Usagef("for example: adroit login anthropic, or adroit login --list", "login needs one provider, or --list")
+				return exit.Usagef("for example: "+hint.Command("login anthropic")+", or "+hint.Command("login --list"), "login needs one provider, or --list")
 			}
 			return nil
 		},
@@ -109,7 +110,7 @@ func read(ctx context.Context, e *env.Env, provider string) (string, error) {
 	key = strings.TrimSpace(key)
 	switch {
 	case key == "":
-		return "", exit.Usagef("type it at the terminal, or pipe it: pass show NAME | adroit login "+provider, "there is no key on standard input")
+		return "", exit.Usagef("type it at the terminal, or pipe it: pass show NAME | "+hint.Command("login %s", provider), "there is no key on standard input")
 	case len(key) > maxKey, strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return "", exit.Usagef("give the key alone, in one line", "what was given is not a key")
 	}
@@ -129,9 +130,9 @@ func list(e *env.Env, c *config.Config, asJSON bool) error {
 			case from == "" && l.Variable == "":
 				from = "no key"
 			case from == "":
-				from = "no key (adroit login " + l.Provider + ", or " + l.Variable + ")"
+				from = "no key (" + hint.Command("login %s", l.Provider) + ", or " + l.Variable + ")"
 			case l.Kept && from == l.Variable:
-				from += ", before that of adroit login"
+				from += ", before that of " + hint.Name("login")
 			}
 			t.Row(l.Provider, from)
 		}

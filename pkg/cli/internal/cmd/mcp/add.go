@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -51,7 +52,7 @@ func newAdd(e *env.Env) *cobra.Command {
 				return o.takeOver(cmd, e, args)
 			}
 			if len(args) == 0 {
-				return exit.Usagef("for example: adroit mcp add files -- mcp-server-filesystem /srv/docs", "the server has no name")
+				return exit.Usagef("for example: "+hint.Command("mcp add files -- mcp-server-filesystem /srv/docs"), "the server has no name")
 			}
 			var err error
 			if o.Headers, err = pairs(o.headers, "--header"); err != nil {
@@ -68,7 +69,7 @@ func newAdd(e *env.Env) *cobra.Command {
 			if err := add(e, args[0], o.Server, o.replace); err != nil {
 				return err
 			}
-			fmt.Fprintf(e.Out, "added %s; adroit mcp check %s starts it and lists its tools\n", args[0], args[0])
+			fmt.Fprintf(e.Out, "added %s; %s starts it and lists its tools\n", args[0], hint.Command("mcp check %s", args[0]))
 			return nil
 		},
 	}
@@ -93,7 +94,7 @@ func newAdd(e *env.Env) *cobra.Command {
 // become absolute.
 func command(e *env.Env, args []string) ([]string, error) {
 	if len(args) == 1 && (strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://")) {
-		return nil, exit.Usagef("adroit mcp add NAME --url "+format.SanitizeLine(args[0]), "an address is no command")
+		return nil, exit.Usagef(hint.Command("mcp add NAME --url %s", args[0]), "an address is no command")
 	}
 	args = slices.Clone(args)
 	for i, a := range args {
@@ -159,7 +160,7 @@ func (o *newServer) takeOver(cmd *cobra.Command, e *env.Env, names []string) err
 		names = all
 	}
 	if len(all) == 0 {
-		return exit.Fail(fmt.Errorf("%s has no servers that could be taken over", o.from), "adroit mcp add NAME -- COMMAND adds one")
+		return exit.Fail(fmt.Errorf("%s has no servers that could be taken over", o.from), hint.Command("mcp add NAME -- COMMAND")+" adds one")
 	}
 	have, err := mcp.Added(mcp.File(config.Dir(e.Getenv)))
 	if err != nil {
@@ -192,7 +193,7 @@ func (o *newServer) takeOver(cmd *cobra.Command, e *env.Env, names []string) err
 			fmt.Fprintf(e.Out, "added %s, which is disabled there and here\n", name)
 			continue
 		}
-		fmt.Fprintf(e.Out, "added %s; adroit mcp check %s starts it in the sandbox\n", name, name)
+		fmt.Fprintf(e.Out, "added %s; %s starts it in the sandbox\n", name, hint.Command("mcp check %s", name))
 	}
 	return nil
 }

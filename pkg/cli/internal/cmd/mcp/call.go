@@ -3,6 +3,7 @@ package mcp
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
@@ -20,7 +21,7 @@ func newCall(e *env.Env) *cobra.Command {
 		Args:    cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			call := adroit.ToolCall{Name: args[1], Server: args[0], Dir: dir}
-			return request.CallTool(cmd.Context(), e, call, args[2:], "adroit mcp check "+args[0]+" lists the tools", asJSON)
+			return request.CallTool(cmd.Context(), e, call, args[2:], hint.Command("mcp check %s", args[0])+" lists the tools", asJSON)
 		},
 	}
 	env.JSONFlag(cmd, &asJSON)

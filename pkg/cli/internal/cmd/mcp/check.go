@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -174,6 +175,6 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 		fmt.Fprintf(w, "and %d more, which are not offered: choose by tools: in its entry\n", r.More)
 	}
 	if r.Pending > 0 {
-		fmt.Fprintf(w, "%s changed or new, and not offered: adroit mcp check %s --accept accepts them as they are\n", format.Plural(r.Pending, "tool"), format.SanitizeLine(r.Name))
+		fmt.Fprintf(w, "%s changed or new, and not offered: %s accepts them as they are\n", format.Plural(r.Pending, "tool"), hint.Command("mcp check %s --accept", r.Name))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -49,7 +50,7 @@ func newList(e *env.Env) *cobra.Command {
 
 func printServers(w io.Writer, list []adroit.ToolServerInfo) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "There are no MCP servers. adroit mcp add NAME -- COMMAND adds one.")
+		fmt.Fprintln(w, "There are no MCP servers. "+hint.Command("mcp add NAME -- COMMAND")+" adds one.")
 		return
 	}
 	var t format.Table
@@ -84,7 +85,7 @@ func offerImport(e *env.Env, dir string, have []adroit.ToolServerInfo) {
 			return slices.ContainsFunc(have, func(s adroit.ToolServerInfo) bool { return s.Name == name })
 		})
 		if len(found) > 0 {
-			fmt.Fprintf(e.Err, "%s has %s; adroit mcp add --from %s adds them\n", source, strings.Join(slices.Sorted(maps.Keys(found)), ", "), source)
+			fmt.Fprintf(e.Err, "%s has %s; %s adds them\n", source, strings.Join(slices.Sorted(maps.Keys(found)), ", "), hint.Command("mcp add --from %s", source))
 		}
 	}
 }

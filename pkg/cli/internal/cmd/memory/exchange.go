@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -78,7 +79,7 @@ func newImport(e *env.Env) *cobra.Command {
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
 				if err != nil {
-					return exit.Usagef("name a file that adroit memory export printed", "%v", err)
+					return exit.Usagef("name a file that "+hint.Command("memory export")+" printed", "%v", err)
 				}
 				defer f.Close()
 				in = f

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -56,7 +57,7 @@ func newList(e *env.Env) *cobra.Command {
 
 func printFacts(w io.Writer, found []memory.Fact, now time.Time) {
 	if len(found) == 0 {
-		fmt.Fprintln(w, "Nothing is remembered. Agents with memory: project in their file note what they find out; so does adroit memory add.")
+		fmt.Fprintln(w, "Nothing is remembered. Agents with memory: project in their file note what they find out; so does "+hint.Command("memory add")+".")
 		return
 	}
 	var t format.Table
@@ -174,7 +175,7 @@ func newEdit(e *env.Env) *cobra.Command {
 			text := strings.Join(args[1:], " ")
 			given := cmd.Flags().Changed
 			if text == "" && !given("kind") && !given("confidence") && !given("file") {
-				return exit.Usagef("adroit memory edit ID \"the text that is right\"", "nothing is to be changed")
+				return exit.Usagef(hint.Command("memory edit ID \"the text that is right\""), "nothing is to be changed")
 			}
 			c, err := e.Client()
 			if err != nil {

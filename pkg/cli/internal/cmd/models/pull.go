@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -44,7 +45,7 @@ func newPull(e *env.Env) *cobra.Command {
 				}
 			}
 			if !asJSON {
-				fmt.Fprintf(e.Out, "%s is there; try it with: adroit models check ollama/%s\n", format.SanitizeLine(name), format.SanitizeLine(name))
+				fmt.Fprintf(e.Out, "%s is there; try it with: %s\n", format.SanitizeLine(name), hint.Command("models check ollama/%s", name))
 			}
 			return nil
 		}),

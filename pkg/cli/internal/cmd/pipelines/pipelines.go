@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -18,7 +21,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/spf13/cobra"
 )
 
 var noun = catalog.Noun{Word: "pipelines", Dirs: projectdir.Pipelines, Ext: ".yaml"}
@@ -27,7 +29,7 @@ var noun = catalog.Noun{Word: "pipelines", Dirs: projectdir.Pipelines, Ext: ".ya
 func New(e *env.Env) *cobra.Command {
 	list := catalog.List(e, noun, adroit.Client.Pipelines, listText, func(l *adroit.Listing[adroit.PipelineInfo]) {
 		if l.Problems.Err() != nil {
-			fmt.Fprintln(e.Err, "some pipelines cannot be used; adroit pipelines lint says why")
+			fmt.Fprintln(e.Err, "some pipelines cannot be used; "+hint.Command("pipelines lint")+" says why")
 		}
 	})
 	lint := catalog.Lint(e, noun, adroit.Client.LintPipelines, "Check pipelines: all problems at once, with their places", "name pipelines or their files, or none for all")
@@ -85,7 +87,7 @@ func show(c adroit.Client, ctx context.Context, n adroit.Named) (*adroit.Pipelin
 	}
 	p, problems := pipeline.Parse(n.Name, text)
 	if err := problems.Err(); err != nil {
-		return nil, exit.Fail(err, "adroit pipelines lint "+n.Name)
+		return nil, exit.Fail(err, hint.Command("pipelines lint %s", n.Name))
 	}
 	return &adroit.PipelineDetail{Pipeline: p, File: n.Name}, nil
 }

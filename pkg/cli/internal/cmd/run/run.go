@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -16,7 +19,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/spf13/cobra"
 )
 
 // A command is adroit run with its flags.
@@ -48,7 +50,7 @@ func New(e *env.Env) *cobra.Command {
 			"  git log -5 | adroit run builder - --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.Usagef("adroit run \"fix the failing test\"; adroit agents list lists the agents", "run needs an agent or a prompt")
+				return exit.Usagef(hint.Command("run \"fix the failing test\"")+"; "+hint.Command("agents list")+" lists the agents", "run needs an agent or a prompt")
 			}
 			return nil
 		},
@@ -84,7 +86,7 @@ func unquoted(err error, args []string) error {
 	if len(args) < 2 || !errors.As(err, &e) || e.Code != apierr.UnknownAgent {
 		return err
 	}
-	return apierr.WithHint(err, e.Hint+"\nadroit run \""+strings.Join(args, " ")+"\", in quotes, is for the default agent")
+	return apierr.WithHint(err, e.Hint+"\n"+hint.Command("run %s", strings.Join(args, " "))+", in quotes, is for the default agent")
 }
 
 func (q *command) add(cmd *cobra.Command) {
@@ -155,7 +157,7 @@ func (q *command) repeated(ctx context.Context, e *env.Env, c adroit.Client, job
 		fmt.Fprintf(e.Err, "job %s has this key already: %s\n", job.ID, job.Status)
 	}
 	if job.Status == jobs.Queued || job.Status == jobs.Running {
-		fmt.Fprintf(e.Err, "adroit jobs wait %s waits for it\n", job.ID)
+		fmt.Fprintf(e.Err, "%s waits for it\n", hint.Command("jobs wait %s", job.ID))
 	}
 	d, err := c.Job(ctx, job.ID)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 )
@@ -133,7 +134,7 @@ func (p *project) agents(test string) string {
 	if !plain(name) {
 		name = "This project"
 	}
-	fmt.Fprintf(&b, "# %s\n\n<!-- A draft of adroit init. Agents read this first: add what the code does not show, and delete what is wrong. -->\n\n", name)
+	fmt.Fprintf(&b, "# %s\n\n<!-- A draft of %s. Agents read this first: add what the code does not show, and delete what is wrong. -->\n\n", name, hint.Name("init"))
 	var parts []string
 	for _, l := range most(p.languages) {
 		parts = append(parts, fmt.Sprintf("%s (%s)", l, format.Plural(p.languages[l], "file")))

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/cli/internal/draft"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -85,10 +86,10 @@ func (c *command) run(ctx context.Context, e *env.Env) error {
 		errs = append(errs, draft.Trust(ctx, client, dir, w.written...))
 	}
 	if c.test == "" && p.command("tests") == "" {
-		fmt.Fprintln(e.Err, "no tests were found; if there are some, name the command: adroit init --test COMMAND")
+		fmt.Fprintln(e.Err, "no tests were found; if there are some, name the command: "+hint.Command("init --test COMMAND"))
 	}
 	if !c.dry {
-		fmt.Fprintln(e.Err, "read and complete AGENTS.md, then: adroit doctor    adroit run builder TASK")
+		fmt.Fprintln(e.Err, "read and complete AGENTS.md, then: "+hint.Command("doctor")+"    "+hint.Command("run builder TASK"))
 	}
 	return errors.Join(errs...)
 }
@@ -131,7 +132,7 @@ func (w *writer) replace(d draft.File) error {
 		return nil
 	}
 	if !w.e.Interactive() {
-		fmt.Fprintf(w.e.Out, "kept     %s is there; adroit init --dry-run prints the draft\n", d.Name)
+		fmt.Fprintf(w.e.Out, "kept     %s is there; %s prints the draft\n", d.Name, hint.Command("init --dry-run"))
 		return nil
 	}
 	fmt.Fprint(w.e.Err, format.Sanitize(udiff.Unified(d.Name, d.Name+" (draft)", string(old), d.Text)))
@@ -150,7 +151,7 @@ func (w *writer) replace(d draft.File) error {
 }
 
 // firstConfig is the configuration of somebody who has none.
-const firstConfig = `# adroit's configuration. adroit config shows what is in force and where from.
+var firstConfig = "# adroit's configuration. " + hint.Name("config") + ` shows what is in force and where from.
 # model: ollama/qwen3:8b      # of requests that name none; else Ollama's first, or a provider with a key
 limits:
   time: 1h

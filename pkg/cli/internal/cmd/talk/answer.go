@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -65,7 +66,7 @@ func fullName(q *jobs.Question, name string) string {
 func inWords(q *jobs.Question, name, words string) (s adroit.Signal, err error) {
 	switch {
 	case asks(q, "approve"):
-		return s, exit.Usagef("adroit approve, or adroit deny WHY", "this question takes no words")
+		return s, exit.Usagef(hint.Command("approve")+", or "+hint.Command("deny WHY"), "this question takes no words")
 	case asks(q, "continue"):
 		s.Name = "continue"
 		switch {
@@ -132,13 +133,30 @@ func (a *answer) run(ctx context.Context, e *env.Env, name string, args []string
 		return err
 	}
 	if d.Job.Status == jobs.Running {
-		fmt.Fprintf(e.Err, "%s goes on where it runs    adroit jobs logs %s -f\n", id, id)
+		fmt.Fprintf(e.Err, "%s goes on where it runs    %s\n", id, hint.Command("jobs logs %s -f", id))
 		return nil
 	}
 	if a.detach {
 		return attach.Detach(ctx, e, c, id, adroit.StartOptions{})
 	}
 	return attach.Run(ctx, e, c, id, a.Options)
+}
+
+// command is what answers a job, one of its questions if it asks several.
+func command(name, job, question string) string {
+	switch only := question != ""; {
+	case name == "approve" && only:
+		return hint.Command("approve %s --question %s", job, question)
+	case name == "approve":
+		return hint.Command("approve %s", job)
+	case name == "deny" && only:
+		return hint.Command("deny %s --question %s", job, question)
+	case name == "deny":
+		return hint.Command("deny %s", job)
+	case only:
+		return hint.Command("answer %s WORDS --question %s", job, question)
+	}
+	return hint.Command("answer %s WORDS", job)
 }
 
 // job finds the job that is meant and what is left of the arguments: a job by its
@@ -165,7 +183,7 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 	case 1:
 		return list[0].ID, args, nil
 	case 0:
-		return "", nil, exit.Usagef("adroit jobs --all --status waiting lists those of other directories", "no job waits for a person in this directory")
+		return "", nil, exit.Usagef(hint.Command("jobs --all --status waiting")+" lists those of other directories", "no job waits for a person in this directory")
 	}
 	var lines []string
 	for _, j := range list {
@@ -173,14 +191,11 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 		if err != nil {
 			return "", nil, err
 		}
-		line := "adroit " + name + " " + j.ID
-		if name == "answer" {
-			line += " WORDS"
-		}
+		question := ""
 		if len(d.Questions) > 1 {
-			line += " --question " + format.SanitizeLine(d.Questions[0].Path)
+			question = d.Questions[0].Path
 		}
-		line += "  "
+		line := command(name, j.ID, question) + "  "
 		if len(d.Questions) > 0 {
 			line += render.QuestionLine(&d.Questions[0])
 		} else {
@@ -195,10 +210,10 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, name, words string) (s adroit.Signal, q *jobs.Question, err error) {
 	s.Name = name
 	if len(d.Questions) == 0 && name == "answer" && d.Job.Status.Final() {
-		return s, nil, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s asks nothing: it is %s", d.Job.ID, d.Job.Status.Words()), Hint: "adroit jobs show " + d.Job.ID + " shows how it ended"}
+		return s, nil, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s asks nothing: it is %s", d.Job.ID, d.Job.Status.Words()), Hint: hint.Command("jobs show %s", d.Job.ID) + " shows how it ended"}
 	}
 	if len(d.Questions) == 0 && name == "answer" {
-		return s, nil, &apierr.Error{Kind: apierr.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: "adroit jobs resume " + d.Job.ID + " goes on"}
+		return s, nil, &apierr.Error{Kind: apierr.Answered, Message: d.Job.ID + " asks nothing now, or has its answer already", Hint: hint.Command("jobs resume %s", d.Job.ID) + " goes on"}
 	}
 	if len(d.Questions) == 0 {
 		return s, nil, nil // the client says why there is nothing to answer
@@ -207,7 +222,7 @@ func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, na
 	if a.question != "" {
 		i := slices.IndexFunc(d.Questions, func(q jobs.Question) bool { return q.Path == a.question })
 		if i < 0 {
-			return s, nil, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question), Hint: "adroit jobs show " + d.Job.ID + " shows what it asks"}
+			return s, nil, &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf("%s does not ask the question %s now; nothing is answered", d.Job.ID, a.question), Hint: hint.Command("jobs show %s", d.Job.ID) + " shows what it asks"}
 		}
 		q = &d.Questions[i]
 	} else if len(d.Questions) > 1 {
@@ -230,7 +245,7 @@ func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, na
 	}
 	switch tool := render.ToolQuestion(q); {
 	case a.always && (tool == nil || tool.Always == nil):
-		return s, nil, exit.Usagef("adroit approve "+d.Job.ID+" approves this once", "this question offers no rule to hold for the rest of the job")
+		return s, nil, exit.Usagef(hint.Command("approve %s", d.Job.ID)+" approves this once", "this question offers no rule to hold for the rest of the job")
 	case a.always:
 		fmt.Fprintf(e.Err, "     always, in this job only: %s\n", render.Quote(format.SanitizeLine(tool.Always.String())))
 		s.Value = json.RawMessage(`{"always":true}`)

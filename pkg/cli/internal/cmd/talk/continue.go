@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
@@ -79,7 +80,7 @@ func send(ctx context.Context, e *env.Env, c adroit.Client, id string, m executo
 			return false, err
 		}
 		if d.Unread == 0 {
-			return false, exit.Usagef("adroit continue "+d.Job.ID+" \"also add a test\"; adroit jobs resume goes on without a message", "the message is empty")
+			return false, exit.Usagef(hint.Command("continue %s \"also add a test\"", d.Job.ID)+"; "+hint.Command("jobs resume")+" goes on without a message", "the message is empty")
 		}
 	}
 	j, err := c.Send(ctx, id, m)
@@ -88,7 +89,7 @@ func send(ctx context.Context, e *env.Env, c adroit.Client, id string, m executo
 	}
 	switch j.Status {
 	case jobs.Running:
-		fmt.Fprintf(e.Err, "%s is running: it reads the message at its next turn    adroit jobs logs %s -f\n", j.ID, j.ID)
+		fmt.Fprintf(e.Err, "%s is running: it reads the message at its next turn    %s\n", j.ID, hint.Command("jobs logs %s -f", j.ID))
 		return false, nil
 	case jobs.Waiting:
 		if len(j.Questions) > 0 && !e.Interactive() && !j.Questions[0].Over(e.Now()) {
@@ -118,7 +119,7 @@ func target(ctx context.Context, c adroit.Client, args []string) (id string, res
 		}
 		missing := errors.Is(err, jobs.ErrNotExist)
 		if several && missing {
-			return "", nil, exit.Usagef("adroit continue '"+strings.ReplaceAll(strings.Join(args, " "), "'", `'\''`)+"' sends all of it to the newest job of this directory", "no such job %q", args[0])
+			return "", nil, exit.Usagef(hint.Command("continue %s", strings.Join(args, " "))+" sends all of it to the newest job of this directory", "no such job %q", args[0])
 		}
 		if full := len(args[0]) == len("J-------------"); several || full || !missing {
 			return "", nil, err

@@ -3,6 +3,7 @@ package tools
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
@@ -23,7 +24,7 @@ func newCall(e *env.Env) *cobra.Command {
 				return err
 			}
 			call := adroit.ToolCall{Name: args[0], Dir: dir, Sandbox: level}
-			return request.CallTool(cmd.Context(), e, call, args[1:], "adroit tools show "+args[0]+" lists them", asJSON)
+			return request.CallTool(cmd.Context(), e, call, args[1:], hint.Command("tools show %s", args[0])+" lists them", asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the whole result as JSON")

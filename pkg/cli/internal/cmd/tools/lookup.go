@@ -2,6 +2,8 @@ package tools
 
 import (
 	"fmt"
+
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -15,11 +17,11 @@ func Lookup(e *env.Env, name string) (tools.Tool, error) {
 	}
 	t, ok := set.Lookup(name)
 	if !ok {
-		hint := "adroit tools list lists the tools"
+		help := hint.Command("tools list") + " lists the tools"
 		if n := set.Nearest(name); n != "" {
-			hint = fmt.Sprintf("did you mean %q?", n)
+			help = fmt.Sprintf("did you mean %q?", n)
 		}
-		return t, exit.Usagef(hint, "unknown tool %q", name)
+		return t, exit.Usagef(help, "unknown tool %q", name)
 	}
 	return t, nil
 }

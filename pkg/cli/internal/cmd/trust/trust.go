@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -103,7 +104,7 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 	if len(st.Files) == 0 {
 		fmt.Fprintln(e.Out, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
 	} else if !show {
-		fmt.Fprintf(e.Out, "%s trusted in %s    adroit trust --revoke %s\n", format.Plural(len(open), "more file"), e.Home(format.SanitizeLine(st.Root)), e.Home(format.SanitizeLine(st.Root)))
+		fmt.Fprintf(e.Out, "%s trusted in %s    %s\n", format.Plural(len(open), "more file"), e.Home(format.SanitizeLine(st.Root)), hint.Command("trust --revoke %s", st.Root))
 	}
 	return nil
 }

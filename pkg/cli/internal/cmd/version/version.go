@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,7 @@ func Read() Build {
 }
 
 func (b Build) String() string {
-	return fmt.Sprintf("adroit %s %s %s", b.Version, b.Go, b.Platform)
+	return strings.Join([]string{"adroit", b.Version, b.Go, b.Platform}, " ")
 }
 
 // New is adroit version.

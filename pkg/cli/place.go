@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
+)
+
+// prepare is what each command begins with.
+func (a *app) prepare(cmd *cobra.Command, args []string) error {
+	if path(cmd) == "serve" {
+		hint.Place(nil) // its answers are read elsewhere
+	} else {
+		hint.Place(a.place(cmd))
+	}
+	return a.stayLocal(cmd, args)
+}
+
+var id = regexp.MustCompile(`^J[0-9A-Z]{13}$`)
+
+// elsewhere reports whether a word of a command has it mind no directory, or another.
+func elsewhere(word string) bool { return word == "--all" || word == "-C" || id.MatchString(word) }
+
+// place has printed commands lead to what cmd worked with, where they would not without
+// the flags that it got: its data directory, its server, and its directory, unless
+// that is not minded.
+func (a *app) place(cmd *cobra.Command) func(words []string) []string {
+	root := cmd.Root()
+	dir := ""
+	if f := cmd.Flags().Lookup("dir"); f != nil && f.Changed {
+		dir = f.Value.String()
+		if here, err := filepath.Abs("."); err == nil {
+			if abs, err := filepath.Abs(dir); err == nil && abs == here {
+				dir = ""
+			}
+		}
+	}
+	data := sync.OnceValue(a.givenData)
+	return func(words []string) []string {
+		c, n := root, 0
+		for n < len(words) {
+			i := slices.IndexFunc(c.Commands(), func(c *cobra.Command) bool { return c.Name() == words[n] || c.HasAlias(words[n]) })
+			if i < 0 {
+				break
+			}
+			c, n = c.Commands()[i], n+1
+		}
+		var out []string
+		if d := data(); d != "" {
+			out = append(out, "--data-dir", hint.Quote(d))
+		}
+		if a.server != "" && a.server != a.Getenv("ADROIT_SERVER") && !isLocal(c) {
+			out = append(out, "--server", hint.Quote(a.server))
+		}
+		out = append(out, words[:n]...)
+		if dir != "" && c.Flags().Lookup("dir") != nil && !slices.ContainsFunc(words, elsewhere) {
+			out = append(out, "-C", hint.Quote(dir))
+		}
+		return append(out, words[n:]...)
+	}
+}
+
+// givenData is the data directory if it was given by the flag, and is another one
+// without it.
+func (a *app) givenData() string {
+	if a.dataDir == "" {
+		return ""
+	}
+	from := config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile}
+	with, err := config.LoadPlace(from, config.Flags{DataDir: a.dataDir})
+	if err != nil {
+		return a.dataDir
+	}
+	dir, err := with.Data()
+	if err != nil {
+		return a.dataDir
+	}
+	if without, err := config.LoadPlace(from, config.Flags{}); err == nil {
+		if d, err := without.Data(); err == nil && d == dir {
+			return ""
+		}
+	}
+	return a.dataDir
+}
