@@ -278,6 +278,22 @@ func TestInnerRepositories(t *testing.T) {
 	}
 }
 
+// A file that is hidden from commands looks changed to git; whether it is, is not known.
+func TestHiddenIsNotCompared(t *testing.T) {
+	r := open(t)
+	r.write(".env", "KEY=one\n")
+	r.git("add", "-f", ".env")
+	r.git("commit", "-qm", "env")
+	r.write(".env", "")
+	res := r.call(git.Status, `{}`)
+	r.says(res, false, "Nothing differs", "Not compared, since no tool may read them: .env.")
+	if strings.Contains(res.Text, "modified") || res.Summary != "clean" {
+		t.Errorf("%s: %s", res.Summary, res.Text)
+	}
+	r.write("a.txt", "three\n")
+	r.says(r.call(git.Status, `{}`), false, "modified: a.txt", "Not compared")
+}
+
 func TestNoRepository(t *testing.T) {
 	r := open(t)
 	if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {

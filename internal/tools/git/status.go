@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
@@ -30,6 +31,7 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}
+	hidden := takeHidden(env, s)
 	var b strings.Builder
 	b.WriteString(headline(s) + "\n")
 	for i, e := range s.Entries {
@@ -45,8 +47,33 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	} else {
 		b.WriteString("Nothing differs from the last commit.\n")
 	}
+	if len(hidden) > 0 {
+		fmt.Fprintf(&b, "[Not compared, since no tool may read them: %s. To git, in a command, they look changed.]\n", strings.Join(hidden, ", "))
+	}
 	return tools.Result{Text: b.String() + passedOver(ctx, env), Summary: sum}, nil
 }
+
+// takeHidden takes out of s what git takes for changed because it is hidden, and returns the
+// names: whether these files differ from the last commit is not known.
+func takeHidden(env *tools.Env, s *git.Status) (names []string) {
+	if env.Files == nil {
+		return nil
+	}
+	s.Entries = slices.DeleteFunc(s.Entries, func(e git.StatusEntry) bool {
+		hidden := !e.Untracked && !e.Conflict && words[e.Index] == "" && env.Files.DenyList.Check(e.Path, e.Path, false) != nil
+		if hidden {
+			names = append(names, e.Path)
+		}
+		return hidden
+	})
+	if n := len(names); n > mostInner {
+		names = append(names[:mostInner], fmt.Sprintf("and %d more", n-mostInner))
+	}
+	return names
+}
+
+// words are what the letters of git mean.
+var words = map[string]string{"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type changed"}
 
 // passedOver names the repositories inside, submodules or not: git is not asked about what is
 // in them, which would run git in each by settings of its own; "" if there are none.
@@ -103,7 +130,6 @@ func entry(e git.StatusEntry) string {
 	case e.Untracked:
 		return "untracked: " + e.Path
 	}
-	words := map[string]string{"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type changed"}
 	var parts []string
 	if w := words[e.Index]; w != "" {
 		parts = append(parts, "staged "+w)
