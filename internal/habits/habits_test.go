@@ -53,6 +53,11 @@ func (r result) faults() []string {
 
 // run has a model with one habit do the task.
 func run(t testing.TB, h habit, j *job, mode toolcall.Mode, wire string) result {
+	_, r := runModel(t, h, j, mode, wire, func(*model) {})
+	return r
+}
+
+func runModel(t testing.TB, h habit, j *job, mode toolcall.Mode, wire string, with func(*model)) (*server, result) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +68,7 @@ func run(t testing.TB, h habit, j *job, mode toolcall.Mode, wire string) result 
 		}
 	}
 	s := serve(t, wire, newModel(h, j, dir))
+	with(s.model)
 	var m llm.Model
 	switch wire {
 	case "openai":
@@ -112,12 +118,12 @@ func run(t testing.TB, h habit, j *job, mode toolcall.Mode, wire string) result 
 		r.tokens += len(b) / 4
 	}
 	r.wrong, r.lost = wrongCalls(h, j, ran, dir), lostCalls(s)
-	return r
+	return s, r
 }
 
 // wrongCalls are calls that ran and that the model did not mean.
 func wrongCalls(h habit, j *job, ran []string, dir string) (out []string) {
-	meant := []string{"read_file", "edit_file", "write_file", "run_tests", "finish"}
+	meant := []string{"read_file", "search", "edit_file", "write_file", "run_tests", "finish"}
 	if h.shell {
 		meant = append(meant, "shell")
 	}

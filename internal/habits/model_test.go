@@ -113,6 +113,8 @@ type model struct {
 	job   *job
 	dir   string
 
+	turns [][]raw // the calls of its answers, in place of steps and habits
+
 	tries    map[string]int
 	step     string // of the last answer
 	requests int
@@ -125,6 +127,9 @@ func newModel(h habit, j *job, dir string) *model {
 
 func (m *model) next(body, mode string) answer {
 	m.requests++
+	if m.turns != nil {
+		return answer{calls: m.turns[min(m.requests, len(m.turns))-1]}
+	}
 	t := turn{mode: mode, dir: m.dir, job: m.job, step: "finish"}
 	if !m.done() {
 		t.step = "edit"
