@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -29,6 +31,9 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 
 func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 	said := toolserver.SaidTo(ctx)
+	if n := len(said.Answers); n > 0 && said.Answers[n-1].ID == askScopes && said.Answers[n-1].Action != "accept" {
+		return failed("%s was not done by the MCP server %s: it wants more rights than its login has, and the user has said no.", t.Tool, t.Server), nil
+	}
 	o, gone := p.waitsFor(said, env)
 	if gone && t.Safe() == tools.Unsafe {
 		r := failed("%s was interrupted while the user was asked: it may or may not have happened. Look before you repeat it.", t.Name)
@@ -71,6 +76,9 @@ func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.
 			return tools.Result{}, ctx.Err()
 		}
 		c, way := o.c, o.delivery()
+		if lacks := new(scopesLacking); errors.As(err, &lacks) && way.undone() {
+			return p.askForScopes(t, o.id, lacks, said)
+		}
 		if errors.Is(err, errLate) {
 			return unknown(t, fmt.Sprintf("did not answer within %s, and the call was cancelled", cmp.Or(o.limit, defaultCallTime))), nil
 		}
@@ -84,6 +92,23 @@ func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.
 		}
 		return unknown(t, cmp.Or(way.words(), c.why(err))), nil
 	}
+}
+
+// askScopes is the id of the question for more rights. The server asks none of that id: its
+// ids are of requests.
+const askScopes = "adroit:scopes"
+
+// askForScopes has the user log in once more for what a call lacks. The server has refused the call
+// before it was begun, so with the answer it is made anew; it is asked for once.
+func (p *Pool) askForScopes(t toolserver.Tool, id string, lacks *scopesLacking, said toolserver.Said) (tools.Result, error) {
+	asked := slices.ContainsFunc(said.Answers, func(a toolserver.Answer) bool { return a.ID == askScopes })
+	if asked || said.Nobody {
+		return failed("%s was not done by the MCP server %s: %s.", t.Tool, t.Server, lacks), nil
+	}
+	if err := rootfs.WriteFile(p.cancelledFile(id), nil); err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Result{}, &toolserver.Asking{ID: askScopes, Call: id, Server: t.Server, Tool: t.Tool, Message: fmt.Sprintf("%s. Run that first; yes makes the call again.", lacks)}
 }
 
 // why says why there is no answer, as the end of a sentence.

@@ -74,6 +74,15 @@ func (p *Pool) loggingIn(ctx context.Context, form LoginForm) (*Pool, *callback,
 	own.patience = loginTime
 	own.login = func(name string, s Server, client *http.Client) (auth.OAuthHandler, error) {
 		conf := own.loginConfig(name, s, client, form, back.redirect)
+		before, err := own.grant(name, s)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil && len(before.Wanted) > 0 { // and what it has, which it would lose
+			conf.ScopeFilter = func(found []string) []string {
+				return union(union(found, before.Client.Scopes), before.Wanted)
+			}
+		}
 		conf.AuthorizationCodeFetcher = func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			back.logins.Add(1)
 			return back.wait(ctx, args.URL, form.Open)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -33,6 +34,7 @@ type grant struct {
 		Style    int      `json:"style,omitempty"`
 		Scopes   []string `json:"scopes,omitempty"`
 	} `json:"client"`
+	Wanted []string `json:"wanted,omitempty"` // scopes that a call was refused for the lack of
 }
 
 // grantKey is the name of a grant in the file of keys; no provider has it.
@@ -151,26 +153,95 @@ func loginNeeded(name, why string) error {
 // loggedIn authorizes requests by a login that there has been. It makes none: a job
 // opens no browser.
 type loggedIn struct {
+	p      *Pool
 	name   string
-	source oauth2.TokenSource // nil without a login
+	s      Server
+	client *http.Client
+
+	mu   sync.Mutex
+	kept *kept // nil without a login
 }
 
 var _ auth.OAuthHandler = (*loggedIn)(nil)
 
 // TokenSource implements [auth.OAuthHandler].
-func (l *loggedIn) TokenSource(context.Context) (oauth2.TokenSource, error) { return l.source, nil }
-
-// Authorize implements [auth.OAuthHandler].
-func (l *loggedIn) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
-	defer r.Body.Close()
-	switch {
-	case l.source == nil:
-		return loginNeeded(l.name, "there was none")
-	case r.StatusCode == http.StatusForbidden:
-		return loginNeeded(l.name, "the one that there is does not suffice")
+func (l *loggedIn) TokenSource(context.Context) (oauth2.TokenSource, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept == nil {
+		return nil, nil
 	}
-	return loginNeeded(l.name, "the one that there is was refused")
+	return l.kept, nil
 }
+
+// Authorize implements [auth.OAuthHandler]. A request that was refused is made once more, by a
+// login that there has been since it was made.
+func (l *loggedIn) Authorize(_ context.Context, req *http.Request, r *http.Response) error {
+	defer r.Body.Close()
+	now, err := l.p.grant(l.name, l.s)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now != nil && req.Header.Get("Authorization") != now.Token.Type()+" "+now.Token.AccessToken {
+		l.kept = &kept{p: l.p, name: l.name, s: l.s, client: l.client, g: now}
+		return nil
+	}
+	if now == nil {
+		return loginNeeded(l.name, "there was none")
+	}
+	if r.StatusCode != http.StatusForbidden {
+		return loginNeeded(l.name, "the one that there is was refused")
+	}
+	challenges, _ := oauthex.ParseWWWAuthenticate(r.Header.Values("WWW-Authenticate")) // one that cannot be read names no scope
+	for _, c := range challenges {
+		if c.Scheme == "bearer" && c.Params["error"] == "insufficient_scope" {
+			lacks := &scopesLacking{l.name, strings.Fields(line(c.Params["scope"]))}
+			return errors.Join(l.want(now, lacks.scopes), lacks)
+		}
+	}
+	return loginNeeded(l.name, "the one that there is does not suffice")
+}
+
+// want keeps scopes for the next login.
+func (l *loggedIn) want(g *grant, scopes []string) error {
+	next := *g
+	if next.Wanted = union(g.Wanted, scopes); len(next.Wanted) == len(g.Wanted) {
+		return nil
+	}
+	return l.p.keep(l.name, &next)
+}
+
+// union are the texts of both lists, each once.
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// scopesLacking is the error of a request that a login does not suffice for: the server has
+// refused it before it was begun, and named what it lacks.
+type scopesLacking struct {
+	name   string
+	scopes []string
+}
+
+// Error implements error.
+func (e *scopesLacking) Error() string {
+	what := "more rights"
+	if len(e.scopes) > 0 {
+		what = "more rights (" + strings.Join(e.scopes, " ") + ")"
+	}
+	return fmt.Sprintf("the MCP server %s wants %s than its login has; adroit mcp login %s asks for them", e.name, what, e.name)
+}
+
+// Hint is the command that helps.
+func (e *scopesLacking) Hint() string { return "adroit mcp login " + e.name }
 
 // authorization is how requests to a server are authorized, nil where its entry has
 // a header for that.
@@ -187,10 +258,11 @@ func (p *Pool) authorization(name string, s Server, client *http.Client) (auth.O
 	if err != nil {
 		return nil, err
 	}
-	if g == nil {
-		return &loggedIn{name: name}, nil
+	l := &loggedIn{p: p, name: name, s: s, client: client}
+	if g != nil {
+		l.kept = &kept{p: p, name: name, s: s, client: client, g: g}
 	}
-	return &loggedIn{name, &kept{p: p, name: name, s: s, client: client, g: g}}, nil
+	return l, nil
 }
 
 // withoutTokens takes the tokens of a login out of what a server returned: it may

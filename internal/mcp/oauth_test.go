@@ -144,6 +144,64 @@ func TestMCPRenews(t *testing.T) {
 	s.Hides(t, r.Text)
 }
 
+// TestMCPStepUp: a call that lacks a right asks once, and after the login that the person makes
+// meanwhile it is made again, in the same process and in another one.
+func TestMCPStepUp(t *testing.T) {
+	s, dir := authserver.New(t, ""), t.TempDir()
+	login := func() {
+		t.Helper()
+		if _, err := poolOf(t, s, dir).Login(t.Context(), toolserver.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	login()
+	f := &fixture{Pool: poolOf(t, s, dir)}
+	who := f.ofServer(t, "docs", "who")
+	s.Lock()
+	s.Wants = "docs:write"
+	s.Unlock()
+	_, a := asking(t, f.Pool, who)
+	if a == nil || !strings.Contains(a.Message, "more rights (docs:write)") || !strings.Contains(a.Message, "adroit mcp login docs") {
+		t.Fatalf("it asks %+v", a)
+	}
+	if r, _ := asking(t, f.Pool, who, toolserver.Answer{ID: a.ID, Call: a.Call, Action: "decline"}); !r.Failed || !strings.Contains(r.Text, "the user has said no") {
+		t.Errorf("after a no: %+v", r)
+	}
+	_, a = asking(t, f.Pool, who)
+	if r, more := asking(t, f.Pool, who, accept(a, "null")); more != nil || !r.Failed || r.Undecided || !strings.Contains(r.Text, "was not done") || !strings.Contains(r.Text, "adroit mcp login docs") {
+		t.Errorf("without a login: %+v, it asks %+v", r, more)
+	}
+	_, a = asking(t, f.Pool, who)
+	_, b := asking(t, poolOf(t, s, dir), who)
+	login()
+	if got := strings.Fields(s.Scope); !slices.Contains(got, "docs:write") {
+		t.Errorf("the login asked for %q", got)
+	}
+	for _, p := range []*Pool{f.Pool, poolOf(t, s, dir)} {
+		s.Lock()
+		s.Called = 0
+		s.Unlock()
+		if r, more := asking(t, p, who, accept(a, "null")); more != nil || r.Failed || !strings.Contains(r.Text, "you sent") {
+			t.Errorf("after the login: %+v, it asks %+v", r, more)
+		}
+		a = b // of a process that has ended
+	}
+	nobody := toolserver.WithSaid(t.Context(), toolserver.Said{Nobody: true})
+	s.Lock()
+	s.Wants = "docs:all"
+	s.Unlock()
+	if r, err := f.Call(nobody, toolserver.Scope{}, who, nil, json.RawMessage("{}")); err != nil || !r.Failed || !strings.Contains(r.Text, "more rights (docs:all)") {
+		t.Errorf("where nobody is: %+v, %v", r, err)
+	}
+	login()
+	if got := strings.Fields(s.Scope); !slices.Contains(got, "docs:write") || !slices.Contains(got, "docs:all") {
+		t.Errorf("the second login asked for %q", got)
+	}
+	if s.Faults != nil {
+		t.Errorf("the server found %q", s.Faults)
+	}
+}
+
 // TestMCPLoginHostile: servers that send the login elsewhere or mix it up with
 // another one's get nothing, and no error has a token.
 func TestMCPLoginHostile(t *testing.T) {

@@ -7,15 +7,18 @@
 package authserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +39,9 @@ type Server struct {
 	Renewed    int      // how often tokens were renewed
 	Revoked    int      // how often a login was revoked
 	Faults     []string // of its clients
+	Wants      string   // a scope that calls of tools need
+	Scope      string   // those that were asked for last
+	Called     int      // how often a tool was called
 
 	codes   map[string]url.Values // requests of authorization by code
 	refresh string
@@ -113,6 +119,19 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if strings.Contains(string(body), `"tools/call"`) {
+		s.Lock()
+		s.Called++
+		lacks := s.Wants != "" && !slices.Contains(strings.Fields(s.Scope), s.Wants)
+		s.Unlock()
+		if lacks {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="%s", resource_metadata="%s/.well-known/oauth-protected-resource/mcp"`, s.Wants, s.URL))
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+	}
 	s.handler.ServeHTTP(w, r)
 }
 
@@ -131,7 +150,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.Faults = append(s.Faults, "a bad request of authorization: "+r.URL.RawQuery)
 	}
 	code := s.secret()
-	s.codes[code] = q
+	s.codes[code], s.Scope = q, q.Get("scope")
 	out := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {s.URL}}
 	switch s.How {
 	case "another iss":
