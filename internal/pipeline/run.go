@@ -258,7 +258,9 @@ func (x *run) once(s *Step, ch coordinator.Adjustments) (outcome, error) {
 			if args == nil {
 				args = json.RawMessage("{}")
 			}
-			args, err := x.argsFiller().value(args)
+			f := x.argsFiller()
+			f.genuine = x.sc.Task.Revision >= stepio.GenuineArguments
+			args, err := f.value(args)
 			if err != nil {
 				return failed("%v", err), nil
 			}

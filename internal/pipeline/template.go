@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/secret"
 )
 
 // A piece of a template is text, or the path of a value.
@@ -102,6 +104,20 @@ type filler struct {
 	each int
 	all  int
 	cut  int // how many bytes of values were left out
+	// genuine refuses values in which something stands for a secret.
+	genuine bool
+}
+
+// get is a value.
+func (f *filler) get(path string) (json.RawMessage, error) {
+	v, err := f.look(path)
+	if err != nil || !f.genuine {
+		return v, err
+	}
+	if mark, ok := secret.Marked(string(v)); ok {
+		return nil, fmt.Errorf("{{%s}} has %s where something was that looks like a secret, which no record keeps; have the command that reads it use it, too", path, mark)
+	}
+	return v, nil
 }
 
 // fill gives the text of a template.
@@ -116,7 +132,7 @@ func (f *filler) fill(tmpl string) (string, error) {
 			b.WriteString(p.text)
 			continue
 		}
-		v, err := f.look(strings.Join(p.path, "."))
+		v, err := f.get(strings.Join(p.path, "."))
 		if err != nil {
 			return "", err
 		}
@@ -154,7 +170,7 @@ func (f *filler) walk(v any) (any, error) {
 			return nil, terr
 		}
 		if len(pieces) == 1 && pieces[0].path != nil {
-			got, err := f.look(strings.Join(pieces[0].path, "."))
+			got, err := f.get(strings.Join(pieces[0].path, "."))
 			if err != nil || len(got) > f.each || len(got) > f.all {
 				if err != nil {
 					return nil, err

@@ -61,6 +61,7 @@ const Unexplained = "model.unexplained"
 //     answer has in a fence in place of a call is named, with the tool that writes it.
 //   - 8: a tool's name is read without the namespace and tokens that some templates put
 //     around it, and finished work ends done also if the server loses each last word.
+//     A value that was replaced as a secret goes into no argument of a pipeline's tool.
 const Revision = 8
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
@@ -72,6 +73,10 @@ const TypedResults = 6
 // WholeValues is the first revision whose pipelines read the values of failed calls
 // and cut values only in prompts.
 const WholeValues = 7
+
+// GenuineArguments is the first revision whose pipelines call no tool with what stands for
+// a secret.
+const GenuineArguments = 8
 
 // Repeatable reports whether a call of a tool may be made twice.
 func Repeatable(t tools.Metadata) bool {

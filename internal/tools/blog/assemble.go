@@ -95,7 +95,7 @@ func ordered(env *tools.Env, plan postOutline, planned bool) (sections []postSec
 		if !ok {
 			return nil, nil, fmt.Errorf("the artifact %s is no section; write it with expand_section", name)
 		}
-		written[slug(s.Title)] = s
+		written[sectionKey(s.Title)] = s
 		sections = append(sections, s)
 	}
 	slices.SortStableFunc(sections, func(a, b postSection) int {
@@ -111,8 +111,8 @@ func ordered(env *tools.Env, plan postOutline, planned bool) (sections []postSec
 	var missing []string
 	var out []postSection
 	for _, h := range plan.Sections {
-		known[slug(h.Title)] = true
-		if s, ok := written[slug(h.Title)]; ok {
+		known[sectionKey(h.Title)] = true
+		if s, ok := written[sectionKey(h.Title)]; ok {
 			out = append(out, s)
 		} else {
 			missing = append(missing, h.Title)
@@ -122,7 +122,7 @@ func ordered(env *tools.Env, plan postOutline, planned bool) (sections []postSec
 		return nil, nil, fmt.Errorf("these sections are not written yet; call expand_section for each: %s", strings.Join(missing, "; "))
 	}
 	for _, s := range sections {
-		if !known[slug(s.Title)] {
+		if !known[sectionKey(s.Title)] {
 			left = append(left, s.Title)
 		}
 	}

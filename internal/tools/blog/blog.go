@@ -15,8 +15,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 
+	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -54,7 +54,7 @@ type postSection struct {
 func (p *postOutline) check() error {
 	seen := map[string]string{}
 	for _, h := range p.Sections {
-		key := slug(h.Title)
+		key := sectionKey(h.Title)
 		switch {
 		case key == "":
 			return fmt.Errorf("the section title %q has no letter or digit", h.Title)
@@ -91,27 +91,8 @@ func result(text, name string, value any) (tools.Result, error) {
 	return tools.Result{Text: text, Artifacts: map[string]json.RawMessage{name: raw}}, nil
 }
 
-// slug is a title as a part of names: small letters, digits and dashes, at
-// most 60 bytes.
-func slug(title string) string {
-	var b strings.Builder
-	dash := false
-	for _, r := range strings.ToLower(title) {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			dash = b.Len() > 0
-			continue
-		}
-		if dash {
-			b.WriteByte('-')
-			dash = false
-		}
-		if b.Len()+len(string(r)) > 60 {
-			break
-		}
-		b.WriteRune(r)
-	}
-	return strings.TrimSuffix(b.String(), "-")
-}
+// sectionKey is a title by which artifacts and sections are found.
+func sectionKey(title string) string { return site.Slugify(title) }
 
 // words counts the words of prose.
 func words(text string) int { return len(strings.Fields(text)) }

@@ -95,3 +95,13 @@ func TestCheckPost(t *testing.T) {
 		t.Errorf("edited: %s", r.Text)
 	}
 }
+
+// Headings of all forms are seen, and those in code are none.
+func TestHeadingsOfSections(t *testing.T) {
+	if got, want := bare("Costs\n-----\nText.\n\nMore\n====\n```sh\n# a comment\n```\n", "Costs"), "Text.\n\n### More\n```sh\n# a comment\n```"; got != want {
+		t.Errorf("the section is %q, want %q", got, want)
+	}
+	if got := seen("One\n===\n\nTwo\n===\n\n`TODO` is a word, TODO is not.\n\nTwo\n---\n"); len(got) != 3 {
+		t.Errorf("seen are %+v", got)
+	}
+}

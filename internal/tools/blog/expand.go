@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -59,7 +61,7 @@ func expand(ctx context.Context, env *tools.Env, in expandInput) (tools.Result, 
 		return tools.Result{}, err
 	}
 	s.Text = bare(text, s.Title)
-	r, err := result(s.Text, "section/"+slug(s.Title), s)
+	r, err := result(s.Text, "section/"+sectionKey(s.Title), s)
 	r.Summary = fmt.Sprintf("section %d, %s: %s", s.Position, s.Title, spelling.Plural(words(s.Text), "word"))
 	return r, err
 }
@@ -67,13 +69,13 @@ func expand(ctx context.Context, env *tools.Env, in expandInput) (tools.Result, 
 // place finds the section in the plan, or takes the caller's word for it.
 func place(plan postOutline, planned bool, in expandInput) (postSection, outlineHeading, error) {
 	title := strings.TrimSpace(in.Section)
-	key := slug(title)
+	key := sectionKey(title)
 	if key == "" {
 		return postSection{}, outlineHeading{}, fmt.Errorf("section %q has no letter or digit; name it by its title", in.Section)
 	}
 	var titles []string
 	for i, h := range plan.Sections {
-		if slug(h.Title) == key {
+		if sectionKey(h.Title) == key {
 			return postSection{Title: h.Title, Position: i + 1}, h, nil
 		}
 		titles = append(titles, h.Title)
@@ -94,8 +96,8 @@ func bare(text, title string) string {
 	if inner, ok := strings.CutPrefix(text, "```markdown\n"); ok && strings.HasSuffix(inner, "```") {
 		text = strings.TrimSpace(strings.TrimSuffix(inner, "```"))
 	}
-	if first, rest, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#") && slug(first) == slug(title) {
-		text = strings.TrimSpace(rest)
+	if all := markdown.Headings(text); len(all) > 0 && all[0].Start == 0 && sectionKey(all[0].Title) == sectionKey(title) {
+		text = strings.TrimSpace(text[all[0].End:])
 	}
 	return demote(text)
 }
@@ -103,28 +105,10 @@ func bare(text, title string) string {
 // demote makes headings of the first and second level ones of the third: those
 // belong to the post and its sections.
 func demote(text string) string {
-	lines := strings.Split(text, "\n")
-	fence := ""
-	for i, l := range lines {
-		switch mark := fenced(l); {
-		case fence == "" && mark != "":
-			fence = mark
-		case fence != "" && strings.HasPrefix(strings.TrimSpace(l), fence) && strings.Trim(strings.TrimSpace(l), fence[:1]) == "":
-			fence = ""
-		case fence == "" && (strings.HasPrefix(l, "# ") || strings.HasPrefix(l, "## ")):
-			lines[i] = "### " + strings.TrimSpace(strings.TrimLeft(l, "#"))
+	for _, h := range slices.Backward(markdown.Headings(text)) {
+		if h.Level < 3 {
+			text = text[:h.Start] + "### " + h.Title + text[h.End:]
 		}
 	}
-	return strings.Join(lines, "\n")
-}
-
-// fenced gives the mark that a line opens a block of code with.
-func fenced(line string) string {
-	l := strings.TrimSpace(line)
-	for _, c := range []string{"`", "~"} {
-		if n := len(l) - len(strings.TrimLeft(l, c)); n >= 3 {
-			return l[:n]
-		}
-	}
-	return ""
+	return text
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -62,7 +63,6 @@ var Check = tools.New(tools.Metadata{
 })
 
 var (
-	heading     = lazyregexp.New(`(?m)^(#{1,6}) +(.+?) *#*$`)
 	placeholder = lazyregexp.New(`(?i)\b(?:TODO|TBD|FIXME|lorem ipsum)\b|\[(?:insert|your|link|name|date)\b[^\]]*\](?:[^(]|$)|\]\(\s*(?:#|url|link)?\s*\)`)
 )
 
@@ -71,8 +71,8 @@ func seen(text string) []reviewFault {
 	var out []reviewFault
 	titles := map[string]bool{}
 	tops, last := 0, 0
-	for _, m := range heading.FindAllStringSubmatch(withoutCode(text), -1) {
-		level, title := len(m[1]), m[2]
+	for _, h := range markdown.Headings(text) {
+		level, title := h.Level, h.Title
 		if level == 1 {
 			tops++
 		}
@@ -80,35 +80,16 @@ func seen(text string) []reviewFault {
 			out = append(out, reviewFault{title, fmt.Sprintf("a heading of level %d follows one of level %d", level, last), "leave no level out"})
 		}
 		last = level
-		if titles[slug(title)] {
+		if titles[sectionKey(title)] {
 			out = append(out, reviewFault{title, "two sections have this heading", "rename or join them"})
 		}
-		titles[slug(title)] = true
+		titles[sectionKey(title)] = true
 	}
 	if tops > 1 {
 		out = append(out, reviewFault{"headings", fmt.Sprintf("there are %d titles", tops), "one line may begin with a single #"})
 	}
-	for _, m := range placeholder.FindAllString(withoutCode(text), 5) {
+	for _, m := range placeholder.FindAllString(markdown.WithoutCode(text), 5) {
 		out = append(out, reviewFault{strings.TrimSpace(m), "a placeholder is left in the text", "fill it in or take it out"})
 	}
 	return out
-}
-
-// withoutCode empties blocks of code.
-func withoutCode(text string) string {
-	lines := strings.Split(text, "\n")
-	fence := ""
-	for i, l := range lines {
-		mark := fenced(l)
-		switch {
-		case fence == "" && mark != "":
-			fence, lines[i] = mark, ""
-		case fence != "":
-			if strings.HasPrefix(mark, fence) {
-				fence = ""
-			}
-			lines[i] = ""
-		}
-	}
-	return strings.Join(lines, "\n")
 }

@@ -9,15 +9,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/text"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -50,8 +49,7 @@ type reading struct {
 func read(content string) reading {
 	src := []byte(content)
 	r := reading{prose: bytes.Repeat([]byte{' '}, len(src))}
-	doc := goldmark.DefaultParser().Parse(text.NewReader(src))
-	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+	for n := markdown.Parse(src).FirstChild(); n != nil; n = n.NextSibling() {
 		p := textBlock{start: len(src)}
 		_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 			if !entering {

@@ -11,11 +11,11 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
-	"net/mail"
 	"path"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -270,7 +270,7 @@ func date(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	if t, err := mail.ParseDate(s); err == nil {
+	if t, ok := fetch.FeedDate(s); ok {
 		return t, nil
 	}
 	return time.Time{}, fmt.Errorf("date %q cannot be read; write it like 2026-05-01T06:00:00Z", s)

@@ -83,6 +83,10 @@ func read(it *gofeed.Item, at *url.URL) item {
 	if t := cmp.Or(it.PublishedParsed, it.UpdatedParsed); t != nil && t.Year() > 1 && t.Year() < 10_000 {
 		one.Time = t.UTC()
 	}
+	// The library takes zones that it does not know for UTC.
+	if t, ok := fetch.FeedDate(cmp.Or(it.Published, it.Updated)); ok {
+		one.Time = t.UTC()
+	}
 	if len(it.Authors) > 0 && it.Authors[0] != nil {
 		one.Author = words(cmp.Or(it.Authors[0].Name, it.Authors[0].Email), 100)
 	}

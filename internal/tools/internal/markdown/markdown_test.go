@@ -1,6 +1,8 @@
 package markdown
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,4 +52,20 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Headings are found whichever way they are written, and not in code, quotations and lists.
+func TestHeadings(t *testing.T) {
+	src := "# One #\n\nTwo\nand more\n===\n\nThree\n---\n```\n# code\n```\n    # code\n\n> # quoted\n\n- # listed\n\n#hash\n\n#### Four `x` {#own}\n"
+	var got []string
+	for _, h := range Headings(src) {
+		got = append(got, fmt.Sprintf("%d %s: %q", h.Level, h.Title, src[h.Start:h.End]))
+	}
+	want := []string{`1 One: "# One #"`, `1 Two and more: "Two\nand more\n==="`, `2 Three: "Three\n---"`, "4 Four `x`: \"#### Four `x` {#own}\""}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if got, want := WithoutCode("a `TODO` b\n```\nTODO\n```\n\tx\n"), "a `    ` b\n```\n    \n```\n\t \n"; got != want {
+		t.Errorf("without code %q, want %q", got, want)
+	}
 }
