@@ -237,11 +237,11 @@ func (e *scopesLacking) Error() string {
 	if len(e.scopes) > 0 {
 		what = "more rights (" + strings.Join(e.scopes, " ") + ")"
 	}
-	return fmt.Sprintf("the MCP server %s wants %s than its login has; adroit mcp login %s asks for them", e.name, what, e.name)
+	return fmt.Sprintf("the MCP server %s wants %s than its login has; %s asks for them", e.name, what, hint.Name("mcp login %s", e.name))
 }
 
 // Hint is the command that helps.
-func (e *scopesLacking) Hint() string { return "adroit mcp login " + e.name }
+func (e *scopesLacking) Hint() string { return hint.Command("mcp login %s", e.name) }
 
 // authorization is how requests to a server are authorized, nil where its entry has
 // a header for that.
