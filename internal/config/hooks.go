@@ -2,9 +2,11 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/hostexec"
 )
 
 // hooksIn are the configured hooks with ~/ expanded to a home directory.
@@ -25,4 +27,27 @@ func (c *Config) checkHooks(where string) error {
 		return fail(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
 	}
 	return nil
+}
+
+// hostFiles are the files of programs that run outside of the sandbox by the configuration
+// as it is now: those of hooks, and of MCP servers without a sandbox. A file with faults
+// starts none.
+func (c *Config) hostFiles() (files []string) {
+	now, err := Load(Env{Getenv: c.getenv}, Flags{})
+	if err != nil {
+		return nil
+	}
+	for _, h := range now.hooksIn(c.getenv("HOME")) {
+		files = append(files, hostexec.Files(h.Command)...)
+	}
+	servers, err := now.mcpServers()
+	if err != nil {
+		return files
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if s := servers[name]; s.Sandbox == "off" {
+			files = append(files, hostexec.Files(slices.Concat(s.Command, s.Args))...)
+		}
+	}
+	return files
 }

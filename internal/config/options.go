@@ -75,7 +75,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 		},
 		Definitions: adroit.Definitions{Agent: c.Agent, Workflows: slices.Concat(workflows.All(), p.Workflows)},
 		Workspace: adroit.Workspace{
-			Trust: data, ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(), ConfigFile: Path(c.getenv),
+			Trust: data, ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(), ConfigFile: Path(c.getenv), OwnFiles: c.hostFiles,
 			Servers: c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off",
 			Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
 		},

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
@@ -22,6 +23,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	if err != nil {
 		return nil, err
 	}
+	rootfs.OwnAgain()
 	root, conf := filepath.Join(temp, "work"), p.sandbox(s, temp)
 	switch s.Workspace {
 	case "write":

@@ -16,6 +16,8 @@ import (
 var own struct {
 	sync.Mutex
 	places []Place
+	paths  []string // as they were passed to Own
+	homes  []string // likewise to OwnStart
 }
 
 // A Place is a file, directory or link that is known by where it is, whatever leads there.
@@ -34,8 +36,29 @@ const maxOwn = 10_000
 func Own(paths ...string) {
 	for _, p := range paths {
 		if p != "" && filepath.IsAbs(p) {
+			remember(&own.paths, p)
 			guardBelow(guard(p, false))
 		}
+	}
+}
+
+// OwnAgain looks again at all that was passed to [Own] and [OwnStart]: links and
+// directories that the user has made there since are guarded from now on.
+func OwnAgain() {
+	own.Lock()
+	paths, homes := slices.Clone(own.paths), slices.Clone(own.homes)
+	own.Unlock()
+	Own(paths...)
+	for _, home := range homes {
+		OwnStart(home)
+	}
+}
+
+func remember(list *[]string, path string) {
+	own.Lock()
+	defer own.Unlock()
+	if !slices.Contains(*list, path) {
+		*list = append(*list, path)
 	}
 }
 
@@ -87,6 +110,7 @@ func guard(path string, asked bool) (end string) {
 // OwnStart guards what the links of names in a user's home lead to, of those names that
 // shells and other programs obey when they start.
 func OwnStart(home string) {
+	remember(&own.homes, home)
 	for _, name := range askedNames {
 		at := filepath.Join(home, name)
 		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {

@@ -57,6 +57,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 		return nil, err
 	}
 	defer os.RemoveAll(logs)
+	rt.o.guardOwn()
 	files, err := workspace.Open(c.Dir, nil)
 	if err != nil {
 		return nil, err

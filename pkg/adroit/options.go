@@ -78,6 +78,10 @@ type Workspace struct {
 	TestCommands map[string]string
 	// ConfigFile is what findings of Doctor call the configuration.
 	ConfigFile string
+	// OwnFiles lists files that no job may write, such as programs that run outside of the
+	// sandbox, beside ConfigFile and those of Hooks. It is called whenever a job starts;
+	// nil means none.
+	OwnFiles func() []string
 	// Servers are the language servers that look at what jobs change; nil means
 	// those of lsp.Known that are installed, an empty list none.
 	Servers []LanguageServer
@@ -197,7 +201,7 @@ func (o *Options) apart(workspace string) error {
 }
 
 // guardOwn guards the files of this runtime's own that programs outside of the sandbox
-// obey, wherever they lie: the configuration, and what hooks start.
+// obey, wherever they lie by now: the configuration, and what hooks start.
 func (o *Options) guardOwn() {
 	if o.ConfigFile != "" {
 		if file, err := filepath.Abs(o.ConfigFile); err == nil {
@@ -207,6 +211,10 @@ func (o *Options) guardOwn() {
 	for _, h := range o.Hooks {
 		rootfs.Own(hostexec.Files(h.Command)...)
 	}
+	if o.OwnFiles != nil {
+		rootfs.Own(o.OwnFiles()...)
+	}
+	rootfs.OwnAgain() // where links lead that the user has made since
 }
 
 // ownDirectory refuses a workspace in a directory of the program's own.

@@ -54,6 +54,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	if !r.Worktree { // which is elsewhere
+		rt.o.guardOwn()
 		if err := rt.o.apart(r.Dir); err != nil {
 			return nil, err
 		}
