@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -74,4 +77,75 @@ func TestACPLive(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("who are you?")), "agent: I am another.")
+}
+
+// TestACPDelete deletes sessions by the protocol's own words, which the library lacks: one
+// that no message was sent to, and one whose job goes with it; what it cannot mean is an error.
+func TestACPDelete(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": "turns:\n  - text: Hello.\n", "repo/a.txt": "one\n",
+		"home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file]\n---\nYou work.\n"})
+	cmd, _ := p.command("acp", "hand", "-m", "script:"+p.path("turns.yaml"))
+	cmd.Stdout, cmd.Stderr = nil, nil
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers, id := bufio.NewReader(out), 0
+	ask := func(method, params, want string) (result struct{ SessionID string }) {
+		t.Helper()
+		id++
+		if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			line, err := answers.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m struct {
+				ID     int
+				Result struct{ SessionID string }
+			}
+			if json.Unmarshal([]byte(line), &m) != nil || m.ID != id {
+				continue // an update
+			}
+			if !strings.Contains(line, want) {
+				t.Errorf("%s: %s; want %s", method, line, want)
+			}
+			return m.Result
+		}
+	}
+	cwd := fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, p.path("repo"))
+	session := func(id string) string { return fmt.Sprintf(`{"sessionId":%q}`, id) }
+	ask("initialize", `{"protocolVersion":1}`, `"sessionCapabilities":{"delete":{},`)
+	ask("authenticate", `{"methodId":"login"}`, `"result":{}`)
+	ask("authenticate", `{"methodId":"oauth"}`, "there is no method oauth")
+	empty := ask("session/new", cwd, `"sessionId"`).SessionID
+	ask("session/delete", session(empty), `"result":{}`)
+	ask("session/prompt", `{"sessionId":"`+empty+`","prompt":[{"type":"text","text":"hi"}]}`, "there is no session")
+	used := ask("session/new", cwd, `"sessionId"`).SessionID
+	ask("session/prompt", `{"sessionId":"`+used+`","prompt":[{"type":"text","text":"say session/delete"}]}`, "end_turn")
+	ask("session/list", `{}`, used)
+	ask("session/delete", session(used), `"result":{}`)
+	ask("session/list", `{}`, `"sessions":[]`)
+	ask("session/delete", session(used), "there is no session")
+	ask("session/delete", `{}`, "sessionId is missing")
+	ask("session/delete", `{"sessionId":"`+strings.Repeat("x", 1<<16)+`"}`, "Method not found") // longer than any id
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if code, list := p.run("jobs", "--json", "--all"); code != 0 || strings.TrimSpace(list) != "[]" {
+		t.Errorf("jobs: %s", list)
+	}
 }

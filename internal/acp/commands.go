@@ -101,6 +101,7 @@ type output struct {
 	io.Writer
 	mu   sync.Mutex
 	then map[string]func()
+	able bool // the capabilities are written
 }
 
 func (o *output) after(text string, do func()) {
@@ -111,14 +112,24 @@ func (o *output) after(text string, do func()) {
 
 // Write implements [io.Writer].
 func (o *output) Write(b []byte) (int, error) {
-	n, err := o.Writer.Write(b)
+	o.mu.Lock()
+	able := o.able
+	o.mu.Unlock()
+	out, found := b, false
+	if !able {
+		out, found = withDelete(b)
+	}
+	if n, err := o.Writer.Write(out); err != nil {
+		return min(n, len(b)), err
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.able = o.able || found
 	for text, do := range o.then {
 		if bytes.Contains(b, []byte(text)) {
 			delete(o.then, text)
 			go do() // it writes, too
 		}
 	}
-	return n, err
+	return len(b), nil
 }

@@ -63,7 +63,7 @@ func Serve(ctx context.Context, c adroit.Client, o Options) error {
 	s := &server{c: c, o: o, ctx: ctx, out: &output{Writer: o.Out, then: map[string]func(){}}, sessions: map[sdk.SessionId]*session{}}
 	s.kinds = sync.OnceValue(func() map[string]sdk.ToolKind { return toolKinds(ctx, c) })
 	ready := make(chan struct{})
-	s.conn = sdk.NewAgentSideConnection(s, s.out, gate{ready, o.In})
+	s.conn = sdk.NewAgentSideConnection(s, s.out, gate{ready, newEditorInput(o.In)})
 	s.conn.SetLogger(s.log())
 	if o.Attend != nil {
 		defer o.Attend(s.permit)()
@@ -104,7 +104,7 @@ func (s *server) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Ini
 	return sdk.InitializeResponse{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
 		AgentInfo:       &sdk.Implementation{Name: "adroit", Version: s.o.Version},
-		AuthMethods:     []sdk.AuthMethod{},
+		AuthMethods:     []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: "adroit login", Description: sdk.Ptr("Run adroit login PROVIDER in a terminal once: it keeps the key of a provider of models.")}}},
 		AgentCapabilities: sdk.AgentCapabilities{LoadSession: true,
 			McpCapabilities:     sdk.McpCapabilities{Http: true},
 			PromptCapabilities:  sdk.PromptCapabilities{EmbeddedContext: true, Image: true},
@@ -112,9 +112,17 @@ func (s *server) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Ini
 	}, nil
 }
 
-// Authenticate implements [sdk.Agent]. There is nothing to log in to.
-func (*server) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
-	return sdk.AuthenticateResponse{}, nil
+// loginMethod is the one way to authenticate: keys are read from a terminal, never from
+// an editor.
+const loginMethod = "login"
+
+// Authenticate implements [sdk.Agent]: it reports whether there is a model to ask.
+func (s *server) Authenticate(ctx context.Context, p sdk.AuthenticateRequest) (out sdk.AuthenticateResponse, err error) {
+	if p.MethodId != loginMethod {
+		return out, sdk.NewInvalidParams(map[string]any{"error": "there is no method " + string(p.MethodId)})
+	}
+	_, err = s.resolve(ctx, &session{}, "")
+	return out, failure(err)
 }
 
 // NewSession implements [sdk.Agent].
