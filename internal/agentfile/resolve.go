@@ -146,6 +146,9 @@ func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel
 	asked := in.To(in.Prompt)
 	t.Images = asked.Images
 	t.Prompt = userMessage(asked.Text, truncateInputs(a, inputs), tmpl)
+	if t.Conversation = in.Conversation; t.Conversation != nil {
+		return nil // it has the rest already
+	}
 	if b := in.Branch; b != nil {
 		t.Prompt, t.Images, t.History = b.Opening.Text, b.Opening.Images, b.History
 	} else if env.Around != nil && changesCode(a, sel.own) {

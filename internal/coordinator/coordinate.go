@@ -163,7 +163,7 @@ func Announce(sc *executor.Scope, at *Attempt) error {
 // judge finishes an attempt after which it still fails: what did not help is
 // taken back, unless it is to be kept.
 func (c *Coordinator) judge(at *Attempt, next *Problem) error {
-	at.Outcome = "changed"
+	at.Outcome = failsOtherwise
 	if next.Signature() == at.Signature {
 		at.Outcome = "same"
 	}

@@ -27,7 +27,8 @@ type Coordinator struct {
 	coded    string // the detector of the program that has recognised codedFor
 	codedFor *Problem
 
-	pending []string // commands that were not approved
+	last    *executor.Report // of the agent that repaired last
+	pending []string         // commands that were not approved
 
 	words   string // of a person, for the agents
 	advised bool   // they were not followed yet

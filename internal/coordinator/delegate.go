@@ -45,7 +45,13 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 		return false, err
 	}
 	path := c.sc.Run.Next()
-	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words + c.advice()})
+	order := executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words + c.advice()}
+	if order.After = c.goesOn(at.Action.Agent); order.After != nil {
+		delete(in, "tried") // it knows
+		order.Prompt = "With your change it fails in another way now. " + words + c.advice()
+	}
+	rep, err := c.sc.Spawn(order)
+	c.last = &rep
 	at.Repair = Repaired(at.Action.Agent, rep)
 	at.Repair.Path, at.Repair.Changed = path, nil // the ledger says it
 	if err := Hard(err); err != nil {
@@ -55,6 +61,19 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 	return len(at.Repair.Changed) > 0, err
 }
 
+// goesOn is the report of the agent that has just repaired a part, if it is to go on: it
+// knows what it has read and changed.
+func (c *Coordinator) goesOn(agent string) *executor.Report {
+	n := len(c.res.Attempts)
+	if c.sc.Task.Revision < continuesRepairs || n == 0 || c.last == nil || c.last.Agent != agent {
+		return nil
+	}
+	if at := &c.res.Attempts[n-1]; at.Outcome != failsOtherwise || at.Undone != nil || at.Repair == nil || at.Repair.Agent != agent {
+		return nil
+	}
+	return c.last
+}
+
 // Repaired is what an agent reports that has worked on a problem, with the files
 // that its own diff names.
 func Repaired(agent string, rep executor.Report) *Repair {
@@ -62,7 +81,7 @@ func Repaired(agent string, rep executor.Report) *Repair {
 		Tokens: rep.Usage.Usage.In + rep.Usage.Usage.Out, Cost: rep.Usage.Cost}
 	var diff string
 	if json.Unmarshal(rep.Artifacts["diff"], &diff) == nil {
-		r.Changed = changedBy(diff)
+		r.Changed, r.diff = changedBy(diff), diff
 	}
 	if len(rep.Artifacts["diff"]) > 0 && r.Changed == nil {
 		r.Changed = []string{"files"} // which it only deleted, or does not name

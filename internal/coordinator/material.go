@@ -17,15 +17,7 @@ import (
 func (c *Coordinator) material(p *Problem, offered []string) (map[string]json.RawMessage, error) {
 	q := *p
 	q.Output = clip(tail(problem.Plain(q.Output), mostShown), mostShown+100)
-	type tried struct{ Decision, Agent, Why, Summary, Outcome string }
-	var history []tried
-	for _, a := range c.res.Attempts {
-		t := tried{Decision: string(a.Action.Decision), Agent: a.Action.Agent, Why: a.Action.Reasoning, Outcome: a.Outcome}
-		if a.Repair != nil {
-			t.Summary = clip(a.Repair.Summary, 500)
-		}
-		history = append(history, t)
-	}
+	history := c.tries()
 	var list []string
 	for _, a := range c.all {
 		if slices.Contains(offered, a.Name) {
@@ -46,6 +38,52 @@ func (c *Coordinator) material(p *Problem, offered []string) (map[string]json.Ra
 		}
 	}
 	return out, nil
+}
+
+// continuesRepairs is the first revision in which an agent goes on with its conversation
+// after a repair that was not all.
+const continuesRepairs = 8
+
+// mostDiff bounds what is shown of a change, in bytes.
+const mostDiff = 3000
+
+// tries are what was tried before, with the changes that were made: what an agent says of
+// them is less.
+func (c *Coordinator) tries() any {
+	if c.sc.Task.Revision < continuesRepairs {
+		type tried struct{ Decision, Agent, Why, Summary, Outcome string }
+		var history []tried
+		for _, a := range c.res.Attempts {
+			t := tried{Decision: string(a.Action.Decision), Agent: a.Action.Agent, Why: a.Action.Reasoning, Outcome: a.Outcome}
+			if a.Repair != nil {
+				t.Summary = clip(a.Repair.Summary, 500)
+			}
+			history = append(history, t)
+		}
+		return history
+	}
+	type tried struct {
+		Decision string `json:"decision"`
+		Agent    string `json:"agent,omitempty"`
+		Why      string `json:"why,omitempty"`
+		Diff     string `json:"diff,omitempty"`
+		Says     string `json:"it_says,omitempty"`
+		Outcome  string `json:"outcome,omitempty"`
+	}
+	var history []tried
+	for _, a := range c.res.Attempts {
+		t := tried{Decision: string(a.Action.Decision), Agent: a.Action.Agent, Why: a.Action.Reasoning, Outcome: outcomes[a.Outcome]}
+		if m := a.Repair; m != nil {
+			if t.Diff = clip(m.diff, mostDiff); t.Diff == "" {
+				t.Says = clip(m.Summary, 500)
+			}
+			if len(a.Undone) > 0 {
+				t.Outcome += "; the change was undone"
+			}
+		}
+		history = append(history, t)
+	}
+	return history
 }
 
 // advice is what a person has said, for those who are asked next.

@@ -147,6 +147,9 @@ type Attempt struct {
 	Kept      []string `json:"kept,omitempty"`   // that could not be undone, with the reason
 }
 
+// failsOtherwise is the Outcome of an attempt that has changed how it fails.
+const failsOtherwise = "changed"
+
 // A Repair is what an agent did.
 type Repair struct {
 	Agent   string   `json:"agent"`
@@ -161,6 +164,8 @@ type Repair struct {
 	// Step is the same for a repair that is not undone if it does not help: a memory
 	// finds there what it changed.
 	Step string `json:"-"`
+
+	diff string // what it changed, by its own account
 }
 
 var typeRule = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)

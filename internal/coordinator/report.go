@@ -90,7 +90,7 @@ func (r Result) lastRepair() *Repair {
 	return nil
 }
 
-var outcomes = map[string]string{"works": "it works after that", "changed": "it fails in another way after that", "same": "it fails as before", "no change": "nothing was changed, so it was not run again"}
+var outcomes = map[string]string{"works": "it works after that", failsOtherwise: "it fails in another way after that", "same": "it fails as before", "no change": "nothing was changed, so it was not run again"}
 
 // plain is text on one line without what Markdown would take for markup.
 func plain(s string) string {

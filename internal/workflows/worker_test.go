@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -60,6 +61,35 @@ func TestWorker(t *testing.T) {
 	}
 	if s.Outcome.Status != executor.Done || s.Outcome.Summary != "Rounds once." {
 		t.Errorf("%+v", s.Outcome)
+	}
+}
+
+// The report may stand beside the changes; beside a change that failed, or a call that
+// reads, it is asked for again.
+func TestWorkerReportsBesideChanges(t *testing.T) {
+	report := `{"status": "complete", "note": "Rounds once."}`
+	beside := func(tool string) line {
+		l := does(tool, `{"path":"cart.go"}`)
+		out := l.out.(stepio.ModelResponse)
+		out.Message.Text = report
+		l.out = out
+		return l
+	}
+	rest := []line{tests(3), noChecks, looked, attemptOf}
+	for name, script := range map[string][]line{
+		"beside":       {beside("edit_file"), gives("edit_file", "edited", "diff", diffA)},
+		"after a fail": {beside("edit_file"), fails("edit_file", "no such text"), does("edit_file", `{"path":"cart.go"}`), gives("edit_file", "edited", "diff", diffA), complete},
+		"with a read":  {does("edit_file", `{"path":"cart.go"}`), gives("edit_file", "edited", "diff", diffA), beside("read_file"), gives("read_file", "a"), complete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := play(t, fix, slices.Concat(around(small), script, rest)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res := artifact[workflows.Worked](t, s, "report"); res.Note != "Rounds once." || res.Attempts != 1 {
+				t.Errorf("%+v", res)
+			}
+		})
 	}
 }
 

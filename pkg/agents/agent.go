@@ -195,4 +195,6 @@ func (in Input) Name() string {
 // begins with Prompt.
 type branchInput struct {
 	Branch *stepio.Branch `json:"branch,omitempty"`
+	// Conversation is that of an earlier sub-agent of the same agent, with which one goes on.
+	Conversation *stepio.Conversation `json:"conversation,omitempty"`
 }

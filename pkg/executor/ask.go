@@ -102,7 +102,7 @@ func (s *State) addResponse(t *Task, answer stepio.ModelResponse, head string, w
 		// A call in the last words would run after the run was stopped.
 		answer.Message.Calls = nil
 	}
-	return s.cleanMessage(answer.Message, lastCall(t.History))
+	return s.cleanMessage(answer.Message, s.CallsBefore+lastCall(t.History))
 }
 
 // cleanMessage makes an answer fit for the history of any provider: ids unique

@@ -101,6 +101,21 @@ func (s *State) noteChanges(t *Task, calls []llm.Call, replies []ToolResult) {
 	}
 }
 
+// reportsBeside reports whether an answer has the output that a turn asks for, beside calls
+// that have all changed files: to ask for it again would cost a request.
+func (t *Task) reportsBeside(answer llm.Message, calls []llm.Call, replies []ToolResult) bool {
+	if t.Revision < 8 || len(t.Output) == 0 || !t.Done.Zero() || len(calls) == 0 {
+		return false
+	}
+	for i, c := range calls {
+		if tool := t.tool(c.Name); tool == nil || !tool.changesFiles() || replies[i].Failed || replies[i].Interrupted {
+			return false
+		}
+	}
+	form, err := schema.Compile(t.Output)
+	return err == nil && len(form.Validate(toolcall.Conform(t.Output, answer.Text))) == 0
+}
+
 // settleWords has criteria speak of what the task's model knows.
 func (t *Task) settleWords(s *State) {
 	s.plain, s.planOnly = t.Revision > 0, t.PlanOnly

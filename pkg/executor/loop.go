@@ -27,7 +27,11 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !resumed {
+	if c := t.Conversation; !resumed && c != nil {
+		s.Taint = t.Taint
+		s.Head, s.New, s.CallsBefore, s.OfferedTools, s.Context = c.Head, c.New, c.Calls, c.Offered, c.Context
+		s.addMessage(llm.Message{Role: llm.User, Text: t.Prompt, Images: t.Images})
+	} else if !resumed {
 		s.Taint = t.Taint
 		s.New = []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: t.Prompt, Images: t.Images}}
 		s.New = append(s.New, t.History...)
@@ -70,6 +74,7 @@ func run(r *flow.Run, t *Task, s *State) error {
 		s.addTurn(t, answer, calls, replies)
 		s.noteChanges(t, calls, replies)
 		s.Claim = t.claim(answer.Text, calls, replies)
+		s.reports = t.reportsBeside(answer, calls, replies)
 		if err := judge(r, t, s, answer); err != nil {
 			return err
 		}
@@ -118,7 +123,7 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 			return err
 		}
 		s.empty(t)
-	case len(answer.Calls) == 0 || s.Claim != nil:
+	case len(answer.Calls) == 0 || s.Claim != nil || s.reports:
 		if err := verify(r, t, s, answer); err != nil || s.Outcome != nil {
 			return err
 		}

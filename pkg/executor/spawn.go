@@ -110,6 +110,9 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.ForceModel, Test: sc.Task.Test, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
 			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawn: sp.share(sc.State.SubAgents.Agents, siblings)},
 	}
+	if o.After != nil {
+		e.Conversation = o.After.conversation
+	}
 	if sc.Task.Memory == memory.Off {
 		e.Parent.Memory = memory.Off
 	}
@@ -171,6 +174,9 @@ func (r *Report) read(out json.RawMessage, err error) {
 		s = new(State)
 	}
 	r.Turns, r.Took, r.Summary, r.Taint, r.raisedRest = s.Turns, s.Elapsed, s.Last, s.Taint, s.left()
+	if s.Head != "" && s.Notes == nil {
+		r.conversation = &stepio.Conversation{Head: s.Head, New: withoutWrapUp(s.New), Offered: s.OfferedTools, Context: s.Context, Calls: s.CallsBefore + s.Calls}
+	}
 	r.Usage = SubAgentUsage{Agents: 1, Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Cost: s.Cost, ByModel: s.ByModel}.add(s.SubAgents)
 	for _, name := range s.Names() {
 		if name == "output" {

@@ -48,6 +48,8 @@ type State struct {
 	// work counts without the word that it is done.
 	noFinish, wordless bool
 	planOnly           bool // the task's
+	// reports is set for an answer that has the output that is asked for beside changes.
+	reports bool
 }
 
 // A transcript is the conversation: Head names what the model has been sent,
@@ -55,6 +57,9 @@ type State struct {
 type transcript struct {
 	Head string        `json:"head,omitempty"`
 	New  []llm.Message `json:"new,omitempty"`
+	// CallsBefore is the highest number of a call in the conversation that a sub-agent
+	// went on with.
+	CallsBefore int `json:"calls_before,omitempty"`
 }
 
 // Produced is what tools have made.

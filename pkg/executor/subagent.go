@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -51,6 +52,9 @@ type SubAgentRequest struct {
 	// changed there is brought back when it is done; what somebody else has
 	// changed meanwhile is a conflict, and reported instead of overwritten.
 	Worktree bool
+	// After has the sub-agent go on with the conversation of an earlier one of the same
+	// agent: Prompt and Inputs are its next message.
+	After *Report
 }
 
 // A Parent is what a task hands on to a sub-agent. None of it widens what the
@@ -83,6 +87,8 @@ type subAgentInput struct {
 	Dir      string                     `json:"dir,omitempty"`
 	Taint    tools.Taint                `json:"taint,omitempty"`
 	Parent   *Parent                    `json:"parent"`
+	// Conversation is that of an earlier sub-agent.
+	Conversation *stepio.Conversation `json:"conversation,omitempty"`
 }
 
 // About is the beginning of what is asked.
@@ -121,6 +127,8 @@ type Report struct {
 	Usage     SubAgentUsage              `json:"below"`             // what it has taken, its own sub-agents included
 	Joined    *Joined                    `json:"joined,omitempty"`  // of one with a worktree
 	Taint     tools.Taint                `json:"taint,omitempty"`
+
+	conversation *stepio.Conversation
 
 	raisedRest Limits // of limits that were raised for it: see Reopener
 }

@@ -84,6 +84,8 @@ type Inputs struct {
 	Images []llm.Image `json:"images,omitempty"`
 	// History follows the prompt: the conversation of another job, see [stepio.Branch].
 	History []llm.Message `json:"history,omitempty"`
+	// Conversation comes before Prompt: that of an earlier sub-agent of the job.
+	Conversation *stepio.Conversation `json:"conversation,omitempty"`
 	// Problems are the types, detectors and strategies that users have added to what
 	// coordinators know.
 	Problems json.RawMessage `json:"problems,omitempty"`

@@ -96,7 +96,11 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	}
 	t.limitTools(turn, s.OfferedTools != "" && !turn.Apart)
 	if output != nil {
-		turn.Prompt += fmt.Sprintf("\n\nAnswer with JSON and nothing else; it satisfies %s", output)
+		how := "Answer with JSON and nothing else"
+		if turn.Act && t.Revision >= 8 {
+			how += ", which may stand beside your last changes"
+		}
+		turn.Prompt += fmt.Sprintf("\n\n%s; it satisfies %s", how, output)
 	}
 	before := *s
 	prior, had := s.Artifacts["output"] // the map is the same before and after

@@ -62,6 +62,8 @@ const Unexplained = "model.unexplained"
 //   - 8: a tool's name is read without the namespace and tokens that some templates put
 //     around it, and finished work ends done also if the server loses each last word.
 //     A value that was replaced as a secret goes into no argument of a pipeline's tool.
+//     A repair that was not all goes on in the same conversation, and a turn's output
+//     may stand beside changes of files.
 const Revision = 8
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
