@@ -198,6 +198,11 @@ func within(pattern, p string, generous bool) bool {
 		pattern, p = strings.ToLower(pattern), strings.ToLower(p)
 	}
 	patterns := []string{pattern, pattern + "/**"}
+	if clean := path.Clean(pattern); generous && clean == "." {
+		patterns = append(patterns, "**") // the workspace
+	} else if generous && clean != pattern {
+		patterns = append(patterns, clean, clean+"/**")
+	}
 	if !strings.Contains(pattern, "/") {
 		patterns = append(patterns, "**/"+pattern, "**/"+pattern+"/**")
 	}

@@ -1,10 +1,13 @@
 package permission_test
 
 import (
+	"math/rand/v2"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/permission"
+	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
@@ -194,6 +197,31 @@ func TestPropose(t *testing.T) {
 		if ok {
 			if v := (permission.Rules{r}).Judge(shell(script)); v.Do != permit.Allow {
 				t.Errorf("%s: its own rule does not allow it: %s", script, v.Why)
+			}
+		}
+	}
+}
+
+// A rule that denies a path denies that path, and what is below it, whatever is in its name.
+func TestDeniedPathsMeanThemselves(t *testing.T) {
+	seed := testenv.Seed(t)
+	r := rand.New(rand.NewPCG(seed, 28))
+	for range 10000 {
+		parts := make([]string, 1+r.IntN(3))
+		for i := range parts {
+			for range 1 + r.IntN(5) {
+				parts[i] += string("abB[]{}*?!^-,.\\( "[r.IntN(17)])
+			}
+		}
+		p := strings.Join(parts, "/")
+		rule := permit.Rule{Path: p, Do: permit.Deny, Why: "w"}
+		p = path.Clean(p)
+		if strings.HasPrefix(p, "..") || rule.Check() != nil {
+			continue
+		}
+		for _, name := range []string{p, path.Join(p, "x"), path.Join(p, "x/y")} {
+			if v := (permission.Rules{rule}).Judge(permission.Call{Agent: "hand", Tool: "edit_file", Paths: []string{name}, Default: permit.Allow}); v.Do != permit.Deny {
+				t.Fatalf("seed %d: a rule for %q has %s for %q", seed, rule.Path, v.Do, name)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -90,8 +91,11 @@ type DenyList struct{ Deny, Allow []string }
 
 // CheckPattern refuses a pattern that could never match.
 func CheckPattern(pattern string) error {
-	if pattern == "" || strings.HasPrefix(pattern, "/") || strings.HasSuffix(pattern, "/") || strings.Contains(pattern, "**") {
+	if pattern == "" || path.Clean(pattern) != pattern || strings.HasPrefix(pattern, "/") || pattern == ".." || strings.HasPrefix(pattern, "../") || pattern == "." || strings.Contains(pattern, "**") {
 		return fmt.Errorf("the name %q does not match any file", pattern)
+	}
+	if _, list, ok := strings.Cut(pattern, "{"); ok && strings.Contains(list, ",") && strings.Contains(list, "}") {
+		return fmt.Errorf("the name %q has a list in braces, which means itself here: write a name for each", pattern)
 	}
 	if strings.ContainsFunc(pattern, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)
@@ -153,12 +157,8 @@ func listed(parts []string, patterns []string) bool {
 		if !quick.Maybe(part) {
 			continue
 		}
-		open := false
-		for _, o := range openNames {
-			open = open || part == o
-		}
-		if open {
-			continue
+		if quick != nil && slices.Contains(openNames, part) {
+			continue // what the operator denies is denied
 		}
 		for _, pattern := range patterns {
 			n := strings.Count(pattern, "/")

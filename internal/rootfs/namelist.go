@@ -1,7 +1,6 @@
 package rootfs
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -31,7 +30,7 @@ var builtIn = map[*string]*nameList{
 func newNameList(patterns []string) *nameList {
 	l := &nameList{exact: map[string]bool{}, begin: map[byte][]affix{}, end: map[byte][]affix{}}
 	for _, p := range patterns {
-		p = path.Base(p)
+		p = p[strings.LastIndexByte(p, '/')+1:]
 		before, after, star := strings.Cut(p, "*")
 		switch {
 		case strings.ContainsAny(before+after, `*?[\`) || star && before+after == "":
@@ -54,5 +53,5 @@ func (l *nameList) Maybe(part string) bool {
 	}
 	match := func(a affix) bool { return a.matches(part) }
 	return slices.ContainsFunc(l.begin[part[0]], match) || slices.ContainsFunc(l.end[part[len(part)-1]], match) ||
-		slices.ContainsFunc(l.other, func(p string) bool { ok, _ := path.Match(p, part); return ok })
+		slices.ContainsFunc(l.other, func(p string) bool { return fits(p, part) })
 }

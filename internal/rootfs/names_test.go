@@ -1,9 +1,50 @@
 package rootfs
 
 import (
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/testenv"
 )
+
+// A name on an operator's list protects that name, wherever it is, and what is below it, for file
+// tools and for commands, whatever is in the name; one that would protect nothing is refused.
+func TestDeniedNamesMeanThemselves(t *testing.T) {
+	seed := testenv.Seed(t)
+	r := rand.New(rand.NewPCG(seed, 27))
+	for range 20000 {
+		parts := make([]string, 1+r.IntN(3))
+		for i := range parts {
+			for range 1 + r.IntN(5) {
+				parts[i] += string("abB[]{}*?!^-,.\\( "[r.IntN(17)])
+			}
+		}
+		p := strings.Join(parts, "/")
+		if CheckPattern(p) != nil {
+			continue
+		}
+		n := &DenyList{Deny: []string{p}}
+		c := NewClassifier(n)
+		for _, name := range []string{p, "z/" + p, "z/y/" + p} {
+			if !n.Denies(name) || !n.Denies(name+"/x") || n.Check(name, name, false) == nil {
+				t.Fatalf("seed %d: %q does not deny %q", seed, p, name)
+			}
+			if !c.Maybe(Fold(parts[len(parts)-1])) || !c.Class(name).Secret() {
+				t.Fatalf("seed %d: %q is not covered in commands by %q", seed, name, p)
+			}
+		}
+	}
+	for _, p := range []string{"", ".", "..", "./a", "a/", "/a", "a//b", "a/../b", "../a", "**/a", "*.{a,b}"} {
+		if CheckPattern(p) == nil {
+			t.Errorf("%q is taken", p)
+		}
+	}
+	if n := (&DenyList{Deny: []string{".env.example"}}); !n.Denies(".env.example") || CheckName(".env.example", ".env.example", false) != nil {
+		t.Error(".env.example is open, and denied where the operator says so")
+	}
+}
 
 // Each section of names.txt is one that is used, each pattern is one that can match,
 // and no name is on two lists that contradict each other.
