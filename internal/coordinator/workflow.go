@@ -98,6 +98,9 @@ func jobOf(sc *executor.Scope) (*job, error) {
 		}
 	}
 	number("attempts", &in.attempts, &j.o.Attempts)
+	if len(in.attempts) > 0 && j.o.Attempts == 0 && sc.Task.Revision >= 8 {
+		errs = append(errs, fmt.Errorf("attempts is %s; it is 1 to %d", in.attempts, mostAttempts))
+	}
 	number("parallel", &in.parallel, &j.o.Parallel)
 	var err error
 	if in.wait != "" {

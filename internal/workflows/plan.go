@@ -84,7 +84,7 @@ type verdict struct {
 // plan has the task planned, the plan checked by code and by the agent
 // validator, and a bad one repaired once by the task's own model.
 func plan(sc *executor.Scope, around string) (p Plan, err error) {
-	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Plan this task:\n" + sc.Task.Prompt + "\n\n" + around})
+	rep, err := spawnFor[Plan](sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Plan this task:\n" + sc.Task.Prompt + "\n\n" + around})
 	if err != nil {
 		return p, err
 	}
@@ -127,7 +127,7 @@ func refused(sc *executor.Scope, p Plan) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "validator",
+	rep, err := spawnFor[verdict](sc, executor.SubAgentRequest{Agent: "validator",
 		Prompt: "The task:\n" + sc.Task.Prompt + "\n\nThe plan, whose parts are done at the same time:\n" + string(text)})
 	if err != nil {
 		return nil, err

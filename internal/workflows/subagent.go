@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -21,6 +22,46 @@ func spawn(sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, err
 		return rep, nil
 	}
 	return rep, err
+}
+
+// spawnFor is spawn for an agent whose output the workflow reads as a T. One of the user's
+// that has its name and another output, or none, answers with a T all the same.
+func spawnFor[T any](sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, error) {
+	if sp := sc.Task.Spawn; sc.Task.Revision >= 8 && sp != nil {
+		form, err := schema.Infer[T]()
+		if err != nil {
+			return executor.Report{}, err
+		}
+		if o.Spec, err = withOutput(sp.Agents[o.Agent].Spec, form.JSON()); err != nil {
+			return executor.Report{}, fmt.Errorf("agent %s as it was pinned: %w", o.Agent, err)
+		}
+	}
+	return spawn(sc, o)
+}
+
+// withOutput is an agent whose output has all properties that form requires, nil if it has
+// them as it is.
+func withOutput(spec, form json.RawMessage) (json.RawMessage, error) {
+	if spec == nil {
+		return nil, nil // nobody may spawn it
+	}
+	var a agents.DynamicAgent
+	if err := json.Unmarshal(spec, &a); err != nil {
+		return nil, err
+	}
+	var want, has struct {
+		Required   []string
+		Properties map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(form, &want); err != nil {
+		return nil, err
+	}
+	_ = json.Unmarshal(a.Output, &has) // without an output it has none
+	if !slices.ContainsFunc(want.Required, func(name string) bool { return has.Properties[name] == nil }) {
+		return nil, nil
+	}
+	a.Output, a.Done = form, executor.Criterion{}
+	return json.Marshal(a)
 }
 
 // spawnAll has sub-agents work at once. All finish, and as with spawn what

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -24,6 +25,32 @@ var (
 
 func finding(severity, category, file string, at int, title string) m {
 	return m{"severity": severity, "category": category, "file": file, "line": at, "title": title, "detail": "It shows."}
+}
+
+// A planner of the user's that has the name of the shipped one, and no output, answers with
+// a plan; the shipped one is spawned as it was pinned.
+func TestPlannerOfTheUser(t *testing.T) {
+	pin := pinned(t, task)
+	who := pin.Spawn.Agents["planner"]
+	shipped := string(who.Spec)
+	who.Spec = json.RawMessage(`{"name":"planner","description":"Plans.","prompt":"You plan as I like it.","done":{"signal":"PLANNED"}}`)
+	pin.Spawn.Agents["planner"] = who
+	for _, c := range []struct {
+		task executor.Task
+		asks []string
+	}{{pin, []string{"as I like it", `"subtasks"`, `"required"`}}, {pinned(t, task), []string{shipped}}} {
+		if _, err := pullTask(t, workflowOf(t, task.Agent), c.task, task, nil, around(
+			works("planner", subtasks("cart.go")).asked(c.asks...), works("validator", valid),
+			works("worker", nil, "diff", diffA), works("reviewer", nil, "findings", []m{}), tests(3), answers("All done."))...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pin.Revision = 7 // its journal replays
+	if _, err := pullTask(t, workflowOf(t, task.Agent), pin, task, nil, around(
+		works("planner", subtasks("cart.go")).asked(`"prompt":"You plan as I like it.","done":{"signal":"PLANNED"}}`), works("validator", valid),
+		works("worker", nil, "diff", diffA), works("reviewer", nil, "findings", []m{}), tests(3), answers("All done."))...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The whole example of document 000: look around, plan, validate, work at once

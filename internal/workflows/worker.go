@@ -96,7 +96,7 @@ func (res *Worked) work(sc *executor.Scope, next string) error {
 // plan puts the planner's plan before what the model is shown next. That there
 // is none keeps nobody from working.
 func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
-	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Divide this task into steps that one worker does one after the other:\n" + sc.Task.Prompt})
+	rep, err := spawnFor[Plan](sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Divide this task into steps that one worker does one after the other:\n" + sc.Task.Prompt})
 	if err != nil {
 		return next, err
 	}

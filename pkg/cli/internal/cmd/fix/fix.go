@@ -25,6 +25,9 @@ import (
 // agent is the one that coordinates.
 const agent = "coordinator"
 
+// usualAttempts is what the coordinator makes of no number.
+const usualAttempts = 3
+
 // A command is adroit fix with its flags.
 type command struct {
 	request.Flags
@@ -81,7 +84,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
 	f.StringVarP(&q.Workspace, "dir", "C", ".", "run and repair in this directory")
 	f.StringSliceVar(&q.phases, "phases", nil, "run these phases in order: names, NAME=COMMAND, or @FILE with a list of NAME: COMMAND")
-	f.IntVar(&q.attempts, "attempts", 0, "repairs at most; 3 if left out")
+	f.IntVar(&q.attempts, "attempts", usualAttempts, "repairs at most")
 	f.IntVar(&q.parallel, "parallel", 0, "agents that repair at once, each in a copy of the work tree; the first that makes it work wins")
 	f.StringVar(&q.escalate, "escalate", "", "what a need for a person does: ask (wait; the default), report, never")
 	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
@@ -192,7 +195,7 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 		delete(given, "command")
 		given["steps"] = steps
 	}
-	if q.attempts > 0 {
+	if q.attempts != usualAttempts {
 		given["attempts"] = q.attempts
 	}
 	if q.parallel > 1 {
@@ -222,7 +225,7 @@ func (q *command) check(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "" && len(q.phases) == 0:
 		return exit.Usagef("for example: "+hint.Command("fix -- go test ./..."), "the command is empty")
-	case q.attempts < 0 || q.attempts > 20:
+	case q.attempts < 1 || q.attempts > 20:
 		return exit.Usagef("leave it out for 3", "--attempts is %d; it is 1 to 20", q.attempts)
 	case q.escalate != "" && q.escalate != "ask" && q.escalate != "report" && q.escalate != "never":
 		return exit.Usagef("it is one of ask, report, never", "--escalate is %q", q.escalate)
