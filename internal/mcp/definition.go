@@ -61,7 +61,7 @@ func define(t *sdk.Tool) (d definition, problem string) {
 		d.Harmless = a.ReadOnlyHint || a.DestructiveHint != nil && !*a.DestructiveHint
 	}
 	switch {
-	case t.Name == "" || len(t.Name) > maxWireName || textfile.Visible(t.Name) != t.Name:
+	case t.Name == "" || len(t.Name) > maxWireName || textfile.Visible(t.Name) != t.Name || strings.ContainsAny(t.Name, "\n\t"):
 		return d, fmt.Sprintf("its name is empty, not printable or longer than %d bytes", maxWireName)
 	case len(input) > maxSchemaBytes:
 		return d, fmt.Sprintf("its schema is longer than %d bytes", maxSchemaBytes)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -75,6 +76,10 @@ func (p *Pool) restart(l *slot) string {
 // names lists the first of some files.
 func names(list []string) string {
 	const most = 20
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = spelling.PathLine(list[i])
+	}
 	if n := len(list) - most; n > 0 {
 		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", n)
 	}

@@ -30,9 +30,12 @@ func FirstLine(s string) string {
 }
 
 // PathLine is the name of a file so that it is one line and forges none: as a string of Go
-// if it has characters that end lines or steer terminals, as it is otherwise.
+// if it has characters that end lines, steer terminals or turn the direction of writing, as
+// it is otherwise.
 func PathLine(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	}) {
 		return strconv.Quote(name)
 	}
 	return name

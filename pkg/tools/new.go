@@ -130,6 +130,9 @@ func (e *Env) meant(ctx context.Context, err error) string {
 			same = []string{near}
 		}
 	}
+	for i := range same {
+		same[i] = spelling.PathLine(same[i])
+	}
 	const named = 4
 	switch {
 	case len(same) == 0:

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -287,14 +288,14 @@ func (p *plan) result() tools.Result {
 			}
 			body.WriteString(h)
 		}
-		sum := fmt.Sprintf("%s +%d -%d", d.name, added, removed)
+		sum := fmt.Sprintf("%s +%d -%d", spelling.PathLine(d.name), added, removed)
 		switch {
 		case d.gone:
-			sum = d.name + " deleted"
+			sum = spelling.PathLine(d.name) + " deleted"
 		case !d.existed:
-			sum = fmt.Sprintf("%s created +%d", d.name, added)
+			sum = fmt.Sprintf("%s created +%d", spelling.PathLine(d.name), added)
 		case d.to != "":
-			sum = fmt.Sprintf("%s renamed to %s +%d -%d", d.name, d.to, added, removed)
+			sum = fmt.Sprintf("%s renamed to %s +%d -%d", spelling.PathLine(d.name), spelling.PathLine(d.to), added, removed)
 		}
 		sums = append(sums, sum)
 		switch {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -21,7 +22,7 @@ var Delete = tools.New(tools.Metadata{
 	Name: "delete_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
 	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"old.go"}`)}},
 }.Prose(deleteProse), func(_ context.Context, env *tools.Env, in deleteInput) (tools.Result, error) {
-	return done(in.Path+" deleted", env.Files.Remove(in.Path))
+	return done(spelling.PathLine(in.Path)+" deleted", env.Files.Remove(in.Path))
 })
 
 // moveInput is the input of move_file.
@@ -38,7 +39,7 @@ var Move = tools.New(tools.Metadata{
 	Name: "move_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"from", "to"},
 	Examples: []tools.Example{{Note: "rename", Args: json.RawMessage(`{"from":"parse.go","to":"limit.go"}`)}},
 }.Prose(moveProse), func(_ context.Context, env *tools.Env, in moveInput) (tools.Result, error) {
-	return done(in.From+" is "+in.To+" now", env.Files.Rename(in.From, in.To))
+	return done(spelling.PathLine(in.From)+" is "+spelling.PathLine(in.To)+" now", env.Files.Rename(in.From, in.To))
 })
 
 func done(text string, err error) (tools.Result, error) {

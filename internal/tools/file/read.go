@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/attachment"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -59,7 +60,7 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 	case p.Binary:
 		return tools.Result{}, fmt.Errorf("%s is not text (%d bytes): read_file cannot show it", in.Path, p.Size)
 	case p.Total == 0:
-		return tools.Result{Text: in.Path + " is empty.", Summary: in.Path + " (empty)"}, nil
+		return tools.Result{Text: spelling.PathLine(in.Path) + " is empty.", Summary: spelling.PathLine(in.Path) + " (empty)"}, nil
 	case len(p.Lines) == 0:
 		return tools.Result{}, fmt.Errorf("%s has %d lines: from must not be above that", in.Path, p.Total)
 	}
@@ -90,7 +91,7 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 	if env.PlainText && p.From > 1 { // of a page at the beginning its end says where it ends
 		text = fmt.Sprintf("[lines %d-%d]\n", p.From, last) + text
 	}
-	return tools.Result{Text: text, Summary: fmt.Sprintf("%s %d-%d", in.Path, p.From, last)}, nil
+	return tools.Result{Text: text, Summary: fmt.Sprintf("%s %d-%d", spelling.PathLine(in.Path), p.From, last)}, nil
 }
 
 // show is the result of reading an image; false if the file is none that models take.

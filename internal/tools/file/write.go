@@ -65,13 +65,13 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 		return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
 	}
 	if t.Content == was {
-		text := in.Path + " holds exactly this already; nothing was changed"
+		text := spelling.PathLine(in.Path) + " holds exactly this already; nothing was changed"
 		return tools.Result{Text: text, Summary: text}, nil
 	}
 	if err := env.Files.WriteText(in.Path, t); err != nil {
 		return tools.Result{}, err
 	}
-	text := fmt.Sprintf("%s replaced, %s, %s%s", in.Path, count(t.Content), edit.Difference(was, t.Content), note)
+	text := fmt.Sprintf("%s replaced, %s, %s%s", spelling.PathLine(in.Path), count(t.Content), edit.Difference(was, t.Content), note)
 	return tools.Result{Text: text, Summary: text}, nil
 }
 
@@ -95,7 +95,7 @@ func create(files *workspace.Files, name, content, note string) (tools.Result, e
 	if err := files.WriteFile(name, []byte(content)); err != nil {
 		return tools.Result{}, err
 	}
-	text := fmt.Sprintf("%s created, %s%s", name, count(content), note)
+	text := fmt.Sprintf("%s created, %s%s", spelling.PathLine(name), count(content), note)
 	return tools.Result{Text: text, Summary: text}, nil
 }
 

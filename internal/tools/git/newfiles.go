@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -34,7 +35,7 @@ func newFiles(ctx context.Context, env *tools.Env, entries []git.StatusEntry, pa
 			continue // what may not be read, or is no file
 		}
 		if info.Size() > mostNewBytes {
-			fmt.Fprintf(&b, "diff --git a/%s b/%s\nnew file mode 100644\n[%d bytes; read_file shows them]\n", e.Path, e.Path, info.Size())
+			fmt.Fprintf(&b, "diff --git %s %s\nnew file mode 100644\n[%d bytes; read_file shows them]\n", spelling.PathLine("a/"+e.Path), spelling.PathLine("b/"+e.Path), info.Size())
 			continue
 		}
 		content, err := env.Files.ReadFile(e.Path)
@@ -52,17 +53,18 @@ func newFiles(ctx context.Context, env *tools.Env, entries []git.StatusEntry, pa
 
 // writeNew writes a file as git diff shows one that was added.
 func writeNew(b *strings.Builder, name string, content []byte) {
-	fmt.Fprintf(b, "diff --git a/%s b/%s\nnew file mode 100644\n", name, name)
+	to := spelling.PathLine("b/" + name)
+	fmt.Fprintf(b, "diff --git %s %s\nnew file mode 100644\n", spelling.PathLine("a/"+name), to)
 	switch {
 	case bytes.IndexByte(content, 0) >= 0:
-		fmt.Fprintf(b, "Binary files /dev/null and b/%s differ\n", name)
+		fmt.Fprintf(b, "Binary files /dev/null and %s differ\n", to)
 		return
 	case len(content) == 0:
 		return
 	}
 	text, whole := strings.CutSuffix(string(content), "\n")
 	lines := strings.Split(text, "\n")
-	fmt.Fprintf(b, "--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n", name, len(lines))
+	fmt.Fprintf(b, "--- /dev/null\n+++ %s\n@@ -0,0 +1,%d @@\n", to, len(lines))
 	for _, l := range lines {
 		b.WriteString("+" + l + "\n")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -62,7 +63,7 @@ func takeHidden(env *tools.Env, s *git.Status) (names []string) {
 	s.Entries = slices.DeleteFunc(s.Entries, func(e git.StatusEntry) bool {
 		hidden := !e.Untracked && !e.Conflict && words[e.Index] == "" && env.Files.DenyList.Check(e.Path, e.Path, false) != nil
 		if hidden {
-			names = append(names, e.Path)
+			names = append(names, spelling.PathLine(e.Path))
 		}
 		return hidden
 	})
@@ -97,6 +98,9 @@ func passedOver(ctx context.Context, env *tools.Env) string {
 		}
 	}
 	dirs, _, err := t.InnerRepositories(ctx, at)
+	for i := range dirs {
+		dirs[i] = spelling.PathLine(dirs[i])
+	}
 	if n := len(dirs); err != nil || n == 0 {
 		return ""
 	} else if n > mostInner {
@@ -126,9 +130,9 @@ func headline(s *git.Status) string {
 func entry(e git.StatusEntry) string {
 	switch {
 	case e.Conflict:
-		return "conflict: " + e.Path
+		return "conflict: " + spelling.PathLine(e.Path)
 	case e.Untracked:
-		return "untracked: " + e.Path
+		return "untracked: " + spelling.PathLine(e.Path)
 	}
 	var parts []string
 	if w := words[e.Index]; w != "" {
@@ -137,9 +141,9 @@ func entry(e git.StatusEntry) string {
 	if w := words[e.Work]; w != "" {
 		parts = append(parts, w)
 	}
-	name := e.Path
+	name := spelling.PathLine(e.Path)
 	if e.From != "" {
-		name = e.From + " -> " + e.Path
+		name = spelling.PathLine(e.From) + " -> " + name
 	}
 	return strings.Join(parts, ", ") + ": " + name
 }

@@ -173,7 +173,7 @@ func (f found) result(q query) tools.Result {
 			break
 		}
 		shown++
-		b.WriteString(h.name + "\n")
+		b.WriteString(spelling.PathLine(h.name) + "\n")
 		last := 0
 		for _, l := range h.lines {
 			if q.context > 0 && last > 0 && l.no > last+1 {
