@@ -10,6 +10,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	jsonschema "github.com/adroit-run/adroit/internal/schema"
 )
 
 // settings says what the keys of the configuration mean. NAME, MODEL and
@@ -145,7 +150,7 @@ func TestConfig(t *testing.T) {
 	b.WriteString("| key | type | default | |\n|---|---|---|---|\n")
 	for _, w := range settings {
 		value := strings.ReplaceAll(defaults[w.name].Value, home, "~")
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", w.name, kinds[w.name], value, cell(w.about))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", w.name, plain(kinds[w.name]), value, cell(w.about))
 	}
 	example, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.example.yaml"))
 	if err != nil {
@@ -153,6 +158,82 @@ func TestConfig(t *testing.T) {
 	}
 	fmt.Fprintf(&b, "\n## Example\n\n```yaml\n%s```\n", example)
 	hold(t, "config.md", b.String())
+	dirtest.Golden(t, *update, "../../configs/schemas/config.schema.json", configSchema(t, kinds))
+}
+
+// configSchema is the JSON Schema of the configuration, so that editors complete its keys. It
+// is stricter than the program nowhere: a value that has several forms has no type.
+func configSchema(t *testing.T, kinds map[string]string) []byte {
+	type m = map[string]any
+	object := func() m { return m{"properties": m{}, "additionalProperties": false} }
+	doc := object()
+	for _, w := range settings {
+		at := doc
+		parts := strings.Split(w.name, ".")
+		for i, part := range parts {
+			in := at["properties"].(m)
+			any := strings.ToUpper(part) == part // NAME, MODEL: the user's word
+			next, ok := in[part].(m)
+			if any {
+				next, ok = at["additionalProperties"].(m)
+			}
+			if !ok {
+				if next = object(); i == len(parts)-1 {
+					next = m{}
+				}
+			}
+			if any {
+				at["additionalProperties"] = next
+			} else {
+				in[part] = next
+			}
+			at = next
+		}
+		at["description"] = strings.ReplaceAll(w.about, "`", "")
+		switch kinds[w.name] {
+		case "int":
+			at["type"] = "integer"
+		case "float64":
+			at["type"] = "number"
+		case "bool":
+			at["type"] = "boolean"
+		}
+	}
+	doc["title"] = "The configuration of adroit."
+	out, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, '\n')
+}
+
+// TestConfigSchema holds the example, and what a typing error makes of it, against the schema
+// that ships.
+func TestConfigSchema(t *testing.T) {
+	raw, err := os.ReadFile("../../configs/schemas/config.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := jsonschema.Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../docs/config.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, right := range map[string]bool{
+		string(example): true, "{}": true, "models: {cheap: ollama/a, strong: {model: openai/b}}": true, "limits: {turns: 5, time: 30m}": true,
+		"limts: {turns: 5}": false, "limits: {turn: 5}": false, "limits: {turns: many}": false, "endpoints: {lab: {base_uri: x}}": false,
+	} {
+		value, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := s.Validate(value); (len(faults) == 0) != right {
+			t.Errorf("%.60s: %v", text, faults)
+		}
+	}
 }
 
 // TestExample loads the example as the program does, and demands that it
@@ -211,7 +292,7 @@ func keysOf(structs map[string]*ast.StructType, kinds map[string]string, name, p
 			continue
 		}
 		out = append(out, at)
-		kinds[at] = plain(types.ExprString(kind))
+		kinds[at] = types.ExprString(kind)
 	}
 	return out
 }
