@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -145,19 +146,24 @@ func runHint(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
-	printed := re.FindString(ts.ReadFile("stderr"))
-	if printed == "" {
-		printed = re.FindString(ts.ReadFile("stdout"))
+	printed := ""
+	for l := range strings.Lines(ts.ReadFile("stderr") + ts.ReadFile("stdout")) {
+		if printed = re.FindString(strings.TrimSpace(l)); printed != "" {
+			break
+		}
 	}
 	if printed == "" {
 		ts.Fatalf("no command that matches %s was printed", args[1])
 	}
 	for _, a := range args[2:] {
 		word, text, ok := strings.Cut(a, "=")
-		if !ok || !strings.Contains(printed, word) {
+		words := strings.Split(printed, " ")
+		i := slices.Index(words, word)
+		if !ok || i < 0 {
 			ts.Fatalf("%s has no %s", printed, word)
 		}
-		printed = strings.ReplaceAll(printed, word, hint.Quote(text))
+		words[i] = hint.Quote(text)
+		printed = strings.Join(words, " ")
 	}
 	ts.Logf("> %s", printed)
 	code(ts, false, []string{args[0], "bash", "-c", printed})

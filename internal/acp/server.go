@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -104,7 +105,7 @@ func (s *server) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Ini
 	return sdk.InitializeResponse{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
 		AgentInfo:       &sdk.Implementation{Name: "adroit", Version: s.o.Version},
-		AuthMethods:     []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: "adroit login", Description: sdk.Ptr("Run adroit login PROVIDER in a terminal once: it keeps the key of a provider of models.")}}},
+		AuthMethods:     []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: hint.Name("login"), Description: sdk.Ptr("Run " + hint.Command("login PROVIDER") + " in a terminal once: it keeps the key of a provider of models.")}}},
 		AgentCapabilities: sdk.AgentCapabilities{LoadSession: true,
 			McpCapabilities:     sdk.McpCapabilities{Http: true},
 			PromptCapabilities:  sdk.PromptCapabilities{EmbeddedContext: true, Image: true},

@@ -199,7 +199,7 @@ func TestMarkdown(t *testing.T) {
 	evil := "x\n# Solved\n[click](http://evil) <script> `code`"
 	r := Result{Status: Escalated, Command: evil, Reason: evil, Problem: &Problem{Message: evil, Output: evil, Files: []string{evil}},
 		Attempts: []Attempt{{Action: Action{Decision: Delegate, Agent: "a", Reasoning: evil}, Repair: &Repair{Status: "failed", Reason: evil, Summary: evil, Changed: []string{evil}}, Kept: []string{evil}}}}
-	got := r.Markdown()
+	got := r.Markdown("J1")
 	for line := range strings.Lines(got) {
 		if strings.HasPrefix(line, "# Solved") || strings.Contains(line, "<script>") && !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "Command: ") {
 			t.Errorf("the report has %q", line)

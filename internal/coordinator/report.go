@@ -9,8 +9,8 @@ import (
 )
 
 // Markdown is the result for a person: what failed, what was tried and why it did
-// not help, what to look at and how to go on.
-func (r Result) Markdown() string {
+// not help, what to look at and how to go on. job is the one that it is of.
+func (r Result) Markdown(job string) string {
 	var b strings.Builder
 	title := map[string]string{Passed: "It works", Fixed: "It works again", Escalated: "A person has to go on", Aborted: "Given up, as a person said", Unanswered: "Nobody answered", Failed: "It could not be repaired"}[r.Status]
 	fmt.Fprintf(&b, "# %s\n\nCommand: %s\n", title, code(r.Command))
@@ -72,7 +72,7 @@ func (r Result) Markdown() string {
 		if r.Hint != "" {
 			b.WriteString(plain(r.Hint) + "\n")
 		}
-		b.WriteString("Repair it and run the command again, or `" + hint.Name("jobs retry") + "` for another round.\n")
+		b.WriteString("Repair it and run the command again, or `" + hint.Name("jobs retry %s", job) + "` for another round.\n")
 	}
 	if m := r.lastRepair(); m != nil && !r.Solved {
 		fmt.Fprintf(&b, "\n## What %s said last\n\n%s\n", plain(m.Agent), quote(m.Summary))

@@ -32,20 +32,25 @@ var Workflow = agents.Define("coordinate", func(sc *executor.Scope) error {
 		return err // the engine's: the job waits or was interrupted, and there is no result yet
 	}
 	res.Command = j.about()
-	if berr := errors.Join(sc.Bind("fix", res), sc.Bind("report", res.Markdown())); berr != nil {
+	report := res.Markdown(sc.Run.Job())
+	if berr := errors.Join(sc.Bind("fix", res), sc.Bind("report", report)); berr != nil {
 		return errors.Join(err, berr)
 	}
 	if !res.Solved {
-		sc.State.Last = res.Markdown()
+		sc.State.Last = report
 	}
-	switch {
-	case err != nil || res.Solved:
+	if err != nil || res.Solved {
 		return err
-	case res.Status == Escalated, res.Status == Unanswered, res.Status == Aborted:
-		return &executor.StopError{Outcome: executor.Outcome{Status: executor.Failed, Code: "fix." + res.Status, Reason: res.Reason, Summary: sc.State.Last}}
 	}
-	return errors.New(res.Reason)
+	return &executor.StopError{Outcome: executor.Outcome{Status: executor.Failed, Code: decided + res.Status, Reason: res.Reason, Summary: sc.State.Last}}
 })
+
+// decided begins the code of an outcome that was decided, by rules or a person.
+const decided = "fix."
+
+// Decided reports whether a job that failed with this code was ended by a decision, and
+// by no step: a resume would only come to the same end.
+func Decided(code string) bool { return strings.HasPrefix(code, decided) }
 
 // A Step is a command that has to work.
 type Step struct {

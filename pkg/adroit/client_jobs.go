@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/live"
@@ -201,10 +202,12 @@ func next(d *JobDetail) []Action {
 		}
 		return changes
 	case j.Status == jobs.Limit:
-		resume.Limit = limitOf(j)
+		resume.Limit = cmp.Or(outcomeOf(j).Limit, "turns")
 		return append([]Action{resume}, changes...)
 	case j.Status == jobs.Cancelled:
 		return append(changes, act(actionRetry))
+	case j.Status == jobs.Failed && coordinator.Decided(outcomeOf(j).Code):
+		return append([]Action{act(actionRetry)}, changes[:min(1, len(changes))]...)
 	case j.Status == jobs.Failed || j.Status.Halted():
 		return append([]Action{resume}, changes[:min(1, len(changes))]...)
 	case j.Status == jobs.Waiting:
@@ -237,11 +240,11 @@ func next(d *JobDetail) []Action {
 	return nil
 }
 
-// limitOf is the limit that stopped a job.
-func limitOf(j *jobs.Job) string {
-	var s struct{ Outcome struct{ Limit string } }
+// outcomeOf is how a job ended, as far as that is kept.
+func outcomeOf(j *jobs.Job) executor.Outcome {
+	var s struct{ Outcome executor.Outcome }
 	_ = json.Unmarshal(j.Output, &s) // a job without an outcome names none
-	return cmp.Or(s.Outcome.Limit, "turns")
+	return s.Outcome
 }
 
 // isToolQuestion reports whether a question is about a call of a tool.
