@@ -61,7 +61,7 @@ permit: ## run what 40,000 generated pairs of rules and scripts allow, where tes
 
 undo: ## 2,000 interleavings of jobs and a person, 2,000 patches and 1,000 jobs that hide what they do from git, where test tries a sample
 	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run "TestUndoLeavesThePersonsWork|TestPatchIsWhole" ./internal/workspace/ledger
-	ADROIT_UNDO_ROUNDS=1000 $(GO) test -count 1 -timeout 60m -run TestUndoIsTrue ./internal/workspace/process
+	ADROIT_UNDO_ROUNDS=1000 $(GO) test -count 1 -timeout 60m -run "TestUndoIsTrue|TestUndoMovesReferences" ./internal/workspace/process
 
 streams: ## 60,000 drawn answers in every form that servers send, where test draws a sample
 	ADROIT_STREAMS=60000 $(GO) test -count 1 -timeout 60m -v -run TestAnswersInEveryForm ./internal/llm/openai

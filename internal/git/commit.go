@@ -77,7 +77,7 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 	}
 	args := []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "-F", "-"}
 	if len(specs) > 0 {
-		if _, err := g.Run(ctx, process.Cmd{Args: Args("add", "-A", "--", specs)}); err != nil {
+		if _, err := g.Run(ctx, process.Cmd{Args: Args("add", "-A", "--", specs), Snapshot: true, OwnGit: true}); err != nil {
 			return nil, err
 		}
 		if prefix != "" || filepath.Clean(paths[0]) != "." {
@@ -98,12 +98,12 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 		}
 		if err != nil {
 			if len(specs) > 0 { // take back what was staged for this commit
-				_, _ = g.Run(ctx, process.Cmd{Args: Args("reset", "--quiet", "--", ":(top,literal)"+name)})
+				_, _ = g.Run(ctx, process.Cmd{Args: Args("reset", "--quiet", "--", ":(top,literal)"+name), Snapshot: true, OwnGit: true})
 			}
 			return nil, err
 		}
 	}
-	if _, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(message)}); err != nil {
+	if _, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(message), Snapshot: true, OwnGit: true}); err != nil {
 		return nil, err
 	}
 	log, err := g.Log(ctx, 1, "")
@@ -149,7 +149,7 @@ func (g *Repo) CreateBranch(ctx context.Context, name, from string) error {
 		}
 		args = append(args, from)
 	}
-	_, err := g.Run(ctx, process.Cmd{Args: args})
+	_, err := g.Run(ctx, process.Cmd{Args: args, Snapshot: true, OwnGit: true})
 	return err
 }
 
@@ -162,6 +162,6 @@ func (g *Repo) Switch(ctx context.Context, name string) error {
 	if _, _, err := g.Locate(ctx); err != nil {
 		return err
 	}
-	_, err := g.Run(ctx, process.Cmd{Args: []string{"switch", "--quiet", "--no-guess", name}, Snapshot: true})
+	_, err := g.Run(ctx, process.Cmd{Args: []string{"switch", "--quiet", "--no-guess", name}, Snapshot: true, OwnGit: true})
 	return err
 }

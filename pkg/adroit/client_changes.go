@@ -67,7 +67,7 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 		}
 	}
 	for _, s := range all {
-		list.Steps = append(list.Steps, Step{s.Step, s.Changes, names[s.Step]})
+		list.Steps = append(list.Steps, Step{s.Step, s.Changes, names[s.Step], s.Refs})
 	}
 	list.Incomplete = led.Incomplete(ctx)
 	return list, nil
@@ -100,7 +100,15 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 		return nil, apierr.AsError(err)
 	}
 	d.Changes = append(d.Changes, changes...)
+	if d.Refs, err = part.Refs(ctx); err != nil {
+		return nil, apierr.AsError(err)
+	}
+	commits, cerr := part.Commits(ctx, j.Dir)
+	d.Commits = commits
 	d.Incomplete = led.Incomplete(ctx)
+	if cerr != nil {
+		d.Incomplete = append(d.Incomplete, cerr.Error())
+	}
 	return d, nil
 }
 
@@ -131,10 +139,10 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 		if err != nil {
 			return nil, apierr.AsError(err)
 		}
-		report.Restored, report.Removed, report.Skipped, report.Step = done.Restored, done.Removed, done.Skipped, done.Step
+		report.Restored, report.Removed, report.Moved, report.Skipped, report.Step = done.Restored, done.Removed, done.Moved, done.Skipped, done.Step
 		report.Incomplete = led.Incomplete(ctx)
 	}
-	if j.Status != lost {
+	if j.Status != lost && (led == nil || !led.RecordsRefs()) {
 		report.Commits, err = rt.commits(ctx, j.ID)
 	}
 	return report, asError(err)

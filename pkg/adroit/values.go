@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -217,6 +218,7 @@ type Step struct {
 	Step    string   `json:"step"` // empty: before steps were noted
 	Changes []Change `json:"changes"`
 	Name    string   `json:"name,omitempty"` // the tool
+	Refs    []Change `json:"refs,omitempty"` // of the repository
 }
 
 // A StepList is the steps of a job that changed files.
@@ -228,11 +230,15 @@ type StepList struct {
 
 // A Diff is what a job changed.
 type Diff struct {
-	Job        string   `json:"job"`
-	Changes    []Change `json:"changes"`
-	Diff       string   `json:"diff"`
-	Raw        []byte   `json:"raw,omitempty"` // Diff, if that is not UTF-8: JSON cannot hold it
-	Incomplete []string `json:"incomplete,omitempty"`
+	Job     string   `json:"job"`
+	Changes []Change `json:"changes"`
+	Diff    string   `json:"diff"`
+	// Refs are branches, tags and the like that it moved, made or removed, and Commits
+	// those that they have and no other has.
+	Refs       []Change        `json:"refs,omitempty"`
+	Commits    []ledger.Commit `json:"commits,omitempty"`
+	Raw        []byte          `json:"raw,omitempty"` // Diff, if that is not UTF-8: JSON cannot hold it
+	Incomplete []string        `json:"incomplete,omitempty"`
 }
 
 // An UndoReport is what an undo did, and left.
@@ -240,10 +246,12 @@ type UndoReport struct {
 	Job        string    `json:"job"`
 	Restored   []string  `json:"restored,omitempty"` // have their original content and mode again
 	Removed    []string  `json:"removed,omitempty"`  // the job had created them
+	Moved      []Change  `json:"moved,omitempty"`    // branches and tags, back to where they were
 	Skipped    []Skipped `json:"skipped,omitempty"`
 	Step       string    `json:"step,omitempty"` // that the undo is, and is undone by; "" if it did nothing
 	Incomplete []string  `json:"incomplete,omitempty"`
-	Commits    []string  `json:"commits,omitempty"` // of the job; an undo changes files only
+	// Commits are those of a job of an older version, which did not note what it moved.
+	Commits []string `json:"commits,omitempty"`
 }
 
 // A MergeReport is what a merge did.

@@ -9,13 +9,9 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-)
 
-// inUse is the name of an empty directory that lies beside a branch as long as
-// somebody works on it. Git takes no name with a dot in front for that of a
-// branch. It removes the directory of a branch that it packs if that is empty,
-// and a command whose sandbox cannot make it again cannot commit.
-const inUse = ".in-use"
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
 
 // Writes are the directories of the repository that a job must be able to
 // change in order to commit here, and no more: not the settings, the hooks nor
@@ -37,7 +33,7 @@ func (w *Worktree) Writes() ([]string, error) {
 	}
 	defer repo.Close()
 	for _, d := range refs {
-		if err := repo.MkdirAll(path.Join(d, inUse), 0o755); err != nil {
+		if err := repo.MkdirAll(path.Join(d, rootfs.GitInUse), 0o755); err != nil {
 			return nil, err
 		}
 	}
@@ -91,6 +87,6 @@ func (w *Worktree) release() {
 		return // nothing there is ours
 	}
 	for _, d := range refs {
-		_ = os.Remove(filepath.Join(w.Common, filepath.FromSlash(d), inUse))
+		_ = os.Remove(filepath.Join(w.Common, filepath.FromSlash(d), rootfs.GitInUse))
 	}
 }

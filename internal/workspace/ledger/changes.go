@@ -128,52 +128,9 @@ func (p Selection) Changes(ctx context.Context) ([]Change, error) {
 	return slices.Clip(cs), nil
 }
 
-// StepChanges is what one step changed.
-type StepChanges struct {
-	Step    string   `json:"step"` // empty: before steps were noted
-	Changes []Change `json:"changes"`
-}
-
 // HasStep reports whether a step has changed something.
 func (l *Ledger) HasStep(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.entries, func(e entry) bool { return e.step == path })
-}
-
-// Steps lists the steps that changed files, in the order they began to. An
-// Undo is a step too, by the name undo.1, undo.2, …
-func (l *Ledger) Steps(ctx context.Context) ([]StepChanges, error) {
-	if err := l.peek(ctx); err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	var order []string
-	seen := map[string]bool{}
-	for _, e := range l.entries {
-		if !seen[e.step] {
-			seen[e.step] = true
-			order = append(order, e.step)
-		}
-	}
-	l.mu.Unlock()
-	var steps []StepChanges
-	for _, s := range order {
-		cs, err := (Selection{l: l, take: func(_ int, e entry) bool { return e.step == s }}).Changes(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if len(cs) > 0 {
-			steps = append(steps, StepChanges{Step: s, Changes: cs})
-		}
-	}
-	return steps, nil
-}
-
-// doubt is the reason of an uncertain change.
-func doubt(step string) string {
-	if step == "" {
-		return "it changed while a command ran, perhaps by somebody else"
-	}
-	return "it changed while step " + step + " ran, perhaps by somebody else"
+	return slices.ContainsFunc(l.entries, func(e entry) bool { return e.step == path }) || slices.ContainsFunc(l.moves, func(m moveEntry) bool { return m.step == path })
 }

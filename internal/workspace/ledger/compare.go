@@ -38,7 +38,7 @@ func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []st
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(r.Changes) > 0 || r.Partial != "" {
+	if len(r.Changes)+len(r.Refs) > 0 || r.Partial != "" {
 		if err := l.add(r, true); err != nil {
 			return nil, err
 		}
@@ -119,7 +119,10 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 		}
 	}
 	PairRenames(r.Changes)
-	r.Partial = joinPartial(r.Partial, NotKept(s.lost(t)))
+	var unknown string
+	r.Refs, unknown = s.compareRefs(ctx, t)
+	r.Git = s.git(r.Refs)
+	r.Partial = joinPartial(joinPartial(r.Partial, NotKept(s.lost(t))), unknown)
 	return r, changed, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -34,6 +35,8 @@ type gitIndex struct {
 	files []tracked // by name
 	rest  []string  // tracked names that are not judged by the index
 	links []string  // where submodules are, whatever .gitmodules has
+	// staged is the digest of all entries, without what the index notes of the files.
+	staged string
 }
 
 // find returns the entry of a file, nil if there is none.
@@ -135,6 +138,24 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 	if err != nil {
 		return nil, err
 	}
+	x, err := parseIndex(b, prefix)
+	if err != nil {
+		return nil, err
+	}
+	x.file, x.stamp = file, fileStamp{mtime: info.ModTime().UnixNano(), size: uint32(info.Size())}
+	// What was changed when the index was written may be another file of the same time.
+	fresh := func(e tracked) bool { return e.stamp.mtime >= x.stamp.mtime }
+	for _, e := range x.files {
+		if fresh(e) {
+			x.rest = append(x.rest, e.name)
+		}
+	}
+	x.files = slices.DeleteFunc(x.files, fresh)
+	return x, nil
+}
+
+// parseIndex reads the content of an index.
+func parseIndex(b []byte, prefix string) (*gitIndex, error) {
 	if len(b) < 12+20 || string(b[:4]) != "DIRC" {
 		return nil, errIndex
 	}
@@ -143,8 +164,7 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 	if version < 2 || version > 4 || n > rootfs.MaxNames {
 		return nil, errIndex
 	}
-	x := &gitIndex{file: file, files: make([]tracked, 0, n)}
-	x.stamp = fileStamp{mtime: info.ModTime().UnixNano(), size: uint32(info.Size())}
+	x, staged := &gitIndex{files: make([]tracked, 0, n)}, sha256.New()
 	body, name := b[12:len(b)-20], []byte(nil)
 	for range n {
 		if len(body) < 62 {
@@ -154,14 +174,18 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 		mode, flags := at(24), be.Uint16(body[60:])
 		e := tracked{oid: [20]byte(body[40:60]), exec: mode&0o111 != 0}
 		e.stamp = fileStamp{at(8)*1e9 + at(12), at(0)*1e9 + at(4), uint32(at(20)), uint32(at(36))}
-		head, skip := 62, false
+		head, skip, more := 62, false, uint16(0)
 		if flags&0x4000 != 0 {
 			if len(body) < 64 {
 				return nil, errIndex
 			}
-			skip = be.Uint16(body[62:])&0x6000 != 0 // not checked out, or only meant to be added
+			more = be.Uint16(body[62:]) & 0x6000
+			skip = more != 0 // not checked out, or only meant to be added
 			head = 64
 		}
+		staged.Write(body[24:28]) // the mode
+		staged.Write(body[40:60])
+		staged.Write(be.AppendUint16(be.AppendUint16(nil, flags&0xb000), more))
 		rest := body[head:]
 		if version == 4 {
 			cut, used := prefixLength(rest)
@@ -177,6 +201,7 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 			return nil, errIndex
 		}
 		name = append(name, rest[:end]...)
+		staged.Write(append(name[:len(name):len(name)], 0))
 		if version == 4 {
 			body = rest[end+1:]
 		} else if whole := (head + end + 8) &^ 7; whole <= len(body) {
@@ -189,7 +214,7 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 		}
 		plain := mode&0o170000 == 0o100000 && flags&0xb000 == 0 && !skip // a file without conflict that is not assumed to be unchanged
 		p, ok := strings.CutPrefix(string(name), prefix)
-		if e.name = p; ok && plain && e.stamp.mtime < x.stamp.mtime {
+		if e.name = p; ok && plain {
 			x.files = append(x.files, e)
 		} else if ok && mode == 0o160000 {
 			x.links = append(x.links, p)
@@ -200,6 +225,7 @@ func readIndex(file, prefix string) (*gitIndex, error) {
 	if bytes.HasPrefix(body, []byte("link")) {
 		return nil, errIndex // the rest is in another file
 	}
+	x.staged = hex.EncodeToString(staged.Sum(nil))
 	return x, nil
 }
 

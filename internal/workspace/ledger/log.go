@@ -47,6 +47,7 @@ type log struct {
 	journal   *os.File                // nil until something is added
 	good      int64                   // bytes of whole records when the ledger was read
 	entries   []entry                 // every change of a path, oldest first
+	moves     []moveEntry             // every one of a reference
 	records   int                     // with changes
 	first     map[string]rootfs.State // of a path before the job
 	last      map[string]PathChange   // the newest of a path
@@ -66,6 +67,7 @@ type log struct {
 	index     *gitIndex
 	prefix    string
 	listing   *listing
+	packed    *packedRefs // guarded by mu
 	fault     atomic.Pointer[StorageError]
 	syncs     atomic.Int64                         // of the workspace, see SyncWorkspace
 	peeked    bool                                 // the maps have what no record has; see peek
@@ -98,6 +100,8 @@ type record struct {
 	Unkept  []rootfs.RawName `json:"unkept,omitempty"`
 	Partial string           `json:"partial,omitempty"`
 	Watch   []rootfs.RawName `json:"watch,omitempty"` // see watch
+	Git     rootfs.RawName   `json:"git,omitempty"`   // the git directory of Refs
+	Refs    []RefMove        `json:"refs,omitempty"`
 	Seen    rootfs.RawName   `json:"seen,omitempty"`
 	Digest  string           `json:"digest,omitempty"`
 }
@@ -108,6 +112,44 @@ type entry struct {
 	record int
 	PathChange
 }
+
+// IndexRef is the name under which a change of what is staged is noted.
+const IndexRef = "index"
+
+// UnderWay is the value of a file that is there while git has begun something.
+const UnderWay = "under way"
+
+// A RefMove is a change of one reference of a git repository: a branch, a tag, HEAD, what
+// is staged (see IndexRef) or what is under way.
+type RefMove struct {
+	Name   rootfs.RawName `json:"name"`
+	Before string         `json:"before,omitempty"` // see refState; "": there was none
+	After  string         `json:"after,omitempty"`
+	// Uncertain: see PathChange.
+	Uncertain bool `json:"uncertain,omitempty"`
+	// Kept and Left are the digests of the index before and after.
+	Kept string `json:"kept,omitempty"`
+	Left string `json:"left,omitempty"`
+}
+
+// A moveEntry is a move, the step that made it and the number of its record.
+type moveEntry struct {
+	step   string
+	record int
+	git    string // the git directory
+	RefMove
+}
+
+// packedRefs are those of one file.
+type packedRefs struct {
+	file   string
+	stamp  fileStamp
+	digest string
+	values map[string]string
+}
+
+// errDamaged is wrapped by errors about snapshots that no later attempt can read.
+var errDamaged = errors.New("its snapshot is damaged")
 
 // A stamp changes when a file is touched after its content was last read.
 type stamp struct {
@@ -137,7 +179,7 @@ type listing struct {
 
 // reset forgets what was read of the journal.
 func (b *log) reset() {
-	b.good, b.entries, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, 0, 0, "", nil, false
+	b.good, b.entries, b.moves, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, nil, 0, 0, "", nil, false
 	b.first, b.last, b.seen, b.unkept = map[string]rootfs.State{}, map[string]PathChange{}, map[string]string{}, map[string]bool{}
 	b.ignored, b.watched = map[string]bool{}, map[string]bool{}
 }
@@ -186,7 +228,12 @@ func (b *log) apply(r record) {
 	}
 	if len(r.Changes) > 0 {
 		b.temp = string(r.Temp)
+	}
+	if len(r.Changes)+len(r.Refs) > 0 {
 		b.records++
+	}
+	for _, m := range r.Refs {
+		b.moves = append(b.moves, moveEntry{step: r.Step, record: b.records, git: string(r.Git), RefMove: m})
 	}
 	for _, p := range r.Unkept {
 		if _, kept := b.first[string(p)]; !kept {
@@ -206,7 +253,7 @@ func (b *log) apply(r record) {
 		b.last[p] = d
 		b.entries = append(b.entries, entry{step: r.Step, record: b.records, PathChange: d})
 	}
-	if n, ok := strings.CutPrefix(r.Step, undoStep); ok && len(r.Changes) > 0 {
+	if n, ok := strings.CutPrefix(r.Step, undoStep); ok && len(r.Changes)+len(r.Refs) > 0 {
 		if i, err := strconv.Atoi(n); err == nil {
 			b.undone = max(b.undone, i)
 		}

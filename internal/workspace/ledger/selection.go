@@ -20,6 +20,7 @@ import (
 type Selection struct {
 	l         *Ledger
 	take      func(i int, e entry) bool
+	takeMove  func(i int, m moveEntry) bool
 	whole     bool
 	uncertain bool
 	reported  bool
@@ -62,7 +63,7 @@ func (p Selection) doubtful() []net {
 
 // All is everything the job changed.
 func (l *Ledger) All() Selection {
-	return Selection{l: l, take: func(int, entry) bool { return true }, whole: true}
+	return Selection{l: l, take: func(int, entry) bool { return true }, takeMove: func(int, moveEntry) bool { return true }, whole: true}
 }
 
 // Step is what the step with this path changed, and the steps below it. It is
@@ -71,7 +72,7 @@ func (l *Ledger) Step(ctx context.Context, path string) (Selection, error) {
 	if _, err := l.begun(ctx, path); err != nil {
 		return Selection{}, err
 	}
-	p := Selection{l: l, take: func(_ int, e entry) bool { return below(e.step, path) }}
+	p := Selection{l: l, take: func(_ int, e entry) bool { return below(e.step, path) }, takeMove: func(_ int, m moveEntry) bool { return below(m.step, path) }}
 	p.uncertain = strings.HasPrefix(path, undoStep) // that we made it is certain
 	return p, nil
 }
@@ -85,7 +86,7 @@ func (l *Ledger) From(ctx context.Context, path string) (Selection, error) {
 		return Selection{}, err
 	}
 	if strings.HasPrefix(path, undoStep) {
-		return Selection{l: l, take: func(i int, _ entry) bool { return i >= first }}, nil
+		return Selection{l: l, take: func(_ int, e entry) bool { return e.record >= first }, takeMove: func(_ int, m moveEntry) bool { return m.record >= first }}, nil
 	}
 	var last int
 	var between map[string][]rootfs.State // that a path had since the step
@@ -95,35 +96,71 @@ func (l *Ledger) From(ctx context.Context, path string) (Selection, error) {
 		}
 		last = i
 		p := string(e.Path)
-		if i < first || strings.HasPrefix(e.step, undoStep) && !slices.ContainsFunc(between[p], e.After.Equal) {
+		if e.record < first || strings.HasPrefix(e.step, undoStep) && !slices.ContainsFunc(between[p], e.After.Equal) {
 			return false
 		}
 		between[p] = append(between[p], e.Before, e.After)
 		return true
 	}
-	return Selection{l: l, take: take}, nil
+	passed := -1
+	var values map[string][]string
+	takeMove := func(i int, m moveEntry) bool {
+		if values == nil || i <= passed {
+			values = map[string][]string{}
+		}
+		passed = i
+		name := m.git + "\x00" + string(m.Name)
+		if m.record < first || strings.HasPrefix(m.step, undoStep) && !slices.Contains(values[name], m.After) {
+			return false
+		}
+		values[name] = append(values[name], m.Before, m.After)
+		return true
+	}
+	return Selection{l: l, take: take, takeMove: takeMove}, nil
 }
 
 func below(step, path string) bool { return step == path || strings.HasPrefix(step, path+".") }
 
-// begun is the number of a step's first entry.
+// begun is the number of a step's first record.
 func (l *Ledger) begun(ctx context.Context, path string) (int, error) {
 	if err := l.peek(ctx); err != nil {
 		return 0, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, e := range l.entries {
+	first := 0
+	for _, e := range l.entries {
 		if path != "" && below(e.step, path) {
-			return i, nil
+			first = e.record
+			break
 		}
 	}
-	return 0, &StepError{Step: path}
+	for _, m := range l.moves {
+		if path != "" && below(m.step, path) && (first == 0 || m.record < first) {
+			first = m.record
+			break
+		}
+	}
+	if first == 0 {
+		return 0, &StepError{Step: path}
+	}
+	return first, nil
 }
 
 // A StepError is a step that changed nothing, or does not exist.
 type StepError struct{ Step string }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("no step %q of this job changed a file", e.Step)
+	return fmt.Sprintf("no step %q of this job changed a file or moved a branch", e.Step)
+}
+
+// includeIt is what to do about a path that is left alone for a doubt.
+const includeIt = "; --include-uncertain takes that back too"
+
+// doubt is the reason of an uncertain change.
+func doubt(step string) string {
+	if step == "" {
+		return "it changed while a command ran, perhaps by somebody else"
+	}
+	return "it changed while step " + step + " ran, perhaps by somebody else"
 }

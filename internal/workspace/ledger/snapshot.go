@@ -23,12 +23,18 @@ func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	}
 	defer t.Close()
 	l.mu.Lock()
-	began := len(l.entries)
+	began, moves := len(l.entries), len(l.moves)
 	l.mu.Unlock()
 	s := &Snapshot{Ledger: l, began: began, Root: root, unkept: map[string]bool{}}
 	s.index, s.prefix = l.indexed(ctx, t)
 	if s.before, s.dirty, err = s.scan(ctx, t, true); err != nil {
 		return nil, err
+	}
+	if s.refs, err = l.readRefs(ctx, t, s.index, true); err != nil {
+		s.unread = err
+	}
+	if s.refs != nil {
+		s.refs.Began = moves
 	}
 	return s, s.save()
 }

@@ -23,7 +23,7 @@ func (s *Snapshot) save() error {
 	if err := l.begin(); err != nil {
 		return err
 	}
-	p := pending{Root: s.Root, Step: l.StepPath, Partial: s.Partial, Began: s.began, Before: make([]PathChange, 0, len(s.before))}
+	p := pending{Root: s.Root, Step: l.StepPath, Partial: s.Partial, Began: s.began, Refs: s.refs, Before: make([]PathChange, 0, len(s.before))}
 	for _, name := range slices.Sorted(maps.Keys(s.before)) {
 		p.Before = append(p.Before, PathChange{Path: rootfs.RawName(name), Before: s.before[name]})
 	}
@@ -44,6 +44,7 @@ func (s *Snapshot) save() error {
 			return fmt.Errorf("noting the files before the command: %w", err)
 		}
 		p.Prefix = s.prefix
+		s.saved = p.Index
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -72,6 +73,7 @@ type pending struct {
 	Ignored []rootfs.RawName `json:"ignored,omitempty"`
 	Index   string           `json:"index,omitempty"` // the file with git's index as it was
 	Prefix  string           `json:"prefix,omitempty"`
+	Refs    *refState        `json:"refs,omitempty"`
 	Gone    []rootfs.RawName `json:"gone,omitempty"` // files of the index that were not there
 }
 
@@ -94,9 +96,6 @@ func (b *log) saveIndex(x *gitIndex) (string, error) {
 	return name, rootfs.WriteFile(filepath.Join(b.Dir, name), data)
 }
 
-// errDamaged is wrapped by errors about snapshots that no later attempt can read.
-var errDamaged = errors.New("its snapshot is damaged")
-
 // readSnapshot reads a snapshot from disk, nil if it is not there any more.
 func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	data, err := os.ReadFile(file)
@@ -110,7 +109,7 @@ func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	s := &Snapshot{Ledger: l.At(p.Step), Root: p.Root, Partial: p.Partial, began: p.Began, File: file, before: map[string]rootfs.State{}, unkept: map[string]bool{}}
+	s := &Snapshot{Ledger: l.At(p.Step), Root: p.Root, Partial: p.Partial, began: p.Began, refs: p.Refs, saved: filepath.Base(p.Index), File: file, before: map[string]rootfs.State{}, unkept: map[string]bool{}}
 	for _, d := range p.Before {
 		s.before[string(d.Path)] = d.Before
 	}

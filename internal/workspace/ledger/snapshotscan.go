@@ -42,7 +42,11 @@ type Snapshot struct {
 	secrets func() map[inode]bool // see secretFiles
 	// reopened: it was read from disk, where only the index has what it has.
 	reopened bool
-	vanished bool // compare found something that git listed before and does not list now
+	refs     *refState // nil: there is no repository
+	unread   error     // that kept refs from being read
+	ownGit   bool      // see OwnGit
+	saved    string    // the copy of the index in the ledger
+	vanished bool      // compare found something that git listed before and does not list now
 	// Partial says why not everything was noted, if that is so: changes to what
 	// was left out are not in the record and cannot be undone.
 	Partial string

@@ -63,10 +63,13 @@ func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 		}
 	}
 	u.name(p.doubtful())
+	if err := u.moveRefs(ctx, p); err != nil {
+		return u.report, err
+	}
 	if dir := l.shared; dir != "" {
 		keepReserve(dir)
 	}
-	if len(u.report.Restored)+len(u.report.Removed) > 0 {
+	if len(u.report.Restored)+len(u.report.Removed)+len(u.report.Moved) > 0 {
 		u.report.Step = step
 	}
 	slices.Sort(u.report.Restored)

@@ -6,6 +6,7 @@ import "github.com/adroit-run/adroit/internal/rootfs"
 type UndoReport struct {
 	Restored []string  `json:"restored,omitempty"` // have their original content and mode again
 	Removed  []string  `json:"removed,omitempty"`  // the job had created them
+	Moved    []Change  `json:"moved,omitempty"`    // references, back to where they were
 	Skipped  []Skipped `json:"skipped,omitempty"`
 	Step     string    `json:"step,omitempty"` // that the undo is, and is undone by; "" if it did nothing
 }
@@ -32,9 +33,6 @@ type goal struct {
 	to    version
 	steps []version // see without
 }
-
-// includeIt is what to do about a path that is left alone for a doubt.
-const includeIt = "; --include-uncertain takes that back too"
 
 // doubts reports whether a change is left alone because it is uncertain.
 func (u *undoing) doubts(e *entry) bool { return e.Uncertain && !u.uncertain }

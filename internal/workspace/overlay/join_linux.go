@@ -80,7 +80,7 @@ func (j *joiner) run(ctx context.Context) error {
 		return err
 	}
 	j.at("noted")
-	return errors.Join(j.perform(), j.watch(ctx))
+	return errors.Join(j.perform(), j.watch(ctx), j.snap.Joined(ctx, j.t))
 }
 
 // watch has later snapshots look at what git listed before the command and does

@@ -32,6 +32,9 @@ type Cmd struct {
 	Watch io.Writer
 	// Snapshot records in the ledger what the command changed in the workspace.
 	Snapshot bool
+	// OwnGit: with Snapshot, the command is a git of this program's own that moves
+	// references, and what moves meanwhile it has moved.
+	OwnGit bool
 	// Net gives the command the network of this machine, whatever the sandbox
 	// says: for a tool that has the network and runs a program of its own choice.
 	Net bool

@@ -104,6 +104,9 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 			r.forget(p)
 			return nil, fmt.Errorf("noting the files before the command: %w", err)
 		}
+		if c.OwnGit {
+			p.snap.OwnGit()
+		}
 	}
 	env := rootfs.Environ(os.Environ(), c.Env)
 	if c.Outside {

@@ -55,7 +55,7 @@ func TestPlainConfig(t *testing.T) {
 
 func TestGitDirOf(t *testing.T) {
 	for content, want := range map[string]string{"gitdir: ../.git/modules/a\n": "../.git/modules/a", "gitdir: /a b": "/a b", "gitdir: \n": "", "x": "", "gitdir: a\nb": ""} {
-		if got, ok := gitDirOf([]byte(content)); ok != (want != "") || ok && got != want {
+		if got, ok := rootfs.GitDirOf([]byte(content)); ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %q, %v", content, got, ok)
 		}
 	}

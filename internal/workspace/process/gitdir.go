@@ -83,21 +83,10 @@ func (r *gitDir) Inside(dir string) bool {
 	return ok
 }
 
-// isGitDir reports whether an open directory looks like a git directory.
-func isGitDir(fd int) bool {
-	head, err := rootfs.StatAt(fd, "HEAD")
-	if err != nil || rootfs.TypeOf(&head) == unix.S_IFDIR {
-		return false
-	}
-	_, objects := rootfs.StatAt(fd, "objects")
-	_, common := rootfs.StatAt(fd, "commondir")
-	return objects == nil || common == nil
-}
-
 // isRepo reports whether the tree itself is a git directory, as that of a linked
 // work tree's is.
 func (s *scan) isRepo() bool {
-	return s.repo || filepath.Base(s.tree.Dir) == ".git" && isGitDir(s.tree.FD())
+	return s.repo || filepath.Base(s.tree.Dir) == ".git" && rootfs.IsGitDir(s.tree.FD())
 }
 
 // makeMissing makes what a git directory lacks of gitNames. Where it cannot, what
@@ -151,7 +140,7 @@ func eachInnerLink(fd int, rel string, visit func(dir int, rel, to string)) {
 				}
 			} else if e.IsDir() && depth < maxModule {
 				if sub, err := rootfs.OpenDirAt(dir, e.Name()); err == nil {
-					if !isGitDir(sub) {
+					if !rootfs.IsGitDir(sub) {
 						walk(sub, at, depth+1)
 					}
 					unix.Close(sub)
@@ -176,7 +165,7 @@ func eachModule(modules int, rel string, depth int, visit func(fd int, rel strin
 	rootfs.EachDir(modules, ".", func(sub int, name string) {
 		at := path.Join(rel, name)
 		switch {
-		case isGitDir(sub):
+		case rootfs.IsGitDir(sub):
 			eachRepo(sub, at, gitModule, visit)
 		case depth < maxModule:
 			eachModule(sub, at, depth+1, visit)

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -32,8 +31,8 @@ func outerRepoOf(root string) (o outerRepo) {
 	if !ok || path.Dir(top) == top || top != root && holdsHome(top) {
 		return o
 	}
-	git, err := gitDirAt(top)
-	if errors.Is(err, errUnnamed) {
+	_, git, err := rootfs.GitDirs(top)
+	if errors.Is(err, rootfs.ErrGitUnnamed) {
 		o.unnamed = fmt.Sprintf("commands do not see the repository that %s leads to, since its git directory names no work tree, and another may be its own; the person who runs you, if it is that of this one, can run: git -C %[2]q config core.worktree %[2]q", path.Join(top, ".git"), top)
 	}
 	if err != nil || rootfs.Within(root, git) || rootfs.Within(git, root) {
@@ -53,97 +52,6 @@ func holdsHome(dir string) bool {
 		homes = append(homes, u.HomeDir)
 	}
 	return slices.ContainsFunc(homes, func(h string) bool { h = realPath(h); return h != "" && rootfs.Within(dir, h) })
-}
-
-var (
-	errNotOwn  = errors.New("the git directory is not that of this work tree")
-	errUnnamed = errors.New("the git directory names no work tree")
-)
-
-// gitDirAt is the git directory of a work tree: of a linked one that of its
-// repository, which has the other in it.
-func gitDirAt(top string) (string, error) {
-	at := path.Join(top, ".git")
-	info, err := os.Lstat(at)
-	switch {
-	case err != nil:
-		return "", err
-	case info.IsDir():
-		return at, nil
-	case !info.Mode().IsRegular():
-		return "", errNotOwn
-	}
-	b, err := os.ReadFile(at)
-	if err != nil {
-		return "", err
-	}
-	to, ok := gitDirOf(b)
-	if !ok {
-		return "", errNotOwn
-	}
-	dir, err := realBelow(top, to)
-	if err != nil {
-		return "", err
-	}
-	if b, err := os.ReadFile(path.Join(dir, "gitdir")); err == nil { // of a linked work tree
-		if back, err := realBelow(dir, strings.TrimRight(string(b), "\r\n")); err != nil || back != at {
-			return "", errNotOwn
-		}
-		common, err := os.ReadFile(path.Join(dir, "commondir"))
-		if err != nil {
-			return "", err
-		}
-		repo, err := realBelow(dir, strings.TrimRight(string(common), "\r\n"))
-		if err != nil || path.Dir(path.Dir(dir)) != repo || path.Base(path.Dir(dir)) != "worktrees" {
-			return "", errNotOwn
-		}
-		return repo, nil
-	}
-	return dir, ownDir(dir, top)
-}
-
-// ownDir is an error if a git directory does not name a work tree as its own. One that was
-// made with --separate-git-dir names none until a person has set core.worktree in it: the
-// .git file that leads there may be a stranger's.
-func ownDir(dir, top string) error {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	config, err := rootfs.ReadAt(fd, "config", maxGitConfig)
-	if err != nil || !isGitDir(fd) {
-		return errors.Join(errNotOwn, err)
-	}
-	settings, ok := gitSettings(config)
-	if !ok {
-		return errNotOwn
-	}
-	named := ""
-	for _, s := range settings {
-		switch {
-		case s.section == "core" && s.key == "worktree":
-			named = rootfs.GitSettingValue(s.value)
-		case s.section == "core" && s.key == "bare" && rootfs.GitSettingValue(s.value) != "false":
-			return errNotOwn
-		}
-	}
-	if named == "" && path.Base(dir) != ".git" {
-		return errUnnamed
-	}
-	if real, err := realBelow(dir, named); named == "" || err != nil || real != top {
-		return errNotOwn
-	}
-	return nil
-}
-
-// realBelow is a name without links, as it is read in a directory.
-func realBelow(dir, name string) (string, error) {
-	if !path.IsAbs(name) {
-		name = path.Join(dir, name)
-	}
-	real, err := filepath.EvalSymlinks(name)
-	return filepath.ToSlash(real), err
 }
 
 // realPath is a path without links, empty if there is nothing.

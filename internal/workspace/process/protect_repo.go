@@ -17,7 +17,7 @@ func (p *protection) addGitFile(s *scan, f found) {
 	p.backup(s, path.Dir(f.rel), ".git")
 	if f.rel != ".git" {
 		if b := p.backups; len(b) > 0 && b[len(b)-1].rel == f.rel {
-			if to, ok := gitDirOf(b[len(b)-1].held.Data); ok {
+			if to, ok := rootfs.GitDirOf(b[len(b)-1].held.Data); ok {
 				if _, inside := rootfs.Joined(s.tree.Dir, path.Dir(f.rel), to); inside {
 					return
 				}
@@ -84,7 +84,7 @@ func (p *protection) addOne(s *scan, fd int, rel string, kind gitKind) {
 	if kind != gitWorktree { // git removes it with the work tree
 		p.pinned = append(p.pinned, s.located(found{rel: rel, id: rootfs.FileID(&st)}))
 	}
-	if kind == gitMain && isGitDir(fd) {
+	if kind == gitMain && rootfs.IsGitDir(fd) {
 		makeMissing(fd)
 	}
 	for _, name := range slices.Concat(gitNames, gitAbsent, gitDirs, []string{"gitdir"}) {

@@ -262,7 +262,7 @@ func (c *check) leadsHere(s *scan, dir int, f found) bool {
 	if err != nil {
 		return false
 	}
-	to, ok := gitDirOf(b)
+	to, ok := rootfs.GitDirOf(b)
 	if !ok {
 		return false
 	}

@@ -312,7 +312,8 @@ func (s *Session) diff(string) {
 		}
 		return func(w *term.Screen) {
 			render.Diff(w, format.Sanitize(d.Diff)) // to be read, also where it goes into a file
-			if !render.Uncertain(w, d.Changes) && d.Diff == "" {
+			render.Refs(w, d)
+			if !render.Uncertain(w, d.Changes) && d.Diff == "" && len(d.Refs) == 0 {
 				fmt.Fprintln(w, "nothing was changed")
 			}
 			for _, r := range d.Incomplete {

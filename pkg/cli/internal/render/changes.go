@@ -36,7 +36,11 @@ func Changes(cs []ledger.Change) string {
 func Steps(w io.Writer, list []adroit.Step) {
 	var t format.Table
 	for _, s := range list {
-		t.Row(s.Step, s.Name, Changes(s.Changes))
+		what := Changes(s.Changes)
+		for _, r := range s.Refs {
+			what = strings.TrimPrefix(what+", "+refChange(r), ", ")
+		}
+		t.Row(s.Step, s.Name, what)
 	}
 	t.Write(w)
 }
@@ -76,6 +80,61 @@ func Uncertain(w io.Writer, cs []ledger.Change) (any bool) {
 	return any
 }
 
+// maxPaths bounds how many paths of a commit are listed.
+const maxPaths = 20
+
+// Refs renders, in lines that git apply passes over, what a job did to branches, tags
+// and the like, and its commits.
+func Refs(w io.Writer, d *adroit.Diff) {
+	for _, r := range d.Refs {
+		fmt.Fprintf(w, "# %s\n", format.SanitizeLine(refChange(r)))
+	}
+	for _, c := range d.Commits {
+		fmt.Fprintf(w, "# commit %.10s %s\n", c.ID, format.SanitizeLine(c.Subject))
+		for _, list := range []struct {
+			names []string
+			what  string
+		}{{c.Guarded, "which programs outside of the sandbox run or obey once it is checked out"}, {c.Unlisted, "which is not among the files that the job changed"}} {
+			for i, p := range list.names {
+				if i == maxPaths {
+					fmt.Fprintf(w, "#   and %d more, each of %s\n", len(list.names)-i, list.what)
+					break
+				}
+				fmt.Fprintf(w, "#   has %s, %s\n", format.SanitizeLine(p), list.what)
+			}
+		}
+	}
+}
+
+// refChange renders what was done to a reference.
+func refChange(r ledger.Change) string {
+	value := func(v string) string {
+		if to, ok := strings.CutPrefix(v, "ref: "); ok {
+			return to
+		}
+		return fmt.Sprintf("%.10s", v)
+	}
+	what := ""
+	switch {
+	case r.Path == ledger.IndexRef:
+		what = "changed what is staged"
+	case r.After == ledger.UnderWay:
+		what = "left git with something under way: " + r.Path
+	case r.Before == ledger.UnderWay:
+		what = "ended what git had under way: " + r.Path
+	case r.Before == "":
+		what = "made " + r.Path + " at " + value(r.After)
+	case r.After == "":
+		what = "removed " + r.Path + ", which was at " + value(r.Before)
+	default:
+		what = "moved " + r.Path + " from " + value(r.Before) + " to " + value(r.After)
+	}
+	if r.Uncertain {
+		what += " (uncertain)"
+	}
+	return what
+}
+
 // Undo renders what an undo did to w, and how to undo it to help.
 func Undo(w, help io.Writer, r *adroit.UndoReport) {
 	for _, p := range r.Restored {
@@ -83,6 +142,9 @@ func Undo(w, help io.Writer, r *adroit.UndoReport) {
 	}
 	for _, p := range r.Removed {
 		fmt.Fprintf(w, "removed %s\n", format.SanitizeLine(p))
+	}
+	for _, c := range r.Moved {
+		fmt.Fprintf(w, "%s\n", format.SanitizeLine(refChange(c)))
 	}
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "left alone %s: %s\n", format.SanitizeLine(s.Path), format.SanitizeLine(s.Reason))

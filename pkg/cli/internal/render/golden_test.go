@@ -120,12 +120,15 @@ func TestGolden(t *testing.T) {
 		"changes": func(out, err *bytes.Buffer) error {
 			list := []ledger.Change{{Path: "a.go", Kind: ledger.Modified, Step: "3"}, {Path: "c.go", From: "b.go", Kind: ledger.Renamed, Step: "3"}, {Path: "d\n.go", Kind: ledger.Created, Step: "4", Uncertain: true}}
 			Steps(out, []adroit.Step{{Step: "3", Changes: list, Name: "shell"}})
+			Refs(out, &adroit.Diff{Refs: []ledger.Change{{Path: "HEAD", Before: "ref: refs/heads/main", After: "ref: refs/heads/topic"}, {Path: "index", Before: "0", After: "1"},
+				{Path: "refs/heads/topic", Before: "0123456789abcdef", After: "fedcba98765432100"}, {Path: "refs/tags/v1", After: "0123456789abcdef", Uncertain: true}, {Path: "refs/tags/v0", Before: "0123456789abcdef"}},
+				Commits: []ledger.Commit{{ID: "fedcba98765432100", Subject: "Tidy\x1b", Guarded: []string{".vscode/tasks.json"}, Unlisted: []string{"x"}}}})
 			Diff(plain(out), "--- a/x\n+++ b/x\n+\x1b[1m\n")
 			fmt.Fprintln(out, Uncertain(out, list), Uncertain(out, list[:1]))
 			return nil
 		},
 		"undo": func(out, err *bytes.Buffer) error {
-			r := &adroit.UndoReport{Job: "J1", Step: "undo.1", Restored: []string{"a"}, Removed: []string{"b"}, Skipped: []adroit.Skipped{{Path: "c", Reason: "changed since"}}}
+			r := &adroit.UndoReport{Job: "J1", Step: "undo.1", Restored: []string{"a"}, Removed: []string{"b"}, Moved: []ledger.Change{{Path: "refs/heads/main", Before: "0123456789abcdef", After: "fedcba98765432100"}}, Skipped: []adroit.Skipped{{Path: "c", Reason: "changed since"}}}
 			Undo(out, err, r)
 			Undo(out, err, &adroit.UndoReport{Job: "J2"})
 			CommitsKept(err, []string{"0123abc Repair the cart"})

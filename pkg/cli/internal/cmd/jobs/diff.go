@@ -27,9 +27,10 @@ func newDiff(e *env.Env) *cobra.Command {
 	var asJSON bool
 	var about adroit.Selection
 	cmd := &cobra.Command{
-		Use:     "diff ID",
-		Short:   "Show what a job changed, and nothing else",
-		Long:    "Show what a job changed, and nothing else. Into a pipe or a file it is what git apply takes, binary files included,\nwith the names from the top of the repository as git diff has them.",
+		Use:   "diff ID",
+		Short: "Show what a job changed, and nothing else",
+		Long: "Show what a job changed, and nothing else. Into a pipe or a file it is what git apply takes, binary files included,\nwith the names from the top of the repository as git diff has them.\n" +
+			"Lines that begin with # name branches, tags and HEAD that it moved, and its commits, with files in them that\nthe work tree does not show.",
 		Example: "  adroit jobs diff last | git apply --check -R\n  adroit jobs diff last --step 3.1",
 		Args:    cobra.ExactArgs(1),
 		RunE: e.With(func(ctx context.Context, c adroit.Client, args []string) error {
@@ -43,9 +44,10 @@ func newDiff(e *env.Env) *cobra.Command {
 				return errors.Join(format.JSON(e.Out, d), incomplete(e, d.Incomplete))
 			}
 			render.Diff(out, d.Diff)
+			render.Refs(e.Out, d)
 			if !about.Uncertain && render.Uncertain(e.Out, d.Changes) {
 				fmt.Fprintf(e.Err, "%s shows what is uncertain as well\n", hint.Command("jobs diff %s --include-uncertain", d.Job))
-			} else if d.Diff == "" {
+			} else if d.Diff == "" && len(d.Refs) == 0 {
 				fmt.Fprintf(e.Err, "%s changed nothing\n", d.Job)
 			}
 			return incomplete(e, d.Incomplete)

@@ -19,7 +19,8 @@ func newUndo(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo ID",
 		Short: "Restore the files that a job changed",
-		Long: "Gives every file that the job changed its content from before the job, or from before one of its steps.\n" +
+		Long: "Gives every file that the job changed its content from before the job, or from before one of its steps, and\n" +
+			"moves back the branches, tags and HEAD that its commands moved, and what is staged, where nobody did since.\n" +
 			"A file that somebody, or a later step, changed since is left alone and named. What somebody wrote between\n" +
 			"two edits of the job stays, or the file is left alone. So is what changed while a command ran and may be\n" +
 			"somebody else's work, unless --include-uncertain is given. An undo is a step of the job, and can be\n" +
@@ -32,7 +33,7 @@ func newUndo(e *env.Env) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = format.JSON(e.Out, ledger.UndoReport{Restored: r.Restored, Removed: r.Removed, Skipped: r.Skipped, Step: r.Step})
+				err = format.JSON(e.Out, ledger.UndoReport{Restored: r.Restored, Removed: r.Removed, Moved: r.Moved, Skipped: r.Skipped, Step: r.Step})
 			} else {
 				render.Undo(e.Out, e.Err, r)
 			}

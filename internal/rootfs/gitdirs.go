@@ -1,0 +1,165 @@
+package rootfs
+
+import (
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// GitInUse is the name of an empty directory that lies beside a branch as long as
+// a job works on it, in a work tree of its own. Git takes no name with a dot in front for that of a
+// branch. It removes the directory of a branch that it packs if that is empty,
+// and a command whose sandbox cannot make it again cannot commit.
+const GitInUse = ".in-use"
+
+var (
+	errNotOwn = errors.New("the git directory is not that of this work tree")
+	// ErrGitUnnamed: a .git file leads to a git directory that names no work tree.
+	ErrGitUnnamed = errors.New("the git directory names no work tree")
+)
+
+// GitDirs are the git directory of a work tree, which names the work tree as its own, and
+// that of its repository, which is another one for a linked work tree. Top is absolute and has
+// no links.
+func GitDirs(top string) (dir, common string, err error) {
+	at := path.Join(top, ".git")
+	info, err := os.Lstat(at)
+	switch {
+	case err != nil:
+		return "", "", err
+	case info.IsDir():
+		return at, at, nil
+	case !info.Mode().IsRegular():
+		return "", "", errNotOwn
+	}
+	b, err := os.ReadFile(at)
+	if err != nil {
+		return "", "", err
+	}
+	to, ok := GitDirOf(b)
+	if !ok {
+		return "", "", errNotOwn
+	}
+	if dir, err = realBelow(top, to); err != nil {
+		return "", "", err
+	}
+	b, err = os.ReadFile(path.Join(dir, "gitdir"))
+	if err != nil {
+		return dir, dir, ownDir(dir, top)
+	}
+	// It is of a linked work tree.
+	if back, err := realBelow(dir, strings.TrimRight(string(b), "\r\n")); err != nil || back != at {
+		return "", "", errNotOwn
+	}
+	if b, err = os.ReadFile(path.Join(dir, "commondir")); err != nil {
+		return "", "", err
+	}
+	common, err = realBelow(dir, strings.TrimRight(string(b), "\r\n"))
+	if err != nil || path.Dir(path.Dir(dir)) != common || path.Base(path.Dir(dir)) != "worktrees" {
+		return "", "", errNotOwn
+	}
+	return dir, common, nil
+}
+
+// ownDir is an error if a git directory does not name a work tree as its own. One that was
+// made with --separate-git-dir names none until a person has set core.worktree in it: the
+// .git file that leads there may be a stranger's.
+func ownDir(dir, top string) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	config, err := ReadAt(fd, "config", maxGitConfig)
+	if err != nil || !IsGitDir(fd) {
+		return errors.Join(errNotOwn, err)
+	}
+	settings, ok := GitSettings(config)
+	if !ok {
+		return errNotOwn
+	}
+	named := ""
+	for _, s := range settings {
+		switch {
+		case s.Section == "core" && s.Key == "worktree":
+			named = GitSettingValue(s.Value)
+		case s.Section == "core" && s.Key == "bare" && GitSettingValue(s.Value) != "false":
+			return errNotOwn
+		}
+	}
+	if named == "" && path.Base(dir) != ".git" {
+		return ErrGitUnnamed
+	}
+	if real, err := realBelow(dir, named); named == "" || err != nil || real != top {
+		return errNotOwn
+	}
+	return nil
+}
+
+// realBelow is a name without links, as it is read in a directory.
+func realBelow(dir, name string) (string, error) {
+	if !path.IsAbs(name) {
+		name = path.Join(dir, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	return filepath.ToSlash(real), err
+}
+
+// IsGitDir reports whether an open directory looks like a git directory.
+func IsGitDir(fd int) bool {
+	head, err := StatAt(fd, "HEAD")
+	if err != nil || TypeOf(&head) == unix.S_IFDIR {
+		return false
+	}
+	_, objects := StatAt(fd, "objects")
+	_, common := StatAt(fd, "commondir")
+	return objects == nil || common == nil
+}
+
+// GitDirOf reads a file named .git: where the repository is, an absolute name or
+// one relative to the directory of the file.
+func GitDirOf(content []byte) (dir string, ok bool) {
+	rest, ok := strings.CutPrefix(string(content), "gitdir: ")
+	dir = strings.TrimRight(rest, "\r\n")
+	return dir, ok && dir != "" && !strings.ContainsAny(dir, "\n\x00")
+}
+
+// A GitSetting is one line of a repository's settings: core.bare=false.
+type GitSetting struct{ Section, Name, Key, Value string }
+
+// GitSettings reads settings as git writes them. It fails on anything else that
+// git would read, such as a line that goes on in the next or a setting behind its
+// section on the same line.
+func GitSettings(config []byte) (all []GitSetting, ok bool) {
+	var s GitSetting
+	for line := range strings.Lines(string(config)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+			continue
+		case strings.ContainsAny(line, `\`):
+			return nil, false
+		case line[0] == '[':
+			head, ok := strings.CutSuffix(line[1:], "]")
+			section, name, quoted := strings.Cut(head, ` "`)
+			if quoted {
+				if name, ok = strings.CutSuffix(name, `"`); !ok {
+					return nil, false
+				}
+			}
+			if !ok || strings.ContainsAny(section, `"[]=`) || strings.ContainsAny(name, `"`) {
+				return nil, false
+			}
+			s = GitSetting{Section: strings.ToLower(section), Name: name}
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		s.Key, s.Value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		all = append(all, s)
+	}
+	return all, true
+}
