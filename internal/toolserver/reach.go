@@ -87,6 +87,7 @@ type Changed struct {
 	Server, Tool string // no tool: the files that the server starts
 	Digest       string // of what it is now
 	Text         string // what it is now, or what differs, for the person who accepts it
+	Reach        string // what the server has, in words
 }
 
 // Error implements error.
@@ -102,8 +103,13 @@ func (c *Changed) Hint() string {
 	return "adroit mcp check " + c.Server + " --accept accepts it as it is"
 }
 
-// Why states what is asked about.
+// Why states what is asked about, and what the server has.
 func (c *Changed) Why() string {
+	if c.Reach != "" {
+		bare := *c
+		bare.Reach = ""
+		return bare.Why() + "; " + c.Reach
+	}
 	if c.Tool == "" {
 		return "the files that the MCP server " + c.Server + " starts are others than when they were accepted"
 	}
