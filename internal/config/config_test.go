@@ -111,6 +111,7 @@ func TestMistakes(t *testing.T) {
 		{"model: a\nmodel: b\n", ".yaml:2: "},
 		{"model: [\n", ".yaml:1: "},
 		{"\xef\xbb\xbfmodle: a\n", ".yaml:1: unknown key modle"},
+		{"\ufeffmodle: a\n", ".yaml:1: unknown key modle"}, // case c01
 		{string(textfile.Encode16("modle: a\n", textfile.UTF16LE)), ".yaml:1: unknown key modle"},
 	} {
 		t.Run(strings.TrimSpace(tc.file), func(t *testing.T) {

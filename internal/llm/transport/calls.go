@@ -81,10 +81,29 @@ func (k *call) value() (string, bool) {
 		case err == io.EOF && only != "":
 			return only, true
 		case err != nil, only != "" && !equal(only, string(v)):
-			return all, false
+			return begunAgain(all)
 		}
 		only = string(v)
 	}
+}
+
+// begunAgain finds the whole object behind its own beginning, which some parsers of servers send
+// before it; it returns all and false if that is not so. Where an object may stand, as a value,
+// what follows may be the beginning of one that is cut.
+func begunAgain(all string) (string, bool) {
+	at := 0
+	for range 64 { // objects in the beginning
+		i := strings.IndexByte(all[at+1:], '{')
+		if i < 0 || at+1+i > len(all)/2 {
+			break
+		}
+		at += 1 + i
+		before, rest := strings.TrimRight(all[:at], " \t\r\n"), all[at:]
+		if !strings.ContainsAny(before[len(before)-1:], ":,[") && strings.HasPrefix(rest, before) && json.Valid([]byte(rest)) {
+			return rest, true
+		}
+	}
+	return all, false
 }
 
 // blank reports whether arguments are there for the form only.

@@ -144,6 +144,9 @@ func TestCalls(t *testing.T) {
 		{"whole behind pieces", []d{{0, "a", "f", `{"x":`}, {0, "", "", `1}`}, {0, "", "", `{"x":1}`}}, `a f {"x":1}`},
 		{"all so far", []d{{0, "a", "f", `{"x`}, {0, "a", "f", `{"x":`}, {0, "a", "f", `{"x":1}`}}, `a f {"x":1}`},
 		{"twice on purpose", []d{{0, "a", "f", `{"x":1}`}, {1, "b", "f", `{"x":1}`}}, `a f {"x":1};b f {"x":1}`},
+		{"its beginning first", []d{{0, "a", "f", ""}, {1, "", "", `{"x": "y"{"x": "y", "z": 1}`}}, `a f {"x": "y", "z": 1}`}, // sgl-project/sglang 23071
+		{"a brace first", []d{{0, "a", "f", `{{"x":1}`}}, `a f {"x":1}`},
+		{"nested and cut", []d{{0, "a", "f", `{"x":{"x":1}`}}, `a f {"x":{"x":1}`},
 		{"late id", []d{{0, "", "f", `{`}, {0, "a", "", `}`}}, `a f {}`},
 	} {
 		var calls Calls
