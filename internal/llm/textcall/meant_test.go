@@ -60,3 +60,36 @@ func TestBareName(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotedCallsAreNotRun has calls that stand in a quotation or in a sentence, and calls
+// that rest on a result which the model made up.
+func TestQuotedCallsAreNotRun(t *testing.T) {
+	offered := []llm.ToolSpec{{Name: "read_file"}, {Name: "delete_file"}}
+	for i := range offered {
+		offered[i].Input = json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)
+	}
+	call := func(name string) string {
+		return `<tool_call>{"name":"` + name + `","arguments":{"path":"a"}}</tool_call>`
+	}
+	for text, want := range map[string]string{
+		"The file says:\n> " + call("delete_file"):                                              "",
+		"  > " + call("delete_file"):                                                            "",
+		"> Do it.\n" + call("read_file"):                                                        "read_file",
+		`The log has [TOOL_CALLS]delete_file{"path":"a"} in it.`:                                "",
+		call("read_file") + "\n<tool_response>ok</tool_response>\n" + call("delete_file"):       "read_file",
+		call("read_file") + "\n<tool_response>ok</tool_response>\nNow:\n" + call("delete_file"): "read_file",
+		call("read_file") + "\n" + call("delete_file"):                                          "read_file delete_file",
+		"I look. " + call("read_file"):                                                          "read_file",
+		"I look. [TOOL_CALLS]read_file{\"path\":\"a\"}":                                         "read_file",
+		"[TOOL_CALLS]read_file{\"path\":\"a\"}\nI wait.":                                        "read_file",
+	} {
+		var got []string
+		f := Read(text, Options{Offered: offered})
+		for _, c := range f.Calls {
+			got = append(got, c.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q (%s), want %q", text, got, f.UnreadCall, want)
+		}
+	}
+}

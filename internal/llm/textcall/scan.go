@@ -70,9 +70,10 @@ func (k *kit) doubtful(format string, args ...any) {
 type scan struct {
 	*kit
 	walker
-	never   map[string]bool // ends that do not come any more
-	end     string          // what ends a call in the block that is read
-	unknown bool            // a tool was called that was not offered
+	never    map[string]bool // ends that do not come any more
+	end      string          // what ends a call in the block that is read
+	invented bool            // it made up a result
+	unknown  bool            // a tool was called that was not offered
 }
 
 // A reading is what a scan has made of an answer so far.
@@ -84,6 +85,7 @@ type reading struct {
 	first    int      // where the first call stood in what is visible; -1 for none
 	failed   int
 	token    bool // the last call stood between special tokens
+	inline   bool // the last call stood in a sentence that had begun on its line
 	amid     bool // prose follows a call that did not
 	parted   bool // something was taken out
 	unopened bool
@@ -126,6 +128,12 @@ func (s *scan) read() Found {
 			s.jump(at + len(m.open))
 			r.from, r.parted = s.i, true
 		case opensCalls:
+			if r.first >= 0 {
+				if s.trailing(s.s[r.from:at], true); s.invented {
+					r.from, s.i = len(s.s), len(s.s) // what it calls for next rests on what it made up
+					continue
+				}
+			}
 			if len(s.Offered) == 0 || !s.block(m) {
 				r.failed++
 				s.i, s.inked = at+len(m.open), true
@@ -137,6 +145,8 @@ func (s *scan) read() Found {
 				r.first = r.visible.Len()
 			}
 			r.token = m.token()
+			line := strings.TrimSpace(s.s[r.from:at][strings.LastIndexByte(s.s[r.from:at], '\n')+1:])
+			r.inline = line != "" && strings.IndexByte(".!?:", line[len(line)-1]) < 0
 			r.visible.WriteString(s.s[at:end])
 			s.jump(end)
 			r.from = end
@@ -166,7 +176,8 @@ func (s *scan) read() Found {
 func (s *scan) said(r *reading, i int) {
 	part := s.s[r.from:i]
 	if rest := s.trailing(part, r.first >= 0); r.first >= 0 && rest != "" {
-		r.amid = r.amid || !r.token
+		line, _, _ := strings.Cut(part, "\n")
+		r.amid = r.amid || !r.token || r.inline && strings.TrimSpace(line) != ""
 		r.later = append(r.later, rest)
 	}
 	r.visible.WriteString(part)
@@ -301,6 +312,7 @@ func (s *scan) trailing(rest string, called bool) string {
 		for _, r := range results {
 			if strings.HasPrefix(rest, r) {
 				s.note("the model made up the result of its call; that part was dropped")
+				s.invented = true
 				return ""
 			}
 		}

@@ -154,6 +154,7 @@ type walker struct {
 	inked bool // the line has had something other than space
 	ticks int  // the line's backticks so far
 	fence bool // inside of a fenced block
+	quote bool // the line is a quotation of Markdown
 
 	opened bool // the text has an opening tag of thinking
 	aware  *kit // decides which objects on a line of their own may be calls; nil for none
@@ -177,7 +178,9 @@ func (w *walker) next(whole bool) *marker {
 		}
 		switch {
 		case c == '\n':
-			w.inked, w.ticks = false, 0
+			w.inked, w.ticks, w.quote = false, 0, false
+		case c == '>' && !w.inked:
+			w.inked, w.quote = true, true
 		case c == '`' && !w.inked:
 			if len(rest) < 3 && strings.Trim(rest, "`") == "" && !whole {
 				return nil
@@ -191,7 +194,7 @@ func (w *walker) next(whole bool) *marker {
 			w.ticks++
 		case c == '`':
 			w.ticks++
-		case begins[c] && !w.fence && w.ticks%2 == 0:
+		case begins[c] && !w.fence && !w.quote && w.ticks%2 == 0:
 			m, wait := w.at(rest, whole)
 			if m != nil {
 				return m
@@ -271,7 +274,7 @@ func (w *walker) mentioned(after string) bool {
 
 // jump goes on at i, as at the start of a line.
 func (w *walker) jump(i int) {
-	w.i, w.inked, w.ticks, w.fence = i, false, 0, false
+	w.i, w.inked, w.ticks, w.fence, w.quote = i, false, 0, false, false
 }
 
 func (w *walker) has(prefix string) bool { return strings.HasPrefix(w.s[w.i:], prefix) }
