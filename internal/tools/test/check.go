@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/artifactname"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -167,7 +168,7 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 	} else {
 		out, said, err = c.files(ctx, ex, cmd)
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || exhaustion.Of(err) != "" {
 		return "", "", false, err
 	}
 	if err != nil || out.Code == 127 || missingModule(out.Text) {

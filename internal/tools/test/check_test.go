@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -193,5 +195,24 @@ func TestCheckNothing(t *testing.T) {
 	run = checked(t, map[string]string{"package.json": "{"})
 	if res := run(""); !res.Failed || !strings.Contains(res.Text, "package.json is not valid JSON") {
 		t.Errorf("%+v", res)
+	}
+}
+
+// An exhaustedExec cannot start anything.
+type exhaustedExec struct{ process.Exec }
+
+func (exhaustedExec) Run(context.Context, process.Cmd) (*process.Output, error) {
+	return nil, &os.PathError{Op: "open", Path: "/dev/null", Err: syscall.EMFILE}
+}
+
+// TestExhaustedHostIsNoVerdict checks that what cannot be started because the host has run
+// out of something is an error, for which the step waits, and no failed or missing check.
+func TestExhaustedHostIsNoVerdict(t *testing.T) {
+	_, env := siteOf(t, map[string]string{"go.mod": "module x\n", "x.go": "package x\n", "x_test.go": "package x\n"})
+	env.Exec = exhaustedExec{env.Exec}
+	for tool, args := range map[*tools.Tool]string{&Run: "{}", &Check: `{"check":"format"}`, &Format: "{}"} {
+		if res, err := tool.Run(t.Context(), env, []byte(args)); exhaustion.Of(err) != exhaustion.OpenFiles {
+			t.Errorf("%s: %+v, %v", tool.Name, res, err)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -50,7 +51,7 @@ func format(ctx context.Context, env *tools.Env, _ formatInput) (tools.Result, e
 		for some := range slices.Chunk(files, mostFiles) {
 			args := slices.Concat(c.fix, slices.DeleteFunc(slices.Clone(some), func(name string) bool { return name == "" }))
 			out, err := env.Exec.Run(ctx, process.Cmd{Args: args, Dir: c.dir, Env: c.env, Timeout: max(time.Until(deadline), time.Second), Snapshot: true})
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || exhaustion.Of(err) != "" {
 				return tools.Result{}, err
 			}
 			name := strings.Join(c.fix, " ")

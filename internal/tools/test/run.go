@@ -25,6 +25,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -162,7 +163,7 @@ func (p project) run(ctx context.Context, env *tools.Env, within time.Duration) 
 		env.Progress("compiling")
 	}
 	out, err := env.Exec.Run(ctx, cmd)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || exhaustion.Of(err) != "" {
 		return testResult{}, "", err
 	}
 	if err != nil {
