@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	_ "github.com/adroit-run/adroit/internal/unixonly" // one sentence for a build on Windows
 )
 
 // Repository finds the top of the repository that a directory is in, without git.
