@@ -117,6 +117,23 @@ func (t *Transcript) respond(turn int, after []llm.Message) []llm.Message {
 	return after[1:]
 }
 
+// HideThinking takes what the models thought out of the transcript.
+func (t *Transcript) HideThinking() {
+	hide := func(list []llm.Message) {
+		for i := range list {
+			list[i].Thinking = ""
+		}
+	}
+	hide(t.Rest)
+	for i := range t.Turns {
+		turn := &t.Turns[i]
+		hide(turn.New)
+		if turn.Response != nil {
+			turn.Response.Thinking = ""
+		}
+	}
+}
+
 // Last is the last turn of the job's own conversation, 0 if there is none.
 func (t *Transcript) Last() int {
 	for n := len(t.Turns); n > 0; n-- {

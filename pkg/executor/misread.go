@@ -20,6 +20,7 @@ func (s *State) readFeedback(a *stepio.ModelResponse) {
 	case strings.TrimSpace(a.Message.Thinking) != "":
 		s.feedback.silent = "; the last one had only thoughts"
 	}
+	s.feedback.thought = a.Message.Thinking
 	if !s.feedback.lost && s.feedback.doubt == "" {
 		s.Misread = 0
 	}
@@ -80,6 +81,10 @@ func (s *State) empty(t *Task) {
 	}
 	if len(s.feedback.refused) > 0 {
 		s.addUserMessage("You stopped without a word. What you asked was refused:\n- %s\nFind a way without it, or end and say what you could not do.", strings.Join(s.feedback.refused, "\n- "))
+		return
+	}
+	if thought := tailOf(s.feedback.thought, mostRepeated); t.Revision >= keepsThinking && thought != "" {
+		s.addUserMessage("Your last answer had thoughts only, which do nothing. They ended:\n\n%s\n\nNow answer, or call the tool.", thought)
 		return
 	}
 	s.addUserMessage("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")

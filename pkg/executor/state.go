@@ -185,4 +185,5 @@ type turnFeedback struct {
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
 	silent  string   // what is known of an answer with nothing in it
+	thought string   // what the model thought before its answer
 }

@@ -84,8 +84,7 @@ type Inputs struct {
 	Images []llm.Image `json:"images,omitempty"`
 	// History follows the prompt: the conversation of another job, see [stepio.Branch].
 	History []llm.Message `json:"history,omitempty"`
-	// Conversation comes before Prompt: that of an earlier sub-agent of the job.
-	Conversation *stepio.Conversation `json:"conversation,omitempty"`
+	conversationInput
 	// Problems are the types, detectors and strategies that users have added to what
 	// coordinators know.
 	Problems json.RawMessage `json:"problems,omitempty"`
@@ -94,6 +93,12 @@ type Inputs struct {
 	// meanwhile does not change it.
 	Memory   string   `json:"memory,omitempty"`
 	Recalled []string `json:"recalled,omitempty"`
+}
+
+// conversationInput is what comes before the prompt: the conversation of an earlier
+// sub-agent of the job.
+type conversationInput struct {
+	Conversation *stepio.Conversation `json:"conversation,omitempty"`
 }
 
 // projectInput is what the workspace says about itself.

@@ -49,7 +49,10 @@ type textTranscript struct {
 }
 
 func (c *conversation) add(a stepio.ModelRequest) {
-	c.msgs = append(c.msgs, a.New...)
+	for _, m := range a.New {
+		m.Thinking = "" // it is kept for people: a model goes on without its thoughts of the past
+		c.msgs = append(c.msgs, m)
+	}
 	if a.Tools != nil {
 		c.tools = a.Tools
 	}

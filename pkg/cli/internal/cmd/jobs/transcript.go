@@ -13,12 +13,12 @@ import (
 
 func newTranscript(e *env.Env) *cobra.Command {
 	var turn int
-	var request, asJSON bool
+	var request, asJSON, thinking bool
 	cmd := &cobra.Command{
 		Use:   "transcript ID",
 		Short: "Print all that a job's models were sent and answered",
 		Long: "Prints each request to a model and its response, whole: what was new in the request, the text,\n" +
-			"the calls and their results. Thinking is not kept. Turns count the requests of the job, those of sub-agents too.\n" +
+			"the calls and their results. --thinking prints what the models thought, too. Turns count the requests of the job, those of sub-agents too.\n" +
 			"--request prints one request as a whole, as JSON; without --turn it is the last.",
 		Example: "  adroit jobs transcript last | less\n" +
 			"  adroit jobs transcript last --turn 3 --request",
@@ -35,11 +35,15 @@ func newTranscript(e *env.Env) *cobra.Command {
 			if n := len(t.Turns); cmd.Flags().Changed("turn") && (turn < 1 || turn > n) {
 				return exit.Usagef(hint.Command("jobs transcript %s", t.Job)+" prints them all", "%s has %s; --turn is %d", t.Job, format.Plural(n, "turn"), turn)
 			}
+			if !thinking || request { // no request has what was thought before
+				t.HideThinking()
+			}
 			return printTranscript(e, t, turn, request, asJSON)
 		},
 	}
 	cmd.Flags().IntVar(&turn, "turn", 0, "only this turn, from 1")
 	cmd.Flags().BoolVar(&request, "request", false, "print the whole request of the turn, as JSON")
+	cmd.Flags().BoolVar(&thinking, "thinking", false, "print what the models thought, too")
 	env.JSONFlag(cmd, &asJSON)
 	cmd.MarkFlagsMutuallyExclusive("json", "request")
 	return cmd
