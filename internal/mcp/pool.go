@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -185,7 +186,7 @@ func (p *Pool) slot(in toolserver.Scope, name string, s Server) *slot {
 	if s.Workspace != "" || slices.ContainsFunc(s.Args, uses) || slices.ContainsFunc(s.Command, uses) || slices.ContainsFunc(slices.Collect(maps.Values(s.Env)), uses) {
 		dir = in.Dir
 	}
-	key := name + "\x00" + s.digest() + "\x00" + dir + "\x00" + string(s.source)
+	key := name + "\x00" + s.digest() + "\x00" + dir + "\x00" + string(s.source) + strconv.FormatBool(s.listing)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.slots[key] == nil {
@@ -330,8 +331,13 @@ func (p *Pool) known(ctx context.Context, in toolserver.Scope, name string, s Se
 	if err != nil || !r.Seen.IsZero() {
 		return r, err
 	}
-	if _, err := p.session(ctx, p.slot(in, name, s), ""); err != nil {
+	s.listing = in.Plan && s.Workspace == "write"
+	l := p.slot(in, name, s)
+	if _, err := p.session(ctx, l, ""); err != nil {
 		return nil, err
+	}
+	if s.listing {
+		p.restart(l) // the next call starts it as it is granted
 	}
 	return p.record(name, s)
 }

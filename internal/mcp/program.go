@@ -25,10 +25,14 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	}
 	rootfs.OwnAgain()
 	root, conf := filepath.Join(temp, "work"), p.sandbox(s, temp)
-	switch s.Workspace {
-	case "write":
+	command := process.Cmd{Args: slices.Concat(s.Command, s.Args), Interactive: true, Net: s.Net}
+	switch {
+	case s.listing:
+		conf.Show = append(conf.Show, dir)
+		command.Shell, command.Args = `cd "$0" && exec "$@"`, append([]string{dir}, command.Args...)
+	case s.Workspace == "write":
 		root = dir
-	case "read":
+	case s.Workspace == "read":
 		conf.Show = append(conf.Show, dir)
 	}
 	if err := os.MkdirAll(filepath.Join(temp, "work"), 0o700); err != nil {
@@ -41,7 +45,8 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	runner := process.New(root, "", nil, process.WithSandbox(conf))
 	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
 	in, out := io.Pipe()
-	c.proc, err = runner.Start(context.WithoutCancel(ctx), process.Cmd{Args: slices.Concat(s.Command, s.Args), Env: env, Interactive: true, Stdout: out, Net: s.Net})
+	command.Env, command.Stdout = env, out
+	c.proc, err = runner.Start(context.WithoutCancel(ctx), command)
 	if err != nil {
 		return nil, errors.Join(err, runner.Close(), os.RemoveAll(temp))
 	}

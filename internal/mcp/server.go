@@ -55,6 +55,7 @@ type Server struct {
 
 	source    source
 	variables []string // that a project's entry may use
+	listing   bool     // it is only started for its list of tools, and may not write the workspace
 	wanted    bool     // it came with the job, and the operator has it, too
 }
 

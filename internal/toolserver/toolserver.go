@@ -55,6 +55,7 @@ type Scope struct {
 	Origin  string // the work tree that a worktree of a job was made from; empty: Dir
 	Project []byte // the content of its trusted ProjectFile; nil for none
 	Client  []byte // servers that came with the job, in the same form; nil for none
+	Plan    bool   // the job is in mode plan: a server that is started to be asked for its tools changes nothing
 	Tool    string // the only one that is of interest, as its server names it; empty: all
 }
 

@@ -82,6 +82,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		if err != nil {
 			return t, p, err
 		}
+		scope.Plan = cmp.Or(in.Mode, rt.o.Defaults.Mode) == executor.ModePlan
 		with, err := rt.toolServers().Offer(ctx, in, cat, scope, set)
 		if err != nil {
 			return t, p, err

@@ -22,6 +22,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -38,6 +39,7 @@ func (o Source) Offer(ctx context.Context, in agents.Input, cat *agentfile.Catal
 		}
 		a = found
 	}
+	scope.Plan = scope.Plan || a.Mode == executor.ModePlan
 	own := *a
 	takes := a.Workflow == "" && (a.Grant == nil || a.Grant.Has(tools.Net))
 	if given := o.Servers.For(a.Name); len(given) > 0 && takes {
