@@ -37,6 +37,12 @@ func (c *Catalog) Target(name string, d project.Decision, m Models, in *agents.I
 		if name, err = c.defaultAgent(in.Dir); err != nil {
 			return nil, err
 		}
+		a, err := c.named(cat, strings.TrimPrefix(name, agentPrefix), in)
+		if e := apierr.AsError(err); c.o.Agent != "" && e != nil && e.Code == apierr.UnknownAgent {
+			e.Hint += "\nthe configuration names it; " + hint.Command("config set agent NAME") + " names another"
+			return nil, e
+		}
+		return a, err
 	case name == "":
 		name = agentPrefix + in.Agent
 	}

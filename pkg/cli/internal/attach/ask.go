@@ -189,7 +189,7 @@ func (d *dialog) explain(always bool) {
 	if always {
 		text += "     a runs it, and what that rule allows, until the job ends\n"
 	}
-	fmt.Fprint(d.s.e.Err, text+"     n does not, and asks for words to the model\n     v shows all of it; Ctrl+C leaves the job, and "+hint.Command("approve")+" or deny answers later\n")
+	fmt.Fprint(d.s.e.Err, text+"     n does not, and asks for words to the model\n     v shows all of it; Ctrl+C leaves the job, and "+hint.Command("approve %s", d.s.id)+" or deny answers later\n")
 }
 
 // signalOf is the full name of a signal that q waits for, "" if it does not.
