@@ -109,23 +109,6 @@ func (s *State) addResponse(t *Task, answer stepio.ModelResponse, head string, w
 	return said
 }
 
-// keepsThinking is the first revision whose transcripts have what models thought. No model
-// is sent it again: see [stepio.ModelRequest].
-const keepsThinking = 8
-
-const (
-	mostThinking = 32 << 10 // bytes of what a model thought that are kept of an answer
-	mostRepeated = 1500     // and shown to it again if it was all that came
-)
-
-// tailOf is the end of a text, of at most so many bytes.
-func tailOf(s string, most int) string {
-	if s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD")); len(s) <= most {
-		return s
-	}
-	return "[…] " + strings.ToValidUTF8(s[len(s)-most:], "")
-}
-
 // cleanMessage makes an answer fit for the history of any provider: ids unique
 // within the run, nine letters and digits as the strictest wants them; no
 // thoughts of the past. Those of calls count on from before.

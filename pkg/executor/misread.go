@@ -10,6 +10,23 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
+// keepsThinking is the first revision whose transcripts have what models thought. No model
+// is sent it again: see [stepio.ModelRequest].
+const keepsThinking = 8
+
+const (
+	mostThinking = 32 << 10 // bytes of what a model thought that are kept of an answer
+	mostRepeated = 1500     // and shown to it again if it was all that came
+)
+
+// tailOf is the end of a text, of at most so many bytes.
+func tailOf(s string, most int) string {
+	if s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD")); len(s) <= most {
+		return s
+	}
+	return "[…] " + strings.ToValidUTF8(s[len(s)-most:], "")
+}
+
 func (s *State) readFeedback(a *stepio.ModelResponse) {
 	s.feedback = turnFeedback{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, mode: a.CallMode, repairs: a.Repairs}
 	switch {
