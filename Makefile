@@ -10,7 +10,7 @@ export GOFLAGS ?= -trimpath -buildvcs=false
 # memory and locks of its own and takes four times as long under it.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
-.PHONY: help build dist cross check fmt vet lint tidy docs test short kill power edits permit e2e bench noise count undo streams flips habits clean
+.PHONY: help build dist cross check fmt vet lint tidy docs test short kill power exhaust edits permit e2e bench noise count undo streams flips habits clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -52,6 +52,10 @@ kill: ## kill jobs at every point, where test kills at a sample; worth a night
 
 power: ## cut the power of jobs at every point, where test cuts three; takes root on Linux
 	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run '^TestPower$$' ./cmd/adroit
+
+exhaust: ## 1,000 agents at 1,024 descriptors and 20 processes on a full disk, where test runs 100 and 4; takes root on Linux
+	ADROIT_AGENTS=1000 $(GO) test -count 1 -timeout 40m -v -run '^TestManyAgents$$' ./pkg/adroit
+	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 40m -v -run '^TestFullData$$' ./cmd/adroit
 
 edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/edits.md
 	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update

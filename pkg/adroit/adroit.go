@@ -68,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if i := slices.IndexFunc(o.Middleware, func(wrap func(ToolHandler) ToolHandler) bool { return wrap == nil }); i >= 0 {
 		return nil, fmt.Errorf("adroit: Options.Middleware[%d] is nil", i)
 	}
-	o.AtOnce = cmp.Or(o.AtOnce, jobsByFiles())
+	o.AtOnce, rt.held = cmp.Or(o.AtOnce, jobsByFiles()), heldByFiles()
 	o.Defaults.Model = o.Model
 	if o.Defaults.Substitutes == nil {
 		o.Defaults.Substitutes = edit.Instead(nil)

@@ -1,11 +1,16 @@
 package adroit_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,9 +18,12 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/sqlite"
+	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
 // More jobs than the process may have files open for wait for each other, and none
@@ -60,4 +68,84 @@ func TestFewOpenFiles(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// Many agents, each with a file that it reads and a command, end as done where the
+// process may open few files: the bound by files holds for jobs, and what meets the
+// limit all the same waits. ADROIT_AGENTS=1000 is the full size, at 1,024 descriptors.
+func TestManyAgents(t *testing.T) {
+	const mark = "ADROIT_MANY_AGENTS"
+	agentsN, files := 100, uint64(160)
+	if n, err := strconv.Atoi(os.Getenv("ADROIT_AGENTS")); err == nil {
+		agentsN, files = n, 1024
+	}
+	if os.Getenv(mark) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestManyAgents$", "-test.v", "-test.count=1", "-test.timeout=30m")
+		cmd.Env = append(os.Environ(), mark+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+		return
+	}
+	lim := unix.Rlimit{Cur: files, Max: files}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		t.Skip(err)
+	}
+	model := llm.Func(func(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+		call := func(name, args string) (*llm.Response, error) {
+			return &llm.Response{Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: strconv.Itoa(len(req.Messages)), Name: name, Args: json.RawMessage(args)}}}, Stop: llm.StopCalls}, nil
+		}
+		switch n := len(req.Messages); {
+		case n <= 2:
+			return call("read_file", `{"path":"a.txt"}`)
+		case n <= 4:
+			return call("shell", `{"command":"cat a.txt"}`)
+		}
+		last := req.Messages[len(req.Messages)-1]
+		if !strings.Contains(last.Text, "exit code 0") {
+			return nil, fmt.Errorf("the command has failed: %+v", last)
+		}
+		return call("finish", `{"summary":"Read."}`)
+	})
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("text\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	var waits atomic.Int64
+	rt, err := adroit.Open(t.Context(), adroit.Options{
+		Tools:     std.All(),
+		Models:    map[string]llm.Model{"m": model},
+		Workspace: adroit.Workspace{Dir: dir},
+		Storage:   adroit.Storage{Data: data, Store: sqlite.Store(data)},
+		Callbacks: adroit.Callbacks{Emit: func(ev event.Event) {
+			if ev.Kind == event.StepRetried || ev.Kind == event.Note && len(ev.Data) > 0 {
+				waits.Add(1)
+			}
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	a := rt.Agent(agents.DynamicAgent{Name: "reader", Description: "d", Prompt: "p", Model: "m/x", Tools: []string{"read_file", "shell", "finish"}, Done: executor.Criterion{Signal: "DONE"}})
+	var group sync.WaitGroup
+	var done atomic.Int64
+	for i := range agentsN {
+		group.Go(func() {
+			job, err := a.Execute(t.Context(), agents.Input{Prompt: fmt.Sprint(i), Approve: executor.ApproveAll})
+			if err == nil {
+				_, err = job.Wait(t.Context())
+			}
+			if err != nil {
+				t.Errorf("job %d: %v", i, err)
+				return
+			}
+			done.Add(1)
+		})
+	}
+	group.Wait()
+	t.Logf("%d of %d agents done at %d descriptors, %d waits", done.Load(), agentsN, files, waits.Load())
 }

@@ -135,6 +135,7 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 		if ev.Kind == event.Delta || ev.Kind == event.StepStarted {
 			rt.live.Send(ev)
 		}
+		rt.warnOfWait(ev)
 		if rt.o.Emit != nil {
 			rt.o.Emit(ev)
 		}
@@ -149,6 +150,7 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 				stop(jobs.ErrStopped)
 			}
 		})()
+		defer rt.hold(own)()
 		j.job, j.err = run(own, id, o)
 		for j.err == nil && own.Err() == nil && rt.goOnUnread(own, j.job) {
 			m := rt.jobs
@@ -161,6 +163,20 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 		rt.release()
 	})
 	return j, nil
+}
+
+// hold takes a place among the jobs that run or are queued here; release gives it back.
+// At the end of ctx it takes none: the run that follows does nothing any more.
+func (rt *Runtime) hold(ctx context.Context) (release func()) {
+	if rt.held == nil {
+		return func() {}
+	}
+	select {
+	case rt.held <- struct{}{}:
+		return func() { <-rt.held }
+	case <-ctx.Done():
+		return func() {}
+	}
 }
 
 // timeOver interrupts a job because the time of the context that it was started with is

@@ -2,6 +2,8 @@ package adroit
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -42,6 +45,7 @@ type Runtime struct {
 	jobs    *jobs.Manager // see Manager
 	shut    bool
 	runs    sync.WaitGroup
+	held    chan struct{}   // places of jobs that run or are queued here; nil is no bound
 	here    map[string]*job // that run here, or ended here without a record of it, by id
 	resumed []resumedRemoval
 	live    live.Broadcast
@@ -114,6 +118,18 @@ func (rt *Runtime) warnWaiting(what exhaustion.Resource, err error) {
 	before, _ := rt.waits.Swap(what, now)
 	if last, ok := before.(time.Time); !ok || now.Sub(last) > time.Minute {
 		rt.warn("waiting: %s: %v", what.Words(), err)
+	}
+}
+
+// warnOfWait warns of an event that says that a run waits for the host: who follows the log
+// does not see it before there is room for it.
+func (rt *Runtime) warnOfWait(ev event.Event) {
+	if ev.Kind != event.Note || len(ev.Data) == 0 || ev.Path != "" {
+		return
+	}
+	var d struct{ Waiting exhaustion.Resource }
+	if json.Unmarshal(ev.Data, &d) == nil && d.Waiting != "" {
+		rt.warnWaiting(d.Waiting, errors.New(ev.Error))
 	}
 }
 

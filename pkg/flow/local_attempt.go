@@ -87,7 +87,7 @@ func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
 	}
 	race, stop := s.bound.context(l.Ctx)
 	defer stop()
-	ctx, cancel := context.WithTimeout(race, timeout)
+	ctx, cancel := context.WithTimeout(exhaustion.WithNotice(race, func(what exhaustion.Resource, err error) { l.hostWaits(s, what, err) }), timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {

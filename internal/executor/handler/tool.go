@@ -100,9 +100,6 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 // complete does what comes after a call that has happened: it is waited for, and not
 // made again, where the host is exhausted.
 func (h Host) complete(ctx context.Context, s flow.Step, use stepio.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) error {
-	ctx = exhaustion.WithNotice(ctx, func(what exhaustion.Resource, err error) {
-		emit(event.Event{Kind: event.Note, Text: "waiting: " + what.Words(), Error: err.Error()})
-	})
 	err := exhaustion.Retry(ctx, func() error {
 		if h.Bind == nil {
 			return nil

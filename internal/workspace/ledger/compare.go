@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
@@ -23,12 +24,25 @@ import (
 // are evidence of work, and as uncertain as the others otherwise. If it fails, the snapshot
 // is recorded with the next one, or by Recover.
 func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []string, err error) {
+	defer s.Leave()
+	err = s.Ledger.Await(ctx, func() error {
+		once, cancel := context.WithTimeout(ctx, maxCompare)
+		defer cancel()
+		changed, err = s.record(once, reported)
+		return err
+	})
+	return changed, err
+}
+
+// maxCompare bounds a comparison, without the time that the host is waited for.
+const maxCompare = time.Minute
+
+// record may be called again after an error.
+func (s *Snapshot) record(ctx context.Context, reported []string) (changed []string, err error) {
 	l := s.Ledger
-	defer func() {
-		l.mu.Lock()
-		delete(l.active, s.File)
-		l.mu.Unlock()
-	}()
+	if s.changed != nil {
+		return s.changed, s.settle(true)
+	}
 	r, changed, err := s.compare(ctx, reported)
 	if err == nil {
 		err = s.watchAfter(ctx, len(r.Changes) > 0)
@@ -36,20 +50,30 @@ func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []st
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(r.Changes)+len(r.Refs) > 0 || r.Partial != "" {
-		if err := l.add(r, true); err != nil {
+	news := len(r.Changes)+len(r.Refs) > 0 || r.Partial != ""
+	if news {
+		l.mu.Lock()
+		err := l.add(r, true)
+		l.mu.Unlock()
+		if err != nil {
 			return nil, err
 		}
-		if err := l.SyncWorkspace(s.Root); err != nil {
-			return nil, err
+	}
+	s.changed = append([]string{}, changed...)
+	return changed, s.settle(news)
+}
+
+// settle ends a snapshot whose changes are in the ledger.
+func (s *Snapshot) settle(news bool) error {
+	if news {
+		if err := s.Ledger.SyncWorkspace(s.Root); err != nil {
+			return err
 		}
 	}
 	if err := os.Remove(s.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return changed, fmt.Errorf("closing the record of a command: %w", err)
+		return fmt.Errorf("closing the record of a command: %w", err)
 	}
-	return changed, nil
+	return nil
 }
 
 // watchAfter calls Watch where the command may have had git ignore something.

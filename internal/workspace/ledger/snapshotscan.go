@@ -35,6 +35,7 @@ type Snapshot struct {
 	exclude string               // see excludeOf
 	nested  []string             // repositories in the tree
 	listed  []string             // names that git listed, without those of the index
+	changed []string             // what Record has put into the ledger; nil: nothing yet
 	began   int                  // entries of the ledger when it was taken
 	File    string               // what is needed for Record, on disk
 	// looking: nothing may be written, so content from git stays in memory.

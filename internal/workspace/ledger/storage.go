@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,16 @@ func (l *Ledger) Fault() error {
 		l.fault.CompareAndSwap(e, nil)
 	}
 	return e
+}
+
+// Await calls f until the host has what it takes, as [exhaustion.Retry] does. A storage failure that
+// has been waited for is none.
+func (l *Ledger) Await(ctx context.Context, f func() error) error {
+	err := exhaustion.Retry(ctx, f)
+	if e := l.fault.Load(); err == nil && e != nil && exhaustion.Of(e) != "" {
+		l.fault.CompareAndSwap(e, nil)
+	}
+	return err
 }
 
 // Lock takes the right to add to the ledger, which only one process has at a

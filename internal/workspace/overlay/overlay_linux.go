@@ -163,20 +163,20 @@ func (o *Overlay) Finish(ctx context.Context, s *ledger.Snapshot, guard func(int
 	if err := o.alone(); err != nil {
 		return nil, err
 	}
-	j := &joiner{o: o, snap: s, guard: guard, report: &Report{}}
-	err := j.run(ctx)
+	var j *joiner
+	err := o.led.Await(ctx, func() error {
+		j = &joiner{o: o, snap: s, guard: guard, report: &Report{}}
+		err := j.run(ctx)
+		if err == nil && j.changes() {
+			err = o.led.SyncWorkspace(o.Root)
+		}
+		return err
+	})
 	if err != nil {
 		_ = filelock.Close(o.lock) // for the next command
 		s.Leave()
 		// A job does not end as done whose files are not in the workspace.
 		return j.report, o.led.RecordFailure(fmt.Errorf("bringing the command's changes into the workspace: %w; what is left of them is kept in %s, and the next command of the job tries again", err, o.upper()))
-	}
-	if j.changes() {
-		if err := o.led.SyncWorkspace(o.Root); err != nil {
-			_ = filelock.Close(o.lock)
-			s.Leave()
-			return j.report, err
-		}
 	}
 	err = s.Drop()
 	j.at("dropped")

@@ -99,6 +99,7 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 	if err != nil {
 		return nil, err
 	}
+	p.late = exhaustion.Outlive(ctx)
 	if c.Snapshot && r.led != nil {
 		if p.snap, err = r.led.Snapshot(ctx, r.root); err != nil {
 			r.forget(p)

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -33,7 +34,8 @@ type Process struct {
 	out               *HeadTail
 	log               *logFile
 	hide              *secret.Redactor
-	stdin             *os.File // our end of the pipe of an interactive command
+	stdin             *os.File        // our end of the pipe of an interactive command
+	late              context.Context // of what comes after the command: the caller may be gone
 	done              chan struct{}
 	stop              chan struct{} // closed to ask for the end
 	stopped           sync.Once

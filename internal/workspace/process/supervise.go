@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -94,7 +93,7 @@ func (r *Runner) supervise(p *Process, c Cmd, started chan<- error) {
 // whatever became of the caller: its changes are real.
 func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 	if p.overlay != nil {
-		rep, err := p.overlay.Finish(context.Background(), p.snap, p.confined.protection.refuses)
+		rep, err := p.overlay.Finish(p.late, p.snap, p.confined.protection.refuses)
 		if rep != nil {
 			o.Changed = rep.Changed
 			notes = rep.Messages()
@@ -108,9 +107,7 @@ func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 		return notes
 	}
 	if p.overlay == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		changed, err := p.snap.Record(ctx)
+		changed, err := p.snap.Record(p.late)
 		o.Changed, o.Uncertain = changed, len(changed) > 0
 		notes = append(notes, p.snap.Partial)
 		if err != nil {
