@@ -40,7 +40,7 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 	case rec != nil && rec.Done:
 		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
 		return rec.result()
-	case s.engineOwn() || s.Kind == stepkind.Await:
+	case stepkind.Roles[s.Kind] != stepkind.Handled:
 		rec, err = l.performOwn(s, deadline)
 	default:
 		rec, err = l.perform(s, rec != nil)

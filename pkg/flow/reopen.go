@@ -348,9 +348,9 @@ func (p *reopening) free(t *stepTree) (bool, error) {
 		return false, nil
 	}
 	if rec := t.rec; rec != nil {
-		switch rec.Kind {
-		case stepkind.Note, stepkind.Return, stepkind.Sleep, stepkind.Spawn, stepkind.Call:
-		case stepkind.Await:
+		switch stepkind.Roles[rec.Kind] {
+		case stepkind.Mark, stepkind.Pause:
+		case stepkind.Question:
 			if rec.Failure == nil {
 				return false, nil // somebody has answered
 			}

@@ -66,11 +66,8 @@ func (s Step) Digest() string {
 
 // engineOwn reports whether engines perform s without any effect.
 func (s Step) engineOwn() bool {
-	switch s.Kind {
-	case stepkind.Call, stepkind.Note, stepkind.Spawn, stepkind.Return, stepkind.Sleep:
-		return true
-	}
-	return false
+	role := stepkind.Roles[s.Kind]
+	return role == stepkind.Mark || role == stepkind.Pause
 }
 
 func (s Step) record(deadline time.Time) *Record {

@@ -72,16 +72,16 @@ func (e *engine) do(s flow.Step) (json.RawMessage, error) {
 
 func (e *engine) perform(s flow.Step) (json.RawMessage, *flow.Failure, error) {
 	nothing := json.RawMessage("{}")
-	switch s.Kind {
-	case stepkind.Call, stepkind.Note, stepkind.Spawn, stepkind.Return:
+	switch stepkind.Roles[s.Kind] {
+	case stepkind.Mark:
 		return nothing, nil, nil
-	case stepkind.Sleep:
+	case stepkind.Pause:
 		var d time.Duration
 		if err := json.Unmarshal(s.Input, &d); err != nil {
 			return nil, nil, err
 		}
 		return nothing, nil, workflow.Sleep(e.ctx, d)
-	case stepkind.Await:
+	case stepkind.Question:
 		return e.await(s)
 	}
 	rt := e.j.o.Mux[s.Kind]

@@ -1,6 +1,5 @@
 // Package stepkind names the kinds of steps that every engine performs itself,
-// without a handler. Checkpoint and
-// Restore are not journaled as steps.
+// without a handler, and what engines do with them.
 package stepkind
 
 const (
@@ -13,3 +12,21 @@ const (
 	Checkpoint = "checkpoint"
 	Restore    = "restore"
 )
+
+// A Role is what an engine does with steps of a kind. The zero value is that of kinds
+// that a handler performs.
+type Role int
+
+const (
+	Handled  Role = iota
+	Mark          // journals that the run came by, and nothing else
+	Pause         // waits for a time
+	Question      // waits for a signal
+	State         // keeps or gives a state; it is not journaled as a step
+)
+
+// Roles has every kind that engines perform themselves: what they have in common is
+// decided by it, and a kind that is missing is refused for lack of a handler.
+var Roles = map[string]Role{
+	Sleep: Pause, Await: Question, Call: Mark, Note: Mark, Spawn: Mark, Return: Mark, Checkpoint: State, Restore: State,
+}
