@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -188,7 +189,9 @@ func TestOverlayAcrossFileSystems(t *testing.T) {
 		t.Errorf("the time of f: %v, %v", info.ModTime(), err)
 	}
 	dirtest.Must(t, os.RemoveAll(filepath.Join(dir, "n")))
-	o = ran(t, r, "head -c 3000000 /dev/urandom >large; echo small >small; sha256sum large")
+	hasty := exhaustion.WithPatience(ledger.AtStep(t.Context(), "1"), 0)
+	o, err := r.Run(hasty, Cmd{Shell: "head -c 3000000 /dev/urandom >large; echo small >small; sha256sum large", Snapshot: true, Timeout: time.Minute})
+	dirtest.Must(t, err)
 	if !strings.Contains(o.Note, "no space left") || dirtest.Content(t, filepath.Join(dir, "small")) != "small\n" {
 		t.Errorf("%+v", o)
 	}
@@ -199,6 +202,20 @@ func TestOverlayAcrossFileSystems(t *testing.T) {
 	then := ran(t, r, "sha256sum large")
 	if then.Text != o.Text {
 		t.Errorf("after room was made: %q, want %q", then.Text, o.Text)
+	}
+
+	// What is not stopped waits for room, and is not run again.
+	patient := exhaustion.WithNotice(ledger.AtStep(t.Context(), "2"), func(what exhaustion.Resource, _ error) {
+		if err := unix.Mount("", base, "", unix.MS_REMOUNT, "size=32m"); err != nil || what != exhaustion.Disk {
+			t.Errorf("waits for %s, and is given room: %v", what, err)
+		}
+	})
+	o, err = r.Run(patient, Cmd{Shell: "head -c 9000000 /dev/urandom >larger; echo once >>times", Snapshot: true, Timeout: time.Minute})
+	if err != nil || o.Note != "" || led.Fault() != nil || dirtest.Content(t, filepath.Join(dir, "times")) != "once\n" {
+		t.Errorf("%+v, %v, %v", o, err, led.Fault())
+	}
+	if info, err := os.Stat(filepath.Join(dir, "larger")); err != nil || info.Size() != 9000000 {
+		t.Errorf("larger: %v, %v", info, err)
 	}
 }
 
