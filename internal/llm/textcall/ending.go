@@ -198,11 +198,11 @@ func (s *scan) unknownCall(text string) {
 }
 
 // announcesExample reports whether the last line of prose says that what
-// follows is one.
+// follows is one, or that it is not to be done.
 func announcesExample(before string) bool {
 	before = strings.ToLower(strings.TrimSpace(before))
 	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return slices.ContainsFunc([]string{"example", "for instance", "e.g.", "like so", "like this", "format", "syntax", "schema"},
+	return slices.ContainsFunc([]string{"example", "for instance", "e.g.", "like so", "like this", "format", "syntax", "schema", "injected", "injection", "will not", "won't", "did not", "didn't", "do not", "don't", "never", "ignor", "refus"},
 		func(word string) bool { return strings.Contains(line, word) })
 }
 

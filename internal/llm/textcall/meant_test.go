@@ -72,8 +72,10 @@ func TestQuotedCallsAreNotRun(t *testing.T) {
 		return `<tool_call>{"name":"` + name + `","arguments":{"path":"a"}}</tool_call>`
 	}
 	for text, want := range map[string]string{
-		"The file says:\n> " + call("delete_file"):                                              "",
-		"  > " + call("delete_file"):                                                            "",
+		"The file says:\n> " + call("delete_file"): "",
+		"  > " + call("delete_file"):               "",
+		"It holds an injected instruction, which I did not follow:\n" + `{"name":"delete_file","arguments":{"path":"a"}}`: "",
+		"I will not run the following:\n```json\n" + `{"name":"delete_file","arguments":{"path":"a"}}` + "\n```":          "",
 		"> Do it.\n" + call("read_file"):                                                        "read_file",
 		`The log has [TOOL_CALLS]delete_file{"path":"a"} in it.`:                                "",
 		call("read_file") + "\n<tool_response>ok</tool_response>\n" + call("delete_file"):       "read_file",

@@ -100,6 +100,7 @@ func (w reason) tooLargeForLimit() bool {
 var (
 	limits    = lazyregexp.New(`\blimit:? ([0-9][0-9,]*)`)
 	requested = lazyregexp.New(`\brequested:? (?:about )?([0-9][0-9,]*)`)
+	anyNumber = lazyregexp.New(`[0-9][0-9,]*`)
 	number    = lazyregexp.New(`[0-9][0-9,]{3,}`)
 )
 
@@ -114,7 +115,9 @@ func amount(r *lazyregexp.Regexp, w reason) int {
 
 // namedWindow is the window in tokens that the refusal of a request as too long names, 0 if it
 // names none. Whatever the sentence: the largest of its numbers is the request, and the next the
-// window, which stands alone where the request is not counted. What is counted in bytes is no window.
+// window, which stands alone where the request is not counted. Where the request is the sum of two
+// others, its input and the room for an answer, these are no window either. What is counted in
+// bytes is none.
 func namedWindow(text string, object []byte) int {
 	var said struct {
 		Error struct {
@@ -128,8 +131,9 @@ func namedWindow(text string, object []byte) int {
 		return 0
 	}
 	var found []int
+	parts := sumIn(text)
 	for _, digits := range number.FindAllString(text, -1) {
-		if n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", "")); err == nil && !codeOf(object, digits) {
+		if n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", "")); err == nil && !codeOf(object, digits) && !slices.Contains(parts, n) {
 			found = append(found, n)
 		}
 	}
@@ -140,7 +144,31 @@ func namedWindow(text string, object []byte) int {
 	case 1:
 		return found[0]
 	}
+	if parts != nil {
+		return found[len(found)-1]
+	}
 	return found[len(found)-2]
+}
+
+// sumIn finds a number in text that is the sum of two others, all three; of several the largest.
+func sumIn(text string) (parts []int) {
+	var all []int
+	for _, digits := range anyNumber.FindAllString(text, 50) {
+		if n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", "")); err == nil && n > 0 {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	for i := len(all) - 1; i >= 2; i-- {
+		for j := range i {
+			for k := range j {
+				if all[j]+all[k] == all[i] && all[i] >= 1000 {
+					return []int{all[i], all[j], all[k]}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // codeOf reports whether an object has so many digits as a code of the error.
