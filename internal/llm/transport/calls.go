@@ -91,6 +91,9 @@ func (k *call) value() (string, bool) {
 // before it; it returns all and false if that is not so. Where an object may stand, as a value,
 // what follows may be the beginning of one that is cut.
 func begunAgain(all string) (string, bool) {
+	if all == "" {
+		return all, false
+	}
 	at := 0
 	for range 64 { // objects in the beginning
 		i := strings.IndexByte(all[at+1:], '{')
