@@ -42,7 +42,7 @@ const led = `scenes:
 const committed = `scenes:
   - when: You write the message of one commit
     turns: [{text: '{"subject": "Write left", "body": ""}'}]
-  - when: You are led through
+  - when: Each message says what to do now
     turns:
       - text: '{"approach": "A file.", "large": false}'
       - calls: [{name: write_file, args: {path: left.txt, content: "left\n"}}]

@@ -79,7 +79,7 @@ scenes:
       - {calls: [{name: write_file, args: {path: word, content: "right\n"}}], usage: {in: 10, out: 1}}
       - {text: '{"status": "complete", "note": "Written."}', usage: {in: 10, out: 1}}
       - {text: '{"changed": false, "verdict": "v"}', usage: {in: 10, out: 1}}
-  - when: You are led through
+  - when: Each message says what to do now
     turns:
       - {text: '{"approach": "a", "large": false}', usage: {in: 10, out: 1}}
       - {text: '{"status": "blocked", "note": "Which word?"}', usage: {in: 10, out: 1}}
