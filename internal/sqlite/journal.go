@@ -218,17 +218,33 @@ func (j *journal) FinishJob(ctx context.Context, end *jobs.Job, last *event.Even
 	if end.Status == jobs.Running || end.Status == "" {
 		return fmt.Errorf("%s: a job is finished with the status it ended with", j.job)
 	}
-	write := func(t *tx) error { return t.finishJob(j.job, end.Status, end.Reason, end.Output, last) }
-	if j.failed.Load() == nil {
-		return j.do(ctx, write)
-	}
-	// The steps that were lost are open, as after a crash.
-	return j.d.do(ctx, func(t *tx) error {
-		if err := t.fence(j.job, j.token); err != nil {
+	var cancel bool // no error of the transaction, which may write what waited, too
+	write := func(t *tx) error {
+		err := t.one("select cancel from jobs where id = ?", []any{j.job}, &cancel)
+		if cancel = cancel && !end.Status.Final(); err != nil || cancel {
 			return err
 		}
-		return write(t)
-	})
+		return t.finishJob(j.job, end.Status, end.Reason, end.Output, last)
+	}
+	do := j.do
+	if j.failed.Load() != nil {
+		// The steps that were lost are open, as after a crash.
+		do = func(ctx context.Context, f func(*tx) error) error {
+			return j.d.do(ctx, func(t *tx) error {
+				if err := t.fence(j.job, j.token); err != nil {
+					return err
+				}
+				return f(t)
+			})
+		}
+	}
+	if err := do(ctx, write); err != nil {
+		return err
+	}
+	if cancel {
+		return fmt.Errorf("%s: %w: it was cancelled", j.job, jobs.ErrFinal)
+	}
+	return nil
 }
 
 func (t *tx) finishJob(id string, status jobs.Status, reason string, output json.RawMessage, last *event.Event) error {

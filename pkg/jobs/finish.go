@@ -78,7 +78,9 @@ func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error)
 		last = r.m.Clean(last)
 		j.Reason = last.Text
 	}
-	if err := r.journal.FinishJob(ctx, &j, &last); err != nil {
+	if err := r.journal.FinishJob(ctx, &j, &last); errors.Is(err, ErrFinal) {
+		return r.finish(ctx, out, errCancelled, errCancelled) // asked for in the last moment
+	} else if err != nil {
 		// Left as it is, the job shows as interrupted once the lease is over.
 		return nil, errors.Join(fmt.Errorf("%s: recording how it ended: %w", j.ID, err), cause)
 	}

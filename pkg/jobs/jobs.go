@@ -249,7 +249,8 @@ type Journal interface {
 	Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error)
 	// FinishJob records status, reason and output of j, with which the run ended, and
 	// gives the lease back. last, if not nil, is appended to the event log in
-	// the same transaction. A job cannot be finished as running.
+	// the same transaction. A job cannot be finished as running. ErrFinal, and
+	// the lease stays, if a cancel was asked for and j.Status is no end: the cancel wins.
 	FinishJob(ctx context.Context, j *Job, last *event.Event) error
 }
 

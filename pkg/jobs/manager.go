@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -185,7 +186,16 @@ func (m *Manager) Cancel(ctx context.Context, id string) (*Job, error) {
 	late := fmt.Errorf("%s: its runner has not confirmed the cancel within %s; it will as soon as its step lets it", id, confirmCancel)
 	ctx, stop := context.WithTimeoutCause(ctx, confirmCancel, late)
 	defer stop()
-	return m.Wait(ctx, id)
+	for {
+		j, err := m.Wait(ctx, id)
+		if err != nil || j.Status.Final() {
+			return j, err
+		}
+		// Its runner has died and left it.
+		if err := m.Store.Cancel(ctx, id); err != nil && !errors.Is(err, ErrFinal) {
+			return nil, err
+		}
+	}
 }
 
 // Wait waits until the job neither runs nor is queued to run: ended, waiting

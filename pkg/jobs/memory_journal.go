@@ -150,6 +150,9 @@ func (j *memoryJournal) FinishJob(ctx context.Context, end *Job, last *event.Eve
 		return fmt.Errorf("%s: a job is finished with the status it ended with", j.job)
 	}
 	return j.with(ctx, j.job, func(h *memoryJob) error {
+		if h.Cancel && !end.Status.Final() {
+			return fmt.Errorf("%s: %w: it was cancelled", j.job, ErrFinal)
+		}
 		h.finish(end.Status, end.Reason, end.Output, last)
 		return nil
 	})

@@ -111,6 +111,50 @@ func cancel(t *testing.T, b *bench) {
 	is(t, err, jobs.ErrFinal) // a cancel is for good
 }
 
+// cancelWins cancels a job when its run has decided to leave it as one that goes on.
+func cancelWins(t *testing.T, b *bench) {
+	for _, leave := range []string{"waiting", "interrupted", "blocked"} {
+		ctx, halt := context.WithCancelCause(t.Context())
+		var id string
+		b.work = func(r *flow.Run, _ int) (int, error) {
+			var err error
+			switch leave {
+			case "waiting":
+				_, err = flow.AwaitAny(r, "may I?", 0, "approve", "deny")
+			case "interrupted":
+				halt(jobs.ErrStopped)
+				err = context.Cause(ctx)
+			case "blocked":
+				err = &flow.DivergedError{}
+			}
+			ok(t, b.Store.Cancel(t.Context(), id))
+			return 0, err
+		}
+		id = b.submit(t, 1)
+		j, err := b.Run(ctx, id, jobs.RunOptions{Park: true})
+		ok(t, err)
+		halt(nil)
+		if j.Status != jobs.Cancelled || j.Reason != "cancelled" {
+			t.Errorf("cancelled when it was about to be %s, it is %s (%s)", leave, j.Status, j.Reason)
+		}
+		if f := b.last(t, id, event.JobFinished); f.Status != jobs.Cancelled || f.Waiting != nil {
+			t.Errorf("final is %+v", f)
+		}
+		is(t, b.Store.Cancel(t.Context(), id), jobs.ErrFinal)
+	}
+}
+
+// cancelDead cancels a job whose runner dies before it sees that.
+func cancelDead(t *testing.T, b *bench) {
+	id := b.submit(t, 1)
+	hold(t, b.Store, id, time.Second)
+	j, err := b.Manager.Cancel(t.Context(), id)
+	ok(t, err)
+	if j.Status != jobs.Cancelled {
+		t.Errorf("job is %+v", j)
+	}
+}
+
 func cancelFirst(t *testing.T, b *bench) {
 	id := b.submit(t, 1)
 	j, err := b.Manager.Cancel(t.Context(), id)

@@ -137,8 +137,17 @@ func cancelHeld(t *testing.T, s jobs.Store) {
 	if !cancel {
 		t.Error("the runner does not see the cancellation")
 	}
+	for _, left := range []jobs.Status{jobs.Waiting, jobs.Interrupted, jobs.Blocked} {
+		j.Status = left
+		ok(t, j.Append(t.Context(), event.Event{Kind: event.Note})) // it stays
+		is(t, j.FinishJob(t.Context(), j.Job, nil), jobs.ErrFinal)
+		status(t, s, "J1", jobs.Running)
+	}
 	j.Status = jobs.Cancelled
 	ok(t, j.FinishJob(t.Context(), j.Job, nil))
+	if evs := read(t, s, "J1", 0); len(evs) != 3 {
+		t.Errorf("events are %+v", evs)
+	}
 	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	if j := hold(t, s, "J1", ttl); j.Cancel {
 		t.Error("a reopened job is still to be cancelled")

@@ -52,6 +52,8 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Stop", stop},
 		{"Cancel", cancel},
 		{"CancelFirst", cancelFirst},
+		{"CancelWins", cancelWins},
+		{"CancelDead", cancelDead},
 		{"AtOnce", atOnce},
 		{"LeaveQueue", leaveQueue},
 		{"LeaseLost", leaseLost},
