@@ -82,6 +82,9 @@ func New(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) fl
 }
 
 func (g *graphBuilder) add(ev event.Event) {
+	if ev.Kind == event.StepRecalled && ev.Step == "" {
+		return // it counts the steps that a resume recalled: they are drawn where they ended
+	}
 	if g.first.IsZero() {
 		g.first = ev.Time
 	}
@@ -170,11 +173,10 @@ func (d *Node) take(ev event.Event) {
 		if json.Unmarshal(ev.Data, &data) == nil {
 			d.tokens, d.cost = data.Usage.In+data.Usage.Out, data.Cost
 		}
-		if data.Asks {
-			return
-		}
 		d.status, d.to, d.took = "done", ev.Seq, ev.Took
 		switch {
+		case data.Asks: // the question and the call that it permits are steps of their own
+			d.note = "asks"
 		case ev.Error != "":
 			d.status, d.note = "failed", ev.Error
 		case data.Failed:

@@ -175,6 +175,29 @@ func TestGraphBranches(t *testing.T) {
 	}
 }
 
+// A resume recalls steps, which is none itself, and a call that asks has ended: nothing
+// of a job whose steps follow each other is drawn as done at once.
+func TestGraphResumed(t *testing.T) {
+	l := &logbook{}
+	l.step("1.0", "tool", "one", "first", nil)
+	l.step("1.1", "tool", "two", "", map[string]any{"asks": true})
+	l.add(event.Event{Kind: event.StepStarted, Path: "1.2", Step: "await"}, nil)
+	l.add(event.Event{Kind: event.StepRecalled, Text: "2 steps recalled, 1.0 to 1.1"}, map[string]any{"steps": 2, "from": "1.0", "to": "1.1"})
+	l.add(event.Event{Kind: event.StepFinished, Path: "1.2", Step: "await", Text: "signal received"}, nil)
+	l.step("1.3", "tool", "two", "second", nil)
+	text := l.draw(jobs.Done).Text()
+	want := []string{"J1 lead", "one: first", "two: asks", "waits for a person: signal received", "two: second"}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), text)
+	}
+	for i, w := range want {
+		if !strings.HasPrefix(strings.TrimSpace(lines[i]), w+"  ") {
+			t.Errorf("line %d is not %q:\n%s", i, w, text)
+		}
+	}
+}
+
 // A drawing has a bounded size, and says what is left out.
 func TestGraphBounded(t *testing.T) {
 	long, wide := &logbook{}, &logbook{}
