@@ -82,7 +82,7 @@ func (c *Catalog) Problems() agents.Problems {
 func (c *Catalog) With(more ...agents.DynamicAgent) *Catalog {
 	out := &Catalog{agents: definitions.Set[agents.DynamicAgent]{}}
 	if c != nil {
-		out.agents = c.agents.Clone()
+		out.agents, out.problems = c.agents.Clone(), c.problems
 	}
 	added := map[string]string{}
 	for _, a := range more {

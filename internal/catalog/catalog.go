@@ -25,12 +25,14 @@ import (
 
 // New returns a catalog that reads nothing yet.
 func New(o Options) *Catalog {
+	o.Literals = slices.Clone(o.Literals)
 	c := &Catalog{o: o}
 	types := sync.OnceFunc(c.registerTypes)
-	c.agents = renewed(o.Agents, func(l ...agents.Layer) *agentfile.Catalog {
+	files := renewed(o.Agents, func(l ...agents.Layer) *agentfile.Catalog {
 		types()
 		return agentfile.Load(l...)
 	})
+	c.agents = func() *agentfile.Catalog { return c.withLiterals(files()) }
 	c.pipelines = renewed(o.Pipelines, pipeline.Load)
 	return c
 }
@@ -74,7 +76,36 @@ func (c *Catalog) Agents(d project.Decision) *agentfile.Catalog {
 		}
 		layers = append(layers, own)
 	}
-	return agentfile.Load(layers...)
+	return c.withLiterals(agentfile.Load(layers...))
+}
+
+// withLiterals adds the agents that a program has built, over those of files.
+func (c *Catalog) withLiterals(files *agentfile.Catalog) *agentfile.Catalog {
+	if len(c.o.Literals) == 0 {
+		return files
+	}
+	return files.With(c.o.Literals...)
+}
+
+// CheckLiterals returns what is wrong with the agents that a program has built.
+func (c *Catalog) CheckLiterals() error {
+	if len(c.o.Literals) == 0 {
+		return nil
+	}
+	set, err := c.o.Tools()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i, a := range c.o.Literals {
+		if err := agentfile.Lint(&a, set).Err(); err != nil {
+			errs = append(errs, fmt.Errorf("Literals[%d], agent %q: %w", i, a.Name, err))
+		}
+		if slices.ContainsFunc(c.o.Literals[:i], func(b agents.DynamicAgent) bool { return b.Name == a.Name }) {
+			errs = append(errs, fmt.Errorf("Literals[%d]: there are two agents %q; rename one of them", i, a.Name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Pipelines loads the pipelines with those of the project that d trusts.

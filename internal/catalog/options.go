@@ -12,6 +12,7 @@ import (
 // Options are what a Catalog is made of.
 type Options struct {
 	Agents    []agents.Layer
+	Literals  []agents.DynamicAgent // of a program, over those of Agents
 	Pipelines []agents.Layer
 	Problems  []agents.Layer
 	Detectors []coordinator.Detector // of a program; those that are not valid are not used

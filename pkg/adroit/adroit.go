@@ -47,10 +47,13 @@ import (
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*job{}}
-	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.detectors(), Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
+	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Literals: o.Literals, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.detectors(), Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
 	err := catalog.CheckWorkflows(o.Workflows)
 	if err != nil {
 		return nil, fmt.Errorf("adroit: Options.Workflows: %w", err)
+	}
+	if err := rt.catalog.CheckLiterals(); err != nil {
+		return nil, fmt.Errorf("adroit: Options.%w", err)
 	}
 	if o.Source == nil {
 		_, err = rt.tools()

@@ -52,7 +52,10 @@ type Options struct {
 // Definitions are what requests may name.
 type Definitions struct {
 	Agents []agents.Layer // files, for Lookup and by name
-	Agent  string         // of requests that name none; empty: builder in a git repository
+	// Literals are agents built in Go, which requests, Spawn and pipelines name as they
+	// name those of files. They are over files with the same name, a project's too.
+	Literals []agents.DynamicAgent
+	Agent    string // of requests that name none; empty: builder in a git repository
 	// Pipelines are files, for requests that name one; Skills are files for all agents.
 	Pipelines []agents.Layer
 	Skills    []agents.Layer
