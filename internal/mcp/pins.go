@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/hostexec"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/toolserver"
 )
 
@@ -40,8 +42,9 @@ const (
 	maxPinBytes   = 512 << 20
 )
 
-// installed are directories of programs that come with the system: no job writes there.
-var installed = []string{"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/nix/store/", "/snap/", "/System/", "/Library/", "/Applications/", "/dev/", "/proc/"}
+// installed are directories of programs that come with the system: no job writes there, unless
+// it works in one of them. The rest of /usr and /opt, such as /usr/src, is where people have projects.
+var installed = []string{"/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libexec/", "/usr/share/", "/usr/local/bin/", "/usr/local/sbin/", "/usr/local/lib/", "/usr/local/lib64/", "/usr/local/libexec/", "/usr/local/share/", "/usr/local/go/", "/usr/local/Cellar/", "/opt/homebrew/", "/nix/store/", "/snap/", "/System/", "/Library/", "/Applications/", "/dev/", "/proc/"}
 
 // codeNames are ends of names of files that programs execute.
 var codeNames = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".py", ".pyz", ".rb", ".pl", ".php", ".sh", ".bash", ".lua", ".jar", ".class", ".go", ".rs", ".so", ".node", ".wasm"}
@@ -54,12 +57,18 @@ var dirFlags = []string{"--from", "--with", "--with-editable", "--directory", "-
 
 // pins are the files that an entry, whose references are filled in, starts: its program,
 // scripts that a word or a variable names, the module behind python -m, the package behind
-// npx ./DIR. What those load from elsewhere is not followed.
-func (s Server) pins(dir string) (pin, error) {
+// npx ./DIR. What those load from elsewhere is not followed. Jobs may write in dir and in
+// write, wherever those are.
+func (s Server) pins(dir string, write ...string) (pin, error) {
 	if s.URL != "" {
 		return pin{}, nil
 	}
 	c := pinning{dir: dir, root: "/", seen: map[string]bool{}}
+	for _, w := range append(write, dir) {
+		if w != "" {
+			c.write = append(c.write, w, real(w))
+		}
+	}
 	if s.Workspace == "write" {
 		c.root = dir
 	}
@@ -91,7 +100,8 @@ func (s Server) pins(dir string) (pin, error) {
 
 // A pinning collects files.
 type pinning struct {
-	dir, root string // of the job; that the program starts in
+	dir, root string   // of the job; that the program starts in
+	write     []string // directories in which jobs may write, with and without links
 	seen      map[string]bool
 	files     []pinFile
 	err       error
@@ -108,11 +118,25 @@ func (c *pinning) at(name string) string {
 
 // named pins the scripts that a word names, alone or within a command line or a list.
 func (c *pinning) named(word string) {
-	c.file(c.at(word), true)
+	c.script(c.at(word))
 	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'`=,:", r) }) {
 		if part != word {
-			c.file(c.at(part), true)
+			c.script(c.at(part))
 		}
+		if len(part) > 2 && part[0] == '-' && part[1] != '-' {
+			c.script(c.at(part[2:])) // -r./hook
+		}
+	}
+}
+
+// script pins a script. Its name may lack the end, as Node and others complete it.
+func (c *pinning) script(path string) {
+	c.file(path, true)
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() || filepath.Base(path) == "/" {
+		return
+	}
+	for _, end := range codeNames {
+		c.file(path+end, true)
 	}
 }
 
@@ -166,19 +190,40 @@ func (c *pinning) name(path string) string {
 	return path
 }
 
-// fixed reports whether a path leads to where no job writes.
-func fixed(path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
+// real is a path without links, as it is if they lead nowhere.
+func real(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	return path
+}
+
+// writable reports whether a path is where jobs may write.
+func (c *pinning) writable(path string) bool {
+	return slices.ContainsFunc(c.write, func(dir string) bool { return rootfs.Within(dir, path) })
+}
+
+// fixed reports whether a path, which is without links, is where no job writes.
+func (c *pinning) fixed(path string) bool {
+	if c.writable(path) {
 		return false
 	}
-	return slices.ContainsFunc(installed, func(dir string) bool { return strings.HasPrefix(real, dir) })
+	return slices.ContainsFunc(installed, func(dir string) bool {
+		return strings.HasPrefix(path+"/", dir) || strings.HasPrefix(dir, path+"/")
+	})
 }
 
 // file pins a file, with onlyCode one that is executed by its name, mode or first line.
 func (c *pinning) file(path string, onlyCode bool) {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || c.seen[path] || fixed(path) {
+	if err != nil || !info.Mode().IsRegular() || c.seen[path] {
+		return
+	}
+	if to := real(path); c.fixed(to) {
+		if c.writable(path) { // a link to a program of the system
+			c.seen[path] = true
+			c.files = append(c.files, pinFile{Name: c.name(path), Hash: digest([]byte("link to " + to))})
+		}
 		return
 	}
 	f, err := os.Open(path)
@@ -209,53 +254,88 @@ func (c *pinning) file(path string, onlyCode bool) {
 	c.files = append(c.files, p)
 }
 
-// tree pins all files of a directory as one.
+// tree pins all files of a directory as one, with those that links in it lead to.
 func (c *pinning) tree(dir string) {
 	info, err := os.Stat(dir)
-	if err != nil || !info.IsDir() || dir == "/" || c.seen[dir] || fixed(dir+"/") {
+	if err != nil || !info.IsDir() || dir == "/" || c.seen[dir] || c.fixed(real(dir)) {
 		return
 	}
 	c.seen[dir] = true
-	h := sha256.New()
-	entries, size := 0, int64(0)
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	w := treeWalk{c: c, h: sha256.New()}
+	if err := w.walk(real(dir)); err != nil {
+		c.err = cmp.Or(c.err, fmt.Errorf("the directory %s, which the server starts, cannot be compared with what was accepted: %w", dir, err))
+		return
+	}
+	c.files = append(c.files, pinFile{Name: c.name(dir) + "/", Hash: hex.EncodeToString(w.h.Sum(nil))})
+}
+
+// A treeWalk hashes directories.
+type treeWalk struct {
+	c       *pinning
+	h       hash.Hash
+	roots   []string // that are hashed whole, but for .git
+	entries int
+	size    int64
+}
+
+// walk hashes all that is in a directory, or a file, whose name is without links.
+func (w *treeWalk) walk(root string) error {
+	w.roots = append(w.roots, root)
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && d.Name() == ".git" {
+		if d.IsDir() && d.Name() == ".git" && path != root {
 			return fs.SkipDir
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		size += info.Size()
-		if entries++; entries > maxPinEntries || size > maxPinBytes {
-			return fmt.Errorf("it has more than %d files, or more than %d MB", maxPinEntries, maxPinBytes>>20)
+		w.size += info.Size()
+		if w.entries++; w.entries > maxPinEntries || w.size > maxPinBytes {
+			return fmt.Errorf("with what its links lead to it has more than %d files, or more than %d MB", maxPinEntries, maxPinBytes>>20)
 		}
-		rel, _ := filepath.Rel(dir, path)
-		fmt.Fprintf(h, "%q %v\n", rel, d.Type())
+		rel, _ := filepath.Rel(root, path)
+		fmt.Fprintf(w.h, "%q %v\n", rel, d.Type())
 		switch {
 		case d.Type()&fs.ModeSymlink != 0:
 			to, err := os.Readlink(path)
-			fmt.Fprintf(h, "%q\n", to)
-			return err
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w.h, "%q\n", to)
+			return w.link(path)
 		case d.Type().IsRegular():
 			f, err := os.Open(path)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			_, err = io.Copy(h, f)
+			_, err = io.Copy(w.h, f)
 			return err
 		}
 		return nil
 	})
+}
+
+// link hashes what a link leads to, unless it is hashed anyway or no job writes there.
+func (w *treeWalk) link(path string) error {
+	to, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		c.err = cmp.Or(c.err, fmt.Errorf("the directory %s, which the server starts, cannot be compared with what was accepted: %w", dir, err))
-		return
+		return nil // it leads nowhere
 	}
-	c.files = append(c.files, pinFile{Name: c.name(dir) + "/", Hash: hex.EncodeToString(h.Sum(nil))})
+	if w.c.fixed(to) || to == "/" {
+		return nil
+	}
+	for _, root := range w.roots {
+		rel, err := filepath.Rel(root, to)
+		if err == nil && filepath.IsLocal(rel) && !slices.Contains(strings.Split(rel, "/"), ".git") {
+			return nil
+		}
+	}
+	fmt.Fprintf(w.h, "to %q\n", w.c.name(to))
+	return w.walk(to)
 }
 
 // pinned compares the files that a server starts with what was accepted, before it is
@@ -266,9 +346,17 @@ func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 	if err != nil {
 		return fmt.Errorf("the MCP server %s: %w", l.name, err)
 	}
-	now, err := full.pins(l.dir)
+	write := slices.Clone(p.o.Sandbox.Write)
+	for _, path := range full.Write {
+		write = append(write, p.home(path))
+	}
+	now, err := full.pins(l.dir, write...)
 	if err != nil {
 		return fmt.Errorf("the MCP server %s: %w", l.name, err)
+	}
+	l.pin = now
+	if full.URL == "" && len(now.Files) == 0 && len(r.Pins) == 0 {
+		p.warn("nothing of the command of the MCP server %s is compared with what was accepted: %s", l.name, nothingCompared)
 	}
 	if slices.ContainsFunc(r.Pins, func(was pin) bool { return was.Digest == now.Digest }) || len(r.Pins) == 0 && len(now.Files) == 0 {
 		return nil
@@ -280,6 +368,9 @@ func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 	r.Pins = r.Pins[:min(len(r.Pins), maxPins)]
 	return r.save(p.o.Dir, l.s)
 }
+
+// nothingCompared states why an entry has no pins.
+const nothingCompared = "no file that it starts was found outside of the directories of the system, so that a change of what it runs is not noticed"
 
 // anyContent accepts the files that a server starts as they are.
 const anyContent = "*"
@@ -318,6 +409,9 @@ func (p pin) since(was pin) string {
 		if _, gone := old[f.Name]; gone {
 			fmt.Fprintf(&b, "not started any more: %s\n", line(f.Name))
 		}
+	}
+	if len(p.Files) == 0 {
+		fmt.Fprintf(&b, "nothing of the command would be compared any more: %s\n", nothingCompared)
 	}
 	return b.String()
 }

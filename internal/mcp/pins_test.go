@@ -23,12 +23,18 @@ func TestPins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files := []string{"srv.js", "tools/srv.py", "mod/__main__.py", "mod/deep/x.txt", "pkg/package.json", "pkg/lib/a.js", "hook.cjs", "data.json", "docs/a.md", "bare"}
+	files := []string{"srv.js", "tools/srv.py", "mod/__main__.py", "mod/deep/x.txt", "pkg/package.json", "pkg/lib/a.js", "hook.cjs", "data.json", "docs/a.md", "bare", "src/index.js", "src/lib/b.js", "near/c.js", ".git/d.js", "pk/package.json", "pk/.git/e.js", "pk/own/f.js"}
 	for _, f := range files {
 		write(f, "#\n")
 	}
 	write("bang", "#!/bin/sh\n")
 	files = append(files, "bang")
+	for link, to := range map[string]string{"pk/index.js": "../src/index.js", "pk/lib": "../src/lib", "pk/again": "../src", "pk/up": ".", "pk/in": "own", "pk/head.js": ".git/e.js", "pk/nowhere": "x", "src/near": "../near", "near/back": "../src", "pl": "pk"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked := []string{"pk/package.json", "pk/own/f.js", "pk/.git/e.js", "src/index.js", "src/lib/b.js", "near/c.js"}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct {
 		name string
@@ -46,6 +52,10 @@ func TestPins(t *testing.T) {
 		{"a program", Server{Command: commandLine{at("bare"), at("docs")}}, []string{"bare"}},
 		{"by its first line", Server{Command: commandLine{"env", at("bang")}}, []string{"bang"}},
 		{"a variable", Server{Command: commandLine{"node", "-e", "1"}, Env: map[string]string{"NODE_OPTIONS": "--require " + at("hook.cjs")}}, []string{"hook.cjs"}},
+		{"a package of links", Server{Command: commandLine{"node", at("pk")}}, linked},
+		{"by a link", Server{Command: commandLine{"npx", at("pl")}}, linked},
+		{"without its end", Server{Command: commandLine{"node", at("tools/../srv")}}, []string{"srv.js"}},
+		{"behind a short flag", Server{Command: commandLine{"node", "-r" + at("hook"), "-e", "1"}}, []string{"hook.cjs"}},
 		{"an address", Server{URL: "https://example.org/srv.js"}, nil},
 	} {
 		before, err := c.s.pins(dir)
@@ -72,5 +82,44 @@ func TestPins(t *testing.T) {
 	}
 	if _, err := (Server{Command: commandLine{"npx", "/proc/self"}}).pins(dir); err != nil {
 		t.Errorf("a directory of the system: %v", err)
+	}
+}
+
+// TestPinsOfSystem has programs of the system, which are not compared unless a job works there.
+func TestPinsOfSystem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, dir, write string
+		want             bool
+	}{
+		{"elsewhere", t.TempDir(), "", false},
+		{"nowhere", "", "", false},
+		{"in the workspace", "/usr/bin", "", true},
+		{"in a directory that is written", "", "/usr/bin", true},
+	} {
+		p, err := (Server{Command: commandLine{"sh", "/usr/bin/env"}}).pins(c.dir, c.write)
+		has := slices.ContainsFunc(p.Files, func(f pinFile) bool { return strings.HasSuffix(f.Name, "/env") })
+		if err != nil || has != c.want {
+			t.Errorf("%s: /usr/bin/env is compared: %v, %v", c.name, has, err)
+		}
+	}
+	var c pinning
+	for path, want := range map[string]bool{"/usr/bin/node": true, "/usr/lib": true, "/usr": true, "/opt/homebrew/bin/node": true, "/usr/src/p/srv.js": false, "/usr/local/src/p/srv.js": false, "/opt/p/srv.js": false, "/library/srv.js": false, "/libs/srv.js": false} {
+		if c.fixed(path) != want {
+			t.Errorf("%s is where no job writes: %v", path, !want)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "run")
+	before := pin{}
+	for _, to := range []string{"/usr/bin/env", "/bin/sh"} {
+		_ = os.Remove(link)
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+		p, err := (Server{Command: commandLine{link}}).pins(filepath.Dir(link))
+		if err != nil || len(p.Files) != 1 || p.Digest == before.Digest {
+			t.Errorf("a link to %s: %v, %v", to, p, err)
+		}
+		before = p
 	}
 }

@@ -73,6 +73,7 @@ type slot struct {
 
 	mu      sync.Mutex // one start at a time; guards what follows
 	live    *session
+	pin     pin               // of the files that live was started from
 	tools   map[string]string // digests by name, as last listed
 	used    bool
 	stopped bool
@@ -246,6 +247,9 @@ func (p *Pool) relist(ctx context.Context, l *slot, accept bool) (*record, error
 		return nil, err
 	}
 	r.update(now, accept)
+	if l.s.URL == "" && len(r.Pins) == 0 {
+		r.Pins = []pin{l.pin} // nothing: a file that is found later is a change
+	}
 	info := l.live.cs.InitializeResult()
 	if r.Legacy, r.Protocol, r.Seen = l.live.legacy, info.ProtocolVersion, time.Now().UTC().Truncate(time.Second); info.ServerInfo != nil {
 		r.Version = line(strings.TrimSpace(info.ServerInfo.Name + " " + info.ServerInfo.Version))

@@ -76,6 +76,9 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 		return nil, err
 	}
 	out := &toolserver.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []toolserver.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
+	for _, f := range l.pin.Files {
+		out.Compared = append(out.Compared, f.Name)
+	}
 	add := func(d definition, state string) {
 		t := d.tool(plainName(toolID{name, d.Name}), name, s)
 		item := toolserver.Item{Name: d.Name, Description: d.Description, Input: d.Input, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked}

@@ -87,8 +87,11 @@ type (
 	}
 	Report struct {
 		Info
-		Version  string   `json:"version,omitempty"`  // what the server calls itself
-		Protocol string   `json:"protocol,omitempty"` // the revision it uses
+		Version  string `json:"version,omitempty"`  // what the server calls itself
+		Protocol string `json:"protocol,omitempty"` // the revision it uses
+		// Compared are the files of its command whose content is compared with what was
+		// accepted before it is started, with ${workspace} for the directory of the job.
+		Compared []string `json:"compared,omitempty"`
 		Items    []Item   `json:"items"`
 		Unusable []string `json:"unusable,omitempty"` // tools that cannot be used, and why
 		Gone     []string `json:"gone,omitempty"`     // tools that it had

@@ -157,6 +157,13 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 			printTool(w, r, n)
 		}
 	}
+	switch {
+	case r.Transport != "stdio":
+	case len(r.Compared) == 0:
+		fmt.Fprintln(w, "nothing of its command is compared with what was accepted before it is started: a change of what it runs is not noticed")
+	default:
+		fmt.Fprintf(w, "compared with what was accepted before it is started, and nothing else: %s\n", format.SanitizeLine(strings.Join(r.Compared, ", ")))
+	}
 	for _, p := range r.Prompts {
 		fmt.Fprintf(w, "prompt %s: %s\n", format.SanitizeLine(p.Name), format.SanitizeLine(format.FirstSentence(p.Description)))
 	}
