@@ -1,10 +1,14 @@
 package jobs
 
 import (
+	"context"
 	"encoding/json"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -55,5 +59,50 @@ func TestRecorderRecalled(t *testing.T) {
 				t.Errorf("event of its own: %v, want %v", own, c.own)
 			}
 		})
+	}
+}
+
+// A fullJournal can make nothing durable until there is room.
+type fullJournal struct {
+	Journal
+	syncs, room chan struct{}
+}
+
+func (j *fullJournal) Sync(ctx context.Context) error {
+	j.syncs <- struct{}{}
+	<-j.room
+	return j.Journal.Sync(ctx)
+}
+
+// A run that waits for the host reports it at once, and once until it is written: the
+// report is a write that waits, too.
+func TestWaitIsReportedOnce(t *testing.T) {
+	store := new(Memory)
+	if _, err := store.Add(t.Context(), &Job{ID: "J1", Workflow: "w"}); err != nil {
+		t.Fatal(err)
+	}
+	job, journal, err := store.Claim(t.Context(), "J1", "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := &fullJournal{journal, make(chan struct{}), make(chan struct{})}
+	seen := make(chan event.Event, 10)
+	r := &run{m: new(Manager), job: job, journal: full}
+	r.rec = &recorder{ctx: t.Context(), journal: full, live: func(ev event.Event) { seen <- ev }, fail: func(err error) { t.Error(err) }}
+	for range 2 { // shortages
+		var first sync.WaitGroup
+		first.Go(func() { r.waits(exhaustion.Disk, syscall.ENOSPC) })
+		<-full.syncs
+		if len(seen) != 1 {
+			t.Fatalf("%d reports before there is room, want one", len(seen))
+		}
+		for range 3 {
+			r.waits(exhaustion.Disk, syscall.ENOSPC)
+		}
+		full.room <- struct{}{}
+		first.Wait()
+		if ev := <-seen; ev.Text != "waiting: the disk is full" || len(seen) > 0 {
+			t.Errorf("reported %+v and %d more", ev, len(seen))
+		}
 	}
 }

@@ -23,6 +23,7 @@ type run struct {
 	job     *Job
 	journal Journal
 	rec     *recorder
+	waiting sync.Map // by exhaustion.Resource: reported, and not durable yet
 }
 
 // record begins to log the run's events. stop ends the run if they cannot be kept.
@@ -186,11 +187,17 @@ type waitsData struct {
 	Waiting exhaustion.Resource `json:"waiting"`
 }
 
-// waits reports that the run waits for the host.
+// waits reports that the run waits for the host, and returns when the report is durable.
+// What fails meanwhile does so for the same want, and the report itself may be a part of it.
 func (r *run) waits(what exhaustion.Resource, err error) {
+	if _, reported := r.waiting.LoadOrStore(what, true); reported {
+		return
+	}
+	defer r.waiting.Delete(what)
 	ev := event.Event{Kind: event.Note, Text: "waiting: " + what.Words(), Error: err.Error()}
 	ev.Data, _ = json.Marshal(waitsData{what}) // a string
 	r.emit(ev)
+	_ = r.journal.Sync(r.rec.ctx) // who writes next has the error
 }
 
 // startHeartbeat keeps the lease until end is called, which waits for the
