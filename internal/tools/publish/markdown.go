@@ -223,12 +223,12 @@ func compose(t template, p post, in markdownInput, date site.Date, at string) (c
 	return change{post: site.Post{Path: at, Matter: m, Body: body, Date: day}, text: text, note: inert(quoted)}, nil
 }
 
-// inert is what to know about a text that has something the generator would run.
+// inert is what to know about a text that has something the generator or a browser would run.
 func inert(quoted []string) string {
 	if len(quoted) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %s that the generator would have run %s shown as text, the first is %s", spelling.Plural(len(quoted), "part"),
+	return fmt.Sprintf(" %s that the generator or a browser would have run %s shown as text, the first is %s", spelling.Plural(len(quoted), "part"),
 		map[bool]string{true: "is", false: "are"}[len(quoted) == 1], spelling.Clip(strings.Join(strings.Fields(quoted[0]), " "), 80)) + "."
 }
 

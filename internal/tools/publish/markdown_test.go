@@ -191,7 +191,7 @@ func TestInert(t *testing.T) {
 	j.write("_config.yml", "title: x\n")
 	j.write("_posts/2020-01-01-old.md", "---\ntitle: Hello\n---\n{{ site.title }}\n\n\n")
 	site := tool(t, Config{}, "publish_markdown")
-	if r := j.call(site, `{}`); r.Failed || !strings.Contains(j.read("_posts/2026-11-21-hello.md"), "\n\nWrite {% raw %}{{ x }}{% endraw %}.\n") || !strings.Contains(r.Text, "1 part that the generator would have run is shown as text, the first is {{ x }}.") {
+	if r := j.call(site, `{}`); r.Failed || !strings.Contains(j.read("_posts/2026-11-21-hello.md"), "\n\nWrite {% raw %}{{ x }}{% endraw %}.\n") || !strings.Contains(r.Text, "1 part that the generator or a browser would have run is shown as text, the first is {{ x }}.") {
 		t.Errorf("%s\n%s", r.Text, j.read("_posts/2026-11-21-hello.md"))
 	}
 	if r := j.call(site, `{}`); r.Failed || !strings.Contains(r.Text, "already") {

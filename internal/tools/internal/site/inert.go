@@ -12,18 +12,41 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 )
 
-// Inert returns the body of a post with everything that its generator would run
-// (template expressions, tags, shortcodes, JSX) written so that readers see it as
-// it is, and what that was. What the post that it replaces has of the kind, in old,
-// was put there by the site's people and stays as it is. An expression that the
-// generator's language cannot quote is an error.
+// Inert returns the body of a post with everything that its generator or its readers'
+// browsers would run (template expressions, tags, shortcodes, JSX, HTML that is not
+// known to be harmless) written so that readers see it as it is, and what that was.
+// What the post that it replaces has of the kind, in old, was put there by the site's
+// people and stays as it is. What cannot be quoted is an error.
 func (s Site) Inert(name string, m Matter, body, old string) (safe string, found []string, err error) {
+	d := markdown.Dialect{NoTags: strings.EqualFold(path.Ext(name), ".mdx"), Lists: s.Style == Jekyll}
 	switch {
-	case strings.EqualFold(path.Ext(name), ".mdx"):
+	case d.NoTags:
 		safe, found = inertMDX(body, old)
-		return safe, found, nil
+		safe, links, err := d.Inert(safe, old)
+		return safe, append(found, links...), err
+	case s.Style == Hugo:
+		d.Skip = func(body string) [][2]int { return keptShortcodes(body, old) }
+	case s.Style == Jekyll && !s.liquidOff(name, m):
+		d.Skip = func(body string) [][2]int { return tagLanguage{}.keptBlocks(body, old) }
+	case s.Style == Eleventy:
+		if lang := s.eleventyLanguage(m); lang == "liquid" || lang == "njk" {
+			d.Skip = func(body string) [][2]int { return tagLanguage{nunjucks: lang == "njk"}.keptBlocks(body, old) }
+		}
+	}
+	body, active, err := d.Inert(body, old)
+	if err != nil {
+		return "", nil, err
+	}
+	safe, found, err = s.inertTemplate(name, m, body, old)
+	return safe, append(active, found...), err
+}
+
+// inertTemplate quotes what the generator would run.
+func (s Site) inertTemplate(name string, m Matter, body, old string) (safe string, found []string, err error) {
+	switch {
 	case s.Style == Hugo:
 		return inertHugo(body, old)
 	case s.Style == Jekyll && !s.liquidOff(name, m):
@@ -109,6 +132,23 @@ func (l tagLanguage) blocks(text string) map[string]bool {
 	}
 }
 
+// keptBlocks are where a text has expressions of the former one.
+func (l tagLanguage) keptBlocks(body, old string) (out [][2]int) {
+	kept := l.blocks(old)
+	for at := 0; len(kept) > 0; {
+		start, end, _ := l.next(body[at:])
+		if start == end {
+			break
+		}
+		if own := l.block(body[at+start:]); kept[own] {
+			end = start + len(own)
+			out = append(out, [2]int{at + start, at + end})
+		}
+		at += end
+	}
+	return out
+}
+
 // inert quotes the expressions of a text, each by itself, for an excerpt may be cut
 // anywhere between paragraphs.
 func (l tagLanguage) inert(body, old string) (safe string, found []string) {
@@ -180,17 +220,7 @@ func (s Site) eleventyLanguage(m Matter) string {
 
 // inertHugo quotes shortcodes. A comment within one makes it text.
 func inertHugo(body, old string) (safe string, found []string, err error) {
-	kept := map[string]bool{}
-	for text := old; ; {
-		start, end, closed := nextShortcode(text)
-		if start == end {
-			break
-		}
-		if closed {
-			kept[text[start:end]] = true
-		}
-		text = text[end:]
-	}
+	kept := shortcodes(old)
 	var b strings.Builder
 	for text := body; ; {
 		start, end, closed := nextShortcode(text)
@@ -211,6 +241,37 @@ func inertHugo(body, old string) (safe string, found []string, err error) {
 		}
 		text = text[end:]
 	}
+}
+
+// shortcodes are those of a text.
+func shortcodes(text string) map[string]bool {
+	out := map[string]bool{}
+	for {
+		start, end, closed := nextShortcode(text)
+		if start == end {
+			return out
+		}
+		if closed {
+			out[text[start:end]] = true
+		}
+		text = text[end:]
+	}
+}
+
+// keptShortcodes are where a text has those of the former one.
+func keptShortcodes(body, old string) (out [][2]int) {
+	kept := shortcodes(old)
+	for at := 0; len(kept) > 0; {
+		start, end, _ := nextShortcode(body[at:])
+		if start == end {
+			break
+		}
+		if kept[body[at+start:at+end]] {
+			out = append(out, [2]int{at + start, at + end})
+		}
+		at += end
+	}
+	return out
 }
 
 // nextShortcode finds the first shortcode of a text.

@@ -6,8 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	nethtml "golang.org/x/net/html"
 
 	"github.com/adroit-run/adroit/internal/testenv"
 )
@@ -62,8 +65,72 @@ func showsQuoted(t *testing.T, pages map[string]string, lines []string) {
 			}
 		}
 	}
+	for name, page := range pages {
+		actsNot(t, name, page)
+	}
 	if !strings.Contains(shown, "The end.") || t.Failed() {
 		t.Errorf("the page is\n%s", shown)
+	}
+}
+
+// activeText has HTML that browsers run, in places that generators divide differently,
+// and some that is harmless.
+const activeText = `H<sub>2</sub>O <script>a()</script> <img src=x onerror=a()> [l](javascript:a) [m](java&Tab;script:a) [n][d] <javascript:a>
+<svg/onload=a()> <form action=x> <iframe src=x></iframe> \<script> {: onclick="a()"}
+
+[d]: javascript:a
+
+<details><summary>More</summary>
+
+` + "`<script>a()</script>`" + ` <embed src=x>
+
+</details>
+
+<div onclick="a()">
+
+    <script>a()</script>
+
+term
+: definition
+
+    <script>a()</script>
+
+[^1]: note
+
+    <img src=x onerror=a()>
+
+` + "`a\n: <img src=x onerror=a()>`" + `
+
+{::nomarkdown}<script>a()</script>{:/}
+
+<!-- --!><script>a()</script> -->
+
+<a href="` + "`" + `"> x ` + "`<img src=x onerror=a()>`" + ` [x](<script>) x[^1]
+{: onclick="a()"}
+
+`
+
+// actsNot fails for a page of which a browser would run something.
+func actsNot(t *testing.T, name, page string) {
+	t.Helper()
+	z := nethtml.NewTokenizer(strings.NewReader(page))
+	sub := false
+	for z.Next() != nethtml.ErrorToken {
+		tok := z.Token()
+		if tok.Type != nethtml.StartTagToken && tok.Type != nethtml.SelfClosingTagToken {
+			continue
+		}
+		sub = sub || tok.Data == "sub"
+		bad := slices.Contains([]string{"script", "svg", "form", "iframe", "embed"}, tok.Data)
+		for _, a := range tok.Attr {
+			bad = bad || strings.HasPrefix(a.Key, "on") || strings.HasPrefix(strings.ToLower(strings.Join(strings.Fields(a.Val), "")), "javascript:")
+		}
+		if bad {
+			t.Errorf("%s has %s", name, tok)
+		}
+	}
+	if !sub && strings.Contains(page, "H") && strings.Contains(page, "term") {
+		t.Errorf("%s lost the harmless element sub", name)
 	}
 }
 
@@ -72,7 +139,7 @@ func inertSite(t *testing.T, post string, files map[string]string, lines []strin
 	t.Helper()
 	b := builtSite{post, t.TempDir(), t.TempDir(), nil}
 	writeFiles(t, b.dir, files)
-	body, found, err := Open(os.DirFS(b.dir), Settings{}).Inert(post, Matter{}, quotedPost(lines), "")
+	body, found, err := Open(os.DirFS(b.dir), Settings{}).Inert(post, Matter{}, activeText+quotedPost(lines), "")
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%d are quoted: %v", len(found), err)
 	}
@@ -99,7 +166,7 @@ func TestInertInJekyll(t *testing.T) {
 func TestInertInHugo(t *testing.T) {
 	hugo := testenv.NeedsVariable(t, "HUGO_BIN", "hugo/build.sh")
 	s := inertSite(t, "content/posts/post.md", map[string]string{
-		"hugo.toml":                    "baseURL = 'https://x.example/'\ndisableKinds = ['taxonomy', 'term', 'rss', 'sitemap']\n",
+		"hugo.toml":                    "baseURL = 'https://x.example/'\ndisableKinds = ['taxonomy', 'term', 'rss', 'sitemap']\nmarkup.goldmark.renderer.unsafe = true\n",
 		"layouts/_default/single.html": "{{ .Content }}",
 		"layouts/_default/list.html":   "{{ range .Pages }}{{ .Summary }}{{ end }}",
 	}, quotedTexts)
@@ -144,14 +211,18 @@ func TestInertKeeps(t *testing.T) {
 		{s: defaults, name: "_posts/a.md", body: "{{ b }}", want: "{{ b }}"},
 		{s: defaults, name: "_drafts/a.md", body: "{{ b }}", want: "{% raw %}{{ b }}{% endraw %}"},
 		{s: hugo, body: `{{< ref "a.md" >}} {{< b >}} {{ c }}`, old: `{{< ref "a.md" >}}`, want: `{{< ref "a.md" >}} {{</* b */>}} {{ c }}`},
-		{s: hugo, body: "{{</* a */>}} {{</* b */>}}", old: "{{</* a */>}}", want: "{{</* a */>}} {{</*/* b */*/>}}"},
+		{s: hugo, body: "{{</* a */>}} {{</* b */>}} {{<script>}}", old: "{{</* a */>}}", want: "{{</* a */>}} {{&lt;/* b */>}} {{&lt;script>}}"},
+		{s: hugo, body: "<script>a</script> <br> {{<c>}}", old: "{{<c>}}", want: "&lt;script>a&lt;/script> <br> {{<c>}}"},
+		{s: jekyll, body: `{{: onclick="a" }} {{ "<b>" | c }} <script>`, old: `{{ "<b>" | c }}`, want: `{\{: onclick="a" }} {{ "<b>" | c }} &lt;script>`},
 		{s: hugo, body: "a\n{{< b", fail: "line 2 of the text has {{< without its end"},
 		{s: eleventy, body: "{{ b }} {# c #}", want: "{% raw %}{{ b }}{% endraw %} {# c #}"},
 		{s: eleventy, m: njk, body: "{# c #}", want: "{% raw %}{# c #}{% endraw %}"},
 		{s: eleventy, m: plain, body: "{{ b }}", want: "{{ b }}"},
 		{s: Site{Style: Eleventy, markdown: "false"}, body: "{{ b }}", want: "{{ b }}"},
-		{s: Site{Style: Eleventy, markdown: "ejs"}, body: "<%= b %>", fail: "through ejs"},
+		{s: Site{Style: Eleventy, markdown: "ejs"}, body: "`<%= b %>`", fail: "through ejs"},
 		{s: astro, name: "a.md", body: "{a} <B/>", want: "{a} <B/>"},
+		{s: astro, name: "a.md", body: "{a} <C/>", want: "{a} &lt;C/>"},
+		{s: astro, name: "a.mdx", body: "[a](javascript:b) <c>", want: "[a\\](javascript:b) \\<c>"},
 		{s: astro, name: "a.mdx", body: "import b from 'c'\n\n{a} <B/> a < b `{c}` [d](<e>) <https://f.example> \\{g} {h}", old: "{h}",
 			want: "&#105;mport b from 'c'\n\n\\{a} \\<B/> a < b `{c}` [d](<e>) [https://f.example](https://f.example) \\{g} {h}"},
 		{s: astro, name: "a.mdx", body: "<Note a={1}>\n\n    {a}\n\n```js\n{b}\n```\n\n</Note>\n\n<script>c</script>", old: "<Note a={1}>\n</Note>",
