@@ -55,9 +55,38 @@ var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "u
 // dirFlags are their options that name such a directory.
 var dirFlags = []string{"--from", "--with", "--with-editable", "--directory", "--prefix", "--project", "--cwd", "-C", "--package", "-p", "--dir"}
 
+// taskFiles are where programs look for what they run, in their directory and above it.
+var taskFiles = map[string][]string{
+	"make": makefiles, "gmake": makefiles,
+	"just":    {"justfile", "Justfile", ".justfile"},
+	"task":    taskfiles,
+	"go-task": taskfiles,
+	"rake":    {"rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"},
+	"npm":     {"package.json"},
+	"pnpm":    {"package.json"},
+	"yarn":    {"package.json"},
+	"bun":     {"package.json"},
+	"deno":    {"deno.json", "deno.jsonc"},
+	"mise":    {"mise.toml", ".mise.toml"},
+}
+
+var (
+	makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
+	taskfiles = []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml", "Taskfile.dist.yml", "taskfile.dist.yml", "Taskfile.dist.yaml", "taskfile.dist.yaml"}
+)
+
+// taskFlags are their options that name such a file.
+var taskFlags = []string{"-f", "--file", "--makefile", "--justfile", "--rakefile", "-t", "--taskfile", "--config"}
+
+// wrappers are programs that start the command line that they are given.
+var wrappers = []string{"env", "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "nice", "nohup", "setsid", "stdbuf", "timeout", "sudo", "xargs", "mise", "direnv", "dotenv"}
+
+// goFlags are options, and commands of shells, that name the directory to go to.
+var goFlags = []string{"cd", "pushd", "-C", "--chdir", "--directory", "--cwd", "--prefix", "--dir", "-d", "--working-directory"}
+
 // pins are the files that an entry, whose references are filled in, starts: its program,
 // scripts that a word or a variable names, the module behind python -m, the package behind
-// npx ./DIR. What those load from elsewhere is not followed. Jobs may write in dir and in
+// npx ./DIR, the Makefile of make. What those load from elsewhere is not followed. Jobs may write in dir and in
 // write, wherever those are.
 func (s Server) pins(dir string, write ...string) (pin, error) {
 	if s.URL != "" {
@@ -83,7 +112,14 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 	} else {
 		c.file(c.at(words[0]), false)
 	}
-	c.launched(words, s.Env)
+	fields := c.fields(words)
+	c.launched(fields, s.Env)
+	if slices.Contains(wrappers, filepath.Base(words[0])) {
+		for i := range fields[1:] {
+			c.launched(fields[1+i:], s.Env)
+		}
+	}
+	c.tasks(fields)
 	for _, word := range words[1:] {
 		c.named(word)
 	}
@@ -101,10 +137,81 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 // A pinning collects files.
 type pinning struct {
 	dir, root string   // of the job; that the program starts in
+	dirs      []string // besides root, that the command goes to
 	write     []string // directories in which jobs may write, with and without links
 	seen      map[string]bool
 	files     []pinFile
 	err       error
+}
+
+// fields are the words of a command, those of a shell's text one by one, and has the
+// directories that they go to added to dirs.
+func (c *pinning) fields(words []string) (fields []string) {
+	for i, word := range words {
+		if i > 0 && strings.ContainsAny(word, " \t\n") {
+			fields = append(fields, strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'`", r) })...)
+		} else {
+			fields = append(fields, word)
+		}
+	}
+	for i, word := range fields {
+		flag, value, ok := strings.Cut(word, "=")
+		switch {
+		case ok && slices.Contains(goFlags, flag):
+		case slices.Contains(goFlags, word) && i+1 < len(fields):
+			value = fields[i+1]
+		case strings.HasPrefix(word, "-C") && len(word) > 2:
+			value = word[2:]
+		default:
+			continue
+		}
+		if dir := c.at(value); dir != "/" {
+			c.dirs = append(c.dirs, dir)
+		}
+	}
+	return fields
+}
+
+// tasks pins the files in which the programs of a command line look for what they run.
+func (c *pinning) tasks(fields []string) {
+	var names []string
+	for _, word := range fields {
+		names = append(names, taskFiles[filepath.Base(word)]...)
+	}
+	if names == nil {
+		return
+	}
+	for i, word := range fields {
+		flag, value, ok := strings.Cut(word, "=")
+		if !ok && i+1 < len(fields) {
+			value = fields[i+1]
+		}
+		if slices.Contains(taskFlags, flag) {
+			c.each(value, func(path string) { c.file(path, false) })
+		}
+	}
+	for _, dir := range append(c.dirs, c.root) {
+		for ; dir != "/"; dir = filepath.Dir(dir) {
+			for _, name := range names {
+				c.file(filepath.Join(dir, name), false)
+			}
+			if !c.writable(filepath.Dir(dir)) {
+				break
+			}
+		}
+	}
+}
+
+// each calls f with what a name may be: in the directory that the program starts in, and in
+// those that it goes to.
+func (c *pinning) each(name string, f func(path string)) {
+	f(c.at(name))
+	if filepath.IsAbs(strings.TrimPrefix(name, "file://")) {
+		return
+	}
+	for _, dir := range c.dirs {
+		f(filepath.Join(dir, name))
+	}
 }
 
 // at is a name as the program finds it.
@@ -118,13 +225,13 @@ func (c *pinning) at(name string) string {
 
 // named pins the scripts that a word names, alone or within a command line or a list.
 func (c *pinning) named(word string) {
-	c.script(c.at(word))
+	c.each(word, c.script)
 	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'`=,:", r) }) {
 		if part != word {
-			c.script(c.at(part))
+			c.each(part, c.script)
 		}
 		if len(part) > 2 && part[0] == '-' && part[1] != '-' {
-			c.script(c.at(part[2:])) // -r./hook
+			c.each(part[2:], c.script) // -r./hook
 		}
 	}
 }
@@ -155,15 +262,15 @@ func (c *pinning) launched(words []string, env map[string]string) {
 			c.module(words[i+1], env["PYTHONPATH"])
 			return
 		case slices.Contains(dirFlags, flag) && hasValue:
-			c.tree(c.at(value))
+			c.each(value, c.tree)
 		case slices.Contains(dirFlags, word) && i+1 < len(words):
 			i++
-			c.tree(c.at(words[i]))
+			c.each(words[i], c.tree)
 		case strings.HasPrefix(word, "-"), !first:
 		case slices.Contains([]string{"exec", "x", "dlx", "run", "tool"}, word):
 		default:
 			first = false
-			c.tree(c.at(word))
+			c.each(word, c.tree)
 		}
 	}
 }
@@ -171,7 +278,7 @@ func (c *pinning) launched(words []string, env map[string]string) {
 // module pins the module of python -m.
 func (c *pinning) module(name, paths string) {
 	top, _, _ := strings.Cut(name, ".")
-	for _, dir := range append([]string{c.root}, filepath.SplitList(paths)...) {
+	for _, dir := range append(append([]string{c.root}, c.dirs...), filepath.SplitList(paths)...) {
 		if dir = c.at(dir); dir == "/" {
 			continue
 		}

@@ -23,7 +23,7 @@ func TestPins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files := []string{"srv.js", "tools/srv.py", "mod/__main__.py", "mod/deep/x.txt", "pkg/package.json", "pkg/lib/a.js", "hook.cjs", "data.json", "docs/a.md", "bare", "src/index.js", "src/lib/b.js", "near/c.js", ".git/d.js", "pk/package.json", "pk/.git/e.js", "pk/own/f.js"}
+	files := []string{"srv.js", "tools/srv.py", "mod/__main__.py", "mod/deep/x.txt", "pkg/package.json", "pkg/lib/a.js", "hook.cjs", "data.json", "docs/a.md", "bare", "src/index.js", "src/lib/b.js", "near/c.js", ".git/d.js", "pk/package.json", "pk/.git/e.js", "pk/own/f.js", "Makefile", "mk/other", "package.json"}
 	for _, f := range files {
 		write(f, "#\n")
 	}
@@ -56,6 +56,12 @@ func TestPins(t *testing.T) {
 		{"by a link", Server{Command: commandLine{"npx", at("pl")}}, linked},
 		{"without its end", Server{Command: commandLine{"node", at("tools/../srv")}}, []string{"srv.js"}},
 		{"behind a short flag", Server{Command: commandLine{"node", "-r" + at("hook"), "-e", "1"}}, []string{"hook.cjs"}},
+		{"a Makefile", Server{Command: commandLine{"make", "-C", at("docs"), "serve"}}, []string{"Makefile"}},
+		{"one by its name", Server{Command: commandLine{"env", "make", "--file=other", "-C" + at("mk")}}, []string{"Makefile", "mk/other"}},
+		{"a task", Server{Command: commandLine{"npm", "run", "serve"}, Grants: Grants{Workspace: "write"}}, []string{"package.json"}},
+		{"after cd", Server{Command: commandLine{"sh", "-c", "cd " + at("tools") + " && python3 srv.py"}}, []string{"tools/srv.py"}},
+		{"a package in a shell", Server{Command: commandLine{"sh", "-c", "exec npx " + at("pkg") + "; exit"}}, []string{"pkg/package.json", "pkg/lib/a.js"}},
+		{"data of another program", Server{Command: commandLine{"cat", at("docs")}, Grants: Grants{Workspace: "write"}}, nil},
 		{"an address", Server{URL: "https://example.org/srv.js"}, nil},
 	} {
 		before, err := c.s.pins(dir)
