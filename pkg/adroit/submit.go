@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +79,9 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	scope := p.Input.Dir
+	if err := rt.refuseSecrets(p); err != nil {
+		return nil, err
+	}
 	if r.Worktree {
 		if s.Worktree, err = rt.isolate(ctx, id, r, p); err != nil {
 			return nil, err
@@ -106,6 +111,26 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
+}
+
+// refuseSecrets refuses commands with secrets in them: the job would keep them, as it has
+// to run them. A prompt is what its author wants a model to read.
+func (rt *Runtime) refuseSecrets(p *Plan) error {
+	in := p.Input
+	commands := map[string]json.RawMessage{}
+	if p.Workflow == coordinator.Workflow.Name {
+		commands["command"], commands["steps"] = in.Inputs["command"], in.Inputs["steps"]
+	}
+	if in.Test != "" {
+		commands["test"], _ = json.Marshal(in.Test)
+	}
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		if shown, hit := rt.o.Secrets.JSON(commands[name]); hit {
+			return apierr.Invalidf("put it into a variable or a file that the command reads, and name that; docs/fix.md has more",
+				"%s has a secret in it, which the job would keep: %s", name, shown)
+		}
+	}
+	return nil
 }
 
 // requestDigest is of what was asked: of the agent's or pipeline's name, the prompt, inputs and
