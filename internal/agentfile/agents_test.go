@@ -294,6 +294,23 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
+// Where code leads, what is checked at the end contradicts no message before, and
+// nothing that the code makes is asked of the model.
+func TestLedByCode(t *testing.T) {
+	spec := parse(t, "---\nname: led\ndescription: d\nworkflow: worker\ntools: [git_status]\n"+
+		"done: {all: [{artifact: diff}, {artifact: report}, {check: git_log}]}\n---\nYou work.\n")
+	task, err := agentfile.Resolve(agents.Input{Spec: spec, Prompt: "Go."}, nil, testSet(t), agentfile.Env{Defaults: agents.Defaults{Model: "m/default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `When what a message asks for is done, answer without calling a tool. This is checked after the last message, not before:
+- a file was changed
+- git_log passes; it is run for you when all else holds`
+	if !strings.HasSuffix(task.System, want) {
+		t.Errorf("system prompt is\n%s\nwant at its end\n%s", task.System, want)
+	}
+}
+
 // TestWorkflow drives the workflow by hand: it resolves first and then asks
 // the model what the task says.
 func TestWorkflow(t *testing.T) {

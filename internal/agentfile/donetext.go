@@ -17,15 +17,20 @@ import (
 const finish = "finish"
 
 // closingText is the generated end of every system prompt: how calls are run, how
-// to say that the task is done and what is checked then.
-func closingText(t executor.Task, set *tools.Set) string {
+// to say that the task is done and what is checked then. Where code leads, in messages
+// that each ask for a part, a part is done, and what is checked waits for the last.
+func closingText(t executor.Task, set *tools.Set, led bool) string {
 	var b strings.Builder
 	if set.Len() > 1 {
 		b.WriteString("Calls of one answer run in order, those that only read at once.\n")
 	}
-	b.WriteString(finishText(t, within(set)(finish)))
-	if must := requirements(t.Done, set); len(must) > 0 {
-		b.WriteString(" Then this is checked:\n- " + strings.Join(must, "\n- "))
+	what, then := "the task", " Then this is checked:"
+	if led {
+		what, then = "what a message asks for", " This is checked after the last message, not before:"
+	}
+	b.WriteString(finishText(t, within(set)(finish), what))
+	if must := requirements(t.Done, set, led); len(must) > 0 {
+		b.WriteString(then + "\n- " + strings.Join(must, "\n- "))
 	}
 	if len(t.Output) > 0 {
 		fmt.Fprintf(&b, "\nYour last answer is JSON and nothing else; it fits %s", t.Output)
@@ -33,34 +38,39 @@ func closingText(t executor.Task, set *tools.Set) string {
 	return b.String()
 }
 
-func finishText(t executor.Task, has bool) string {
-	words := t.Done.Signals()
+func finishText(t executor.Task, has bool, what string) string {
+	words, when := t.Done.Signals(), "When "+what+" is done, "
 	switch {
 	case has && len(t.Output) == 0:
-		return "When the task is done, call finish."
+		return when + "call finish."
 	case len(words) > 0:
-		return "When the task is done, say " + strings.Join(words, " or ") + " on a line of its own."
+		return when + "say " + strings.Join(words, " or ") + " on a line of its own."
 	case len(t.Tools) == 0:
 		return "Answer in one message."
 	case extagent.IsAgent(t.Model):
-		return "When the task is done, say what was done."
+		return when + "say what was done."
 	}
-	return "When the task is done, answer without calling a tool."
+	return when + "answer without calling a tool."
 }
 
-// requirements states what must hold besides the signal, which finishText has.
-func requirements(c executor.Criterion, set *tools.Set) []string {
+// requirements states what must hold besides the signal, which finishText has. Where
+// code leads, what no tool makes is made by it, and is none of the model's business.
+func requirements(c executor.Criterion, set *tools.Set, led bool) []string {
 	if c.Signal != "" {
 		return nil
 	}
 	var out []string
 	if c.All != nil {
 		for _, part := range c.All {
-			out = append(out, requirements(part, set)...)
+			out = append(out, requirements(part, set, led)...)
 		}
 		return out
 	}
-	if by := producers(set, c.Artifact); len(by) > 0 && c.Artifact != "diff" && c.When == nil {
+	by := producers(set, c.Artifact)
+	if led && len(by) == 0 && c.Artifact != "" && c.Artifact != "diff" && c.When == nil {
+		return nil
+	}
+	if len(by) > 0 && c.Artifact != "diff" && c.When == nil {
 		must := fmt.Sprintf("%s has produced %q", strings.Join(by, " or "), c.Artifact)
 		if beyondType(c.Where) {
 			must += fmt.Sprintf(", and it fits %s", c.Where)

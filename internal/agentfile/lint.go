@@ -143,7 +143,7 @@ func Weight(a *agents.DynamicAgent, set *tools.Set) int {
 		}
 	}
 	own = own.Without(later...)
-	bytes := len(a.Prompt) + len(closingText(executor.Task{Work: executor.Work{Done: a.Done, Tools: PinTools(own)}, Output: a.Output}, own))
+	bytes := len(a.Prompt) + len(closingText(executor.Task{Work: executor.Work{Done: a.Done, Tools: PinTools(own)}, Output: a.Output}, own, a.Workflow != ""))
 	for _, spec := range own.Specs() {
 		bytes += len(spec.Name) + len(spec.Description) + len(spec.Input)
 	}

@@ -129,7 +129,7 @@ func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel
 	if err != nil {
 		return err
 	}
-	parts := []string{system, closingText(*t, offered), nothingToCheckText(t)}
+	parts := []string{system, closingText(*t, offered, a.Workflow != ""), nothingToCheckText(t)}
 	if offered != nil {
 		parts = append(parts, skillList(sel.skills))
 	}

@@ -38,9 +38,13 @@ func doTask(sc *executor.Scope) error {
 		res := Worked{part: true}
 		return res.finish(sc, "Do this task, with its tests. Then say where you stand.\n\n"+sc.Task.Prompt+"\n\n"+around, commit)
 	}
+	opening := "First understand this task: read the code it is about. Files are changed later, when a message asks for that."
+	if sc.Task.Revision < 8 {
+		opening = "Understand this task, and change nothing yet. Read the code it is about."
+	}
 	g, err := executor.AITurn[understanding](sc, executor.Turn{
 		Act: true, Turns: 12, Without: commits(), Refuse: []string{"edit_*", "write_*", "apply_*", "delete_*", "move_*", "shell"},
-		Prompt: "Understand this task, and change nothing yet. Read the code it is about.\n\n" + sc.Task.Prompt + "\n\n" + around,
+		Prompt: opening + "\n\n" + sc.Task.Prompt + "\n\n" + around,
 	})
 	if err != nil && !tooLong(sc, err) {
 		return fmt.Errorf("understanding the task: %w", err)

@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	small     = answers(m{"approach": "Round once in Total.", "large": false}).asked("Understand this task", "Round totals", "cart_test.go")
+	small     = answers(m{"approach": "Round once in Total.", "large": false}).asked("First understand this task", "Round totals", "cart_test.go")
 	complete  = answers(m{"status": "complete", "note": "Rounds once."})
 	looked    = answers(m{"changed": false, "verdict": "Nothing to put right."})
 	attemptOf = tests(3) // by the executor, at the end

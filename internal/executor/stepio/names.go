@@ -63,7 +63,8 @@ const Unexplained = "model.unexplained"
 //     around it, and finished work ends done also if the server loses each last word.
 //     A value that was replaced as a secret goes into no argument of a pipeline's tool.
 //     A repair that was not all goes on in the same conversation, and a turn's output
-//     may stand beside changes of files. Transcripts have what models thought.
+//     may stand beside changes of files. Transcripts have what models thought. A
+//     worker's first message does not forbid the change that its last is checked for.
 const Revision = 8
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
