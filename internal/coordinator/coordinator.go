@@ -29,6 +29,8 @@ type Coordinator struct {
 
 	last    *executor.Report // of the agent that repaired last
 	pending []string         // commands that were not approved
+	// missed is why a missing package was not got, missedHint what a person should do.
+	missed, missedHint string
 
 	words   string // of a person, for the agents
 	advised bool   // they were not followed yet

@@ -77,9 +77,6 @@ func (c *Coordinator) decision(p *Problem) (Action, error) {
 	if act, ok := c.install(p, sig); ok {
 		return act, nil
 	}
-	if len(c.pending) > 0 && p.Type == problem.Dependency && c.sc.Task.Model == NoModel {
-		return Action{Decision: Escalate, By: Rule("not-approved"), Reasoning: "a package is missing, and what would get it was not approved"}, nil
-	}
 	if known && len(offered) > 0 && !c.failedBefore(sig) {
 		if act, ok := c.together(p, sig, by, offered); ok {
 			return act, nil

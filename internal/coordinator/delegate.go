@@ -109,9 +109,12 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 		at.Repair.Status, at.Repair.Reason = executor.Failed, clip(reply.Text, 1000)
 	}
 	if at.Action.Outside && reply.Inconclusive == tools.CannotCheck {
-		c.pending = append(c.pending, at.Action.Run)
+		c.pending, c.missed = append(c.pending, at.Action.Run), "what would get it was not approved"
 		c.left++ // nothing was tried
 		return false, nil
+	}
+	if c.missed, c.missedHint = "", ""; at.Action.Outside && reply.Failed {
+		c.notInstalled(at.Action.Run, reply)
 	}
 	at.Repair.Changed, err = c.changed(path)
 	return true, err

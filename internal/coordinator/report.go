@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func (r Result) Markdown(job string) string {
 			}
 		}
 		if m := a.Repair; m != nil {
-			fmt.Fprintf(&b, "   - %s: %s", m.Agent, m.Status)
+			fmt.Fprintf(&b, "   - %s: %s", cmp.Or(m.Agent, code(a.Action.Run)), m.Status)
 			if m.Reason != "" && m.Status != "done" {
 				b.WriteString(": " + plain(m.Reason))
 			}
@@ -50,7 +51,7 @@ func (r Result) Markdown(job string) string {
 				b.WriteString("; changed " + plain(strings.Join(m.Changed, ", ")))
 			}
 			b.WriteString("\n")
-			if m.Summary != "" && (r.Solved || m != r.lastRepair()) {
+			if m.Summary != "" && m.Agent != "" && (r.Solved || m != r.lastRepair()) {
 				fmt.Fprintf(&b, "   - it reports: %s\n", plain(m.Summary))
 			}
 		}

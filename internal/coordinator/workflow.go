@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/oldresult"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -69,6 +68,12 @@ type job struct {
 	timeout int // seconds
 }
 
+const problemInput = "problem"
+
+// AnewInputs are the inputs of a job that does the same again: how its command failed is
+// not known before it has run.
+func AnewInputs(in map[string]json.RawMessage) { delete(in, problemInput) }
+
 func jobOf(sc *executor.Scope) (*job, error) {
 	var in struct {
 		command, wait, escalate, keep, timeout, memory, strategy, supervise string
@@ -85,7 +90,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 		j.steps = []Step{{Name: "command", Run: in.command}}
 	}
 	get("steps", &j.steps)
-	get("problem", &j.problem)
+	get(problemInput, &j.problem)
 	get("from", &j.from)
 	get("escalate", &in.escalate)
 	get("wait", &in.wait)
@@ -289,8 +294,15 @@ func (j *job) outside() []string {
 // ran was this merge, which is at its end: to run it again would begin another. The problem
 // is what keeps it from its end.
 func (j *job) goOn(sc *executor.Scope, p *Problem) (next *Problem, done bool, err error) {
-	if p == nil || p.Type != problem.Merge || !sc.Has(continueTool) {
+	if p == nil || p.Type != problem.Merge {
 		return nil, false, nil
+	}
+	if !sc.Has(continueTool) { // a rule denies it, or the job is older
+		run, err := byHand(sc, p)
+		if run == "" || err != nil {
+			return nil, false, err
+		}
+		return &Problem{Step: p.Step, Command: p.Command, Type: problem.Merge, Files: p.Files, Pending: run, Message: "git_continue, which would go on, may not be called"}, false, nil
 	}
 	reply, err := sc.Tool(continueTool, struct{}{}, stepio.AskPerson)
 	if err != nil {
@@ -308,7 +320,10 @@ func (j *job) goOn(sc *executor.Scope, p *Problem) (next *Problem, done bool, er
 	}
 	switch {
 	case reply.Inconclusive == tools.CannotCheck:
-		next.Pending = "git add -A && git " + mergeWord(p.Command) + " --continue"
+		if next.Pending, err = byHand(sc, p); err != nil {
+			return nil, false, err
+		}
+		next.Pending = cmp.Or(next.Pending, goesOnBy(p.Command))
 		next.Message, next.Output = "the conflicts are resolved, and to go on was not approved", ""
 	case json.Unmarshal(reply.Value, &m) == nil && len(m.Files) > 0:
 		next.Inconclusive, next.Files = "", m.Files
@@ -316,9 +331,43 @@ func (j *job) goOn(sc *executor.Scope, p *Problem) (next *Problem, done bool, er
 			next.Sign = problem.Signature(problem.Merge, next.Output+" after "+p.Signature())
 		}
 	default:
-		next.Pending = "git " + mergeWord(p.Command) + " --continue"
+		next.Pending = goesOnBy(p.Command)
 	}
 	return next, false, nil
+}
+
+// byHand is the command by which a person stages what git names as in conflict, and nothing
+// else, and goes on; "" if git names nothing, or cannot be asked.
+func byHand(sc *executor.Scope, p *Problem) (string, error) {
+	if !sc.Has(statusTool) {
+		return "", nil
+	}
+	reply, err := sc.Tool(statusTool, struct{}{})
+	if err != nil {
+		return "", err
+	}
+	var s struct { // of git.Status
+		Entries []struct {
+			Path     string
+			Conflict bool
+		}
+	}
+	if reply.Failed || json.Unmarshal(reply.Value, &s) != nil {
+		return "", nil
+	}
+	add := "git add --"
+	for _, e := range s.Entries {
+		if e.Conflict {
+			add += " " + hint.Quote(e.Path)
+		}
+	}
+	switch {
+	case add == "git add --":
+		return "", nil
+	case goesOnBy(p.Command) == "":
+		return add, nil
+	}
+	return add + " && " + goesOnBy(p.Command), nil
 }
 
 // merges are the commands of git that stop at conflicts.
@@ -329,62 +378,20 @@ func isMerge(command string) bool {
 	return len(f) > 1 && f[0] == "git" && slices.Contains(merges, f[1]) && !strings.ContainsAny(command, ";&|")
 }
 
-func mergeWord(command string) string {
-	if f := strings.Fields(command); isMerge(command) && slices.Contains(merges[:4], f[1]) {
-		return f[1]
+// goesOnBy is the command that goes on with what stopped, "" for a stash: there is nothing
+// to go on with.
+func goesOnBy(command string) string {
+	word := "merge"
+	if f := strings.Fields(command); isMerge(command) && f[1] == "stash" {
+		return ""
+	} else if isMerge(command) && slices.Contains(merges[:4], f[1]) {
+		word = f[1]
 	}
-	return "merge"
+	return "git " + word + " --continue"
 }
 
 func outputOf(reply executor.ToolResult) string {
 	var r struct{ Output string }
 	_ = json.Unmarshal(reply.Artifacts["run"], &r) // a failed call has none
 	return strings.TrimRight(r.Output, "\n")
-}
-
-// mostOutput bounds, in bytes, what a problem has of an output.
-const mostOutput = 16 << 10
-
-// Of reads a failed call of a tool that runs commands or checks something.
-func Of(t *executor.Task, reply executor.ToolResult) *Problem {
-	p := &Problem{Message: cmp.Or(reply.Summary, spelling.FirstLine(reply.Text)), Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
-	var r struct {
-		Code     int  `json:"exit_code"`
-		TimedOut bool `json:"timed_out"`
-		Output   string
-		Sandbox  string
-		Facts    map[string]string
-		Files    []string
-		Installs []string
-	}
-	if json.Unmarshal(reply.Artifacts["run"], &r) == nil {
-		p.Code, p.TimedOut, p.Output, p.Facts, p.Files, p.Sandbox, p.Installs = r.Code, r.TimedOut, r.Output, r.Facts, r.Files, r.Sandbox, r.Installs
-		return p
-	}
-	p.Output, p.Inconclusive = reply.Text, string(reply.Inconclusive)
-	if t.Revision < stepio.TypedResults {
-		end := oldresult.Of(p.Message)
-		p.Code, p.TimedOut, p.Killed = end.Code, end.TimedOut, end.Killed
-		if end.NotStarted {
-			p.Inconclusive = cmp.Or(p.Inconclusive, "not run")
-		}
-		return p
-	}
-	var c stepio.CommandResult
-	if json.Unmarshal(reply.Value, &c) != nil {
-		return p
-	}
-	p.Code, p.TimedOut, p.Killed = c.Code, c.TimedOut, c.Killed
-	if c.ID != "" { // of a command, and not of a check, which has words of its own
-		p.Output = headAndTail(c.Output)
-	}
-	return p
-}
-
-// headAndTail is the head and, three times as long, the tail of an output.
-func headAndTail(s string) string {
-	if len(s) <= mostOutput {
-		return s
-	}
-	return strings.ToValidUTF8(s[:mostOutput/4], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostOutput*3/4:], "")
 }

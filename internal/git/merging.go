@@ -67,7 +67,7 @@ func (g *Repo) Continue(ctx context.Context, m *Merging) (*Merging, error) {
 	case "":
 		return g.merging(ctx)
 	case "merge":
-		args = []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit"}
+		args = []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=strip"} // as where an editor was open: without git's comments
 	}
 	_, failed := g.Run(ctx, process.Cmd{Args: args, Env: []string{"GIT_EDITOR=true"}, Snapshot: true})
 	after, err := g.merging(ctx)

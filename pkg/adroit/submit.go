@@ -213,7 +213,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	if again.Model, err = rt.retryModel(old, o.Model); err != nil {
 		return nil, err
 	}
-	if o.From > 0 || o.CarryOut || w != nil || o.Model != "" {
+	if o.From > 0 || o.CarryOut || w != nil || o.Model != "" || old.Workflow == coordinator.Workflow.Name {
 		err = rt.again(ctx, old, again, w, s, o)
 	}
 	if err == nil {
@@ -285,6 +285,9 @@ func (rt *Runtime) again(ctx context.Context, old, again *jobs.Job, w *worktree.
 	}
 	if o.Model != "" {
 		in.Model = again.Model
+	}
+	if old.Workflow == coordinator.Workflow.Name {
+		coordinator.AnewInputs(in.Inputs)
 	}
 	if o.CarryOut {
 		if err := rt.carryOut(ctx, old, &in, o, again.ID); err != nil {

@@ -51,7 +51,11 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	if len(hidden) > 0 {
 		fmt.Fprintf(&b, "[Not compared, since no tool may read them: %s. To git, in a command, they look changed.]\n", strings.Join(hidden, ", "))
 	}
-	return tools.Result{Text: b.String() + passedOver(ctx, env), Summary: sum}, nil
+	value, err := json.Marshal(s)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: b.String() + passedOver(ctx, env), Summary: sum, Value: value}, nil
 }
 
 // takeHidden takes out of s what git takes for changed because it is hidden, and returns the
