@@ -45,11 +45,11 @@ var brokenProjects = []brokenProject{
 
 	// Repaired by an agent whom code picks.
 	{name: "spawn ENOENT", tool: "node", command: "node b.js", files: map[string]string{"b.js": "require('child_process').exec('true', {cwd: 'bulid'}, e => { if (e) throw e });\n", "build/.gitkeep": ""},
-		by: "rule spawn-enoent", decision: "DELEGATE", typ: "environment", agent: "environment-setup", edit: [3]string{"b.js", "bulid", "build"}},
+		by: "rule missing-directory", decision: "DELEGATE", typ: "environment", agent: "environment-setup", edit: [3]string{"b.js", "bulid", "build"}},
 	{name: "go build", tool: "go", command: "go build ./...", files: map[string]string{"go.mod": goMod, "a.go": "package cart\n\nfunc Total(a, b int) int { return a + c }\n"},
 		by: "rule build", decision: "DELEGATE", typ: "build", agent: "code-fix", edit: [3]string{"a.go", "a + c", "a + b"}},
-	{name: "go dependency", tool: "go", command: "go build ./...", files: map[string]string{"go.mod": goMod, "a.go": "package cart\n\nimport _ \"cart.example/strings\"\n"},
-		by: "rule dependency", decision: "DELEGATE", typ: "dependency", agent: "dependency-resolution", edit: [3]string{"a.go", "cart.example/strings", "strings"}},
+	{name: "go dependency", tool: "go", command: "go build ./...", files: map[string]string{"go.mod": goMod, "a.go": "package cart\n\nimport _ \"strinsg\"\n"},
+		by: "rule dependency", decision: "DELEGATE", typ: "dependency", agent: "dependency-resolution", edit: [3]string{"a.go", "strinsg", "strings"}},
 	{name: "go vet", tool: "go", command: "go vet ./...", files: map[string]string{"go.mod": goMod, "a.go": "package cart\n\nimport \"fmt\"\n\nfunc Show(n int) { fmt.Printf(\"%s\", n) }\n"},
 		by: "rule", decision: "DELEGATE", typ: "lint", agent: "linting-fix", edit: [3]string{"a.go", "%s", "%d"}},
 	{name: "node syntax", tool: "node", command: "node a.js", files: map[string]string{"a.js": "console.log('x'\n"},
