@@ -18,7 +18,7 @@ import (
 // Expressions and schemas are compiled at first use; see internal/lazyregexp
 // and tools.New.
 const (
-	maxInitBytes  = 288 << 10
+	maxInitBytes  = 256 << 10
 	maxInitAllocs = 4000
 )
 
@@ -102,7 +102,7 @@ var initLine = regexp.MustCompile(`(?m)^init (\S+) @.*, (\d+) bytes, (\d+) alloc
 func inits(trace string) []initCost {
 	var list []initCost
 	for _, m := range initLine.FindAllStringSubmatch(trace, -1) {
-		if name := m[1]; name == "main" || strings.Contains(name, "testing") || strings.Contains(name, "testscript") {
+		if name := m[1]; name == "main" || strings.HasSuffix(name, "/cmd/adroit") || strings.Contains(name, "testing") || strings.Contains(name, "testscript") {
 			continue
 		}
 		c := initCost{name: m[1]}

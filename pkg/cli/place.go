@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // prepare is what each command begins with.
@@ -23,7 +23,7 @@ func (a *app) prepare(cmd *cobra.Command, args []string) error {
 	return a.stayLocal(cmd, args)
 }
 
-var id = regexp.MustCompile(`^J[0-9A-Z]{13}$`)
+var id = lazyregexp.New(`^J[0-9A-Z]{13}$`)
 
 // elsewhere reports whether a word of a command has it mind no directory, or another.
 func elsewhere(word string) bool { return word == "--all" || word == "-C" || id.MatchString(word) }

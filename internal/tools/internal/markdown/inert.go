@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/yuin/goldmark/ast"
@@ -241,7 +242,7 @@ func (in *inert) nest(tag string) {
 	kind := z.Next()
 	b, _ := z.TagName()
 	switch name := string(b); {
-	case kind == nethtml.StartTagToken && !inline[name]:
+	case kind == nethtml.StartTagToken && !inline()[name]:
 		in.open[name]++
 	case kind == nethtml.EndTagToken && in.open[name] > 1:
 		in.open[name]--
@@ -281,7 +282,7 @@ func harmless(tag string) bool {
 	z := nethtml.NewTokenizer(strings.NewReader(tag))
 	z.Next()
 	t := z.Token()
-	if !harmlessElements[t.Data] {
+	if !harmlessElements()[t.Data] {
 		return false
 	}
 	for _, a := range t.Attr {
@@ -295,7 +296,7 @@ func harmless(tag string) bool {
 				return false
 			}
 		default:
-			if !harmlessAttributes[a.Key] {
+			if !harmlessAttributes()[a.Key] {
 				return false
 			}
 		}
@@ -303,7 +304,12 @@ func harmless(tag string) bool {
 	return true
 }
 
-func set(words string) map[string]bool {
+// set is made when it is first asked for.
+func set(words string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool { return setOf(words) })
+}
+
+func setOf(words string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		out[w] = true
