@@ -257,7 +257,7 @@ func (s *refState) jobs(own, common int, head string) {
 // directories.
 func otherHeads(dir, repo string, own, common int) map[string]string {
 	heads := map[string]string{}
-	if dir != repo {
+	if dir != repo && !bare(common) {
 		heads[repo] = refAt(common, "HEAD")
 	}
 	var st unix.Stat_t
@@ -270,6 +270,23 @@ func otherHeads(dir, repo string, own, common int) map[string]string {
 		}
 	})
 	return heads
+}
+
+// bare reports whether a repository says that it has no work tree of its own.
+func bare(common int) bool {
+	for _, name := range []string{"config", "config.worktree"} {
+		b, err := rootfs.ReadAt(common, name, 1<<20)
+		if err != nil {
+			continue
+		}
+		settings, _ := rootfs.GitSettings(b)
+		for _, s := range settings {
+			if s.Section == "core" && s.Key == "bare" && rootfs.GitSettingValue(s.Value) == "true" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // indexDigest is that of what is staged: "" if there is nothing, unread if it cannot
