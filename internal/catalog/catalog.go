@@ -98,11 +98,12 @@ func (c *Catalog) CheckLiterals() error {
 	}
 	var errs []error
 	for i, a := range c.o.Literals {
+		field := fmt.Sprintf("Literals[%d]", i)
 		if err := agentfile.Lint(&a, set).Err(); err != nil {
-			errs = append(errs, fmt.Errorf("Literals[%d], agent %q: %w", i, a.Name, err))
+			errs = append(errs, fmt.Errorf("%s, agent %q: %w", field, a.Name, err))
 		}
 		if slices.ContainsFunc(c.o.Literals[:i], func(b agents.DynamicAgent) bool { return b.Name == a.Name }) {
-			errs = append(errs, fmt.Errorf("Literals[%d]: there are two agents %q; rename one of them", i, a.Name))
+			errs = append(errs, fmt.Errorf("%s: there are two agents %q; rename one of them", field, a.Name))
 		}
 	}
 	return errors.Join(errs...)
