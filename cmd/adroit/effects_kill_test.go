@@ -119,7 +119,7 @@ turns:
 		pipeline("recognized", "{id: work, run: sh build.sh}", effect{most: 2}),
 		fixing("command", effect{asks: true}, "--", "sh once.sh"),
 		fixing("repeatable", effect{most: 2}, "--repeatable", "--", "sh once.sh"),
-		fixing("phase that publishes", effect{asks: true, at: "2 performed rerun"}, "--phases", "prepare=test -f second || { touch second; exit 1; },publish=sh release.sh"),
+		fixing("phase that publishes", effect{asks: true, at: "1 performed run_outside"}, "--phases", "prepare=test -f second || { touch second; exit 1; },publish=sh release.sh"),
 		{name: "validate, a stage", at: "1 performed shell", most: 2, args: []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"},
 			files: map[string]string{"turns.yaml": "turns: [{text: none}]\n", "stages.json": `[{"name": "a", "run": "sh a.sh"}]`, "repo/a.sh": mark}},
 		{name: "validate, a repair", at: "2 performed shell", asks: true, args: []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"},

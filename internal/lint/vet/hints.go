@@ -6,11 +6,11 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -32,7 +32,7 @@ var hints = &analysis.Analyzer{
 
 var (
 	// typed is where a command is in a text: its first word, or a verb for it.
-	typed = regexp.MustCompile(`(?:^|[\s("'\x60:;,|])adroit (-{1,2}[a-z]|%|[a-z]+\b|$)`)
+	typed = lazyregexp.New(`(?:^|[\s("'\x60:;,|])adroit (-{1,2}[a-z]|%|[a-z]+\b|$)`)
 	// commands are the first words of all commands, and commandLike what is one if its word is.
 	commands, commandLike sync.Map
 	// templates counts the calls of internal/hint.
