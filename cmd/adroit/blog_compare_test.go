@@ -94,16 +94,16 @@ func tableIn(t *testing.T, doc, test, table string) {
 // made lists artifacts, a family by its number.
 func made(artifacts map[string]int) string {
 	var out []string
-	sections := 0
+	many := map[string]int{} // their names have a digest of an address, with its port
 	for _, name := range slices.Sorted(maps.Keys(artifacts)) {
-		if strings.HasPrefix(name, "section/") {
-			sections++
+		if family, _, ok := strings.Cut(name, "/"); ok {
+			many[family]++
 			continue
 		}
 		out = append(out, name)
 	}
-	if sections > 0 {
-		out = append(out, fmt.Sprintf("%d sections", sections))
+	for _, family := range slices.Sorted(maps.Keys(many)) {
+		out = append(out, fmt.Sprintf("%s (%d)", family, many[family]))
 	}
 	return strings.Join(out, ", ")
 }

@@ -124,6 +124,10 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 	for i, c := range commands {
 		ignoredNow(dir, ignored)
 		o, err := r.Run(ledger.AtStep(t.Context(), strconv.Itoa(i+1)), Cmd{Shell: c, Snapshot: true, Timeout: time.Minute})
+		if err != nil && level == sandbox.Bubblewrap && strings.Contains(err.Error(), "permission") {
+			t.Logf("%s\nis refused: %v", c, err) // a directory that only root may enter cannot be guarded by name
+			continue
+		}
 		dirtest.Must(t, err)
 		t.Logf("%s\ncode %d, changed %q, uncertain %v: %s", c, o.Code, o.Changed, o.Uncertain, o.Note)
 	}
