@@ -62,7 +62,12 @@ func (s *Session) command(line string) {
 			s.fail(err)
 		}
 		if i := slices.IndexFunc(list, func(t template) bool { return t.name == name }); i >= 0 {
-			s.send(list[i].expand(args))
+			if t := list[i]; t.untrusted != "" {
+				s.say(term.Red, "/%s is not used: %s is not trusted", format.SanitizeLine(t.name), format.SanitizeLine(t.untrusted))
+				s.say(term.Dim, "%s shows and trusts what is there", hint.Command("trust"))
+			} else {
+				s.send(t.expand(args))
+			}
 			return
 		}
 		server, prompt, ok := strings.Cut(name, "/")

@@ -27,6 +27,7 @@ import (
 // .adroit/commands/NAME.md where somebody has trusted them.
 type template struct {
 	name, about, text string
+	untrusted         string // its path in the project, where nobody has trusted it
 }
 
 // maxTemplate bounds the file of a template, in bytes.
@@ -43,7 +44,9 @@ type Command struct {
 func Commands(ctx context.Context, getenv func(string) string, c adroit.Client, dir string) (out []Command, err error) {
 	list, err := templates(ctx, getenv, c, dir)
 	for _, t := range list {
-		out = append(out, Command{t.name, t.about, t.expand})
+		if t.untrusted == "" {
+			out = append(out, Command{t.name, t.about, t.expand})
+		}
 	}
 	return out, err
 }
@@ -62,11 +65,11 @@ func (s *Session) withTemplates(then func(list []template, err error)) {
 }
 
 // templates reads those that there are, the user's before the project's of the same
-// name. What is wrong with one keeps no other from being read.
+// name. Of those that nobody has trusted it gives the names alone. What is wrong with
+// one keeps no other from being read.
 func templates(ctx context.Context, getenv func(string) string, c adroit.Client, dir string) (list []template, err error) {
 	var errs []error
-	add := func(file, sum string) {
-		t, err := readTemplate(file, sum)
+	add := func(t template, err error) {
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -77,13 +80,17 @@ func templates(ctx context.Context, getenv func(string) string, c adroit.Client,
 	if own := config.Dir(getenv); own != "" {
 		files, _ := filepath.Glob(filepath.Join(own, "commands", "*.md")) // the pattern is well formed
 		for _, f := range files {
-			add(f, "")
+			add(readTemplate(f, ""))
 		}
 	}
 	if st, err := c.Trust(ctx, dir); err == nil {
 		for _, f := range st.Files {
-			if f.Kind == trust.Command && f.State == trust.Trusted && path.Ext(f.Path) == ".md" {
-				add(filepath.Join(st.Root, filepath.FromSlash(f.Path)), f.Hash)
+			switch {
+			case f.Kind != trust.Command || path.Ext(f.Path) != ".md":
+			case f.State == trust.Trusted:
+				add(readTemplate(filepath.Join(st.Root, filepath.FromSlash(f.Path)), f.Hash))
+			default:
+				add(template{name: strings.TrimSuffix(path.Base(f.Path), ".md"), about: "not used: it is not trusted", untrusted: f.Path}, nil)
 			}
 		}
 	}
