@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
@@ -126,6 +127,8 @@ func (rt *Runtime) sandboxLevel(c JobConfig) string {
 	}
 	r := sandbox.Choose(level)
 	switch {
+	case exhaustion.Of(r.Err()) != "":
+		return "unknown" // yet
 	case r.Err() != nil:
 		return "refused"
 	case r.Level != sandbox.Off && rt.o.Sandbox.NetOpen:

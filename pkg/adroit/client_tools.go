@@ -91,7 +91,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 			return &tools.Env{Files: files.WithDenyList(rt.o.Names), Exec: exec, HTTP: client}, nil
 		},
 		Middleware:  slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{runners.Around}, rt.o.Middleware),
-		Confinement: func() handler.Confinement { return rt.fence(JobConfig{Sandbox: confined.Level}) },
+		Confinement: func() handler.Confinement { return rt.fence(ctx, JobConfig{Sandbox: confined.Level}) },
 	}
 	given := map[string]json.RawMessage{}
 	if test != "" {

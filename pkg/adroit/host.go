@@ -10,7 +10,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
@@ -106,7 +105,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	}
 	h := handler.Host{
 		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
-		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: sync.OnceValue(func() handler.Confinement { return rt.fence(c) }), Blobs: blobs,
+		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: func() handler.Confinement { return rt.fence(ctx, c) }, Blobs: blobs,
 		Results:   &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
 		Images:    func(digest string) ([]byte, error) { return jobdir.ReadImage(rt.data(), j.ID, digest) },
 		KeepImage: func(i *llm.Image) error { return jobdir.KeepImage(rt.data(), j.ID, i) },
@@ -228,11 +227,15 @@ func (rt *Runtime) person(hide *secret.Redactor) func(context.Context, executor.
 
 // fence is what stands around the commands of a job here. Where they are
 // refused there is none: then nobody reads that one would be confined. Finding
-// out runs this program anew in a sandbox.
-func (rt *Runtime) fence(c JobConfig) handler.Confinement {
+// out runs this program anew in a sandbox, as soon as the host has what that takes.
+func (rt *Runtime) fence(ctx context.Context, c JobConfig) handler.Confinement {
 	f := handler.Confinement{Sandbox: string(sandbox.Off), Network: "open"}
-	r := sandbox.Choose(cmp.Or(c.Sandbox, rt.o.Sandbox.Level, sandbox.Auto))
-	if r.Err() != nil || r.Level == sandbox.Off {
+	var r sandbox.Report
+	err := exhaustion.Retry(ctx, func() error {
+		r = sandbox.Choose(cmp.Or(c.Sandbox, rt.o.Sandbox.Level, sandbox.Auto))
+		return r.Err()
+	})
+	if err != nil || r.Level == sandbox.Off {
 		return f
 	}
 	f.Sandbox = string(r.Level)

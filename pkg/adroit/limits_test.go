@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -148,4 +149,79 @@ func TestManyAgents(t *testing.T) {
 	}
 	group.Wait()
 	t.Logf("%d of %d agents done at %d descriptors, %d waits", done.Load(), agentsN, files, waits.Load())
+}
+
+// A job whose first command finds no descriptor left waits, reports that, and runs the
+// command at the level that the machine has: in mode auto, where a command without a
+// sandbox is asked about, nobody is asked.
+func TestLevelAfterShortage(t *testing.T) {
+	const mark = "ADROIT_SHORTAGE"
+	if os.Getenv(mark) == "" { // levels are found out once in a process
+		cmd := exec.Command(os.Args[0], "-test.run=^TestLevelAfterShortage$", "-test.count=1")
+		cmd.Env = append(os.Environ(), mark+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	var mu sync.Mutex
+	var taken []*os.File
+	free := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, f := range taken {
+			_ = f.Close()
+		}
+		taken = nil
+	}
+	model := llm.Func(func(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+		if len(req.Messages) > 2 {
+			return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: "done"}, Stop: llm.StopEnd}, nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		lim := unix.Rlimit{Cur: 128, Max: 1024}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+			return nil, err
+		}
+		for {
+			f, err := os.Open(os.DevNull)
+			if err != nil {
+				break
+			}
+			taken = append(taken, f)
+		}
+		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "shell", Args: json.RawMessage(`{"command":"true"}`)}}}, Stop: llm.StopCalls}, nil
+	})
+	var waited atomic.Bool
+	data := t.TempDir()
+	rt, err := adroit.Open(t.Context(), adroit.Options{
+		Tools:     std.All(),
+		Models:    map[string]llm.Model{"m": model},
+		Workspace: adroit.Workspace{Dir: t.TempDir()},
+		Storage:   adroit.Storage{Data: data, Store: sqlite.Store(data)},
+		Callbacks: adroit.Callbacks{Warn: func(string) { waited.Store(true); free() }, Emit: func(ev event.Event) {
+			if ev.Kind == event.StepRetried || ev.Kind == event.Note && len(ev.Data) > 0 {
+				waited.Store(true)
+				free()
+			}
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	a := rt.Agent(agents.DynamicAgent{Name: "worker", Description: "d", Prompt: "p", Model: "m/x", Tools: []string{"shell"}})
+	job, err := a.Execute(t.Context(), agents.Input{Prompt: "go", Mode: executor.ModeAuto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = job.Wait(t.Context())
+	free()
+	if best := sandbox.Choose(sandbox.Auto); best.Err() != nil {
+		t.Skip(best.Err())
+	}
+	if err != nil || !waited.Load() {
+		t.Errorf("waited %v: %v", waited.Load(), err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -65,8 +66,12 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		env.Project = p.Project
 	}
 	env.Around = func(test string) string { return project.Describe(ctx, files, test, rt.o.Names) }
+	var short error // the host had too little to find out; who submits waits
 	env.Confined = func() bool {
 		r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
+		if err := r.Err(); exhaustion.Of(err) != "" {
+			short = err
+		}
 		return r.Err() == nil && r.Level != sandbox.Off
 	}
 	if !rt.bare {
@@ -93,7 +98,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if t, err = agentfile.Resolve(in, cat, set, env); err == nil {
 		t.Problems, err = rt.catalog.PinnedBook(in, cat, d)
 	}
-	return t, p, errors.Join(err, reach(&t))
+	return t, p, errors.Join(err, short, reach(&t))
 }
 
 // env is that of the options with what the source of models knows.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
@@ -60,6 +61,9 @@ func (c *runnerSandbox) level() (sandbox.Level, error) {
 	defer c.mu.Unlock()
 	if c.report == nil {
 		r := sandbox.Choose(cmp.Or(c.Level, sandbox.Auto))
+		if err := r.Err(); exhaustion.Of(err) != "" {
+			return "", err
+		}
 		c.report = &r
 	}
 	return c.report.Level, c.report.Err()

@@ -1,7 +1,7 @@
 package sandbox
 
 // Choose finds the level for a request. Each level is tried once per process,
-// by running a command under it.
+// by running a command under it; again if the host had too little for that.
 func Choose(asked Level) Report {
 	r := Report{Asked: asked}
 	switch asked {
@@ -16,6 +16,9 @@ func Choose(asked Level) Report {
 			if f.OK {
 				r.Level = l
 				return r
+			}
+			if f.short != nil {
+				return r // a better level than the next may be had
 			}
 		}
 	default:

@@ -23,44 +23,44 @@ var order = []Level{Full, Bubblewrap, Landlock}
 
 // What this machine can do does not change while a process lives, and finding
 // out costs a child for each level: so it is kept.
-var tried = map[Level]func() Finding{
-	Full:       sync.OnceValue(func() Finding { return probe(Full) }),
-	Bubblewrap: sync.OnceValue(func() Finding { return probe(Bubblewrap) }),
-	Landlock:   sync.OnceValue(func() Finding { return probe(Landlock) }),
+var tried = map[Level]*trial{
+	Full:       {attempt: func() error { return attempt(Full, "") }},
+	Bubblewrap: {attempt: func() error { return attempt(Bubblewrap, "") }},
+	Landlock:   {attempt: func() error { return attempt(Landlock, "") }},
+}
+
+// A trial finds out once whether a level can be had.
+type trial struct {
+	attempt func() error // runs a command that does nothing under the level, for real
+
+	mu    sync.Mutex
+	found *Finding
 }
 
 func try(l Level) Finding {
-	f, ok := tried[l]
+	t, ok := tried[l]
 	if !ok {
 		return Finding{Level: l, Why: "it is not for Linux", Help: "use auto"}
 	}
-	return f()
-}
-
-// probe runs a command that does nothing under a level, for real.
-func probe(l Level) Finding {
-	f := Finding{Level: l, Gaps: l.Gaps()}
-	err := tryPatiently(func() error { return attempt(l, "") })
-	if err == nil {
-		f.OK, f.Detail = true, fmt.Sprintf("Landlock version %d", landlockABI())
-		return f
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.found != nil {
+		return *t.found
 	}
-	f.Why = strings.TrimSuffix(strings.TrimPrefix(err.Error(), ErrRefused.Error()+": "), "; the command did not run")
-	f.Help = help(l)
+	f := Finding{Level: l, Gaps: l.Gaps()}
+	err := t.attempt()
+	switch {
+	case err == nil:
+		f.OK, f.Detail = true, fmt.Sprintf("Landlock version %d", landlockABI())
+	case exhaustion.Of(err) != "" && !errors.Is(err, syscall.ENOSPC): // which is a system that allows no namespaces
+		f.Why, f.short = err.Error(), err
+		return f
+	default:
+		f.Why = strings.TrimSuffix(strings.TrimPrefix(err.Error(), ErrRefused.Error()+": "), "; the command did not run")
+		f.Help = help(l)
+	}
+	t.found = &f
 	return f
-}
-
-// tryPatiently waits for a host that has no files, memory or processes left for a probe: what it
-// finds holds for the whole process. A system that allows no namespaces reports ENOSPC.
-func tryPatiently(probe func() error) (err error) {
-	ctx := exhaustion.WithPatience(context.Background(), 10*time.Second)
-	_ = exhaustion.Retry(ctx, func() error {
-		if err = probe(); errors.Is(err, syscall.ENOSPC) {
-			return nil
-		}
-		return err
-	})
-	return err
 }
 
 // help is what an operator can do about a level that cannot be had.

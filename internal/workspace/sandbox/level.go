@@ -89,6 +89,8 @@ type Finding struct {
 	Help   string   `json:"help,omitempty"` // what would change that
 	Gaps   []string `json:"gaps,omitempty"` // what it does not enforce
 	Detail string   `json:"detail,omitempty"`
+
+	short error // what the host had run out of: nothing is known of the level
 }
 
 // A Report is the level that a request got, and why not a better one.
@@ -99,10 +101,15 @@ type Report struct {
 	Notice string    `json:"notice,omitempty"`
 }
 
-// Err is nil if commands may run.
+// Err is nil if commands may run. It is an error of an exhausted host if that kept the
+// level from being found out: it can be asked for again.
 func (r Report) Err() error {
 	if r.Level != "" {
 		return nil
+	}
+	if n := len(r.Tried); n > 0 && r.Tried[n-1].short != nil {
+		f := r.Tried[n-1]
+		return fmt.Errorf("no command runs before it is known whether the level %s can be had: %w", f.Level, f.short)
 	}
 	var why []string
 	help := ""
