@@ -436,6 +436,13 @@ func TestWhatAServerCannotDo(t *testing.T) {
 		{400, "'response_format' of type 'json_schema' is not supported with this model", true, llm.BadRequest},
 		{400, "Failed to initialize samplers: failed to parse grammar", false, llm.Unsupported},
 		{400, "messages: missing", false, llm.BadRequest},
+		// No list has these words.
+		{400, "response_format and tools are not supported by this server", true, llm.Unsupported},
+		{422, "body.tools: Extra inputs are not permitted", true, llm.Unsupported},
+		{400, "Unrecognized request argument supplied: functions", true, llm.Unsupported},
+		{400, "tools are disabled", false, llm.BadRequest},
+		{400, "tools[0].function.name: must match ^[a-z]+$", true, llm.BadRequest},
+		{400, "role 'tool' must follow a message with calls", true, llm.BadRequest},
 	} {
 		no := llmtest.Fail(c.status, fmt.Sprintf(`{"error":{"message":%q}}`, c.says))
 		s := llmtest.New(t, no, no)

@@ -193,7 +193,6 @@ var unable = []struct{ words, what string }{
 	{"tool calling", "tools"},                   // Groq, OpenRouter
 	{"tool use", "tools"},                       // OpenRouter
 	{"function calling", "tools"},               // Gemini, LM Studio
-	{"tools is not supported", "tools"},         // several
 	{"response_format", "format"},               // all that refuse it
 	{"json_schema", "format"},                   // OpenAI's older models
 	{"json schema", "format"},                   // Ollama
@@ -202,6 +201,13 @@ var unable = []struct{ words, what string }{
 	{"grammar", "format"},                       // llama.cpp
 	{"failed to initialize samplers", "format"}, // llama.cpp, of a grammar
 }
+
+// ofTools is a refusal that names tools, and cannot is one that says of something that the
+// server does not do it: together they are the rule for words that no list has.
+var (
+	ofTools = lazyregexp.New(`\b(?:tools?|tool_choice|functions?)\b`)
+	cannot  = lazyregexp.New(`support|unavailable|not (?:available|enabled|implemented|permitted|allowed)|disabled|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)`)
+)
 
 // asUnsupported makes the refusal of tools or of a schema one of kind Unsupported, so
 // that another way can be tried.
@@ -212,13 +218,15 @@ func asUnsupported(err error, req *llm.Request) error {
 		return err
 	}
 	said := strings.ToLower(string(words))
+	refused := len(req.Tools) > 0 && e.Kind == llm.BadRequest && ofTools.MatchString(said) && cannot.MatchString(said)
 	for _, u := range unable {
 		asked := u.what == "tools" && len(req.Tools) > 0 || u.what == "format" && len(req.Output) > 0
-		if asked && strings.Contains(said, u.words) {
-			c := *e
-			c.Kind = llm.Unsupported
-			return &c
-		}
+		refused = refused || asked && strings.Contains(said, u.words)
+	}
+	if refused {
+		c := *e
+		c.Kind = llm.Unsupported
+		return &c
 	}
 	return err
 }
