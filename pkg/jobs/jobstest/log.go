@@ -89,73 +89,91 @@ func follow(t *testing.T, s jobs.Store) {
 	wg.Wait()
 }
 
+// A questioner asks the questions of a job, as its workflow does, and takes the answers.
+type questioner struct {
+	*testing.T
+	store jobs.Store
+	held  claimed
+}
+
+// ask begins a step that waits for one of names.
+func (q *questioner) ask(path string, names ...string) flow.Step {
+	b, err := json.Marshal(flow.Wait{Signals: names, About: json.RawMessage(`"what?"`)})
+	ok(q.T, err)
+	step := flow.Step{Job: "J1", Path: path, Kind: stepkind.Await, Name: names[0], Input: b, Keep: true}
+	_, err = q.held.Begin(q.Context(), step, time.Time{})
+	ok(q.T, err)
+	return step
+}
+
+// pending checks which questions are open.
+func (q *questioner) pending(want ...string) {
+	q.Helper()
+	found, err := jobs.Find(q.Context(), q.store, "J1")
+	ok(q.T, err)
+	var got []string
+	for _, o := range found.Questions {
+		got = append(got, o.Path)
+		if string(o.About) != `"what?"` || len(o.Signals) == 0 {
+			q.Errorf("question is %+v", o)
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		q.Errorf("pending are %v, want %v", got, want)
+	}
+}
+
+// receive checks what s gets; "" is nothing yet.
+func (q *questioner) receive(s flow.Step, want string, names ...string) {
+	q.Helper()
+	rec, err := q.held.Receive(q.Context(), s, names)
+	ok(q.T, err)
+	var sig flow.Signal
+	if rec != nil {
+		ok(q.T, json.Unmarshal(rec.Output, &sig))
+	}
+	if string(sig.Value) != want {
+		q.Errorf("received %s, want %s", sig.Value, want)
+	}
+}
+
 // signals are queued, consumed once and in order, and answer questions.
 func signals(t *testing.T, s jobs.Store) {
 	ctx := t.Context()
 	add(t, s, "J1")
 	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "go", Value: json.RawMessage(`1`)}))
-	j := hold(t, s, "J1", ttl)
-	ask := func(path string, names ...string) flow.Step {
-		b, err := json.Marshal(flow.Wait{Signals: names, About: json.RawMessage(`"what?"`)})
-		ok(t, err)
-		step := flow.Step{Job: "J1", Path: path, Kind: stepkind.Await, Name: names[0], Input: b, Keep: true}
-		_, err = j.Begin(ctx, step, time.Time{})
-		ok(t, err)
-		return step
-	}
-	pending := func(want ...string) {
-		t.Helper()
-		found, err := jobs.Find(ctx, s, "J1")
-		ok(t, err)
-		var got []string
-		for _, q := range found.Questions {
-			got = append(got, q.Path)
-			if string(q.About) != `"what?"` || len(q.Signals) == 0 {
-				t.Errorf("question is %+v", q)
-			}
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("pending are %v, want %v", got, want)
-		}
-	}
-	receive := func(s flow.Step, want string, names ...string) {
-		t.Helper()
-		rec, err := j.Receive(ctx, s, names)
-		ok(t, err)
-		var sig flow.Signal
-		if rec != nil {
-			ok(t, json.Unmarshal(rec.Output, &sig))
-		}
-		if string(sig.Value) != want {
-			t.Errorf("received %s, want %s", sig.Value, want)
-		}
-	}
+	q := &questioner{t, s, hold(t, s, "J1", ttl)}
 	look, err := json.Marshal(flow.Wait{Signals: []string{"message"}, Timeout: -1})
 	ok(t, err)
-	_, err = j.Begin(ctx, flow.Step{Job: "J1", Path: "9", Kind: stepkind.Await, Name: "message", Input: look}, time.Time{})
+	_, err = q.held.Begin(ctx, flow.Step{Job: "J1", Path: "9", Kind: stepkind.Await, Name: "message", Input: look}, time.Time{})
 	ok(t, err)
-	first, second := ask("0", "go"), ask("1", "approve", "deny")
-	pending("1") // the first is answered already, and a look for messages asks nobody
-	receive(second, "", "approve", "deny")
-	receive(first, "1", "go")
+	first, second := q.ask("0", "go"), q.ask("1", "approve", "deny")
+	q.pending("1") // the first is answered already, and a look for messages asks nobody
+	q.receive(second, "", "approve", "deny")
+	q.receive(first, "1", "go")
 	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "deny", Value: json.RawMessage(`2`)}))
 	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Value: json.RawMessage(`3`)}))
-	pending()
-	receive(second, "2", "approve", "deny")
-	pending()
-	third := ask("2", "approve")
-	receive(third, "3", "approve")
-	receive(ask("3", "approve"), "", "approve")
-	pending("3")
+	q.pending()
+	q.receive(second, "2", "approve", "deny")
+	q.pending()
+	q.receive(q.ask("2", "approve"), "3", "approve")
+	q.receive(q.ask("3", "approve"), "", "approve")
+	q.pending("3")
+	oneAnswer(t, s, q)
+	is(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Question: "2"}), jobs.ErrAnswered) // received
+	is(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Question: "nowhere"}), jobs.ErrAnswered)
+	q.pending("3")
+}
 
-	// Of several answers to a question, at the same time, one is taken.
-	ask("4", "approve@4", "deny@4")
+// Of several answers to a question, at the same time, one is taken.
+func oneAnswer(t *testing.T, s jobs.Store, q *questioner) {
+	q.ask("4", "approve@4", "deny@4")
 	const n = 8
 	errs := make(chan error, n)
 	for i := range n {
 		go func() {
 			name := []string{"approve@4", "deny@4"}[i%2]
-			errs <- s.Send(ctx, "J1", flow.Signal{Name: name, Value: json.RawMessage(`4`), Question: "4"})
+			errs <- s.Send(t.Context(), "J1", flow.Signal{Name: name, Value: json.RawMessage(`4`), Question: "4"})
 		}()
 	}
 	taken := 0
@@ -169,9 +187,6 @@ func signals(t *testing.T, s jobs.Store) {
 	if taken != 1 {
 		t.Errorf("%d of %d answers to one question were taken", taken, n)
 	}
-	is(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Question: "2"}), jobs.ErrAnswered) // received
-	is(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Question: "nowhere"}), jobs.ErrAnswered)
-	pending("3")
 }
 
 // inputs are kept in the order of their steps, also once a checkpoint has forgotten
