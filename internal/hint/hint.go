@@ -16,11 +16,31 @@ import (
 	"unicode/utf8"
 )
 
-var place atomic.Pointer[func(words []string) []string]
+var (
+	place   atomic.Pointer[func(words []string) []string]
+	program atomic.Pointer[string]
+)
+
+// As has printed commands begin with the name of the program that prints them; "" is
+// adroit.
+func As(name string) {
+	if name == "" {
+		name = "adroit"
+	}
+	program.Store(&name)
+}
+
+// Program is the name of this program.
+func Program() string {
+	if name := program.Load(); name != nil {
+		return *name
+	}
+	return "adroit"
+}
 
 // Place has add put into each command what the person gave to lead to the data, the
 // server and the directory of this command. It gets the words of a command without
-// adroit and returns them all; nil adds nothing.
+// the program and returns them all; nil adds nothing.
 func Place(add func(words []string) []string) {
 	if add == nil {
 		place.Store(nil)
@@ -29,7 +49,7 @@ func Place(add func(words []string) []string) {
 	place.Store(&add)
 }
 
-// Command is a command to type. The template, a constant, has its words without adroit,
+// Command is a command to type. The template, a constant, has its words without the program,
 // with %s for each of values, which are quoted for a shell where they need it. It does
 // what it says only for the person who gave this command: what is kept, replayed, or
 // answered to other machines has [Name].
@@ -38,15 +58,23 @@ func Command(template string, values ...string) string {
 	if add := place.Load(); add != nil {
 		words = (*add)(words)
 	}
-	return join(words)
+	return join(Program(), words)
 }
 
 // Name is a command as what it is called wherever it runs.
 func Name(template string, values ...string) string {
-	return join(fill(template, values))
+	return join(Program(), fill(template, values))
 }
 
-func join(words []string) string { return strings.Join(append([]string{"adroit"}, words...), " ") }
+// Replayed is a command in text that a replay makes again: that of adroit in each
+// program, since another program than the one that began a job may go on with it.
+func Replayed(template string, values ...string) string {
+	return join("adroit", fill(template, values))
+}
+
+func join(program string, words []string) string {
+	return strings.Join(append([]string{program}, words...), " ")
+}
 
 // fill returns the words of a template with its values.
 func fill(template string, values []string) []string {

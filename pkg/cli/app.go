@@ -239,7 +239,7 @@ func (ws *warnings) print(layout string, args ...any) {
 		return
 	}
 	ws.printed = append(ws.printed, text)
-	fmt.Fprintf(ws.w, "adroit: note: %s\n", format.Sanitize(text))
+	fmt.Fprintf(ws.w, "%s: note: %s\n", hint.Program(), format.Sanitize(text))
 }
 
 // divert has later warnings go to w until restore is called.

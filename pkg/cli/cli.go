@@ -12,6 +12,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,11 +78,14 @@ func (p Program) Main() {
 // Run executes one command line and returns the exit code. The end of ctx
 // stops a running job at its next step, so that it can be resumed.
 func (p Program) Run(ctx context.Context, args ...string) int {
+	hint.As(p.Name)
 	a := newApp(p)
 	defer a.close()
 	root := a.root()
 	root.SetArgs(args)
-	ctx = exhaustion.WithNotice(ctx, func(what exhaustion.Resource, _ error) { fmt.Fprintln(a.Stderr, "adroit: waiting: "+what.Words()) })
+	ctx = exhaustion.WithNotice(ctx, func(what exhaustion.Resource, _ error) {
+		fmt.Fprintln(a.Stderr, hint.Program()+": waiting: "+what.Words())
+	})
 	cmd, err := root.ExecuteContextC(ctx)
 	if err := a.close(); err != nil {
 		complain(a.Stderr, a.redactor(), err)
@@ -117,13 +121,13 @@ func (p Program) Command() *cobra.Command { return newApp(p).root() }
 
 // root builds the command tree.
 func (a *app) root() *cobra.Command {
-	e := a.env()
+	e, name := a.env(), cmp.Or(a.Name, "adroit")
 	root := &cobra.Command{
-		Use:   "adroit",
+		Use:   name,
 		Short: "Run LLM agents as durable jobs",
-		Long: "adroit runs LLM agents as durable jobs. It checks an agent's definition of done\n" +
+		Long: name + " runs LLM agents as durable jobs. It checks an agent's definition of done\n" +
 			"itself, and a job whose process was killed continues where it stopped.\n\n" +
-			"On a terminal, adroit without a command is adroit chat.",
+			"On a terminal, " + name + " without a command is " + name + " chat.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -150,12 +154,13 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(talk.NewApprove(e), talk.NewDeny(e), talk.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())
-	root.Version = version.Read().String()
+	root.Version = version.Read().Line(name)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(commit.NewPR(e))
 	root.AddCommand(a.Commands...)
 	root.Flags().Bool("version", false, "print the version")
 	tidy(root)
+	rename(root, name)
 	fold(root, a.Stdout, a.Getenv)
 	completions(e, root)
 	return root

@@ -3,10 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
 // Commands of a program have the exit codes and the words of adroit's own.
@@ -41,3 +47,53 @@ func TestCommandsOfAProgram(t *testing.T) {
 		}
 	}
 }
+
+// A program of another name names itself where it prints a command, and nowhere adroit.
+func TestNameOfAProgram(t *testing.T) {
+	t.Cleanup(func() { hint.As("") })
+	home, work := t.TempDir(), t.TempDir()
+	script := filepath.Join(home, "turns.yaml")
+	if err := os.WriteFile(script, []byte("turns:\n- calls: [{name: shell, args: {command: ./x}}]\n- {text: hello}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		var out strings.Builder
+		Program{Name: "acme", Tools: std.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string {
+			return map[string]string{"HOME": home, "ADROIT_HOME": filepath.Join(home, "data"), "PATH": os.Getenv("PATH")}[name]
+		}}.Run(context.Background(), args...)
+		return out.String()
+	}
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"acme: error: ", []string{"jobs", "show", "J0000000000000"}},
+		{"acme run ", []string{"jobs", "-C", work}},
+		{"acme agents list", []string{"run", "nosuchagent", "x", "-C", work}},
+		{"acme login PROVIDER", []string{"doctor"}},
+		{"acme approve ", []string{"run", "chat", "hi", "-C", work, "-m", "script:" + script}},
+		{"acme --data-dir ", []string{"--data-dir", t.TempDir(), "run", "chat", "hi", "-C", work, "-m", "script:" + script}},
+		{"acme approve J", []string{"jobs", "show", "last", "-C", work}},
+		{"usage: acme jobs show", []string{"jobs", "show", "a", "b"}},
+		{"acme devel ", []string{"version"}},
+		{"acme run builder", []string{"run", "--help"}},
+		{"acme runs LLM agents", []string{"--help"}},
+		{"The configuration of acme. acme config shows", []string{"init", "--dry-run", "-C", work}},
+		{"acme run --test COMMAND", []string{"tools", "call", "run_tests", "{}", "-C", work}},
+		{"complete -o default -F __start_acme acme", []string{"completion", "bash"}},
+	} {
+		if got := run(c.args...); !strings.Contains(got, c.says) || printed.MatchString(got) {
+			t.Errorf("acme %s: no %q, or a command of adroit:\n%s", strings.Join(c.args, " "), c.says, got)
+		}
+	}
+	for _, c := range (Program{Name: "acme"}).Command().Commands() {
+		for _, page := range append([]*cobra.Command{c}, c.Commands()...) {
+			if got := run(append(strings.Fields(page.CommandPath())[1:], "--help")...); printed.MatchString(got) {
+				t.Errorf("%s --help: a command of adroit:\n%s", page.CommandPath(), got)
+			}
+		}
+	}
+}
+
+// printed is a command of adroit, or a line that it begins with its name.
+var printed = regexp.MustCompile(`(?m)\badroit(: (error|hint|note|warning)| (run|chat|jobs|login|agents|tools|doctor|config|models|mcp|serve|fix|approve|--?[a-z]+)\b)`)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -51,17 +52,17 @@ func exitOfRuntime(e *apierr.Error) *exit.Error {
 // complain prints what is wrong and what to do next.
 func complain(w io.Writer, hide *secret.Redactor, err error) {
 	words, _ := hide.String(err.Error())
-	fmt.Fprintf(w, "adroit: error: %s\n", format.Sanitize(words))
-	hint := apierr.Hint(err)
+	fmt.Fprintf(w, "%s: error: %s\n", hint.Program(), format.Sanitize(words))
+	help := apierr.Hint(err)
 	if x := exitOf(err); x != nil && x.Hint != "" {
-		hint = x.Hint
+		help = x.Hint
 	}
-	if e := new(os.SyscallError); hint == "" && errors.As(err, &e) && e.Syscall == "getwd" {
-		hint = "the current directory has been removed: cd to another one"
+	if e := new(os.SyscallError); help == "" && errors.As(err, &e) && e.Syscall == "getwd" {
+		help = "the current directory has been removed: cd to another one"
 	}
-	for _, h := range strings.Split(hint, "\n") {
+	for _, h := range strings.Split(help, "\n") {
 		if h != "" {
-			fmt.Fprintf(w, "adroit: hint: %s\n", format.Sanitize(h))
+			fmt.Fprintf(w, "%s: hint: %s\n", hint.Program(), format.Sanitize(h))
 		}
 	}
 }

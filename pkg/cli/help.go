@@ -3,9 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -31,4 +33,28 @@ func foldLong(cmd *cobra.Command, cols int) {
 	for _, c := range cmd.Commands() {
 		foldLong(c, cols)
 	}
+}
+
+// rename has help pages, which name the commands of adroit, name those of a program of
+// another name.
+func rename(root *cobra.Command, name string) {
+	if name == "adroit" {
+		return
+	}
+	var commands []string
+	for _, c := range root.Commands() {
+		commands = append(commands, regexp.QuoteMeta(c.Name()))
+	}
+	of := regexp.MustCompile(`\badroit( +(?:(?:` + strings.Join(commands, "|") + `)\b|--?[a-z]))`)
+	replace := func(text string) string { return of.ReplaceAllString(text, strings.ReplaceAll(name, "$", "$$")+"$1") }
+	var all func(*cobra.Command)
+	all = func(c *cobra.Command) {
+		c.Short, c.Long, c.Example = replace(c.Short), replace(c.Long), replace(c.Example)
+		c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = replace(f.Usage) })
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = replace(f.Usage) })
+		for _, kid := range c.Commands() {
+			all(kid)
+		}
+	}
+	all(root)
 }

@@ -221,7 +221,7 @@ func printedHints(t *testing.T) (out []printedHint) {
 					return true
 				}
 				fn, ok := call.Fun.(*ast.SelectorExpr)
-				if !ok || fn.Sel.Name != "Command" && fn.Sel.Name != "Name" || len(call.Args) == 0 {
+				if !ok || !slices.Contains([]string{"Command", "Name", "Replayed"}, fn.Sel.Name) || len(call.Args) == 0 {
 					return true
 				}
 				if pkg, ok := fn.X.(*ast.Ident); !ok || pkg.Name != "hint" {

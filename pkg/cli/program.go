@@ -12,6 +12,8 @@ import (
 // A Program is adroit with a list of tools. Nil streams are empty; a nil
 // Getenv is os.Getenv.
 type Program struct {
+	// Name is what people type: commands that are printed begin with it. "" is adroit.
+	Name  string
 	Tools []tools.Tool
 	// Workflows are the program's own, beside those that ship; agents name them.
 	Workflows []flow.Workflow

@@ -50,7 +50,7 @@ func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 		// A name that is near is no help where the tool itself is withheld.
 		return fmt.Sprintf("there is no tool %q: this job plans and changes nothing, so say in words what should be done; %s", c.Name, t.offers())
 	case tool == nil && t.Revision >= 5 && strings.HasPrefix(c.Name, toolserver.Prefix("")):
-		return fmt.Sprintf("there is no tool %q%s: a job keeps the tools of servers that it began with. What a server has added since, a new job gets after the user has accepted it by %s with --accept; %s", c.Name, spelling.DidYouMean(c.Name, t.names()), hint.Name("mcp check"), t.offers())
+		return fmt.Sprintf("there is no tool %q%s: a job keeps the tools of servers that it began with. What a server has added since, a new job gets after the user has accepted it by %s with --accept; %s", c.Name, spelling.DidYouMean(c.Name, t.names()), hint.Replayed("mcp check"), t.offers())
 	case tool == nil:
 		return fmt.Sprintf("there is no tool %q%s; %s", c.Name, spelling.DidYouMean(c.Name, t.names()), t.offers())
 	case c.Malformed != "":

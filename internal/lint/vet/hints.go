@@ -113,7 +113,7 @@ func lookAtCall(pass *analysis.Pass, call *ast.CallExpr, inFunc bool) bool {
 	switch {
 	case fn.Pkg().Path() == pflagPkg:
 		return false // the usage of a flag
-	case fn.Pkg().Path() != hintPkg || len(call.Args) == 0 || fn.Name() != "Command" && fn.Name() != "Name":
+	case fn.Pkg().Path() != hintPkg || len(call.Args) == 0 || !slices.Contains([]string{"Command", "Name", "Replayed"}, fn.Name()):
 		return true
 	}
 	templates.Store(pass.Fset.Position(call.Pos()).String(), true)

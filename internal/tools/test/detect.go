@@ -51,8 +51,15 @@ func (p project) command() string {
 // noTests reports in a line that a project has no tests.
 const noTests = "not tested: no tests found"
 
-var errNone = errors.New("no tests found here or one directory below: no go.mod, Cargo.toml, package.json with a test script, Python tests, Makefile, justfile or Taskfile with a test target, Gradle, Maven, .NET, Mix, Rake, RSpec, Composer, Deno, CMake, tox or Bazel. " +
-	"If there are tests, the user has to name the command that runs them: " + hint.Name("run --test COMMAND") + ", or test: COMMAND in .adroit/validation.yaml")
+// errNone is that a project has no tests that are found.
+var errNone = noTestsError{}
+
+type noTestsError struct{}
+
+func (noTestsError) Error() string {
+	return "no tests found here or one directory below: no go.mod, Cargo.toml, package.json with a test script, Python tests, Makefile, justfile or Taskfile with a test target, Gradle, Maven, .NET, Mix, Rake, RSpec, Composer, Deno, CMake, tox or Bazel. " +
+		"If there are tests, the user has to name the command that runs them: " + hint.Name("run --test COMMAND") + ", or test: COMMAND in .adroit/validation.yaml"
+}
 
 // mostBelow is how many directories below the root are looked into.
 const mostBelow = 500

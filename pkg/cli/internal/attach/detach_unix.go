@@ -144,5 +144,5 @@ func quoted(said []byte) string {
 	if text == "" {
 		return ""
 	}
-	return ":\n" + format.Sanitize(strings.TrimPrefix(text, "adroit: error: "))
+	return ":\n" + format.Sanitize(strings.TrimPrefix(text, hint.Program()+": error: "))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -32,7 +33,7 @@ type asking struct {
 func (s *Session) ask(q *jobs.Question) {
 	s.state, s.question = Asking, &asking{q: q}
 	s.showQuestion(firstLook)
-	s.ui.Notify("adroit: a question waits")
+	s.ui.Notify(hint.Program() + ": a question waits")
 }
 
 func (s *Session) showQuestion(limit int) {
@@ -204,7 +205,7 @@ func (s *Session) attend() (leave func()) {
 			s.state = Asking
 			s.question = &asking{q: &jobs.Question{About: about}, reply: func(no string, err error) { replies <- reply{no, err} }}
 			s.showQuestion(firstLook)
-			s.ui.Notify("adroit: a question waits")
+			s.ui.Notify(hint.Program() + ": a question waits")
 		})
 		select {
 		case r := <-replies:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
@@ -32,7 +33,7 @@ func (s *Session) Open(f *request.Flags, then func(ready func())) {
 			default:
 				s.state, s.question = Asking, &asking{files: u, whole: true}
 				s.showQuestion(0)
-				s.ui.Notify("adroit: a question waits")
+				s.ui.Notify(hint.Program() + ": a question waits")
 			}
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -166,7 +167,7 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 		s.compaction = noCompaction
 		s.fail(err)
 		s.unqueue()
-		s.ui.Notify("adroit: an error")
+		s.ui.Notify(hint.Program() + ": an error")
 		return
 	}
 	s.status, s.title, s.ran = d.Job.Status, d.Job.Title, true
@@ -189,7 +190,7 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 		return
 	}
 	s.unqueue()
-	s.ui.Notify("adroit: " + d.Job.Status.Words())
+	s.ui.Notify(hint.Program() + ": " + d.Job.Status.Words())
 }
 
 // resumeSent goes on with a job that was given a message in the moment in which its

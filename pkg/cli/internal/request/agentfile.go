@@ -40,7 +40,7 @@ func (f *Flags) ReadAgent(e *env.Env) error {
 	}
 	a.Source.Layer = "project"
 	for _, words := range agentfile.Ignored(a) {
-		fmt.Fprintf(e.Err, "adroit: warning: %s\n", format.SanitizeLine(words))
+		fmt.Fprintf(e.Err, "%s: warning: %s\n", hint.Program(), format.SanitizeLine(words))
 	}
 	a.Permissions, _ = agentfile.Rules(a)
 	f.Spec, f.Target = a, ""

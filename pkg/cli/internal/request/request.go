@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -151,7 +152,7 @@ func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) 
 // warnIgnored prints which of an agent's permissions do not hold.
 func warnIgnored(e *env.Env, p *adroit.Plan) {
 	for _, words := range p.Ignored {
-		fmt.Fprintf(e.Err, "adroit: warning: %s\n", format.SanitizeLine(words))
+		fmt.Fprintf(e.Err, "%s: warning: %s\n", hint.Program(), format.SanitizeLine(words))
 	}
 }
 

@@ -126,7 +126,7 @@ func (q *command) run(ctx context.Context, e *env.Env, text string) error {
 	}
 	for at, s := range steps {
 		if len(q.phases) > 0 && !q.json {
-			fmt.Fprintf(e.Err, "adroit: %s: %s\n", s.Name, s.Run)
+			fmt.Fprintf(e.Err, "%s: %s: %s\n", hint.Program(), s.Name, s.Run)
 		}
 		failed, err := first(ctx, e, q.Dir, s.Run, q.json)
 		if err != nil {
@@ -153,7 +153,7 @@ func (q *command) coordinate(ctx context.Context, e *env.Env, at int, failed *fa
 		return err
 	}
 	if !q.json {
-		fmt.Fprintf(e.Err, "adroit: the command failed with exit code %d; looking into it\n", failed.Code)
+		fmt.Fprintf(e.Err, "%s: the command failed with exit code %d; looking into it\n", hint.Program(), failed.Code)
 	}
 	if err := request.AskTrust(ctx, e, &q.Flags, !q.json); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -54,6 +55,6 @@ func (x *exposed) open(ctx context.Context, e *env.Env) (*mcpserver.Server, erro
 // logger prints lines for the operator.
 func logger(e *env.Env) func(format string, args ...any) {
 	return func(text string, args ...any) {
-		fmt.Fprintln(e.Err, "adroit: "+format.SanitizeLine(fmt.Sprintf(text, args...)))
+		fmt.Fprintln(e.Err, hint.Program()+": "+format.SanitizeLine(fmt.Sprintf(text, args...)))
 	}
 }

@@ -151,12 +151,14 @@ func (w *writer) replace(d draft.File) error {
 }
 
 // firstConfig is the configuration of somebody who has none.
-var firstConfig = "# adroit's configuration. " + hint.Name("config") + ` shows what is in force and where from.
+func firstConfig() string {
+	return "# The configuration of " + hint.Program() + ". " + hint.Name("config") + ` shows what is in force and where from.
 # model: ollama/qwen3:8b      # of requests that name none; else Ollama's first, or a provider with a key
 limits:
   time: 1h
   # cost_usd: 2
 `
+}
 
 // configure writes the user's first configuration.
 func (w *writer) configure() error {
@@ -166,14 +168,14 @@ func (w *writer) configure() error {
 	}
 	if w.dry {
 		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(w.e.Out, "--- %s\n%s", w.e.Home(file), firstConfig)
+			fmt.Fprintf(w.e.Out, "--- %s\n%s", w.e.Home(file), firstConfig())
 		}
 		return nil
 	}
 	if err := rootfs.MkdirAll(filepath.Dir(file)); err != nil {
 		return err
 	}
-	err := rootfs.CreateFile(file, 0o600, []byte(firstConfig))
+	err := rootfs.CreateFile(file, 0o600, []byte(firstConfig()))
 	if errors.Is(err, fs.ErrExist) {
 		fmt.Fprintf(w.e.Out, "kept     %s\n", w.e.Home(file))
 		return nil

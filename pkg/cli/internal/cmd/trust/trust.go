@@ -79,7 +79,7 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 			fmt.Fprintf(e.Out, "removed  %s\n", format.SanitizeLine(p))
 		}
 		if st.Partial {
-			fmt.Fprintln(e.Err, "adroit: note: the project has too many directories to look into all; what was not seen is not trusted")
+			fmt.Fprintln(e.Err, hint.Program()+": note: the project has too many directories to look into all; what was not seen is not trusted")
 		}
 	}
 	if !show && (len(open) > 0 || len(st.Removed) > 0) {

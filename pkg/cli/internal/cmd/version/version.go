@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 )
 
@@ -49,8 +50,9 @@ func Read() Build {
 	return b
 }
 
-func (b Build) String() string {
-	return strings.Join([]string{"adroit", b.Version, b.Go, b.Platform}, " ")
+// Line is the build of a program in a line.
+func (b Build) Line(program string) string {
+	return strings.Join([]string{program, b.Version, b.Go, b.Platform}, " ")
 }
 
 // New is adroit version.
@@ -62,7 +64,7 @@ func New(e *env.Env) *cobra.Command {
 		Example: "  adroit version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return env.Print(e.Out, asJSON, Read(), func(w io.Writer, b Build) { fmt.Fprintln(w, b) })
+			return env.Print(e.Out, asJSON, Read(), func(w io.Writer, b Build) { fmt.Fprintln(w, b.Line(hint.Program())) })
 		},
 	}
 	env.JSONFlag(cmd, &asJSON)
