@@ -114,6 +114,7 @@ type model struct {
 	dir   string
 
 	turns [][]raw // the calls of its answers, in place of steps and habits
+	goOn  bool    // an answer of no calls has those that the last result names
 
 	tries    map[string]int
 	step     string // of the last answer
@@ -128,7 +129,11 @@ func newModel(h habit, j *job, dir string) *model {
 func (m *model) next(body, mode string) answer {
 	m.requests++
 	if m.turns != nil {
-		return answer{calls: m.turns[min(m.requests, len(m.turns))-1]}
+		calls := m.turns[min(m.requests, len(m.turns))-1]
+		if calls == nil && m.goOn {
+			calls = named(body)
+		}
+		return answer{calls: calls}
 	}
 	t := turn{mode: mode, dir: m.dir, job: m.job, step: "finish"}
 	if !m.done() {

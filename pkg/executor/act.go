@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -155,7 +156,7 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 		if !reply.Failed {
 			texts, s.ShownDirs = t.Project.Unseen(c.Args, s.ShownDirs)
 		}
-		text := reply.Text + texts + s.newArtifacts(t, reply)
+		text := cmp.Or(reply.shown, reply.Text) + texts + s.newArtifacts(t, reply)
 		if i == 0 {
 			text += s.repairNote()
 		}

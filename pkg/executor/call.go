@@ -119,7 +119,8 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 
 // toolCall is the input of a call's step.
 func (t *Task) toolCall(s *State, now callContext, c llm.Call) stepio.ToolCall {
-	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls), Whole: now.asked.whole}
+	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), Whole: now.asked.whole}
+	use.MaxResultBytes, use.Share = t.resultRoom(s, now)
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
 			use.Think = t.thinking(s)

@@ -105,7 +105,7 @@ func explained(err error) error {
 func (s *State) restore(before *State) {
 	n := s.Context.Compactions
 	s.Head, s.New, s.Notes, s.Context = before.Head, before.New, before.Notes, before.Context
-	s.OfferedTools, s.ShownDirs, s.Context.Compactions = before.OfferedTools, before.ShownDirs, n
+	s.OfferedTools, s.ShownDirs, s.Shown, s.Context.Compactions = before.OfferedTools, before.ShownDirs, before.Shown, n
 }
 
 // compact replaces the conversation by a smaller one: results that are of no
@@ -153,7 +153,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		return t.full(r, s, fmt.Sprintf("about %d tokens are needed, %d of them for the prompt and the tools, and %d fit", out.After, fixed(nil), limit))
 	}
 	s.Head, s.New = "", append(s.opening(t, s.Notes), out.Messages...)
-	s.OfferedTools, s.ShownDirs = "", nil
+	s.OfferedTools, s.ShownDirs, s.Shown = "", nil, nil
 	g.Tokens, g.Weight = 0, 0
 	return nil
 }

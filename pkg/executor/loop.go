@@ -71,6 +71,7 @@ func run(r *flow.Run, t *Task, s *State) error {
 		if err != nil {
 			return err
 		}
+		t.fitReplies(s, calls, replies)
 		s.addTurn(t, answer, calls, replies)
 		s.noteChanges(t, calls, replies)
 		s.Claim = t.claim(answer.Text, calls, replies)

@@ -251,7 +251,8 @@ func spawnForModel(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) 
 	reply := ToolResult{Took: rep.Took, report: &rep}
 	reply.Failed, reply.Taint = !rep.OK(), rep.Taint
 	reply.Summary = in.Agent + ": " + rep.line()
-	reply.Text = headAndTail(rep.text(), t.maxResultBytes(s, now.calls))
+	most, _ := t.resultRoom(s, now)
+	reply.Text = headAndTail(rep.text(), most)
 	return reply, nil
 }
 

@@ -118,6 +118,8 @@ type securityState struct {
 type contextWindow struct {
 	Context compaction.Usage  `json:"context,omitzero"`
 	Notes   *compaction.Notes `json:"notes,omitempty"` // in place of turns that were left out
+	// Shown are digests of what the conversation has of calls that only read.
+	Shown []string `json:"shown,omitempty"`
 }
 
 // callRepair is what went wrong with the form of the model's tool calls.

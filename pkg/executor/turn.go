@@ -105,7 +105,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	before := *s
 	prior, had := s.Artifacts["output"] // the map is the same before and after
 	if turn.Apart {
-		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = "", nil, "", compaction.Usage{}, nil
+		s.Head, s.New, s.OfferedTools, s.Context, s.Notes, s.Shown = "", nil, "", compaction.Usage{}, nil, nil
 	}
 	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
 	r, err := sc.Run.Part("turn")
@@ -139,7 +139,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		delete(s.Artifacts, "output")
 	}
 	if turn.Apart {
-		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = before.Head, before.New, before.OfferedTools, before.Context, before.Notes
+		s.Head, s.New, s.OfferedTools, s.Context, s.Notes, s.Shown = before.Head, before.New, before.OfferedTools, before.Context, before.Notes, before.Shown
 	}
 	switch {
 	case !o.Succeeded():

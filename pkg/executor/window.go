@@ -2,6 +2,7 @@ package executor
 
 import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -29,13 +30,20 @@ func (t *Task) knownWindow(s *State) int {
 // limit is how many tokens a request may have; 0 is no limit.
 func (t *Task) limit(s *State) int { return s.Context.Room(t.window(s.Fallback), t.Options.MaxTokens) }
 
-// maxResultBytes is how many bytes of each result are shown if n results come at once;
-// 0 is no bound.
-func (t *Task) maxResultBytes(s *State, n int) int {
+// resultRoom is how many bytes of the result of a call are shown at most, and how many
+// in any case if those of the same answer need the rest; 0 is no bound.
+func (t *Task) resultRoom(s *State, now callContext) (most, share int) {
 	if t.Budget == nil || t.Budget.Result < 0 || t.tool(compaction.ReadResult) == nil {
-		return 0
+		return 0, 0
 	}
-	return s.Context.ResultBytes(t.Budget.Result, t.limit(s), n)
+	bytes := func(n int) int { return s.Context.ResultBytes(t.Budget.Result, t.limit(s), n) }
+	if now.asked.workflow || t.Revision < stepio.SharedRoom {
+		return bytes(now.calls), 0
+	}
+	if most, share = bytes(1), bytes(now.calls); share == most {
+		share = 0
+	}
+	return most, share
 }
 
 // need estimates the next request in tokens.

@@ -163,6 +163,8 @@ type Result struct {
 	// Value is what programs read of the call, as JSON of a type of the tool's own, such
 	// as [Command]; a text if it is one. No program reads Text, which is for models.
 	Value json.RawMessage `json:"value,omitempty"`
+	// Page is set if Text shows some lines of many, and a call goes on with others.
+	Page *Page `json:"page,omitempty"`
 	// Inconclusive is set by a tool that is a check if the call neither passed nor
 	// failed. Failed is set with it, and Summary reports why in a line.
 	Inconclusive Inconclusive `json:"inconclusive,omitempty"`
@@ -172,6 +174,15 @@ type Result struct {
 	// Refused is set if the call was not made: its arguments do not fit, or it may not be.
 	// Failed is set with it.
 	Refused bool `json:"refused,omitempty"`
+}
+
+// A Page is which lines of a longer text a result shows. The same call with the argument
+// from shows those from there on, and no more of them than the argument lines.
+type Page struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Head is how many lines of Result.Text stand before the first of them.
+	Head int `json:"head,omitempty"`
 }
 
 // Inconclusive reports why a check has neither passed nor failed.

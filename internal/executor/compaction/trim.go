@@ -240,7 +240,7 @@ func (t *Trimmer) handle(text string) string {
 
 const HandleFormat = `%s with id "%s" shows it.`
 
-var handles = lazyregexp.New(ReadResult + ` with id "([0-9a-f]{12})"`)
+var handles = lazyregexp.New(`(?:` + ReadResult + ` with id "|bytes left out here: )([0-9a-f]{12})`)
 
 // HeadAndTail gives the beginning and the end of s, each at most so many bytes, cut
 // at lines where there are any, with a line in between that states how much is
@@ -249,7 +249,27 @@ func HeadAndTail(s string, head, tail int, handle string) string {
 	if len(s) <= head+tail {
 		return s
 	}
-	a, b := s[:head], s[len(s)-tail:]
+	a, b := cutMiddle(s, head, tail)
+	return fmt.Sprintf("%s[%d of %d bytes left out here.%s]\n%s", a, len(s)-len(a)-len(b), len(s), handle, b)
+}
+
+// CutMore shows less of a text of whole bytes, of which s lacks the middle perhaps
+// already, and which is kept under an id, "" if it is not. shown is how many lines there
+// are before what is left out.
+func CutMore(s string, whole, room int, id string) (text string, shown int) {
+	if id != "" {
+		id = ": " + id
+	}
+	room = max(room-cutNote, room/2)
+	a, b := cutMiddle(s, room*3/5, room*2/5)
+	return fmt.Sprintf("%s[%d of %d bytes left out here%s]\n%s", a, whole-len(a)-len(b), whole, id, b), strings.Count(a, "\n")
+}
+
+// cutNote is about what the line in place of what is left out takes.
+const cutNote = 60
+
+func cutMiddle(s string, head, tail int) (a, b string) {
+	a, b = s[:head], s[len(s)-tail:]
 	if i := strings.LastIndexByte(a, '\n'); i > head/2 {
 		a = a[:i+1]
 	}
@@ -260,7 +280,28 @@ func HeadAndTail(s string, head, tail int, handle string) string {
 	if !strings.HasSuffix(a, "\n") {
 		a += "\n"
 	}
-	return fmt.Sprintf("%s[%d of %d bytes left out here.%s]\n%s", a, len(s)-len(a)-len(b), len(s), handle, b)
+	return a, b
+}
+
+// CutPage is the beginning of a page that fits, at least one line of it, and the number
+// of its last line.
+func CutPage(s string, p tools.Page, room int) (text string, last int) {
+	lines := strings.SplitAfter(s, "\n")
+	lines = lines[min(p.Head, len(lines)):]
+	var b strings.Builder
+	if p.Head > 0 {
+		fmt.Fprintf(&b, "[from line %d]\n", p.From)
+	}
+	last = p.From - 1
+	for _, l := range lines[:min(p.To-last, len(lines))] {
+		if last >= p.From && b.Len()+len(l)+cutNote > room {
+			break
+		}
+		b.WriteString(l)
+		last++
+	}
+	fmt.Fprintf(&b, "[cut after line %d]\n", last)
+	return b.String(), last
 }
 
 // TrimRunes drops what a cut has left of a rune at either end.

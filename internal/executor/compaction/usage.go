@@ -1,6 +1,10 @@
 package compaction
 
-import "github.com/adroit-run/adroit/pkg/llm"
+import (
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
 
 // A Usage is how much of the context window a run uses, in tokens, and what was done
 // to fit. The server's own count is the truth; what came since is estimated by
@@ -95,6 +99,21 @@ func (u *Usage) ResultBytes(bound, limit, n int) int {
 		each = min(each, all/3/max(n, 1))
 	}
 	return max(each, leastResult)
+}
+
+// Share gives each of some results its part of so many bytes: what small ones do not
+// need, large ones get.
+func Share(sizes []int, all int) []int {
+	out, order := make([]int, len(sizes)), make([]int, len(sizes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return sizes[a] - sizes[b] })
+	for n, i := range order {
+		out[i] = min(sizes[i], all/(len(order)-n))
+		all -= out[i]
+	}
+	return out
 }
 
 // A server's count is believed within these bounds of weight a token, in

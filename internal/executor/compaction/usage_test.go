@@ -1,8 +1,12 @@
 package compaction
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 func TestUsage(t *testing.T) {
@@ -24,5 +28,48 @@ func TestUsage(t *testing.T) {
 	}
 	if a, b := Weight(strings.Repeat("word ", 8)), Weight(strings.Repeat(`{"a":1,`, 8)[:40]); b <= a {
 		t.Errorf("JSON weighs %d, prose %d", b, a)
+	}
+}
+
+func TestShare(t *testing.T) {
+	for _, c := range []struct {
+		sizes []int
+		all   int
+		want  []int
+	}{
+		{[]int{10, 20, 30}, 100, []int{10, 20, 30}},
+		{[]int{900, 10, 20, 800}, 1030, []int{500, 10, 20, 500}},
+		{[]int{900, 10, 20, 300}, 1030, []int{700, 10, 20, 300}},
+		{[]int{500, 500, 500}, 1000, []int{333, 333, 334}},
+		{[]int{500}, 100, []int{100}},
+		{nil, 100, []int{}},
+	} {
+		if got := Share(c.sizes, c.all); !slices.Equal(got, c.want) {
+			t.Errorf("%v of %d: %v, want %v", c.sizes, c.all, got, c.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	var b strings.Builder
+	for i := 41; i <= 100; i++ {
+		fmt.Fprintf(&b, "line %d\n", i)
+	}
+	page := tools.Page{From: 41, To: 100}
+	text, last := CutPage(b.String()+"[20 of 120 lines left; go on with from=101]\n", page, 300)
+	if last != 70 || !strings.HasSuffix(text, "line 70\n[cut after line 70]\n") || !strings.HasPrefix(text, "line 41\n") || len(text) > 300 {
+		t.Errorf("%d: %s", last, text)
+	}
+	page.Head = 1
+	if text, last = CutPage("[lines 41-100]\n"+b.String(), page, 10); last != 41 || text != "[from line 41]\nline 41\n[cut after line 41]\n" {
+		t.Errorf("%d: %s", last, text)
+	}
+	text, lines := CutMore(b.String(), 9000, 300, "3fa9c2d1e07b")
+	head, tail, ok := strings.Cut(text, fmt.Sprintf("line %d\n[", 40+lines))
+	if !ok || len(text) > 300 || !strings.HasPrefix(head, "line 41\n") || !strings.HasPrefix(tail, fmt.Sprintf("%d of 9000 bytes left out here: 3fa9c2d1e07b]\n", 9000-len(text)+len("[8756 of 9000 bytes left out here: 3fa9c2d1e07b]\n"))) || !strings.HasSuffix(tail, "line 100\n") {
+		t.Errorf("%d lines: %s", lines, text)
+	}
+	if m := handles.FindAllStringSubmatch(text, -1); len(m) != 1 || m[0][1] != "3fa9c2d1e07b" {
+		t.Errorf("the id of what is left out is not found again: %v", m)
 	}
 }

@@ -90,16 +90,17 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		// A failure has no bill: what was paid for is kept with the words.
 		res = tools.Result{Failed: true, Text: fmt.Sprintf("%s could not be run: %s", s.Name, err)}
 	}
-	if err := h.complete(ctx, s, use, t, &res, emit); err != nil {
+	kept, err := h.complete(ctx, s, use, t, &res, emit)
+	if err != nil {
 		return nil, err
 	}
-	reply := executor.ToolResult{Result: res, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
+	reply := executor.ToolResult{Result: res, Kept: kept, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
 	return json.Marshal(reply)
 }
 
 // complete does what comes after a call that has happened: it is waited for, and not
 // made again, where the host is exhausted.
-func (h Host) complete(ctx context.Context, s flow.Step, use stepio.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) error {
+func (h Host) complete(ctx context.Context, s flow.Step, use stepio.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) (*executor.KeptResult, error) {
 	err := exhaustion.Retry(ctx, func() error {
 		if h.Bind == nil {
 			return nil
@@ -114,10 +115,9 @@ func (h Host) complete(ctx context.Context, s flow.Step, use stepio.ToolCall, t 
 		err = exhaustion.Retry(ctx, func() error { return h.keepImages(res) })
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.bound(ctx, s, use.MaxResultBytes, res, emit)
-	return nil
+	return h.bound(ctx, s, use, res, emit), nil
 }
 
 // callEnv is what one call may touch and how much it may return.
@@ -135,29 +135,42 @@ func (h Host) callEnv(env *tools.Env, s flow.Step, use stepio.ToolCall, emit eve
 	return call
 }
 
-// bound cuts the result of a tool to what the model may be shown at once. The
+// bound cuts the result of a tool to what the model may be shown at once, and keeps the whole
+// also where the loop may show less of it. The
 // whole is redacted first, since a cut through a secret would hide it from
 // those who look for it later.
-func (h Host) bound(ctx context.Context, s flow.Step, room int, res *tools.Result, emit event.Sink) {
-	if room <= 0 || len(res.Text) <= room {
-		return
+func (h Host) bound(ctx context.Context, s flow.Step, use stepio.ToolCall, res *tools.Result, emit event.Sink) *executor.KeptResult {
+	room := use.MaxResultBytes
+	over := room > 0 && len(res.Text) > room
+	if !over && (use.Share <= 0 || len(res.Text) <= use.Share) {
+		return nil
 	}
 	text, _ := secret.From(ctx).String(res.Text)
 	if secret.Sure(text) {
 		res.Taint |= tools.Secret
 	}
-	var handle string
-	if s.Name == compaction.ReadResult {
-		handle = " Ask for fewer lines."
-	} else if id, err := h.put(ctx, text); err == nil {
-		handle = fmt.Sprintf(" "+compaction.HandleFormat, compaction.ReadResult, id)
-	} else {
-		emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
-		handle = " The rest is not kept: call it again and ask for less."
+	if !over {
+		res.Text = text
 	}
-	res.Summary = cmp.Or(res.Summary, compaction.OneLine(text, 200))
-	space := max(room-markerBytes, room/2)
-	res.Text = compaction.HeadAndTail(text, space*3/5, space*2/5, handle)
+	var kept *executor.KeptResult
+	handle := " Ask for fewer lines."
+	if s.Name != compaction.ReadResult && (over || res.Page == nil) {
+		id, err := h.put(ctx, text)
+		if err == nil {
+			kept = &executor.KeptResult{ID: id, Bytes: len(text)}
+			handle = fmt.Sprintf(" "+compaction.HandleFormat, compaction.ReadResult, id)
+		} else {
+			emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
+			handle = " The rest is not kept: call it again and ask for less."
+		}
+	}
+	if over {
+		res.Page = nil
+		res.Summary = cmp.Or(res.Summary, compaction.OneLine(text, 200))
+		space := max(room-markerBytes, room/2)
+		res.Text = compaction.HeadAndTail(text, space*3/5, space*2/5, handle)
+	}
+	return kept
 }
 
 // put keeps a text among the results.

@@ -65,10 +65,15 @@ const Unexplained = "model.unexplained"
 //     A repair that was not all goes on in the same conversation, and a turn's output
 //     may stand beside changes of files. Transcripts have what models thought. A
 //     worker's first message does not forbid the change that its last is checked for.
-const Revision = 8
+//   - 9: small results of an answer leave what they do not need to large ones, and what was
+//     read once stands once in a conversation.
+const Revision = 9
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
 const MaxValue = 1 << 20
+
+// SharedRoom is the first revision whose results share the room of an answer.
+const SharedRoom = 9
 
 // TypedResults is the first revision whose workflows read values of results.
 const TypedResults = 6

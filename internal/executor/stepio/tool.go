@@ -28,6 +28,9 @@ type ToolCall struct {
 	At string `json:"at,omitempty"`
 	// Room is how many bytes of the result the model is shown; 0 for no bound.
 	MaxResultBytes int `json:"room,omitempty"`
+	// Share is how many bytes the model is shown in any case if other results need the rest:
+	// the whole of a longer text is kept. 0 is all of it.
+	Share int `json:"share,omitempty"`
 	// Whole is set if a workflow asks, which reads the result's value.
 	Whole bool `json:"whole,omitempty"`
 	// PlainText has files shown without the numbers of their lines.

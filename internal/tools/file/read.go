@@ -87,11 +87,11 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 	if p.More {
 		fmt.Fprintf(&b, "[%s; go on with from=%d]\n", total(p.Total, last), last+1)
 	}
-	text := b.String()
+	text, page := b.String(), &tools.Page{From: p.From, To: last}
 	if env.PlainText && p.From > 1 { // of a page at the beginning its end says where it ends
-		text = fmt.Sprintf("[lines %d-%d]\n", p.From, last) + text
+		text, page.Head = fmt.Sprintf("[lines %d-%d]\n", p.From, last)+text, 1
 	}
-	return tools.Result{Text: text, Summary: fmt.Sprintf("%s %d-%d", spelling.PathLine(in.Path), p.From, last)}, nil
+	return tools.Result{Text: text, Page: page, Summary: fmt.Sprintf("%s %d-%d", spelling.PathLine(in.Path), p.From, last)}, nil
 }
 
 // show is the result of reading an image; false if the file is none that models take.
