@@ -35,7 +35,7 @@ func smallDisk(t *testing.T) string {
 func TestChild(t *testing.T) {
 	path := os.Getenv("ADROIT_TEST_DB")
 	if path == "" {
-		t.Skip("TestReadsWhereNothingCanBeWritten starts it")
+		return // TestReadsWhereNothingCanBeWritten starts it
 	}
 	d := open(t, path, Options{})
 	fillJobs(t, d)

@@ -31,7 +31,7 @@ type killJob struct {
 func TestKillJob(t *testing.T) {
 	src := os.Getenv("ADROIT_TEST_KILL_JOB")
 	if src == "" {
-		t.Skip("the other tests start it")
+		return // the other tests start it
 	}
 	var e killJob
 	dirtest.Must(t, json.Unmarshal([]byte(src), &e))

@@ -36,7 +36,7 @@ type overlayKillJob struct {
 func TestOverlayKillJob(t *testing.T) {
 	src := os.Getenv("ADROIT_TEST_OVERLAY")
 	if src == "" {
-		t.Skip("the other tests start it")
+		return // the other tests start it
 	}
 	var e overlayKillJob
 	dirtest.Must(t, json.Unmarshal([]byte(src), &e))
