@@ -149,6 +149,12 @@ func TestMergeCutShort(t *testing.T) {
 
 	dirtest.Must(t, merging{from, to, w.Common}.takeBack(t.Context(), git.OnHost(repo), repo, "main")) // git was
 	begun()                                                                                            // adroit was killed when git was done
+	lock = filepath.Join(repo, ".git/HEAD.lock")
+	dirtest.Write(t, lock, "") // and git as it took its locks away
+	if _, we := merge(); we == nil || !slices.Equal(we.Paths, []string{lock}) || !CutShort(record) {
+		t.Errorf("behind it, with a lock: %+v", we)
+	}
+	dirtest.Must(t, os.Remove(lock))
 	m, we = merge()
 	whole("behind it", m, we)
 	if m, we := merge(); we != nil || m.Commit != "" {

@@ -350,6 +350,9 @@ func (w *Worktree) merge(ctx context.Context, message, record string, deleted fu
 	begun := readMerging(record)
 	if done, err := g.IsAncestor(ctx, s.Commit, tip); err != nil || done {
 		if err == nil && begun.To == s.Commit { // only its report is missing
+			if err := locksLeft(ctx, g, s.Branch); err != nil { // git was killed as it took its own away
+				return nil, err
+			}
 			var all []changedPath
 			all, err = changed(ctx, g, begun.From, begun.To)
 			m.Commit, m.Paths = begun.To, paths(all)
