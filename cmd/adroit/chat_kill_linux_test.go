@@ -5,11 +5,16 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm/llmtest"
 )
 
 // chatty answers each message, some after a command.
@@ -45,6 +50,60 @@ func TestChatKilled(t *testing.T) {
 	for i := first; i < len(ends); i += step {
 		if n := killChat(t, i, ends[i]); n == 0 && !ends[i].early {
 			t.Errorf("%d: %v: no message was shown as sent", i, ends[i])
+		}
+	}
+}
+
+// A message that comes while the last answer is written is read before the checkpoint of
+// its turn, and the next one behind it. Both are printed again, also where the process dies
+// as the second is received, before the log has that.
+func TestMessagesAroundCheckpoint(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"", "1 finished message"} {
+		begun, release := make(chan struct{}), make(chan struct{})
+		var asked atomic.Int64
+		server := llmtest.NewProduct(t, "compatible", func(llmtest.Asked) llmtest.Turn {
+			if asked.Add(1) == 1 {
+				close(begun)
+				<-release
+			}
+			return llmtest.Turn{Text: "Answer."}
+		})
+		p := newPlace(t, map[string]string{"home/.config/adroit/config.yaml": fmt.Sprintf("endpoints:\n  lab: {base_url: %q}\n", server.URL+"/v1")})
+		p.bin = program(t)
+		env := p.env
+		killed := func(at, text string, args ...string) (*exec.Cmd, func()) {
+			p.env = append(env[:len(env):len(env)], "ADROIT_KILL_AT="+at)
+			cmd, out := p.command(args...)
+			p.env = env
+			cmd.Stdin = strings.NewReader(text)
+			return cmd, func() {
+				if code := ended(t, cmd.Wait()); code != -int(syscall.SIGKILL) {
+					t.Fatalf("it was not killed at %q: exit code %d\n%s", at, code, out)
+				}
+			}
+		}
+		chat, dies := killed("1 saved ", "first\n", "chat", "-m", "lab/m")
+		if err := chat.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		p.ok(0, "continue", "last", "second", "--detach")
+		close(release)
+		dies()
+		if at == "" {
+			p.typed("third\n", "chat", "--resume")
+		} else {
+			chat, dies := killed(at, "third\n", "chat", "--resume")
+			if err := chat.Start(); err != nil {
+				t.Fatal(err)
+			}
+			dies()
+			p.typed("\n", "chat", "--resume")
+		}
+		_, out := p.typed("", "chat", "--resume")
+		if got := regexp.MustCompile(`(?m)^> .*$`).FindAllString(out, -1); !slices.Equal(got, []string{"> first", "> second", "> third"}) {
+			t.Errorf("killed at %q: printed again: %q\n%s", at, got, out)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -44,12 +45,7 @@ func TestKilledWhileCompacting(t *testing.T) {
 		return llmtest.Turn{Text: strings.Repeat("I think about what I read. ", 30),
 			Calls: []llm.Call{{ID: fmt.Sprintf("c%d", n), Name: "read_file", Args: fmt.Appendf(nil, `{"path":"f%d.txt"}`, n)}}}
 	})
-	files := map[string]string{"home/.config/adroit/agents/reader.md": readAll,
-		"home/.config/adroit/config.yaml": fmt.Sprintf("endpoints:\n  lab: {base_url: %q}\nwindows:\n  lab/*: 6000\n", p.URL+"/v1")}
-	for n := range turns {
-		files[fmt.Sprintf("repo/f%d.txt", n+1)] = fmt.Sprintf("this is file %d\n", n+1)
-	}
-	at := newPlace(t, files)
+	at := newPlace(t, readerFiles(p.URL, turns))
 	cmd, out := at.command("run", "reader", "read", "-m", "lab/m", "--calling", "native")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -82,5 +78,64 @@ func TestKilledWhileCompacting(t *testing.T) {
 	last := p.Asked()[len(p.Asked())-1]
 	if words := last.Text(); !strings.Contains(words, "<notes>") || !strings.Contains(words, "read some of the files") || !strings.Contains(words, fmt.Sprintf("this is file %d\n", turns)) {
 		t.Errorf("the last request has no notes, or not the last result:\n%s", words)
+	}
+}
+
+// readerFiles are an agent that reads so many files by a model with a small window.
+func readerFiles(url string, turns int) map[string]string {
+	files := map[string]string{"home/.config/adroit/agents/reader.md": readAll,
+		"home/.config/adroit/config.yaml": fmt.Sprintf("endpoints:\n  lab: {base_url: %q}\nwindows:\n  lab/*: 6000\n", url+"/v1")}
+	for n := range turns {
+		files[fmt.Sprintf("repo/f%d.txt", n+1)] = fmt.Sprintf("this is file %d\n", n+1)
+	}
+	return files
+}
+
+// A message that redirects a run which was stopped behind a compaction leaves that as it
+// is: no notes are paid for twice.
+func TestRedirectKeepsCompaction(t *testing.T) {
+	t.Parallel()
+	const turns = 16
+	var asked, noted atomic.Int64
+	begun, gone := make(chan struct{}), make(chan struct{})
+	p := llmtest.NewProduct(t, "compatible", func(a llmtest.Asked) llmtest.Turn {
+		if strings.Contains(string(a.Schema), `"asked"`) {
+			noted.Add(1)
+			return llmtest.Turn{Text: `{"asked":"to read","decided":[],"done":["read some of the files"],"plan":["read the others"],"avoid":[]}`}
+		}
+		switch {
+		case strings.Contains(a.Text(), "that is enough"):
+			return llmtest.Turn{Calls: []llm.Call{{ID: "end", Name: "finish", Args: json.RawMessage(`{"summary":"Some read."}`)}}}
+		case noted.Load() > 0:
+			close(begun)
+			<-gone
+		}
+		n := asked.Add(1)
+		return llmtest.Turn{Text: strings.Repeat("I think about what I read. ", 30),
+			Calls: []llm.Call{{ID: fmt.Sprintf("c%d", n), Name: "read_file", Args: fmt.Appendf(nil, `{"path":"f%d.txt"}`, 1+n%turns)}}}
+	})
+	at := newPlace(t, readerFiles(p.URL, turns))
+	cmd, out := at.command("run", "reader", "read", "-m", "lab/m", "--calling", "native")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- cmd.Wait() }()
+	select {
+	case <-begun:
+	case err := <-ran:
+		t.Fatalf("it ended before it was compacted: %v\n%s", err, out)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, <-ran)
+	close(gone)
+	code, text := at.run("continue", "last", "that is enough")
+	if code != 0 || noted.Load() != 1 {
+		t.Errorf("continue: exit code %d, notes were asked for %d times\n%s", code, noted.Load(), text)
+	}
+	if last := p.Asked()[len(p.Asked())-1].Text(); !strings.Contains(last, "<notes>") || !strings.HasSuffix(strings.TrimSpace(last), "that is enough") {
+		t.Errorf("the last request has no notes, or not the message at its end:\n%s", last)
 	}
 }

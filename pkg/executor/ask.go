@@ -19,8 +19,10 @@ import (
 // made smaller first, or after the provider has refused it. A model that cannot
 // answer is followed by the one behind it.
 func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	if err := compactIfNeeded(r, t, s); err != nil {
-		return llm.Message{}, err
+	if t.Revision < keepsCompactions {
+		if err := compactIfNeeded(r, t, s); err != nil {
+			return llm.Message{}, err
+		}
 	}
 	a := newRequest(t, s)
 	var whole *State // before it was compacted for a refusal that nobody recognises
@@ -90,6 +92,7 @@ func (s *State) addResponse(t *Task, answer stepio.ModelResponse, head string, w
 		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out
 	}
 	s.Head, s.New = head, nil
+	s.Read, s.Compacted = 0, false
 	s.Turns++
 	s.addUsage(t, answer.Ref, answer.Usage)
 	s.addCosts(t, answer.ModelCosts)

@@ -20,6 +20,24 @@ const (
 	compactMax = 20 // compactions of a job, beside one in two turns
 )
 
+// keepsCompactions is the first revision that makes a checkpoint of what was compacted.
+const keepsCompactions = 9
+
+// compactFirst makes the next request small enough, if it has to be, and a checkpoint of
+// what came of it: a message that then redirects the run leaves it as it is. It reports
+// whether it did; the run goes on as it would from there.
+func (t *Task) compactFirst(r *flow.Run, s *State) (bool, error) {
+	if t.Revision < keepsCompactions || s.Compacted {
+		return false, nil
+	}
+	before := s.Context.Compactions
+	if err := compactIfNeeded(r, t, s); err != nil || s.Context.Compactions == before {
+		return false, err
+	}
+	s.Compacted = true
+	return true, flow.Save(r, s)
+}
+
 // compactIfNeeded makes the next request small enough, if it has to be.
 func compactIfNeeded(r *flow.Run, t *Task, s *State) error {
 	if t.Budget == nil {

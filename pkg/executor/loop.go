@@ -60,6 +60,13 @@ func run(r *flow.Run, t *Task, s *State) error {
 		if t.unaffordable(s) {
 			return flow.Save(r, s)
 		}
+		if compacted, err := t.compactFirst(r, s); failed(s, err) {
+			return nil
+		} else if err != nil {
+			return err
+		} else if compacted {
+			continue
+		}
 		answer, err := ask(r, t, s)
 		if failed(s, err) {
 			return nil

@@ -56,10 +56,11 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 	if !t.Messages || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.goesOn() {
 		return nil
 	}
-	sent, err := flow.Drain(r, stepio.MessageSignal)
+	sent, err := flow.Drain(r, stepio.MessageSignal, s.Read)
 	if err != nil {
 		return err
 	}
+	s.Read += len(sent)
 	compacts := false
 	for _, sig := range sent {
 		var m Message
@@ -88,15 +89,23 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 			s.addMessage(said)
 		}
 	}
-	if compacts {
-		return compactOnRequest(r, t, s)
+	if !compacts {
+		return nil
 	}
-	return nil
+	before := s.Context.Compactions
+	if err := compactOnRequest(r, t, s); err != nil || s.Context.Compactions == before || s.Outcome != nil || t.Revision < keepsCompactions {
+		return err // of a run with an outcome, the checkpoint is about to be made
+	}
+	if err := flow.Save(r, s); err != nil {
+		return err
+	}
+	return t.readMessages(r, s) // as a run does that goes on from there
 }
 
 // addMessage adds a person's words to what the model has not been sent. The
 // templates of some models refuse two messages of the user in a row.
 func (s *State) addMessage(m llm.Message) {
+	s.Compacted = false
 	if last := len(s.New) - 1; s.reminded() {
 		s.New = slices.Clone(s.New)
 		s.New[last].Text += "\n\n" + m.Text

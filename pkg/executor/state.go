@@ -57,6 +57,9 @@ type State struct {
 type transcript struct {
 	Head string        `json:"head,omitempty"`
 	New  []llm.Message `json:"new,omitempty"`
+	// Read is how many messages of people were read since the last answer: those that came
+	// during it are read before the checkpoint, and others behind it.
+	Read int `json:"read,omitempty"`
 	// CallsBefore is the highest number of a call in the conversation that a sub-agent
 	// went on with.
 	CallsBefore int `json:"calls_before,omitempty"`
@@ -120,6 +123,8 @@ type contextWindow struct {
 	Notes   *compaction.Notes `json:"notes,omitempty"` // in place of turns that were left out
 	// Shown are digests of what the conversation has of calls that only read.
 	Shown []string `json:"shown,omitempty"`
+	// Compacted reports that the next request was made to fit.
+	Compacted bool `json:"compacted,omitempty"`
 }
 
 // callRepair is what went wrong with the form of the model's tool calls.

@@ -118,7 +118,7 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 // redirect plans what a run that was stopped between two checkpoints forgets so
 // that a signal reaches it before it does more: the steps since the last
 // checkpoint of its last part, if all of them may be redone. Signals that were
-// received within steps stay.
+// received within steps stay, and what was done before them.
 func (o Reopener) redirect(h History) (Reopening, error) {
 	part := ""
 	for _, rec := range h.Steps {
@@ -126,11 +126,18 @@ func (o Reopener) redirect(h History) (Reopening, error) {
 			part = rec.Path
 		}
 	}
+	last := "" // the step before which such a signal was received last: this one comes behind it
+	for _, rec := range h.Steps {
+		i := strings.LastIndex(rec.Path, ".")
+		if rec.Kind == stepkind.Await && rec.Name == o.Send.Name && rec.Done && rec.Failure == nil && strings.HasPrefix(rec.Path, part+".") && stepid.Compare(rec.Path[:i], last) > 0 {
+			last = rec.Path[:i]
+		}
+	}
 	var forget []string
 	for _, rec := range h.Steps {
 		within, ok := strings.CutPrefix(rec.Path, part+".")
 		received := rec.Kind == stepkind.Await && rec.Done && rec.Failure == nil
-		if !ok || received && strings.Contains(within, ".") {
+		if !ok || received && strings.Contains(within, ".") || last != "" && stepid.Compare(rec.Path, last) < 0 {
 			continue
 		}
 		if redo, err := o.redo(h, rec); err != nil || !redo || received {

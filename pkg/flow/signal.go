@@ -179,9 +179,11 @@ func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
 
 // Drain takes all signals with a name that were sent already. It asks within the
 // scope of the step that comes next, which must have none of its own: steps have
-// the same paths whether there are signals or not.
-func Drain(r *Run, name string) ([]Signal, error) {
-	within := &Run{job: r.job, engine: r.engine, scope: r.Next() + ".", known: r.known, bound: r.bound}
+// the same paths whether there are signals or not. taken is how many were taken there
+// before: a workflow that makes a checkpoint between two calls keeps the number in it, so
+// that no two signals have one path.
+func Drain(r *Run, name string, taken int) ([]Signal, error) {
+	within := &Run{job: r.job, engine: r.engine, scope: r.Next() + ".", next: taken, known: r.known, bound: r.bound}
 	var all []Signal
 	for {
 		s, ok, err := Poll(within, name)

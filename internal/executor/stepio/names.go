@@ -66,7 +66,8 @@ const Unexplained = "model.unexplained"
 //     may stand beside changes of files. Transcripts have what models thought. A
 //     worker's first message does not forbid the change that its last is checked for.
 //   - 9: small results of an answer leave what they do not need to large ones, and what was
-//     read once stands once in a conversation.
+//     read once stands once in a conversation. What was compacted is in a checkpoint before
+//     the model is asked.
 const Revision = 9
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.

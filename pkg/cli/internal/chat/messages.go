@@ -121,8 +121,8 @@ func (s *Session) message(ev event.Event) bool {
 	if ev.Kind != event.StepFinished && ev.Kind != event.StepRecalled || ev.Step != stepkind.Await || json.Unmarshal(ev.Data, &sig) != nil || sig.Name != stepio.MessageSignal {
 		return false
 	}
-	if s.given[ev.Path] {
-		return true // recalled; its event may have been lost with a killed process
+	if ev.Kind == event.StepRecalled && s.given[ev.Path] {
+		return true // the log has it, which may have been lost with a killed process
 	}
 	if s.given == nil {
 		s.given = map[string]bool{}
