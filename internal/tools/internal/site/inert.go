@@ -7,10 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/text"
-
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 )
@@ -24,7 +20,9 @@ func (s Site) Inert(name string, m Matter, body, old string) (safe string, found
 	d := markdown.Dialect{NoTags: strings.EqualFold(path.Ext(name), ".mdx"), Lists: s.Style == Jekyll}
 	switch {
 	case d.NoTags:
-		safe, found = inertMDX(body, old)
+		if safe, found, err = inertMDX(body, old); err != nil {
+			return "", nil, err
+		}
 		safe, links, err := d.Inert(safe, old)
 		return safe, append(found, links...), err
 	case s.Style == Hugo:
@@ -295,123 +293,4 @@ func nextShortcode(text string) (start, end int, closed bool) {
 		return start, start + 3, false
 	}
 	return start, start + 3 + n + len(closer), true
-}
-
-// An mdx is a text of MDX with what is to be written anew.
-type mdx struct {
-	body, old string
-	edits     []edit
-	found     []string
-	at        int // as far as text has been seen
-	kept      int // as far as it stays as it is
-}
-
-// An edit has other text in the place of a part.
-type edit struct {
-	start, end int
-	text       string
-}
-
-// inertMDX quotes what MDX runs: expressions in braces, tags, and lines of import and
-// export. What is code stays as it is, but that by indentation, which MDX does not know.
-func inertMDX(body, old string) (safe string, found []string) {
-	m := &mdx{body: body, old: old}
-	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader([]byte(body))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.CodeSpan, *ast.FencedCodeBlock:
-			return ast.WalkSkipChildren, nil
-		case *ast.CodeBlock:
-			m.escape(n.Lines().Sliced(0, n.Lines().Len())...)
-		case *ast.HTMLBlock:
-			m.escape(n.Lines().Sliced(0, n.Lines().Len())...)
-			if n.HasClosure() {
-				m.escape(n.ClosureLine)
-			}
-		case *ast.RawHTML:
-			m.escape(n.Segments.Sliced(0, n.Segments.Len())...)
-		case *ast.AutoLink:
-			m.link(n)
-		case *ast.Text:
-			m.module(n.Segment.Start)
-			m.escape(n.Segment)
-			m.at = max(m.at, n.Segment.Stop)
-		}
-		return ast.WalkContinue, nil
-	})
-	slices.SortFunc(m.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
-	var b strings.Builder
-	at := 0
-	for _, e := range m.edits {
-		if e.start >= at {
-			b.WriteString(body[at:e.start] + e.text)
-			at = e.end
-		}
-	}
-	return b.String() + body[at:], m.found
-}
-
-// escape quotes braces and angle brackets.
-func (m *mdx) escape(parts ...text.Segment) {
-	for _, p := range parts {
-		for i := p.Start; i < p.Stop; i++ {
-			c := m.body[i]
-			if c != '{' && c != '<' || i < m.kept {
-				continue
-			}
-			before := m.body[:i]
-			slashes := len(before) - len(strings.TrimRight(before, `\`))
-			one := mdxExpression(m.body[i:])
-			switch {
-			case slashes%2 == 1, c == '<' && (i+1 == len(m.body) || strings.IndexByte(" \t\n", m.body[i+1]) >= 0): // it is quoted, or no tag
-			case len(one) > 2 && strings.Contains(m.old, one):
-				m.kept = i + len(one)
-			default:
-				m.edits = append(m.edits, edit{i, i + 1, `\` + string(c)})
-				m.found = append(m.found, one)
-			}
-		}
-	}
-}
-
-// module quotes a line that would be read as JavaScript.
-func (m *mdx) module(at int) {
-	line := firstLine(m.body[at:])
-	word, _, _ := strings.Cut(line, " ")
-	if (word == "import" || word == "export") && strings.HasSuffix("\n"+m.body[:at], "\n") && !strings.Contains("\n"+m.old+"\n", "\n"+line+"\n") {
-		m.edits = append(m.edits, edit{at, at + 1, fmt.Sprintf("&#%d;", line[0])})
-		m.found = append(m.found, line)
-	}
-}
-
-// link writes a link in angle brackets, which would be a tag, in the other form.
-func (m *mdx) link(n *ast.AutoLink) {
-	label, to := string(n.Label([]byte(m.body))), string(n.URL([]byte(m.body)))
-	if n.AutoLinkType == ast.AutoLinkEmail {
-		to = "mailto:" + to
-	}
-	if i := strings.Index(m.body[m.at:], "<"+label+">"); i >= 0 {
-		m.at += i
-		m.edits = append(m.edits, edit{m.at, m.at + len(label) + 2, fmt.Sprintf("[%s](%s)", label, to)})
-	}
-}
-
-// mdxExpression is what begins with a brace or an angle bracket, up to its end.
-func mdxExpression(text string) string {
-	depth := 0
-	for i := range min(len(text), maxTag) {
-		switch {
-		case text[0] == '<' && text[i] == '>':
-			return text[:i+1]
-		case text[0] == '{' && text[i] == '{':
-			depth++
-		case text[0] == '{' && text[i] == '}':
-			if depth--; depth == 0 {
-				return text[:i+1]
-			}
-		}
-	}
-	return text[:1]
 }

@@ -222,15 +222,60 @@ func TestInertKeeps(t *testing.T) {
 		{s: Site{Style: Eleventy, markdown: "ejs"}, body: "`<%= b %>`", fail: "through ejs"},
 		{s: astro, name: "a.md", body: "{a} <B/>", want: "{a} <B/>"},
 		{s: astro, name: "a.md", body: "{a} <C/>", want: "{a} &lt;C/>"},
-		{s: astro, name: "a.mdx", body: "[a](javascript:b) <c>", want: "[a\\](javascript:b) \\<c>"},
+		{s: astro, name: "a.mdx", body: "[a](javascript:b) <c>", want: "[a\\](javascript:b) &lt;c>"},
 		{s: astro, name: "a.mdx", body: "import b from 'c'\n\n{a} <B/> a < b `{c}` [d](<e>) <https://f.example> \\{g} {h}", old: "{h}",
-			want: "&#105;mport b from 'c'\n\n\\{a} \\<B/> a < b `{c}` [d](<e>) [https://f.example](https://f.example) \\{g} {h}"},
+			want: "&#105;mport b from 'c'\n\n\\{a} &lt;B/> a < b `{c}` [d](e) [https://f.example](https://f.example) \\{g} {h}"},
 		{s: astro, name: "a.mdx", body: "<Note a={1}>\n\n    {a}\n\n```js\n{b}\n```\n\n</Note>\n\n<script>c</script>", old: "<Note a={1}>\n</Note>",
-			want: "<Note a={1}>\n\n    \\{a}\n\n```js\n{b}\n```\n\n</Note>\n\n\\<script>c\\</script>"},
+			want: "<Note a={1}>\n\n    \\{a}\n\n```js\n{b}\n```\n\n</Note>\n\n&lt;script>c&lt;/script>"},
 	} {
 		got, _, err := c.s.Inert(c.name, c.m, c.body, c.old)
 		if c.fail != "" && (err == nil || !strings.Contains(err.Error(), c.fail)) || c.fail == "" && (err != nil || got != c.want) {
 			t.Errorf("%s %q: %v\n%s\nwant\n%s%s", c.s.Style, c.body, err, got, c.want, c.fail)
 		}
+	}
+}
+
+// MDX divides a text as no other parser does: what it would run is text, or the post is
+// refused. A real MDX has run these and some 300,000 random ones; see docs/conformance.md.
+func TestInertMDX(t *testing.T) {
+	mdx := Site{Style: Astro}
+	const refused = "begins code that MDX may end elsewhere"
+	for _, c := range [][2]string{
+		{"```\n    ```\n{a}\n```", "```\n    ```\n\\{a}\n```"}, // it ended at the second line
+		{"    ```\n    {a}\n    ```\n{b}", "    ```\n    {a}\n    ```\n\\{b}"},
+		{"- a\n\n  ```js\n  {a}\n\n  ```\n{b}", "- a\n\n  ```js\n  {a}\n\n  ```\n\\{b}"},
+		{"- a\n\n  ```js\n{a}\n  ```", refused},
+		{"- ```js\n  {a}\n  ```", refused},
+		{"2. ```\n   x\n   ```\n{b}", refused},
+		{"> ```\n> a\n> ```", refused},
+		{"  ```\n  a", refused},
+		{":::note\n```\n:::\n{a}\n```", refused},
+		{"$$\n```\n$$\n{a}\n```", refused},
+		{"a `{b}` c", "a `{b}` c"},
+		{"a `b\n{c}` `d`", "a `b\n\\{c}` `d`"},
+		{"a `b\n\n`{c}`", "a `b\n\n`{c}`"},
+		{"| a `b | `{c}` |\n|-|-|", "| a `b | `\\{c}` |\n|-|-|"},
+		{"| `b | {c}` |\n|-|-|", "| `b | \\{c}` |\n|-|-|"},
+		{"a `{b || c}`", "a `{b || c}`"},
+		{"$`$ {a} `$`", "$`$ \\{a} `$`"},
+		{"[a](b \"`\"){c}`", "[a](b \"`\")\\{c}`"},
+		{"[a](b) `{c}` [d](<e>) [f](<g h>)", "[a](b) `{c}` [d](e) [f](&lt;g h>)"},
+		{"https://a.example/`<b>` `{c}`", "https://a.example/`&lt;b>` `\\{c}`"},
+		{"https://a.example/\\<b>", "https://a.example/&lt;b>"},
+		{"<a@b.example><a@b.example><https://c.example>", "[a@b.example](mailto:a@b.example)[a@b.example](mailto:a@b.example)[https://c.example](https://c.example)"},
+		{"a <", "a &lt;"},
+		{"a\rimport b", "a\n&#105;mport b"},
+		{"- `a\nexport b", "- `a\n&#101;xport b"},
+		{"a <!-- for editors --> b <!-- --> c", "a {/* */} b {/* */} c"},
+	} {
+		got, _, err := mdx.Inert("a.mdx", Matter{}, c[0], "")
+		if c[1] == refused && (err == nil || !strings.Contains(err.Error(), refused)) || c[1] != refused && (err != nil || got != c[1]) {
+			t.Errorf("%q: %v\n%q\nwant\n%q", c[0], err, got, c[1])
+		}
+	}
+	// A post that has such code already can still be changed.
+	old := "- ```js\n  {a}\n  ```\n"
+	if got, _, err := mdx.Inert("a.mdx", Matter{}, old+"\n{b}\n", old); err != nil || got != old+"\n\\{b}\n" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
