@@ -171,20 +171,28 @@ func TestKilledAndLost(t *testing.T) {
 	turns := "turns:\n  - calls: [{name: write_file, args: {path: a.txt, content: a}}]\n  - calls: [{name: write_file, args: {path: b.txt, content: b}}]\n" +
 		"  - calls: [{name: write_file, args: {path: c.txt, content: c}}]\n  - {%stext: DONE}\n"
 	for name, c := range map[string]struct {
-		expect, said string
-		damage       func(p *place) error
+		run, expect, said string
+		damage            func(p *place) error
 	}{
-		"nothing": {"", "", func(*place) error { return nil }},
-		"both": {"expect: {contains: 'changed: a.txt; deleted: b.txt'}, ", "changed: a.txt; deleted: b.txt", func(p *place) error {
+		"nothing": {"editor", "", "", func(*place) error { return nil }},
+		"in a copy": {"p", "", "In the copy w1-2 of a sub-agent: deleted: a.txt", func(p *place) error {
+			found, err := filepath.Glob(p.path("data/worktrees/*/a.txt"))
+			if len(found) != 1 {
+				return fmt.Errorf("the copies have %q, %v", found, err)
+			}
+			return os.Remove(found[0])
+		}},
+		"both": {"editor", "expect: {contains: 'changed: a.txt; deleted: b.txt'}, ", "changed: a.txt; deleted: b.txt", func(p *place) error {
 			return errors.Join(os.WriteFile(p.path("repo/a.txt"), []byte{0}, 0o644), os.Remove(p.path("repo/b.txt")))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, map[string]string{"turns.yaml": fmt.Sprintf(turns, c.expect), "home/.config/adroit/agents/editor.md": editor})
+			p := newPlace(t, map[string]string{"turns.yaml": fmt.Sprintf(turns, c.expect), "home/.config/adroit/agents/editor.md": editor,
+				"home/.config/adroit/pipelines/p.yaml": "steps:\n  - {id: edit, agent: editor, input: Edit, worktree: true}\n"})
 			p.bin = program(t)
 			env := p.env
 			p.env = append(env[:len(env):len(env)], "ADROIT_KILL_AT=3 performed write_file")
-			if code, out := p.run("run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"); code != -int(syscall.SIGKILL) {
+			if code, out := p.run("run", c.run, "edit", "-m", "script:../turns.yaml", "--approve", "all"); code != -int(syscall.SIGKILL) {
 				t.Fatalf("it was not killed: exit code %d\n%s", code, out)
 			}
 			p.env = env

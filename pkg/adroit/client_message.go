@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -216,11 +217,6 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 	if j.Status != jobs.Interrupted || rt.bare {
 		return nil
 	}
-	led, err := jobdir.OpenLedger(rt.data(), j.ID)
-	if err != nil || led == nil {
-		return nil // the run reports what is wrong with it
-	}
-	defer led.Close()
 	finished := map[string]bool{}
 	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
 		if err != nil {
@@ -230,17 +226,17 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 			finished[ev.Path] = true
 		}
 	}
-	s, err := led.Lost(ctx, j.Dir, func(step string) bool { return finished[step] })
-	if err != nil || s.List() == "" {
-		return nil // so does it of the directory
-	}
-	named := filepath.Join(rt.home, j.ID, lostFile)
-	if last, _ := os.ReadFile(named); string(last) == s.Digest {
+	list, digest := rt.lostFiles(ctx, j, func(step string) bool { return finished[step] })
+	if list == "" {
 		return nil
 	}
-	rt.warn("%s: files are not as its finished steps left them, by a power cut or somebody's hand. %s", j.ID, s.List())
+	named := filepath.Join(rt.home, j.ID, lostFile)
+	if last, _ := os.ReadFile(named); string(last) == digest {
+		return nil
+	}
+	rt.warn("%s: files are not as its finished steps left them, by a power cut or somebody's hand. %s", j.ID, list)
 	if j.Workflow == agents.Workflow.Name {
-		value, err := json.Marshal(executor.Message{Changed: "Files are not as your finished calls left them, by a power cut or somebody's hand. Look at them before you go on. " + s.List()})
+		value, err := json.Marshal(executor.Message{Changed: "Files are not as your finished calls left them, by a power cut or somebody's hand. Look at them before you go on. " + list})
 		if err != nil {
 			return err
 		}
@@ -248,7 +244,30 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 			return err
 		}
 	}
-	return rootfs.WriteFile(named, []byte(s.Digest))
+	return rootfs.WriteFile(named, []byte(digest))
+}
+
+// lostFiles names the files that finished steps have left otherwise, in the job's
+// directory and in the copies in which its sub-agents work, and identifies what they are
+// now. What cannot be read, the run reports.
+func (rt *Runtime) lostFiles(ctx context.Context, j *jobs.Job, finished func(step string) bool) (list, digest string) {
+	add := func(where, dir string, led *ledger.Ledger, err error) {
+		if err != nil || led == nil {
+			return
+		}
+		defer led.Close()
+		if s, err := led.Lost(ctx, dir, finished); err == nil && s.List() != "" {
+			list, digest = strings.TrimPrefix(list+" "+where+s.List(), " "), digest+s.Digest
+		}
+	}
+	led, err := jobdir.OpenLedger(rt.data(), j.ID)
+	add("", j.Dir, led, err)
+	trees, _ := jobdir.Trees(rt.data(), j.ID)
+	for _, t := range trees {
+		led, err := jobdir.OpenTreeLedger(rt.data(), j.ID, t.Name)
+		add(fmt.Sprintf("In the copy %s of a sub-agent: ", t.Name), t.Dir(), led, err)
+	}
+	return list, digest
 }
 
 // lostFile is the file of a job that identifies what reportLost reported last.
