@@ -59,7 +59,12 @@ func plain(value string) bool {
 // in whatever directory they are: no tool may read those, but a program that a
 // tool runs may. What cannot be read is left out, and so are directories of
 // installed packages and examples such as .env.example.
-func DotenvIn(dir string) []Known {
+func DotenvIn(dir string) []Known { return dotenvIn(dir, maxEnvDirs) }
+
+// DotenvAt reads the environment files of dir itself, not those of directories in it.
+func DotenvAt(dir string) []Known { return dotenvIn(dir, 1) }
+
+func dotenvIn(dir string, most int) []Known {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
@@ -71,7 +76,7 @@ func DotenvIn(dir string) []Known {
 		switch {
 		case err != nil:
 			return nil
-		case d.IsDir() && (slices.Contains(packages, d.Name()) || dirs == maxEnvDirs):
+		case d.IsDir() && (slices.Contains(packages, d.Name()) || dirs == most):
 			return fs.SkipDir
 		case d.IsDir():
 			dirs++

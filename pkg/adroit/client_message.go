@@ -45,6 +45,7 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, apierr.AsError(err)
 	}
 	m.Text = strings.TrimSpace(m.Text)
+	m.Text = rt.hideTyped(rt.typedSecrets(j.Dir), "the message", m.Text)
 	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
 		return nil, apierr.Invalidf(hint.Command("continue %s \"also add a test\"", j.ID), "the message is empty")
 	}

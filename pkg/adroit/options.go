@@ -100,7 +100,8 @@ type Workspace struct {
 	Names *workspace.DenyList
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
 	// the environment and the well-known shapes; secret.New takes more. Those of
-	// a workspace's .env* files are added for its jobs.
+	// a workspace's .env* files are added for its jobs. A job keeps none of them and its
+	// models get none, also where a request has one in its prompt.
 	Secrets *secret.Redactor
 }
 

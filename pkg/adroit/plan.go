@@ -84,6 +84,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
 		return nil, err
 	}
+	rt.hideTypedInput(agent, &in)
 	p := &Plan{Ignored: agentfile.Ignored(agent), agent: agentDigest(agent)}
 	found, err := rt.bind(ctx, p, in, r.JobConfig, m)
 	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +77,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	scope := p.Input.Dir
-	if err := rt.refuseSecrets(p); err != nil {
+	if err := rt.refuseTyped(p.Input); err != nil {
 		return nil, err
 	}
 	if r.Worktree {
@@ -100,9 +98,10 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
-	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: rt.title(r), Input: raw, Host: host})
+	title, _ := rt.typedSecrets(scope).String(r.Title)
+	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Scope: scope, Request: request, Title: title, Input: raw, Host: host})
 	if errors.Is(err, jobs.ErrKey) {
-		return nil, errors.Join(keyTaken(r.Key, s.Job, p.Input.Name(), rt.shortPrompt(r)), rt.forget(ctx, id))
+		return nil, errors.Join(keyTaken(r.Key, s.Job, p.Input.Name(), shortPrompt(p.Input.Prompt)), rt.forget(ctx, id))
 	}
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
@@ -111,26 +110,6 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
-}
-
-// refuseSecrets refuses commands with secrets in them: the job would keep them, as it has
-// to run them. A prompt is what its author wants a model to read.
-func (rt *Runtime) refuseSecrets(p *Plan) error {
-	in := p.Input
-	commands := map[string]json.RawMessage{}
-	if p.Workflow == coordinator.Workflow.Name {
-		commands["command"], commands["steps"] = in.Inputs["command"], in.Inputs["steps"]
-	}
-	if in.Test != "" {
-		commands["test"], _ = json.Marshal(in.Test)
-	}
-	for _, name := range slices.Sorted(maps.Keys(commands)) {
-		if shown, hit := rt.o.Secrets.JSON(commands[name]); hit {
-			return apierr.Invalidf("put it into a variable or a file that the command reads, and name that; docs/fix.md has more",
-				"%s has a secret in it, which the job would keep: %s", name, shown)
-		}
-	}
-	return nil
 }
 
 // requestDigest is of what was asked: of the agent's or pipeline's name, the prompt, inputs and
@@ -318,31 +297,13 @@ func (rt *Runtime) forget(ctx context.Context, id string) error {
 // maxTitle bounds the title of a job in characters.
 const maxTitle = 80
 
-// title is the first line of a prompt for lists of jobs, without its secrets, ""
-// if it has none: then it can be shown as it is.
-func (rt *Runtime) title(r Request) string {
-	if r.Title != "" {
-		clean, _ := rt.o.Secrets.String(r.Title)
-		return clean
-	}
-	if _, hit := rt.o.Secrets.String(firstLine(r)); !hit {
-		return ""
-	}
-	return rt.shortPrompt(r)
-}
-
-func firstLine(r Request) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(r.Prompt), "\n")
-	return first
-}
-
-// shortPrompt is the beginning of a prompt's first line without secrets.
-func (rt *Runtime) shortPrompt(r Request) string {
-	clean, _ := rt.o.Secrets.String(firstLine(r))
-	if r := []rune(clean); len(r) > maxTitle {
+// shortPrompt is the beginning of a prompt's first line.
+func shortPrompt(prompt string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	if r := []rune(first); len(r) > maxTitle {
 		return string(r[:maxTitle-3]) + "..."
 	}
-	return clean
+	return first
 }
 
 // recordingFile settles where a new job's recording goes, "" if there is none. A
