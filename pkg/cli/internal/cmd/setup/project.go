@@ -38,6 +38,7 @@ type project struct {
 	languages map[string]int // files
 	folders   map[string]map[string]int
 	checks    []check
+	unknown   string // why checks are not known
 }
 
 // A check is a command that the tools of agents run here.
@@ -50,11 +51,17 @@ type check struct {
 // find; nothing of the project is run.
 func survey(ctx context.Context, c adroit.Client, dir string) (*project, error) {
 	p := &project{dir: dir, languages: map[string]int{}, folders: map[string]map[string]int{}}
-	if r, err := c.CallTool(ctx, adroit.ToolCall{Name: "run_check", Args: json.RawMessage(`{}`), Dir: dir}); err == nil {
+	r, err := c.CallTool(ctx, adroit.ToolCall{Name: "run_check", Args: json.RawMessage(`{}`), Dir: dir})
+	switch {
+	case err != nil:
+		p.unknown = err.Error()
+	case r.Artifacts["checks"] == nil:
+		p.unknown = r.Text // as mode plan refuses it
+	default:
 		_ = json.Unmarshal(r.Artifacts["checks"], &p.checks) // what is not known is left out of a draft
 	}
 	left := maxFiles
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

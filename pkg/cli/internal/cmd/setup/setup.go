@@ -85,7 +85,10 @@ func (c *command) run(ctx context.Context, e *env.Env) error {
 	if len(w.written) > 0 {
 		errs = append(errs, draft.Trust(ctx, client, dir, w.written...))
 	}
-	if c.test == "" && p.command("tests") == "" {
+	switch {
+	case p.unknown != "":
+		fmt.Fprintln(e.Err, "what checks the project was not looked for: "+format.SanitizeLine(p.unknown)+"; if that is the mode of the configuration: ADROIT_MODE=edits "+hint.Command("init"))
+	case c.test == "" && p.command("tests") == "":
 		fmt.Fprintln(e.Err, "no tests were found; if there are some, name the command: "+hint.Command("init --test COMMAND"))
 	}
 	if !c.dry {
