@@ -246,18 +246,19 @@ func (c *Config) parse(path string, b []byte) error {
 			c.from[s.key] = "file " + path
 		}
 	}
+	at := placeIn(path, b)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		switch {
 		case slices.Contains(provider.Builtin, name):
-			return fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", path, name), "choose another name")
+			return fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", at("endpoints", name), name), "choose another name")
 		case c.Endpoints[name].BaseURL == "":
-			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
+			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", at("endpoints", name), name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
 		if _, err := (provider.Endpoint{Config: c.Endpoints[name].openAI(name)}).Open(); err != nil {
-			return fail(fmt.Errorf("%s: endpoints.%w", path, err), hint.Command("models check NAME/MODEL")+" shows the dialect of an endpoint")
+			return fail(fmt.Errorf("%s: endpoints.%w", at("endpoints", name), err), hint.Command("models check NAME/MODEL")+" shows the dialect of an endpoint")
 		}
 	}
-	return cmp.Or(c.checkRoles(path), c.checkServers(path), c.checkCLI(path), c.check(path))
+	return cmp.Or(c.checkRoles(path, at), c.checkServers(at), c.checkCLI(at("cli")), c.check(at))
 }
 
 // environ applies the environment variables that override settings.
@@ -278,47 +279,54 @@ func (c *Config) environ(getenv func(string) string) error {
 			*v.to, c.from[v.key] = s, "env "+v.name
 		}
 	}
-	return c.check("the environment")
+	return c.check(func(...string) string { return "the environment" })
 }
 
 // check checks what both the file and the environment may say.
-func (c *Config) check(where string) error {
+func (c *Config) check(at func(keys ...string) string) error {
 	return cmp.Or(
-		c.checkWords(where),
-		c.Secrets.check(where),
-		checkFormats(where, c.EditFormats),
-		c.Coordinator.check(where),
-		c.Jobs.check(where),
-		c.Log.check(where),
-		c.checkResults(where),
-		checkCalling(where, c.Calling),
-		checkPermissions(where, c.Permissions),
-		c.Sandbox.check(where),
-		c.Network.check(where),
-		checkPublish(where, c.Publish),
-		c.GitHub.check(where),
-		c.Transcription.check(where),
-		c.Research.check(where),
-		c.checkTest(where),
-		c.checkHooks(where),
-		c.checkMCP(where),
+		c.checkWords(at),
+		c.Secrets.check(at("secrets")),
+		checkFormats(at("edit_formats"), c.EditFormats),
+		c.Coordinator.check(at("coordinator")),
+		c.Jobs.check(at("jobs")),
+		c.Log.check(at("log")),
+		c.checkResults(at),
+		checkCalling(at("calling"), c.Calling),
+		checkPermissions(at("permissions"), c.Permissions),
+		c.Sandbox.check(at("sandbox")),
+		c.Network.check(at("network")),
+		checkPublish(at("publish"), c.Publish),
+		c.GitHub.check(at("github")),
+		c.Transcription.check(at("transcription")),
+		c.Research.check(at("research")),
+		c.checkTest(at("test")),
+		c.checkHooks(at("hooks")),
+		c.checkMCP(at),
 	)
 }
 
 // checkWords checks the settings that have no section with a check of its own.
-func (c *Config) checkWords(where string) error {
+func (c *Config) checkWords(at func(keys ...string) string) error {
 	_, err := ParseAge(c.Retention)
-	switch l := c.Limits; {
+	l := c.Limits
+	for _, n := range []struct {
+		key      string
+		negative bool
+	}{{"turns", l.Turns < 0}, {"tokens", l.Tokens < 0}, {"cost_usd", l.CostUSD < 0}, {"time", l.Time < 0}, {"wait", l.Wait < 0}} {
+		if n.negative {
+			return fail(fmt.Errorf("%s: limits.%s is negative", at("limits", n.key), n.key), "leave a limit out to get its default")
+		}
+	}
+	switch {
 	case c.Approve != "" && !slices.Contains(agentfile.Approvals, c.Approve):
-		return fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
+		return fail(fmt.Errorf("%s: approve is %q", at("approve"), c.Approve), "it is one of ask, edits, all, none")
 	case c.Mode != "" && !slices.Contains(executor.Modes, c.Mode):
-		return fail(fmt.Errorf("%s: mode is %q", where, c.Mode), "it is one of plan, edits, auto")
+		return fail(fmt.Errorf("%s: mode is %q", at("mode"), c.Mode), "it is one of plan, edits, auto")
 	case c.Retention != "" && err != nil:
-		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
-	case l.Turns < 0 || l.Tokens < 0 || l.CostUSD < 0 || l.Time < 0 || l.Wait < 0:
-		return fail(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
+		return fail(fmt.Errorf("%s: retention: %w", at("retention"), err), "for example 30d, 2w or 12h")
 	case c.Conventions.Bytes < -1:
-		return fail(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
+		return fail(fmt.Errorf("%s: conventions.bytes is negative", at("conventions", "bytes")), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
 	}
 	return nil
 }

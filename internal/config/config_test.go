@@ -82,7 +82,7 @@ func TestMistakes(t *testing.T) {
 		{"model: x\nlimits: {turns: many}\n", "limits.turns: it must be a whole number"},
 		{"mode: fast\n", `mode is "fast"`},
 		{"approve: never\n", `approve is "never"`},
-		{"limits: {turns: -1}\n", "a limit is negative"},
+		{"limits: {turns: -1}\n", ".yaml:1: limits.turns is negative"},
 		{"retention: soon\n", "retention: "},
 		{"windows: {a/b: 3}\n", "a/b has 3 tokens"},
 		{"calling: {a/b: loud}\n", `a/b is "loud"`},
@@ -110,6 +110,10 @@ func TestMistakes(t *testing.T) {
 		{"log:\n  level: info\n  levl: info\n", ".yaml:3: unknown key log.levl"},
 		{"model: a\nmodel: b\n", ".yaml:2: "},
 		{"model: [\n", ".yaml:1: "},
+		{"model: a/b\nlimits:\n  turns: 5\n  time: -1h\n", ".yaml:4: limits.time is negative"},
+		{"publish:\n  webhooks: {w: {url: 'http://x'}}\n", ".yaml:1: publish.webhooks.w.secret_env is missing"},
+		{"endpoints:\n  a: {base_url: 'http://x'}\n  lab: {}\n", ".yaml:3: endpoints.lab has no base_url"},
+		{"\nmcp_servers:\n  bad: {}\n", ".yaml:3: mcp_servers.bad"},
 		{"\xef\xbb\xbfmodle: a\n", ".yaml:1: unknown key modle"},
 		{"\ufeffmodle: a\n", ".yaml:1: unknown key modle"}, // case c01
 		{string(textfile.Encode16("modle: a\n", textfile.UTF16LE)), ".yaml:1: unknown key modle"},
@@ -122,8 +126,8 @@ func TestMistakes(t *testing.T) {
 			if strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "config.") && !strings.Contains(err.Error(), "config.yaml") {
 				t.Errorf("a Go type is shown: %v", err)
 			}
-			if !strings.HasPrefix(err.Error(), "/home/ann/.config/adroit/config.yaml") {
-				t.Errorf("the error does not begin with its file: %v", err)
+			if !strings.HasPrefix(err.Error(), "/home/ann/.config/adroit/config.yaml:") {
+				t.Errorf("the error does not begin with its file and line: %v", err)
 			}
 			var e *fileError
 			if !errors.As(err, &e) || e.Hint() == "" {

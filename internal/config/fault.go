@@ -49,6 +49,29 @@ func explain(path string, b []byte, err error) error {
 	return fmt.Errorf("%s:%d: %s", path, at.Position.Line, words)
 }
 
+// placeIn returns what names a key of the file's text b: the file, and the line of the key
+// or of the innermost one around it that is there.
+func placeIn(path string, b []byte) func(keys ...string) string {
+	return func(keys ...string) string {
+		file, err := parser.ParseBytes(b, 0)
+		if err != nil || len(file.Docs) == 0 {
+			return path
+		}
+		line := 0
+		for at, i := ast.Node(file.Docs[0].Body), 0; i < len(keys); i++ {
+			entry := entryOf(at, keys[i])
+			if entry == nil {
+				break
+			}
+			line, at = entry.Key.GetToken().Position.Line, entry.Value
+		}
+		if line == 0 {
+			return path
+		}
+		return fmt.Sprintf("%s:%d", path, line)
+	}
+}
+
 // keyAt is the path of keys to a token, as in endpoints.lab.base_url; "" if it has none.
 func keyAt(b []byte, at *token.Token) string {
 	file, err := parser.ParseBytes(b, 0)

@@ -53,19 +53,19 @@ func (c *Config) mcpServers() (map[string]mcp.Server, error) {
 }
 
 // checkMCP checks the entries of the configuration file.
-func (c *Config) checkMCP(where string) error {
+func (c *Config) checkMCP(at func(keys ...string) string) error {
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
 		if err := errors.Join(mcp.CheckName(name), c.MCP[name].Check()); err != nil {
-			return fail(fmt.Errorf("%s: mcp_servers.%s: %w", where, name, err), "docs/config.md has an example")
+			return fail(fmt.Errorf("%s: mcp_servers.%s: %w", at("mcp_servers", name), name, err), "docs/config.md has an example")
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(c.Projects)) {
 		if !filepath.IsAbs(c.expand(dir)) {
-			return fail(fmt.Errorf("%s: mcp_projects: %q is no directory", where, dir), "begin it with / or ~/")
+			return fail(fmt.Errorf("%s: mcp_projects: %q is no directory", at("mcp_projects", dir), dir), "begin it with / or ~/")
 		}
 		for name, g := range c.Projects[dir] {
 			if err := errors.Join(mcp.CheckName(name), g.Check()); err != nil {
-				return fail(fmt.Errorf("%s: mcp_projects.%s.%s: %w", where, dir, name, err), "docs/config.md has an example")
+				return fail(fmt.Errorf("%s: mcp_projects.%s.%s: %w", at("mcp_projects", dir, name), dir, name, err), "docs/config.md has an example")
 			}
 		}
 	}

@@ -37,28 +37,28 @@ var roleName = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // checkRoles checks models and fallbacks, and makes models.default the default
 // for model.
-func (c *Config) checkRoles(path string) error {
-	bad := func(hint, format string, args ...any) error {
-		return fail(fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)), hint)
+func (c *Config) checkRoles(path string, at func(keys ...string) string) error {
+	bad := func(name, hint, format string, args ...any) error {
+		return fail(fmt.Errorf("%s: %s", at("models", name), fmt.Sprintf(format, args...)), hint)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		r := c.Models[name]
 		switch {
 		case !roleName.MatchString(name):
-			return bad("a role is a word such as cheap or strong", "models.%s is no name for a role", name)
+			return bad(name, "a role is a word such as cheap or strong", "models.%s is no name for a role", name)
 		case r.Model == "":
-			return bad("for example "+name+": ollama/qwen3:8b", "models.%s names no model", name)
+			return bad(name, "for example "+name+": ollama/qwen3:8b", "models.%s names no model", name)
 		case c.Models[r.Model].Model != "":
-			return bad("name it as provider/model", "models.%s stands for another role, %s", name, r.Model)
+			return bad(name, "name it as provider/model", "models.%s stands for another role, %s", name, r.Model)
 		case r.Hedge < 0:
-			return bad("leave it out for none", "models.%s.hedge is negative", name)
+			return bad(name, "leave it out for none", "models.%s.hedge is negative", name)
 		}
 	}
 	if _, ok := c.Models[provider.Default]; !ok {
 		return nil
 	}
 	if c.Model != "" {
-		return bad("keep one of them", "model and models.default say the same")
+		return bad(provider.Default, "keep one of them", "model and models.default say the same")
 	}
 	c.Model, c.from["model"] = provider.Default, "file "+path
 	return nil
