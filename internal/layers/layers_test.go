@@ -40,7 +40,7 @@ var may = map[string][]string{
 	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "internal/permission", "pkg/llm", "pkg/llm/price", "pkg/tools"},
 	"internal/executor/toolcall":   {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/tools"},
 	"internal/executor/oldresult":  {"internal/lazyregexp"},
-	"internal/executor/handler": {"internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
+	"internal/executor/handler": {"internal/workspace/process", "internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
 		"internal/permission", "pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
@@ -92,7 +92,7 @@ var may = map[string][]string{
 	"internal/memory/memorytest": {"internal/memory"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
-	"internal/tools/file":        {"internal/spelling", "internal/attachment", "pkg/llm", "pkg/tools", "internal/tools/edit", "pkg/workspace"},
+	"internal/tools/file":        {"internal/executor/stepio", "internal/rootfs", "internal/spelling", "internal/attachment", "pkg/llm", "pkg/tools", "internal/tools/edit", "pkg/workspace"},
 	"pkg/tools/std":              {"internal/tools/", "pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs", "pkg/llm"},
 

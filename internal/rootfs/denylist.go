@@ -16,7 +16,8 @@ import (
 var namesText string
 
 var (
-	nameSections = parseNames(namesText)
+	nameSections, nameKinds = parseNames(namesText)
+
 	secretNames  = nameSections["secret"]
 	openNames    = nameSections["open"]
 	startNames   = nameSections["start"]
@@ -24,21 +25,47 @@ var (
 	askedNames   = nameSections["asked"]
 )
 
+// A nameKind is names of a section that programs obey for the same reason.
+type nameKind struct {
+	what     string // such a file does, to stand behind its name
+	patterns []string
+}
+
 // parseNames reads names.txt.
-func parseNames(text string) map[string][]string {
-	out, section := map[string][]string{}, ""
+func parseNames(text string) (sections map[string][]string, kinds []nameKind) {
+	sections = map[string][]string{}
+	section, what := "", ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		head, isHead := strings.CutPrefix(line, "[")
 		switch {
 		case line == "" || line[0] == '#':
 		case isHead:
-			section = strings.TrimSuffix(head, "]")
+			section, what, _ = strings.Cut(head, "]")
+			if what = strings.TrimSpace(what); what != "" {
+				kinds = append(kinds, nameKind{what: what})
+			}
 		default:
-			out[section] = append(out[section], line)
+			sections[section] = append(sections[section], line)
+			if what != "" {
+				kinds[len(kinds)-1].patterns = append(kinds[len(kinds)-1].patterns, line)
+			}
 		}
 	}
-	return out
+	return sections, kinds
+}
+
+// Obeyed reports what programs outside the sandbox do with a file of a clean name, to
+// stand behind it, and its place among the kinds of such files; what is "" where they do
+// nothing with it. guarded is set where no tool may write it.
+func Obeyed(p string) (what string, place int, guarded bool) {
+	parts := foldedParts(p)
+	for i, k := range nameKinds {
+		if listed(parts, k.patterns) {
+			return k.what, i, listed(parts, guardedNames)
+		}
+	}
+	return "", 0, false
 }
 
 // NeedsApproval reports whether a clean name is one of askedNames.

@@ -49,7 +49,7 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 // Each section of names.txt is one that is used, each pattern is one that can match,
 // and no name is on two lists that contradict each other.
 func TestNames(t *testing.T) {
-	sections := parseNames(namesText)
+	sections, kinds := parseNames(namesText)
 	for _, s := range []string{"secret", "open", "start", "guarded", "asked"} {
 		if len(sections[s]) == 0 {
 			t.Errorf("no names in %s", s)
@@ -66,6 +66,13 @@ func TestNames(t *testing.T) {
 			t.Errorf("a name is in %s twice", s)
 		}
 	}
+	of := 0
+	for _, k := range kinds {
+		of += len(k.patterns)
+	}
+	if n := len(sections["guarded"]) + len(sections["asked"]); of != n {
+		t.Errorf("%d of %d names that programs obey have a kind", of, n)
+	}
 	if len(sections) != 5 {
 		t.Errorf("%d sections", len(sections))
 	}
@@ -73,10 +80,19 @@ func TestNames(t *testing.T) {
 		if CheckName(p, p, true) == nil || CheckName(p, p, false) != nil {
 			t.Errorf("%s may be written, or not read", p)
 		}
+		if what, _, guarded := Obeyed(p); what == "" || !guarded {
+			t.Errorf("%s: %q, %t", p, what, guarded)
+		}
 	}
 	for _, p := range []string{".devcontainer.json", "mise.toml", ".github/workflows/ci.yml"} {
 		if !NeedsApproval(p) || CheckName(p, p, true) != nil {
 			t.Errorf("%s is written unasked, or never", p)
 		}
+		if what, _, guarded := Obeyed(p); what == "" || guarded {
+			t.Errorf("%s: %q, %t", p, what, guarded)
+		}
+	}
+	if what, _, _ := Obeyed("src/main.go"); what != "" {
+		t.Errorf("main.go %s", what)
 	}
 }

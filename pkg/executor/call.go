@@ -117,6 +117,49 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 	return "", u.Digest, nil
 }
 
+// acceptHeld asks about what the commands of a call made and programs outside the sandbox
+// would obey, a question for each kind, and adds to the reply what became of it.
+func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResult, err error) (ToolResult, error) {
+	if err != nil || reply.Held == nil {
+		return reply, err
+	}
+	var kinds []stepio.Held
+	if err := json.Unmarshal(reply.Held, &kinds); err != nil {
+		return reply, fmt.Errorf("decoding what a command made that programs obey: %w", err)
+	}
+	reply.Held = nil
+	with := *t
+	with.Checks = append(slices.Clip(t.Checks), Tool{ToolSpec: llm.ToolSpec{Name: stepio.AcceptFiles}, Needs: tools.Read | tools.Write, Effect: tools.Idempotent})
+	now.calls, now.asked = 1, asked{workflow: true, interrupted: stepio.Again}
+	now.taint |= reply.Taint
+	for _, k := range kinds {
+		args, err := json.Marshal(map[string]any{"files": k.Files})
+		if err != nil {
+			return reply, err
+		}
+		now.rules = append(slices.Clip(now.rules), reply.rules...)
+		got, err := call(r, &with, s, now, llm.Call{Name: stepio.AcceptFiles, Args: args})
+		if err != nil {
+			return reply, err
+		}
+		reply.withChecks(&got)
+		var names []string
+		for i, f := range k.Files {
+			name := spelling.PathLine(f.Path)
+			if got.Failed {
+				name += " (kept in " + spelling.PathLine(k.Kept[i]) + ")"
+			}
+			names = append(names, name)
+		}
+		if got.Failed {
+			reply.Text += fmt.Sprintf("\n[the command made files that are not in the workspace, since each %s: %s; %s]", k.What, strings.Join(names, ", "), got.Text)
+		} else {
+			reply.Text += fmt.Sprintf("\n[the command made files, each of which %s; that was agreed to, and they are in the workspace: %s]", k.What, strings.Join(names, ", "))
+		}
+	}
+	return reply, nil
+}
+
 // toolCall is the input of a call's step.
 func (t *Task) toolCall(s *State, now callContext, c llm.Call) stepio.ToolCall {
 	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), Whole: now.asked.whole}
@@ -193,7 +236,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 		}
 		if err != nil || reply.Question == nil {
 			reply.rules = rules
-			return reply, err
+			return acceptHeld(r, t, s, now, reply, err)
 		}
 		if reply.Question.Changed && t.Approve != "" && t.Approve != ApproveEdits && t.Approve != ApproveAsk {
 			no := "not run: " + reply.Question.Why + ", and nobody is there to accept it. Go on without it."

@@ -28,6 +28,9 @@ type ToolResult struct {
 	UserQuestion *UserQuestion `json:"asks_user,omitempty"`
 	// Unchecked is set if nothing was done because checks must pass first, for the loop.
 	Unchecked json.RawMessage `json:"unchecked,omitempty"`
+	// Held are files that the call's commands made and that a person is asked about before
+	// they come into the workspace, for the loop.
+	Held json.RawMessage `json:"held,omitempty"`
 	// Interrupted is set if the process died during the call: it may or may not
 	// have happened. It follows from the journal and is not part of it.
 	Interrupted bool `json:"-"`

@@ -25,9 +25,10 @@ const MaxFile = 32 << 20
 // step for all of them.
 type Files struct {
 	*fileState
-	Ledger   *ledger.Ledger                             // nil: no undo
-	guard    func(name string, write bool) (why string) // nil: none; see WithGuard
-	DenyList *rootfs.DenyList                           // the operator's; see WithDenyList
+	Ledger    *ledger.Ledger                             // nil: no undo
+	guard     func(name string, write bool) (why string) // nil: none; see WithGuard
+	DenyList  *rootfs.DenyList                           // the operator's; see WithDenyList
+	accepting bool                                       // see Accepting
 }
 
 // fileState is what the Files made by At share.

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/permission"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -59,6 +60,17 @@ const (
 	repeatReason    = "an earlier attempt may have happened, and nobody can tell: look there first; to run it again may do it twice"
 )
 
+const guardedReason = "an agent or an editor would obey what the command made, which no tool may write"
+
+// guarded reports whether a call brings in what only a person can agree to: no rule, and no
+// approval beforehand, covers it.
+func guarded(m stepio.PermissionContext, p Invocation) bool {
+	return p.Tool.Name == stepio.AcceptFiles && slices.ContainsFunc(ruleCall(m, p, permit.Ask).Paths, func(name string) bool {
+		_, _, guarded := rootfs.Obeyed(name)
+		return guarded
+	})
+}
+
 // repeats returns why a call may do what was done already, "" if it does not.
 func repeats(m stepio.PermissionContext, t tools.Tool, args json.RawMessage) string {
 	switch {
@@ -96,6 +108,8 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 		}
 		again := repeats(may, p.Tool, p.Args)
 		switch {
+		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && guarded(may, p):
+			return denied(guardedReason + ", and nobody has looked at it"), nil
 		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && again == "":
 			if leaks {
 				emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
@@ -108,7 +122,11 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 			if v.Why != "" {
 				why += " (" + v.Why + ")"
 			}
-			return denied(why + "; find a way without " + p.Tool.Name), nil
+			without := p.Tool.Name
+			if without == stepio.AcceptFiles {
+				without = "these files"
+			}
+			return denied(why + "; find a way without " + without), nil
 		case v.Do == permit.Ask:
 			q, err := h.question(p, may, use.Artifacts, v, leaks)
 			if err != nil {
@@ -140,8 +158,8 @@ func denied(why string) tools.Result {
 	return tools.Result{Failed: true, Refused: true, Inconclusive: tools.CannotCheck, Text: "not run: " + why, Summary: "not run: " + spelling.FirstLine(why)}
 }
 
-// verdict decides, and reports whether the call could send what it should not,
-// or send it twice. It runs nothing.
+// verdict decides, and reports whether the call could send what it should not, or send it
+// twice, or change what no rule covers. It runs nothing.
 func verdict(m stepio.PermissionContext, p Invocation, f func() Confinement) (v permission.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := defaultVerdict(m, t.Metadata, f)
@@ -168,6 +186,9 @@ func verdict(m stepio.PermissionContext, p Invocation, f func() Confinement) (v 
 	}
 	if again := repeats(m, t, p.Args); again != "" && v.Do != permit.Deny {
 		leaks, v.Do, v.Why = true, permit.Ask, again
+	}
+	if v.Do != permit.Deny && guarded(m, p) {
+		leaks, v.Do, v.Why = true, permit.Ask, guardedReason
 	}
 	return v, leaks
 }

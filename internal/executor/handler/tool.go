@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -63,6 +64,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	start := time.Now()
+	ctx, hold := process.WithHold(ctx)
 	ctx, begun := exhaustion.Watch(ctx)
 	res, err := perform(h.context(withSaid(ctx, use), p), p)
 	if ctx.Err() != nil {
@@ -95,6 +97,9 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		return nil, err
 	}
 	reply := executor.ToolResult{Result: res, Kept: kept, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
+	if reply.Held, err = held(hold.Files()); err != nil {
+		return nil, err
+	}
 	return json.Marshal(reply)
 }
 

@@ -139,7 +139,12 @@ func (w *blobWriter) Drop() {
 }
 
 // Store keeps content that is about to be written. It is not synced.
-func (b *log) Store(data []byte) error {
+func (b *log) Store(data []byte) error { return b.store(data, false) }
+
+// Hold keeps content that a person is asked about.
+func (b *log) Hold(data []byte) error { return b.store(data, true) }
+
+func (b *log) store(data []byte, sync bool) error {
 	w, err := b.blob()
 	if err != nil {
 		return err
@@ -148,7 +153,7 @@ func (b *log) Store(data []byte) error {
 	if _, err := w.Write(data); err != nil {
 		return err
 	}
-	return w.commit(rootfs.Digest(data), false)
+	return w.commit(rootfs.Digest(data), sync)
 }
 
 // shareBlob replaces a file that is about to become a blob by the one that other

@@ -2,7 +2,6 @@ package overlay
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -94,7 +93,7 @@ func (j *joiner) Keep(op *operation) error {
 	case err != nil:
 		return err
 	case op.why != "":
-		j.report.Notes = append(j.report.Notes, fmt.Sprintf("%s was made by the command and not brought into the workspace, since it %s; it is kept in %s", op.path, op.why, to))
+		j.report.Aside = append(j.report.Aside, Aside{op.path, to, op.why})
 	default:
 		for i, c := range j.report.Conflicts {
 			if c.Path == op.path {

@@ -153,7 +153,7 @@ func (o *Overlay) Discard() {
 type Report struct {
 	Changed   []string
 	Conflicts []ledger.Skipped
-	Notes     []string
+	Aside     []Aside
 }
 
 // Finish joins a command's changes and takes the overlay and the snapshot away.
@@ -255,7 +255,10 @@ const maxListed = 8
 
 // Messages are what the reader of the command's output should know.
 func (r *Report) Messages() []string {
-	out := slices.Clone(r.Notes)
+	var out []string
+	for _, a := range r.Aside {
+		out = append(out, fmt.Sprintf("%s was made by the command and not brought into the workspace, since it %s; it is kept in %s", a.Path, a.Why, a.Kept))
+	}
 	if n := len(r.Conflicts); n > 0 {
 		var list []string
 		for _, c := range r.Conflicts[:min(n, maxListed)] {

@@ -13,7 +13,10 @@ import (
 type Overlay struct{}
 
 // A Report is what Finish did.
-type Report struct{ Changed []string }
+type Report struct {
+	Changed []string
+	Aside   []Aside
+}
 
 // Support finds out whether commands can have an overlay: on this system none can.
 type Support struct{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
@@ -125,14 +126,15 @@ func (r *Runner) launch(p *Process) error {
 
 // finish does what is left when the command has ended, and says what that was.
 // unseen is whether some of its output went elsewhere.
-func (c *runnerSandbox) finish(s *commandSandbox, o *Output, unseen bool) string {
+func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen bool) string {
+	s := p.confined
 	if s == nil {
 		return ""
 	}
 	c.release(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	note := s.protection.check(&c.removed)
+	note := s.protection.check(&c.removed, func(rel, to string) bool { return p.holds(led, rel, to) })
 	s.protection = nil
 	if o.Code != 0 {
 		if h := c.covered(s, o.Text, unseen); h != "" && note != "" {
@@ -142,4 +144,9 @@ func (c *runnerSandbox) finish(s *commandSandbox, o *Output, unseen bool) string
 		}
 	}
 	return note
+}
+
+// holds has a hold take what was put aside, if the command has one.
+func (p *Process) holds(led *ledger.Ledger, rel, to string) bool {
+	return p.hold.take(led, p.confined.protection.scans[0].names, rel, to)
 }

@@ -100,6 +100,9 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 		return nil, err
 	}
 	p.late = exhaustion.Outlive(ctx)
+	if awaited && c.Snapshot && r.led != nil {
+		p.hold = holdOf(ctx)
+	}
 	if c.Snapshot && r.led != nil {
 		if p.snap, err = r.led.Snapshot(ctx, r.root); err != nil {
 			r.forget(p)

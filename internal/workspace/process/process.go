@@ -35,6 +35,7 @@ type Process struct {
 	log               *logFile
 	hide              *secret.Redactor
 	stdin             *os.File        // our end of the pipe of an interactive command
+	hold              *Hold           // takes what a person is asked about; nil: it is put aside
 	late              context.Context // of what comes after the command: the caller may be gone
 	done              chan struct{}
 	stop              chan struct{} // closed to ask for the end

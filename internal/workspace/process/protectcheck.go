@@ -16,10 +16,11 @@ import (
 const maxNotes = 20
 
 // check ends the protection of a command. It returns what it did in words for the
-// reader of the output.
-func (p *protection) check(to *removed) string {
+// reader of the output, without what hold takes: it gets the names in the workspace of what
+// was taken away, and where that is.
+func (p *protection) check(to *removed, hold func(rel, to string) bool) string {
 	defer p.Close()
-	c := &check{protection: p, removed: to, known: map[sandbox.ID]bool{}}
+	c := &check{protection: p, removed: to, hold: hold, known: map[sandbox.ID]bool{}}
 	defer c.closeRepos()
 	for _, s := range p.scans {
 		if s.isRepo() {

@@ -52,6 +52,7 @@ func (r *removed) take(dir int, name string) (string, error) {
 type check struct {
 	*protection
 	removed *removed
+	hold    func(rel, to string) bool
 
 	repos []*gitDir // those of now; had is of before, nil for new ones
 	known map[sandbox.ID]bool
@@ -69,6 +70,7 @@ func (c *check) take(s *scan, dir int, rel, why string) {
 	case errors.Is(err, unix.ENOENT):
 	case err != nil:
 		c.Note("%s was made by the command, may run code on this machine, and could not be taken away: %v", s.abs(rel), err)
+	case s == c.scans[0] && c.hold(rel, to): // which a person is asked about
 	default:
 		c.Note("%s was made by the command and taken away to %s, since it %s", s.abs(rel), to, why)
 	}

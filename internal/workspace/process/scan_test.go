@@ -169,7 +169,7 @@ func TestScanLeavesWhatWasThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		command()
-		return p.check(&removed{dir: t.TempDir()})
+		return p.check(&removed{dir: t.TempDir()}, func(string, string) bool { return false })
 	}
 	if got := check(func() {}); got != "" {
 		t.Errorf("what was there before is taken for the command's: %s", got)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
@@ -96,13 +97,14 @@ func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 		rep, err := p.overlay.Finish(p.late, p.snap, p.confined.protection.refuses)
 		if rep != nil {
 			o.Changed = rep.Changed
+			rep.Aside = slices.DeleteFunc(rep.Aside, func(a overlay.Aside) bool { return p.holds(r.led, a.Path, a.Kept) })
 			notes = rep.Messages()
 		}
 		if err != nil {
 			notes = append(notes, err.Error())
 		}
 	}
-	notes = append(notes, r.sandbox.finish(p.confined, o, c.Stdout != nil))
+	notes = append(notes, r.sandbox.finish(p, r.led, o, c.Stdout != nil))
 	if p.snap == nil {
 		return notes
 	}

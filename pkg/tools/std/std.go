@@ -47,7 +47,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "code", Description: "Read, search and change the files of a project.",
 			Required: []tools.Tool{file.Read, edit.File, search.Tool, file.Write, file.List},
-			Optional: []tools.Tool{file.Delete, file.Move, edit.Blocks, edit.Patch, edit.Long, edit.Replay},
+			Optional: []tools.Tool{file.Delete, file.Move, file.Accept, edit.Blocks, edit.Patch, edit.Long, edit.Replay},
 		},
 		{
 			Name: "navigate", Description: "Find the way in code, and what is wrong in it.",
