@@ -280,7 +280,7 @@ var (
 )
 
 // tooling is what only tests and the Makefile use: it may import anything.
-var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/executor/criteriontest/", "internal/lint/", "internal/realrepo/", "internal/testenv/", "internal/workspacetest/"}
+var tooling = []string{"internal/api/", "internal/bench/", "internal/dev/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/executor/criteriontest/", "internal/lint/", "internal/realrepo/", "internal/testenv/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use, and
 // the one way to start a program, and the one that knows what a host can run out of.

@@ -1,0 +1,243 @@
+// Command house prints the rooms of the product, how they lie on one another, and what
+// is in them: go run ./internal/dev/house
+//
+// A room is a folder at depth two (pkg/jobs, internal/git), an arrow says that a file of
+// one room imports the other, and a floor is one above all that it imports. Tests, test
+// kits (…test) and what serves development alone (internal/dev) are left out.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+const module = "github.com/adroit-run/adroit/"
+
+func main() {
+	rooms := flag.Bool("rooms", false, "list the rooms by floor, with their packages, files and lines")
+	flag.Parse()
+	h, err := read(".")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "house:", err)
+		os.Exit(1)
+	}
+	h.print(*rooms)
+}
+
+// A house is the product's packages with what they import.
+type house struct {
+	packages map[string]*pack
+	arrows   map[string]map[string]bool // between rooms
+}
+
+type pack struct {
+	files   []int // lines of each
+	imports map[string]bool
+}
+
+func room(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	if len(parts) > 2 {
+		parts = parts[:2]
+	}
+	return strings.Join(parts, "/")
+}
+
+// product reports whether a folder is part of what people run and import.
+func product(dir string) bool {
+	for p := range strings.SplitSeq(dir, "/") {
+		if p == "testdata" || strings.HasSuffix(p, "test") && p != "test" || strings.HasPrefix(p, ".") {
+			return false
+		}
+	}
+	r := room(dir)
+	for _, dev := range []string{"internal/dev", "internal/dev/bench", "internal/dev/dist", "internal/dev/docs", "internal/dev/e2e", "internal/dev/habits", "internal/dev/layers", "internal/dev/lint", "internal/dev/race", "internal/dev/realrepo", "internal/dev/testenv", "internal/dev/words", "internal/dev/apisnapshot", "cmd/flowvet"} {
+		if r == dev {
+			return false
+		}
+	}
+	return dir != "internal/dev/flowvet"
+}
+
+func read(root string) (*house, error) {
+	h := &house{packages: map[string]*pack{}, arrows: map[string]map[string]bool{}}
+	files := token.NewFileSet()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || !product(filepath.Dir(path)) || filepath.Dir(path) == "." {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(files, path, b, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		p := h.packages[dir]
+		if p == nil {
+			p = &pack{imports: map[string]bool{}}
+			h.packages[dir] = p
+		}
+		p.files = append(p.files, strings.Count(string(b), "\n"))
+		for _, s := range f.Imports {
+			to, _ := strconv.Unquote(s.Path.Value)
+			to, own := strings.CutPrefix(to, module)
+			if !own {
+				continue
+			}
+			p.imports[to] = true
+			if from := room(dir); room(to) != from {
+				if h.arrows[from] == nil {
+					h.arrows[from] = map[string]bool{}
+				}
+				h.arrows[from][room(to)] = true
+			}
+		}
+		return nil
+	})
+	return h, err
+}
+
+// circles are the sets of rooms that reach one another.
+func (h *house) circles() (out [][]string) {
+	reach := map[string]map[string]bool{}
+	for r := range h.arrows {
+		reach[r] = map[string]bool{}
+		todo := []string{r}
+		for len(todo) > 0 {
+			n := todo[0]
+			todo = todo[1:]
+			for m := range h.arrows[n] {
+				if !reach[r][m] {
+					reach[r][m] = true
+					todo = append(todo, m)
+				}
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, r := range slices.Sorted(maps.Keys(reach)) {
+		if seen[r] || !reach[r][r] {
+			continue
+		}
+		var c []string
+		for m := range reach[r] {
+			if reach[m][r] {
+				c, seen[m] = append(c, m), true
+			}
+		}
+		slices.Sort(c)
+		out = append(out, c)
+	}
+	return out
+}
+
+// floors numbers the rooms; those of a circle share one.
+func (h *house) floors(rooms []string) map[string]int {
+	in := map[string]string{}
+	for _, c := range h.circles() {
+		for _, r := range c {
+			in[r] = c[0]
+		}
+	}
+	floor := map[string]int{}
+	for range len(rooms) {
+		changed := false
+		for _, r := range rooms {
+			for to := range h.arrows[r] {
+				if in[r] != "" && in[r] == in[to] {
+					continue
+				}
+				if floor[r] <= floor[to] {
+					floor[r], changed = floor[to]+1, true
+				}
+			}
+			for _, o := range rooms {
+				if in[r] != "" && in[o] == in[r] && floor[r] < floor[o] {
+					floor[r], changed = floor[o], true
+				}
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	return floor
+}
+
+func (h *house) print(list bool) {
+	var lines, lengths []int
+	total, single, small, big := 0, 0, 0, 0
+	byRoom := map[string][3]int{}
+	names := map[string][]string{}
+	for dir, p := range h.packages {
+		if len(p.files) == 1 {
+			single++
+		}
+		sum := 0
+		for _, n := range p.files {
+			sum += n
+			lengths = append(lengths, n)
+			if n > 600 {
+				big++
+			}
+		}
+		if sum < 150 {
+			small++
+		}
+		total += sum
+		lines = append(lines, sum)
+		r := byRoom[room(dir)]
+		byRoom[room(dir)] = [3]int{r[0] + 1, r[1] + len(p.files), r[2] + sum}
+		name := dir[strings.LastIndexByte(dir, '/')+1:]
+		names[name] = append(names[name], dir)
+	}
+	slices.Sort(lengths)
+	rooms := slices.Sorted(maps.Keys(byRoom))
+	floors := h.floors(rooms)
+	arrows, top := 0, 0
+	for _, r := range rooms {
+		arrows += len(h.arrows[r])
+		top = max(top, floors[r])
+	}
+	shared := 0
+	for _, dirs := range names {
+		if len(dirs) > 1 {
+			shared++
+		}
+	}
+	circles := h.circles()
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "rooms\t%d on %d floors, %d arrows, %d circles\n", len(rooms), top+1, arrows, len(circles))
+	fmt.Fprintf(w, "packages\t%d, %d of one file, %d under 150 lines, %d names borne by several\n", len(lines), single, small, shared)
+	fmt.Fprintf(w, "files\t%d, median %d lines, longest %d, %d over 600\n", len(lengths), lengths[len(lengths)/2], lengths[len(lengths)-1], big)
+	fmt.Fprintf(w, "lines\t%d\n", total)
+	for _, c := range circles {
+		fmt.Fprintf(w, "circle\t%s\n", strings.Join(c, " "))
+	}
+	if list {
+		slices.SortFunc(rooms, func(a, b string) int {
+			if floors[a] != floors[b] {
+				return floors[b] - floors[a]
+			}
+			return strings.Compare(a, b)
+		})
+		for _, r := range rooms {
+			n := byRoom[r]
+			fmt.Fprintf(w, "floor %d\t%s\t%d packages\t%d files\t%d lines\n", floors[r], r, n[0], n[1], n[2])
+		}
+	}
+	w.Flush()
+}
