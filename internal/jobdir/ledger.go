@@ -28,3 +28,7 @@ func openLedger(home string) (*ledger.Ledger, error) {
 	}
 	return ledger.Open(dir, overlay.Recover)
 }
+
+func treeHome(data, job, name string) string {
+	return filepath.Join(data, "jobs", job, "trees", name)
+}

@@ -311,10 +311,6 @@ func ContentDir(data string) string { return filepath.Join(data, "content") }
 
 var treeName = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
 
-func treeHome(data, job, name string) string {
-	return filepath.Join(data, "jobs", job, "trees", name)
-}
-
 func openTree(home string) (*worktree.Copy, error) {
 	c, err := worktree.OpenCopy(home)
 	if err == nil && c == nil {

@@ -80,9 +80,6 @@ var (
 	rawBlock = lazyregexp.New(`(?s)^\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}`)
 )
 
-// maxTag bounds how far the end of an expression is looked for.
-const maxTag = 4 << 10
-
 // next finds the first expression of a text: a tag, an output or a comment, up to
 // its end, or what begins one that has no end.
 func (l tagLanguage) next(text string) (start, end int, closed bool) {

@@ -209,3 +209,6 @@ func mdxExpression(text string) string {
 	}
 	return text[:1]
 }
+
+// maxTag bounds how far the end of an expression is looked for.
+const maxTag = 4 << 10
