@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -106,6 +107,19 @@ func parameters(args string) string {
 	return b.String()
 }
 
+// elements are arguments as elements of their names.
+func elements(args string) string {
+	var m map[string]any
+	if err := json.Unmarshal([]byte(args), &m); err != nil {
+		panic(err)
+	}
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		fmt.Fprintf(&b, "<%s>%v</%s>\n", k, m[k], k)
+	}
+	return b.String()
+}
+
 var table = []habit{
 	// Names.
 	{name: "names in camel case", source: "lmstudio-ai/lmstudio-bug-tracker#788", does: renamed(map[string]string{"read_file": "readFile", "edit_file": "editFile", "finish": "Finish"})},
@@ -131,6 +145,19 @@ var table = []habit{
 	{name: "a comma too many", source: "Gitlawb/openclaude#287", does: argued(func(args string) string { return strings.TrimSuffix(args, "}") + ",}" })},
 	{name: "a list around the arguments", source: "HKUDS/nanobot#2858", does: argued(func(args string) string { return "[" + args + "]" })},
 	{name: "arguments below another name", source: "cecli-dev/cecli#536", does: argued(func(args string) string { return `{"input": ` + args + `}` })},
+	{name: "arguments below properties", source: "cloudwego/eino#385", does: argued(func(args string) string { return `{"properties": ` + args + `}` })},
+	{name: "line ends spelled out between arguments", source: "OpenHands/software-agent-sdk#2488", does: argued(func(args string) string {
+		return `{\n  ` + strings.TrimPrefix(strings.TrimSuffix(args, "}"), "{") + `\n}`
+	})},
+	{name: "line ends as they are in a list in a string", source: "itayinbarr/little-coder#127", does: func(t turn) (answer, bool) {
+		list := `[{\"old\": \"b=$2` + "\n" + wrong + `\", \"new\": \"b=$2` + "\n" + right + `\"}]`
+		return answer{calls: []raw{{"edit_file", `{"path": "calc.sh", "edits": "` + list + `"}`}}}, t.step == "edit"
+	}},
+	{name: "line ends escaped twice", source: "openclaw/openclaw#110823", does: with("edit", func(a map[string]any) { a["old"], a["new"] = `b=$2\n`+wrong, `b=$2\n`+right })},
+	{name: "a path with a backslash, not escaped", source: "anthropics/claude-code#87251", does: func(t turn) (answer, bool) {
+		return answer{calls: []raw{{t.call.name, strings.ReplaceAll(t.call.json(), "calc.sh", `.\calc.sh`)}}}, t.step != "finish"
+	}},
+	{name: "no name", source: "charmbracelet/crush#3372", does: func(t turn) (answer, bool) { return answer{calls: []raw{{"", t.call.json()}}}, true }},
 	{name: "no arguments", worst: true, source: "invergent-ai/surogate#142", does: argued(func(string) string { return "{}" })},
 	{name: "an absolute path", source: "NousResearch/hermes-agent#106728", does: func(t turn) (answer, bool) {
 		return with(t.step, func(a map[string]any) {
@@ -166,6 +193,16 @@ var table = []habit{
 	{name: "the list of the interface", source: "huggingface/smolagents#375", does: printed(func(n, a string) string {
 		return `[{"id": "call_5", "type": "function", "function": ` + object(n, a) + `}]`
 	})},
+	{name: "elements named as the tool", source: "RooCodeInc/Roo-Code#10464", does: printed(func(n, a string) string {
+		return "<" + n + ">\n" + elements(a) + "</" + n + ">"
+	})},
+	{name: "the header of its template", source: "lmstudio-ai/lmstudio-bug-tracker#942", does: printed(func(n, a string) string {
+		return "<|start|>assistant<|channel|>commentary to=functions." + n + "<|constrain|>json<|message|>" + a
+	})},
+	{name: "what is left of its template's header", source: "NousResearch/hermes-agent#84231", does: printed(func(n, a string) string { return "to=functions." + n + " " + a })},
+	{name: "the call in its thoughts", source: "QwenLM/qwen-code#6548", does: func(t turn) (answer, bool) {
+		return answer{thinking: "I need this.\n<tool_call>" + object(t.call.name, t.call.json()) + "</tool_call>"}, true
+	}},
 	{name: "Action and Action Input", source: "OpenHands/OpenHands#6406", does: printed(func(n, a string) string {
 		return "Thought: I need this.\nAction: " + n + "\nAction Input: " + a
 	})},
@@ -198,6 +235,8 @@ var table = []habit{
 	// Edits.
 	{name: "a whole file in a fence", source: "Gitlawb/openclaude#287", does: at("edit", says("Here is calc.sh, repaired:\n\n"+fence("sh", repaired)))},
 	{name: "a diff in a fence", source: "earendil-works/pi#6158", does: at("edit", says("This repairs it:\n\n"+fence("diff", "--- a/calc.sh\n+++ b/calc.sh\n@@ -4 +4 @@\n-"+wrong+"\n+"+right)))},
+	{name: "a patch of another program", source: "sero-labs/sero#516", does: at("edit", says("*** Begin Patch\n*** Update File: calc.sh\n@@\n-"+wrong+"\n+"+right+"\n*** End Patch"))},
+	{name: "blocks to search and replace", source: "Nano-Collective/nanocoder#604", does: at("edit", says("calc.sh\n"+fence("", "<<<<<<< SEARCH\n"+wrong+"\n=======\n"+right+"\n>>>>>>> REPLACE")))},
 	{name: "the numbers of lines in old", source: "esengine/DeepSeek-Reasonix#2786", does: with("edit", func(a map[string]any) { a["old"] = "     4\t" + wrong })},
 	{name: "blanks that are not there", source: "anomalyco/opencode#42908", does: with("edit", func(a map[string]any) { a["old"], a["new"] = "    "+wrong, "    "+right })},
 	{name: "old from memory", source: "moonbitlang/openseek#420", does: with("edit", func(a map[string]any) { a["old"] = `echo "$((a - b))"` })},

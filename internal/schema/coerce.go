@@ -213,6 +213,9 @@ func convert(sch *Node, types []string, v *Node) *Node {
 		return listOf(sch, v)
 	case v.is('"') && (want == "integer" || want == "number" || want == "array" || want == "object"):
 		in, faults := parse([]byte(v.Text))
+		if faults != nil {
+			in, faults = parse([]byte(escapeLines(v.Text)))
+		}
 		switch {
 		case faults == nil && in != nil && allows(types[:1], in):
 			return in
@@ -223,6 +226,34 @@ func convert(sch *Node, types []string, v *Node) *Node {
 		}
 	}
 	return nil
+}
+
+// escapeLines escapes the line ends and tabs that stand in strings of s as they are.
+func escapeLines(s string) string {
+	var b strings.Builder
+	quoted, escaped := false, false
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\n':
+			b.WriteString(`\n`)
+			continue
+		case quoted && c == '\r':
+			b.WriteString(`\r`)
+			continue
+		case quoted && c == '\t':
+			b.WriteString(`\t`)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // listOf is an array of v alone, if the schema's items have its type.

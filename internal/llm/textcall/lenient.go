@@ -99,6 +99,9 @@ func (p *lenient) space() error {
 			}
 			p.i += n
 			p.fixes |= fixSpace
+		case strings.HasPrefix(rest, `\n`) || strings.HasPrefix(rest, `\r`) || strings.HasPrefix(rest, `\t`): // spelled out between values
+			p.i += 2
+			p.fixes |= fixSpace
 		case strings.HasPrefix(rest, "//"):
 			p.fixes |= fixComment
 			n := strings.IndexByte(rest, '\n')
