@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,14 +36,14 @@ func (m *mender) answer(_ context.Context, req *llm.Request, _ func(llm.Delta)) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests++
+	res := &llm.Response{Message: llm.Message{Role: llm.Assistant}}
 	b, err := json.Marshal([]any{req.Messages, req.Tools})
 	if err != nil {
 		return nil, err
 	}
 	m.bytes += len(b)
-	res := &llm.Response{Message: llm.Message{Role: llm.Assistant}}
-	call := func(name string, args map[string]string) {
-		b, _ := json.Marshal(args) // strings
+	call := func(name string, args map[string]any) {
+		b, _ := json.Marshal(args) // strings and lists
 		res.Message.Calls = append(res.Message.Calls, llm.Call{ID: fmt.Sprintf("c%d", m.requests*10+len(res.Message.Calls)), Name: name, Args: b})
 	}
 	file, word := "", ""
@@ -57,52 +58,64 @@ func (m *mender) answer(_ context.Context, req *llm.Request, _ func(llm.Delta)) 
 			read = read || c.Name == "read_file"
 		}
 	}
-	switch {
+	last := req.Messages[len(req.Messages)-1].Text
+	edited := strings.Contains(string(b), `"edit_file","args"`)
+	switch has := func(key string) bool { return strings.Contains(string(req.Output), `"`+key+`"`) }; {
+	case has("subtasks"):
+		res.Message.Text = `{"subtasks":[{"title":"Repair all.txt","description":"Repair what sh check.sh complains about: all.txt:41: error: broken alpha.","files":["all.txt"]}]}`
+	case has("valid"):
+		res.Message.Text = `{"valid":true,"problems":[]}`
+	case has("approach"):
+		res.Message.Text = `{"approach":"Repair the word in all.txt.","large":false}`
+	case offers(req, "report_findings") && edited:
+		call("finish", nil)
+	case offers(req, "report_findings") && strings.Contains(last, "+works"):
+		call("report_findings", map[string]any{"summary": "Nothing to change.", "findings": []any{}})
+		call("finish", map[string]any{"summary": "REVIEWED: nothing to change."})
+	case offers(req, "report_findings"):
+		call("git_diff", nil)
+	case strings.HasPrefix(last, "Review your changes"):
+		res.Message.Text = `{"status":"complete","note":"Repaired."}`
+	case strings.HasPrefix(last, "The work on this task is over"):
+		res.Message.Text = "all.txt is repaired and the check passes."
+	case has("status") && read:
+		call("edit_file", map[string]any{"path": file, "old": "broken " + word, "new": "works " + word})
+		res.Message.Text = `{"status":"complete","note":"Repaired."}`
+	case has("status") && file != "":
+		call("read_file", map[string]any{"path": file})
 	case file == "":
 		call("run_tests", nil)
 	case !read:
-		call("read_file", map[string]string{"path": file})
+		call("read_file", map[string]any{"path": file})
 	default:
-		call("edit_file", map[string]string{"path": file, "old": "broken " + word, "new": "works " + word})
-		call("finish", map[string]string{"summary": "Repaired " + word + "."})
+		call("edit_file", map[string]any{"path": file, "old": "broken " + word, "new": "works " + word})
+		call("finish", map[string]any{"summary": "Repaired " + word + "."})
 	}
 	return res, nil
+}
+
+func offers(req *llm.Request, tool string) bool {
+	return slices.ContainsFunc(req.Tools, func(t llm.ToolSpec) bool { return t.Name == tool })
+}
+
+// TestSupervisorCost holds supervisor to 1.5 times what the builder takes for the same fault:
+// planned, validated, done by a worker that has its edit and its report in one answer, reviewed,
+// summed up.
+func TestSupervisorCost(t *testing.T) {
+	run := func(r adroit.Request) *mender { return mend(t, r, "alpha") }
+	builder := run(adroit.Request{Target: "builder", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
+	all := run(adroit.Request{Target: "supervisor", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
+	t.Logf("builder %d requests, %d bytes; supervisor %d requests, %d bytes: %.2f times", builder.requests, builder.bytes, all.requests, all.bytes, float64(all.bytes)/float64(builder.bytes))
+	if 10*all.bytes > 15*builder.bytes {
+		t.Error("supervisor takes more than 1.5 times what the builder takes")
+	}
 }
 
 // TestFixCost holds adroit fix to 1.2 times what the builder takes for the same fault, one
 // that is repaired at once and one whose repair shows the next.
 func TestFixCost(t *testing.T) {
 	for _, words := range [][]string{{"alpha"}, {"alpha", "bravo"}, {"alpha", "bravo", "charlie"}} {
-		run := func(r adroit.Request) *mender {
-			t.Helper()
-			ctx, m, dir, data := t.Context(), &mender{}, t.TempDir(), t.TempDir()
-			check, text := "", ""
-			for i, w := range words {
-				text += strings.Repeat("a line of the file that nobody has to change\n", 40) + "broken " + w + "\n"
-				check += fmt.Sprintf("grep -q 'works %s' all.txt || { echo 'all.txt:%d: error: broken %s'; exit 1; }\n", w, 41*(i+1), w)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "all.txt"), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "check.sh"), []byte(check), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			rt, err := adroit.Open(ctx, adroit.Options{
-				Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: std.All(),
-				Definitions:  adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}},
-				Workspace:    adroit.Workspace{Dir: dir, Sandbox: adroit.SandboxOptions{Level: "off"}, NoDiagnostics: true, Servers: []adroit.LanguageServer{}},
-				Storage:      adroit.Storage{Data: data, Store: sqlite.Store(data)},
-				Coordination: adroit.Coordination{Memory: "off"},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer rt.Close()
-			if _, err := rt.Run(ctx, r); err != nil {
-				t.Fatalf("%s, %d faults: %v", r.Target, len(words), err)
-			}
-			return m
-		}
+		run := func(r adroit.Request) *mender { return mend(t, r, words...) }
 		builder := run(adroit.Request{Target: "builder", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
 		fix := run(adroit.Request{Target: "coordinator", Input: agents.Input{Approve: executor.ApproveAll, Inputs: map[string]json.RawMessage{"command": quoted("sh check.sh"), "escalate": quoted("report")}}})
 		t.Logf("%d faults: builder %d requests, %d bytes; fix %d requests, %d bytes: %.2f times", len(words), builder.requests, builder.bytes, fix.requests, fix.bytes, float64(fix.bytes)/float64(builder.bytes))
@@ -110,4 +123,36 @@ func TestFixCost(t *testing.T) {
 			t.Error("fix takes more than 1.2 times what the builder takes")
 		}
 	}
+}
+
+// mend has a file repaired in which words are broken.
+func mend(t *testing.T, r adroit.Request, words ...string) *mender {
+	t.Helper()
+	ctx, m, dir, data := t.Context(), &mender{}, t.TempDir(), t.TempDir()
+	check, text := "", ""
+	for i, w := range words {
+		text += strings.Repeat("a line of the file that nobody has to change\n", 40) + "broken " + w + "\n"
+		check += fmt.Sprintf("grep -q 'works %s' all.txt || { echo 'all.txt:%d: error: broken %s'; exit 1; }\n", w, 41*(i+1), w)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "all.txt"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "check.sh"), []byte(check), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rt, err := adroit.Open(ctx, adroit.Options{
+		Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: std.All(),
+		Definitions:  adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}},
+		Workspace:    adroit.Workspace{Dir: dir, Sandbox: adroit.SandboxOptions{Level: "off"}, NoDiagnostics: true, Servers: []adroit.LanguageServer{}},
+		Storage:      adroit.Storage{Data: data, Store: sqlite.Store(data)},
+		Coordination: adroit.Coordination{Memory: "off"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if _, err := rt.Run(ctx, r); err != nil {
+		t.Fatalf("%s, %d faults: %v", r.Target, len(words), err)
+	}
+	return m
 }

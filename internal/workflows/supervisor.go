@@ -73,7 +73,7 @@ func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 	apart := git && len(p.Subtasks) > 1
 	var orders []executor.SubAgentRequest
 	for _, s := range p.Subtasks {
-		orders = append(orders, executor.SubAgentRequest{Agent: "worker", Prompt: s.prompt(sc.Task.Prompt, len(p.Subtasks)), Worktree: apart})
+		orders = append(orders, executor.SubAgentRequest{Agent: "worker", Prompt: s.prompt(sc.Task.Prompt, len(p.Subtasks), sc.Task.Revision), Worktree: apart})
 	}
 	var reps []executor.Report
 	if apart {
@@ -88,11 +88,11 @@ func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 		return nil, err
 	}
 	for i, rep := range reps {
-		part := Part{Title: p.Subtasks[i].Title, Status: rep.Status, Reason: rep.Reason, Summary: rep.Summary}
+		part := Part{Title: p.Subtasks[i].Title, Status: rep.Status, Reason: rep.Reason, Summary: rep.Summary, diff: text(rep.Artifacts["diff"])}
 		if j := rep.Joined; j != nil {
 			part.Paths, part.Conflicts, part.Kept = j.Paths, j.Conflicts, j.Kept
 		} else {
-			part.Paths = changedPaths(text(rep.Artifacts["diff"]))
+			part.Paths = changedPaths(part.diff)
 		}
 		if len(part.Conflicts) > 0 {
 			if err := part.redo(sc, p.Subtasks[i], rep); err != nil {

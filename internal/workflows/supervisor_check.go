@@ -16,7 +16,7 @@ func (p *Part) redo(sc *executor.Scope, s Subtask, rep executor.Report) error {
 	}
 	again, err := spawn(sc, executor.SubAgentRequest{Agent: "fixer", Spec: spec, Prompt: fmt.Sprintf(
 		"%s\n\nThis was done in a copy of the project while others changed %s too. What they changed stays; do this part again on the files as they are now. What was done in the copy, as a diff:\n%s",
-		s.prompt(sc.Task.Prompt, 1), strings.Join(p.Conflicts, ", "), clip(text(rep.Artifacts["diff"]), 16000))})
+		s.prompt(sc.Task.Prompt, 1, 0), strings.Join(p.Conflicts, ", "), clip(text(rep.Artifacts["diff"]), 16000))})
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,11 @@ func (p *Part) redo(sc *executor.Scope, s Subtask, rep executor.Report) error {
 
 // check has all of the work reviewed, what is grave fixed, and the tests run.
 func (res *Supervised) check(sc *executor.Scope) error {
-	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "reviewer", Prompt: "Review what was changed for this task: the uncommitted changes, new files included.\n\nThe task:\n" +
-		sc.Task.Prompt + res.changed()})
+	prompt := "Review what was changed for this task: the uncommitted changes, new files included.\n\nThe task:\n" + sc.Task.Prompt + res.changed()
+	if diffs := res.diffs(); sc.Task.Revision >= 9 && diffs != "" {
+		prompt = "Review what was changed for this task.\n\nThe task:\n" + sc.Task.Prompt + diffs
+	}
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "reviewer", Prompt: prompt})
 	if err != nil {
 		return err
 	}
@@ -98,15 +101,18 @@ func fixer(sc *executor.Scope) ([]byte, error) {
 const (
 	partFiles = "\n\nFiles: "
 	partNote  = "This is one part of a larger task."
+	wholeNote = "Others have planned this task, and will review what you do."
 )
 
-func (s Subtask) prompt(task string, of int) string {
+func (s Subtask) prompt(task string, of, revision int) string {
 	text := s.Title + "\n\n" + s.Description
 	if len(s.Files) > 0 {
 		text += partFiles + strings.Join(s.Files, ", ")
 	}
 	if of > 1 {
 		text += "\n\n" + partNote + " Others do the other parts at the same time; do only yours. The whole task, for your information:\n" + clip(task, 4000)
+	} else if revision >= 9 {
+		text += "\n\n" + wholeNote
 	}
 	return text
 }

@@ -72,7 +72,7 @@ func isPart(prompt string) bool {
 	const few = 5
 	_, rest, ok := strings.Cut(prompt, partFiles)
 	names, _, _ := strings.Cut(rest, "\n")
-	return ok && strings.Contains(rest, partNote) && strings.Count(names, ", ") < few
+	return ok && (strings.Contains(rest, partNote) || strings.Contains(rest, wholeNote)) && strings.Count(names, ", ") < few
 }
 
 // finish does the work, commits it if that is asked, and reports.

@@ -120,7 +120,24 @@ func (t *Task) reportsBeside(answer llm.Message, calls []llm.Call, replies []Too
 func (t *Task) settleWords(s *State) {
 	s.plain, s.planOnly = t.Revision > 0, t.PlanOnly
 	s.noFinish = t.Revision >= 4 && t.worksAlone(s)
+	if t.Revision >= stepio.SharedRoom && !s.noFinish {
+		s.makers = t.makers()
+	}
 	s.finishOffered = s.plain && !s.noFinish && slices.ContainsFunc(t.Tools, func(tool Tool) bool { return tool.Name == finish })
+}
+
+// makers are the tools that produce artifacts, by artifact.
+func (t *Task) makers() map[string]string {
+	all := map[string]string{}
+	for _, tool := range t.Tools {
+		for _, a := range tool.Produces {
+			if all[a] != "" {
+				all[a] += " or "
+			}
+			all[a] += tool.Name
+		}
+	}
+	return all
 }
 
 // worksAlone reports whether the model has tools of its own and none of the
@@ -182,7 +199,7 @@ func (t *Task) producersOf(s *State) string {
 		if a == "diff" && s.plain && !changed(s.Value(a)) {
 			lines = append(lines, t.editors(s)+"Text in an answer changes nothing."+t.otherEnds(s))
 		}
-		if s.Value(a) != nil || s.noFinish {
+		if s.Value(a) != nil || s.noFinish || s.makers[a] != "" {
 			continue
 		}
 		for _, tool := range t.Tools {

@@ -48,6 +48,8 @@ type State struct {
 	// work counts without the word that it is done.
 	noFinish, wordless bool
 	planOnly           bool // the task's
+	// makers name the tools that produce artifacts, for what is unmet.
+	makers map[string]string
 	// reports is set for an answer that has the output that is asked for beside changes.
 	reports bool
 }

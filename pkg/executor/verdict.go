@@ -124,6 +124,9 @@ func (c Criterion) artifact(s *State) verdict {
 	if v == nil && nothing {
 		return unmet("no file has been changed")
 	}
+	if by := s.makers[c.Artifact]; v == nil && by != "" && c.Artifact != changedFiles {
+		return unmet("%s has not produced %q%s", by, c.Artifact, c.uncertain(s))
+	}
 	if v == nil {
 		return unmet("artifact %q has not been produced%s", c.Artifact, c.uncertain(s))
 	}
