@@ -80,7 +80,7 @@ bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./internal/sqlite
 	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/bench
 
-habits: ## a weak model with each of 58 habits, in each mode on each wire; writes docs/dev/habits.md
+habits: ## a weak model with each of 70 habits, in each mode on each wire; writes docs/dev/habits.md
 	ADROIT_HABITS=all $(GO) test -count 1 -timeout 30m ./internal/habits -update
 
 noise: ## an hour of a random model under grammars, on a real Ollama server

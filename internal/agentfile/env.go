@@ -41,9 +41,9 @@ type Env struct {
 	// anything: see tools.Tool. Nil: nobody looks.
 	Missing func(dir string, t tools.Tool, args json.RawMessage, test string) string
 	// Around describes the workspace in the first message of agents that change
-	// code until the tests pass, given the command that runs those, if one is
-	// configured. Nil: they have to look.
-	Around func(test string) string
+	// code until the tests pass, with the command that runs those, if one is
+	// configured, or that repair a problem, without it. Nil: they have to look.
+	Around func(tests bool, command string) string
 	// Recall returns what earlier jobs remembered that fits a text, as lines to
 	// quote, and what they carry; scope is project or user. Nil: nothing is
 	// remembered.

@@ -84,11 +84,14 @@ func withAuto(a *agents.DynamicAgent, own, set *tools.Set, in agents.Input, mode
 	return own, nil
 }
 
-// changesCode reports whether the loop runs an agent that looks at files,
-// changes them, and is done when the tests pass.
-func changesCode(a *agents.DynamicAgent, own *tools.Set) bool {
+// changesCode reports whether the loop runs an agent that looks at files and
+// changes them: until the tests pass, or to repair a problem that it is given.
+func changesCode(a *agents.DynamicAgent, own *tools.Set) (tests, changes bool) {
 	_, lists := own.Lookup("list_files")
-	return lists && a.Workflow == "" && slices.Contains(a.Done.Checks(), "run_tests")
+	_, edits := own.Lookup("edit_file")
+	tests = slices.Contains(a.Done.Checks(), "run_tests")
+	repairs := edits && slices.ContainsFunc(a.Inputs, func(f agents.Field) bool { return f.Name == "problem" })
+	return tests, lists && a.Workflow == "" && (tests || repairs)
 }
 
 // permittedTools leaves out of own what may not be used at all: a tool that would be

@@ -151,8 +151,8 @@ func writePrompts(a *agents.DynamicAgent, t *executor.Task, in agents.Input, sel
 	}
 	if b := in.Branch; b != nil {
 		t.Prompt, t.Images, t.History = b.Opening.Text, b.Opening.Images, b.History
-	} else if env.Around != nil && changesCode(a, sel.own) {
-		t.Prompt = paragraphs(t.Prompt, env.Around(t.Test))
+	} else if tests, changes := changesCode(a, sel.own); env.Around != nil && changes {
+		t.Prompt = paragraphs(t.Prompt, env.Around(tests, t.Test))
 	}
 	return recall(a, t, in, env)
 }

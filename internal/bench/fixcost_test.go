@@ -28,6 +28,7 @@ import (
 type mender struct {
 	mu              sync.Mutex
 	requests, bytes int
+	files           bool // they were named to it
 }
 
 var complaint = regexp.MustCompile(`(\w+\.txt):\d+: error: broken (\w+)`)
@@ -42,6 +43,7 @@ func (m *mender) answer(_ context.Context, req *llm.Request, _ func(llm.Delta)) 
 		return nil, err
 	}
 	m.bytes += len(b)
+	m.files = m.files || strings.Contains(string(b), "Files: all.txt, check.sh")
 	call := func(name string, args map[string]any) {
 		b, _ := json.Marshal(args) // strings and lists
 		res.Message.Calls = append(res.Message.Calls, llm.Call{ID: fmt.Sprintf("c%d", m.requests*10+len(res.Message.Calls)), Name: name, Args: b})
@@ -119,6 +121,9 @@ func TestFixCost(t *testing.T) {
 		builder := run(adroit.Request{Target: "builder", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
 		fix := run(adroit.Request{Target: "coordinator", Input: agents.Input{Approve: executor.ApproveAll, Inputs: map[string]json.RawMessage{"command": quoted("sh check.sh"), "escalate": quoted("report")}}})
 		t.Logf("%d faults: builder %d requests, %d bytes; fix %d requests, %d bytes: %.2f times", len(words), builder.requests, builder.bytes, fix.requests, fix.bytes, float64(fix.bytes)/float64(builder.bytes))
+		if !builder.files || !fix.files {
+			t.Errorf("the files are named to the builder: %t, to code-fix: %t", builder.files, fix.files)
+		}
 		if fix.requests > builder.requests || 10*fix.bytes > 12*builder.bytes {
 			t.Error("fix takes more than 1.2 times what the builder takes")
 		}

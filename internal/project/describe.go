@@ -20,11 +20,11 @@ const (
 )
 
 // Describe describes the workspace of files to an agent that is to change it: its
-// files, or its directories if they are many, and how the tests are run, by
+// files, or its directories if they are many, and, if tests is set, how the tests are run, by
 // command if one is configured. denied are names that are left out, nil for the usual
 // ones. It reads names and runs nothing; "" if there is
 // nothing to say.
-func Describe(ctx context.Context, files *workspace.Files, command string, denied *workspace.DenyList) string {
+func Describe(ctx context.Context, files *workspace.Files, tests bool, command string, denied *workspace.DenyList) string {
 	if files == nil {
 		return "" // the job itself says what is wrong with it
 	}
@@ -42,6 +42,9 @@ func Describe(ctx context.Context, files *workspace.Files, command string, denie
 	text := "Files: " + strings.Join(names, ", ")
 	if len(names) > mostNames {
 		text = "Directories, with the number of their files: " + folders(names, more)
+	}
+	if !tests {
+		return text
 	}
 	if command == "" {
 		command = test.Command(files)

@@ -65,7 +65,9 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if !d.Ignores() {
 		env.Project = p.Project
 	}
-	env.Around = func(test string) string { return project.Describe(ctx, files, test, rt.o.Names) }
+	env.Around = func(tests bool, command string) string {
+		return project.Describe(ctx, files, tests, command, rt.o.Names)
+	}
 	var short error // the host had too little to find out; who submits waits
 	env.Confined = func() bool {
 		r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
