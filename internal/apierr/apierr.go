@@ -137,9 +137,12 @@ func ModelError(err error) error {
 	return err
 }
 
-// NoLast is why the word last means no job; the newest of all is another project's, ""
-// if there are no jobs.
-func NoLast(newest, dir string) error {
+// NoLast is why the word last means no job in a directory; the newest of all is another
+// project's, or of a command that makes jobs of its own; "" if there are no jobs.
+func NoLast(newest, dir, here string) error {
+	if newest != "" && dir == here {
+		return &Error{Kind: NotFound, Message: fmt.Sprintf("%s was made by a command such as commit; last means none of those, and there is no other job of this directory", newest), Hint: "write its id to mean it; " + hint.Command("jobs") + " lists it"}
+	}
 	if newest == "" {
 		return &Error{Kind: NotFound, Message: "there are no jobs", Hint: hint.Command("run AGENT PROMPT") + " starts one"}
 	}

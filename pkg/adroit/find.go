@@ -71,14 +71,14 @@ func (rt *Runtime) newest(ctx context.Context, store jobs.Store) (*jobs.Job, err
 	if err == nil && len(list) == 0 {
 		list, err = store.List(ctx, jobs.Query{Limit: 1, Brief: true})
 		for _, other := range list {
-			return nil, apierr.NoLast(other.ID, other.Dir)
+			return nil, apierr.NoLast(other.ID, other.Dir, rt.o.Dir)
 		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case len(list) == 0:
-		return nil, apierr.NoLast("", "")
+		return nil, apierr.NoLast("", "", "")
 	}
 	return list[0], nil
 }

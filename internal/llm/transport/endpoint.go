@@ -31,7 +31,8 @@ type Endpoint struct {
 // documentation shows, and its query.
 func Address(s string) (base, query string) {
 	s = strings.Trim(strings.TrimSpace(s), `"'`)
-	base, query, _ = strings.Cut(strings.TrimSpace(s), "?")
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "#")
+	base, query, _ = strings.Cut(s, "?")
 	base = strings.TrimRight(base, "/")
 	for _, tail := range []string{"/chat/completions", "/messages", "/responses", "/completions", "/api/chat"} {
 		base = strings.TrimRight(strings.TrimSuffix(base, tail), "/")

@@ -21,6 +21,8 @@ func TestAddress(t *testing.T) {
 		"'http://h/v1 '":                                 "http://h/v1",
 		"http://h/v1/chat/completions":                   "http://h/v1",
 		"http://h/v1/chat/completions/?a=b&c=d":          "http://h/v1?a=b&c=d",
+		"http://h/v1/?a=b#part":                          "http://h/v1?a=b",
+		"http://h/v1/#part":                              "http://h/v1",
 		"https://h/v1/messages":                          "https://h/v1",
 		"http://h/api/chat":                              "http://h",
 		"http://h/openai/deployments/x/chat/completions": "http://h/openai/deployments/x",

@@ -207,14 +207,14 @@ func Last(ctx context.Context, c adroit.Client, dir string) (*adroit.JobSummary,
 	if err == nil && len(list) == 0 {
 		list, err = c.Jobs(ctx, adroit.ListOptions{Limit: 1})
 		for _, other := range list {
-			return nil, apierr.NoLast(other.ID, other.Dir)
+			return nil, apierr.NoLast(other.ID, other.Dir, dir)
 		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case len(list) == 0:
-		return nil, apierr.NoLast("", "")
+		return nil, apierr.NoLast("", "", "")
 	}
 	return &list[0], nil
 }
