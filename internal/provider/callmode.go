@@ -34,7 +34,7 @@ type callings struct {
 	now    func() time.Time
 
 	mu  sync.Mutex
-	can map[string][]toolcall.Mode // by model, as its server reports
+	can map[string][]toolcall.Mode // by reference, as its server reports
 }
 
 // A memory is a way that did not work with a model.
@@ -53,7 +53,8 @@ func (c *callings) Modes(ctx context.Context, ref string) ([]toolcall.Mode, stri
 		return []toolcall.Mode{way}, "configured under calling"
 	}
 	list, why := c.able(ctx, ref)
-	for _, b := range c.remembered()[ref] {
+	all := c.remembered()
+	for _, b := range append(all[c.key(ref)], all[ref]...) { // by reference in files of earlier versions
 		left := slices.DeleteFunc(slices.Clone(list), func(w toolcall.Mode) bool { return w == b.Mode })
 		if len(left) > 0 && len(left) < len(list) {
 			list, why = left, fmt.Sprintf("%s did not work on %s: %s", b.Mode, b.At.Format(time.DateOnly), b.Why)
@@ -110,27 +111,39 @@ func (c *callings) able(ctx context.Context, ref string) ([]toolcall.Mode, strin
 	return list, ""
 }
 
+// key is what a model's failures are kept by: its server and name, since another server may
+// have another model of that name.
+func (c *callings) key(ref string) string {
+	provider, name, err := c.models.split(ref)
+	if err != nil || provider == Script || provider == CLI {
+		return ref
+	}
+	return c.models.address(provider, name)
+}
+
 // Learn implements [handler.CallModes].
 func (c *callings) Learn(ref string, s toolcall.ModeFailure) {
+	key := c.key(ref)
 	// What cannot be kept is found out again.
 	_ = c.change(func(all map[string][]memory) bool {
-		if slices.ContainsFunc(all[ref], func(m memory) bool { return m.Mode == s.Mode }) {
+		if slices.ContainsFunc(all[key], func(m memory) bool { return m.Mode == s.Mode }) {
 			return false
 		}
-		all[ref] = append(all[ref], memory{s, c.now().UTC().Truncate(time.Second)})
+		all[key] = append(all[key], memory{s, c.now().UTC().Truncate(time.Second)})
 		return true
 	})
 }
 
-// remembered is what did not work, by model.
+// remembered is what did not work, by server and model.
 func (c *callings) remembered() map[string][]memory { return readKept[[]memory](c.path) }
 
 // forget drops what is remembered of a model, of all with "", and says how
 // much that was.
 func (c *callings) forget(ref string) (n int, err error) {
+	key := c.key(ref)
 	err = c.change(func(all map[string][]memory) bool {
 		for model, list := range all {
-			if ref == "" || model == ref {
+			if ref == "" || model == key || model == ref {
 				n += len(list)
 				delete(all, model)
 			}

@@ -82,9 +82,13 @@ func (m *Source) refused(provider, name string, states int) *refusedWindow {
 	return &r
 }
 
-// address names a model at its server, as windows are kept by.
+// address names a model at its server, as what is learned of it is kept by.
 func (m *Source) address(provider, name string) string {
-	base, _ := transport.Address(m.endpoint(provider).BaseURL)
+	base := m.endpoint(provider).BaseURL
+	if provider == Ollama {
+		base = m.ollama().BaseURL
+	}
+	base, _ = transport.Address(base)
 	base = strings.TrimSuffix(base, "/v1")
 	if u, err := url.Parse(base); err == nil && u.User != nil {
 		u.User = nil // a password is nobody's to keep
