@@ -31,7 +31,10 @@ func (q request) result(raw json.RawMessage) json.RawMessage {
 // callResult is what a tool has returned, as far as it can be read.
 func (q request) callResult(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) == nil && fields != nil && decodes(raw) && !lost(fields) {
+	if json.Unmarshal(raw, &fields) == nil && fields["structuredContent"] != nil {
+		q.note(func(d *delivery) { d.structured = fields["structuredContent"] })
+	}
+	if fields != nil && decodes(raw) && !lost(fields) {
 		return raw
 	}
 	var list []json.RawMessage

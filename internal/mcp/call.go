@@ -61,7 +61,7 @@ func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.
 		r, err := o.follow(ctx)
 		if err == nil {
 			p.noteUse(l)
-			out := p.withoutTokens(t.Server, l.s, result(t.Name, r))
+			out := p.withoutTokens(t.Server, l.s, result(t.Name, r, o.delivery().structured))
 			if o.delivery().unreadable {
 				out.Failed, out.Undecided = true, t.Safe() == tools.Unsafe
 				out.Text = fmt.Sprintf("The answer of the MCP server %s cannot be understood; whether %s was done is not known. It is:\n%s", t.Server, t.Tool, out.Text)

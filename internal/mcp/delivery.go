@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -23,6 +24,8 @@ type delivery struct {
 	answer     string // what the server said to it, if it is no result
 	unreadable bool   // it has answered, and nobody knows what
 	fault      string // why its answer was left
+
+	structured json.RawMessage // what the library reads with numbers of 53 bits
 }
 
 // refusing are the statuses of requests that were refused rather than begun: those for

@@ -36,6 +36,7 @@ var answers = []struct {
 	{"a result that is a text", `{"jsonrpc":"2.0","id":%s,"result":"sent"}`, "sent", false, false},
 	{"a result that is a list", `{"jsonrpc":"2.0","id":%s,"result":[{"type":"text","text":"sent"}]}`, "sent", false, false},
 	{"the first revision", `{"jsonrpc":"2.0","id":%s,"result":{"toolResult":"sent"}}`, "sent", false, false},
+	{"a large number", `{"jsonrpc":"2.0","id":%s,"result":{"structuredContent":{"id": 9007199254740993}}}`, `{"id":9007199254740993}`, false, false},
 	{"structured only", `{"jsonrpc":"2.0","id":%s,"result":{"structuredContent":{"sent":true}}}`, `{"sent":true}`, false, false},
 	{"an id as text", `{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"text","text":"sent"}]}}`, "sent", false, false},
 	{"no version", `{"id":%s,"result":{"content":[{"type":"text","text":"sent"}]}}`, "sent", false, false},

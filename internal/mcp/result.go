@@ -34,8 +34,8 @@ type answer struct {
 }
 
 // result takes what a server returned for what the model reads; images, links and
-// structured content are artifacts, named by the tool.
-func result(name string, r *sdk.CallToolResult) tools.Result {
+// structured content are artifacts, named by the tool. Exact is the latter as it was sent.
+func result(name string, r *sdk.CallToolResult, exact json.RawMessage) tools.Result {
 	a := &answer{name: name}
 	hasText := false
 	for i, c := range r.Content {
@@ -45,6 +45,9 @@ func result(name string, r *sdk.CallToolResult) tools.Result {
 	}
 	if r.StructuredContent != nil {
 		b, err := json.Marshal(r.StructuredContent)
+		if exact != nil {
+			b, err = json.Marshal(exact)
+		}
 		switch {
 		case err != nil:
 			a.say("[structured content that cannot be read]")

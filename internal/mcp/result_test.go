@@ -16,7 +16,7 @@ func TestImageContent(t *testing.T) {
 		content = append(content, &sdk.ImageContent{MIMEType: "text/html", Data: gif})
 	}
 	content = append(content, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("no image")})
-	r := result("s__shot", &sdk.CallToolResult{Content: content})
+	r := result("s__shot", &sdk.CallToolResult{Content: content}, nil)
 	if len(r.Images) != 8 || r.Images[0].Name != "s__shot/image-1" || r.Images[0].Type != "image/gif" || string(r.Images[0].Data) != string(gif) || len(r.Artifacts) != 11 {
 		t.Errorf("%d images, %d artifacts: %+v", len(r.Images), len(r.Artifacts), r.Images)
 	}

@@ -122,7 +122,7 @@ func CheckPattern(pattern string) error {
 		return fmt.Errorf("the name %q does not match any file", pattern)
 	}
 	if _, list, ok := strings.Cut(pattern, "{"); ok && strings.Contains(list, ",") && strings.Contains(list, "}") {
-		return fmt.Errorf("the name %q has a list in braces, which means itself here: write a name for each", pattern)
+		return fmt.Errorf("the name %q has a list in braces, which means itself here: write a name for each, or ? for each brace of one that has them", pattern)
 	}
 	if strings.ContainsFunc(pattern, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)

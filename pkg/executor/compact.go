@@ -17,6 +17,7 @@ import (
 const (
 	tooBig     = "context.full" // what must be kept does not fit
 	tooLong    = "model." + string(llm.TooLong)
+	overloaded = "model." + string(llm.Overloaded)
 	compactMax = 20 // compactions of a job, beside one in two turns
 )
 
@@ -104,7 +105,9 @@ const leastOverflow = 2048
 // request that was too long: it was at least half of the window, or the window is a guess.
 func (t *Task) mayOverflow(s *State, err error) bool {
 	se, ok := errors.AsType[*flow.StepError](err)
-	if !ok || se.Code != stepio.Unexplained || t.Budget == nil || s.Turns == 0 {
+	// A fault has numbers, and did not go away when the request was repeated.
+	unknown := ok && (se.Code == stepio.Unexplained || se.Code == overloaded && se.Failure.Limit > 0)
+	if !unknown || t.Budget == nil || s.Turns == 0 {
 		return false
 	}
 	need, window := s.need(t), t.knownWindow(s)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/compaction"
@@ -34,6 +35,7 @@ type narrow struct {
 	mute     bool   // it does not count tokens
 	names    int    // what it says its window is when it refuses, 0 for nothing
 	curt     bool   // it refuses what is too long without a reason
+	faulty   bool   // it answers what is too long with a fault that names numbers
 	fails    bool   // it refuses everything from its fifth answer on
 	summary  string // what it answers when it is asked for notes; "" makes some
 	size     func(turn int) int
@@ -65,6 +67,10 @@ func (n *narrow) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)
 	if n.curt && in > n.window || n.fails && n.asked.Load() > 4 {
 		n.refused.Add(1)
 		return nil, &llm.Error{Kind: llm.BadRequest, Status: 400, Provider: "narrow", Message: "no"}
+	}
+	if n.faulty && in > n.window {
+		n.refused.Add(1)
+		return nil, &llm.Error{Kind: llm.Overloaded, Provider: "narrow", Message: fmt.Sprintf("cache: %d/%d", in, n.window), Window: n.window}
 	}
 	if in > n.window {
 		n.refused.Add(1)
@@ -319,6 +325,18 @@ func TestRefusalsWithoutReason(t *testing.T) {
 			t.Errorf("%+v: %v, refused %d times, notes %v", b, err, n.refused.Load(), s.Notes)
 		}
 	}
+}
+
+// TestFaultsWithNumbers: what stays a fault after it was repeated may be a request that is too
+// long, if it has the numbers of one.
+func TestFaultsWithNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &narrow{t: t, window: 6000, perToken: 3, turns: 25, seed: 4, faulty: true}
+		s, err := n.run(n.task(&stepio.Budget{Window: 12_000, Guess: true}), nil)
+		if err != nil || n.refused.Load() == 0 || s.Context.Compactions == 0 || len(n.faults) > 0 {
+			t.Errorf("%v, refused %d times, %+v, %v", err, n.refused.Load(), s.Context, n.faults)
+		}
+	})
 }
 
 // TestKillDuringCompaction stops a job at every point of its journal in turn;

@@ -34,7 +34,7 @@ type Error struct {
 	Message    string
 	Hint       string
 	RetryAfter time.Duration // what the provider asked for, 0 if nothing
-	Window     int           // with TooLong: the tokens that the refusal says fit, 0 if it does not
+	Window     int           // with TooLong: the tokens that the refusal says fit, 0 if it does not; with Overloaded: what may be that
 	Acted      bool          // an external agent had begun to work: the request must not be repeated
 	Err        error         // the cause, may be nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -110,7 +109,7 @@ func modelFailure(err error) error {
 // may find that the request was too long.
 func unexplained(err error) error {
 	out := modelFailure(err)
-	if le := new(llm.Error); errors.As(err, &le) && le.Kind == llm.BadRequest && slices.Contains([]int{400, 422, 500}, le.Status) {
+	if le := new(llm.Error); errors.As(err, &le) && le.Kind == llm.BadRequest && le.Status >= 400 && le.Status != 404 && le.Status != 405 {
 		if f := new(flow.Failure); errors.As(out, &f) {
 			f.Code = stepio.Unexplained
 		}

@@ -80,7 +80,7 @@ func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) erro
 	}
 	repo, prefix, err := git.OnHost(dir).Locate(ctx)
 	if err != nil {
-		return nil, &Error{Reason: dir + " is in no git repository", Remedy: "git init and a first commit make one; or run without a worktree", Err: brief(err)}
+		return nil, &Error{Reason: dir + " is in no git repository that has a work tree", Remedy: "git init and a first commit make one, git worktree add one of a bare repository; or run without a worktree", Err: brief(err)}
 	}
 	w := &Worktree{Repo: repo, Top: top, Branch: branch, Sub: strings.TrimSuffix(prefix, "/")}
 	g := git.OnHost(repo).Operation()

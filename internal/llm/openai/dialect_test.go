@@ -539,3 +539,19 @@ func TestThoughtsInTotal(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownRefusals: a refusal whose cause and status nobody knows is answered once with
+// another form, and one of a path that is not there is not.
+func TestUnknownRefusals(t *testing.T) {
+	for status, asked := range map[int]int{400: 2, 418: 2, 422: 2, 499: 2, 404: 1, 405: 1} {
+		s := llmtest.New(t, llmtest.Fail(status, "<html>no</html>"), llmtest.Say(llmtest.Turn{Text: "ok"}))
+		m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Generate(t.Context(), request(), nil)
+		if got := len(s.Requests()); got != asked || (err == nil) != (asked == 2) {
+			t.Errorf("%d: asked %d times, %v", status, got, err)
+		}
+	}
+}

@@ -112,7 +112,7 @@ func (q *quirks) add(model string, what ...string) (fresh bool) {
 // that did not help.
 func (q *quirks) other(c *call, err error) (changes []string) {
 	var e *llm.Error
-	if !errors.As(err, &e) || e.Kind != llm.BadRequest || !slices.Contains([]int{400, 422, 500}, e.Status) || c.named(err) {
+	if !errors.As(err, &e) || !transport.Unexplained(e) || c.named(err) {
 		return nil
 	}
 	for _, f := range fields {

@@ -37,9 +37,7 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 	kind = cmp.Or(kind, llm.Overloaded)
 	err := e.Error(kind, "the server reports: "+said.text)
 	err.Status, err.Err = said.status, said.cause()
-	if kind == llm.TooLong {
-		err.Window = namedWindow(said.text, object)
-	}
+	err.Window = windowIn(err, said.text, object)
 	if spent {
 		e.spent(err)
 	}
@@ -126,13 +124,17 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		err.Hint = "check the base URL: the server has no such path"
 	}
 	err.Status = resp.StatusCode
-	if kind == llm.TooLong {
-		err.Window = namedWindow(said.text, body)
-	}
+	err.Window = windowIn(err, said.text, body)
 	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {
 		err.RetryAfter = wait
 	}
 	return err
+}
+
+// Unexplained reports whether a provider refused a request for a reason that is not known: it may
+// take it in another form, or a shorter one.
+func Unexplained(err *llm.Error) bool {
+	return err.Kind == llm.BadRequest && err.Status >= 400 && err.Status != 404 && err.Status != 405
 }
 
 // page is the error for a web page with status 200.

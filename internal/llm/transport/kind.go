@@ -113,6 +113,17 @@ func amount(r *lazyregexp.Regexp, w reason) int {
 	return n
 }
 
+// windowIn is the window that an error names, 0 if it names none. A fault that nobody
+// recognises may be one of a request that is too long if it has two numbers of that size.
+func windowIn(err *llm.Error, text string, object []byte) int {
+	switch {
+	case err.Kind == llm.TooLong,
+		err.Kind == llm.Overloaded && (err.Status == 0 || err.Status == 500) && len(number.FindAllString(text, 2)) == 2:
+		return namedWindow(text, object)
+	}
+	return 0
+}
+
 // namedWindow is the window in tokens that the refusal of a request as too long names, 0 if it
 // names none. Whatever the sentence: the largest of its numbers is the request, and the next the
 // window, which stands alone where the request is not counted. Where the request is the sum of two

@@ -214,7 +214,7 @@ func (q *quirks) learn(model string, sent []byte, err error) (field string, ok b
 // reason that is not known. undo takes that back.
 func (q *quirks) other(model string, sent []byte, err error) (undo func()) {
 	var e *llm.Error
-	if !errors.As(err, &e) || e.Kind != llm.BadRequest || e.Status != 400 {
+	if !errors.As(err, &e) || !transport.Unexplained(e) {
 		return nil
 	}
 	q.mu.Lock()
