@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -36,6 +37,7 @@ type Workspace struct {
 	code   *lsp.Servers // nil until StartServers
 	http   *http.Client
 	doubts atomic.Bool // there were uncertain changes
+	omits  atomic.Bool // the job may have a diff that lacks something
 }
 
 // OpenWorkspace opens the workspace dir of a job. What the job changes and prints
@@ -45,6 +47,7 @@ func OpenWorkspace(dir, home string, opts ...process.Option) (*Workspace, error)
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
+	_, fresh := os.Stat(filepath.Join(home, "ledger"))
 	ledger, err := ledger.Open(filepath.Join(home, "ledger"), overlay.Recover)
 	if err != nil {
 		return nil, err
@@ -59,7 +62,9 @@ func OpenWorkspace(dir, home string, opts ...process.Option) (*Workspace, error)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	return &Workspace{ledger: ledger, files: files, exec: process.New(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}, nil
+	b := &Workspace{ledger: ledger, files: files, exec: process.New(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}
+	b.omits.Store(fresh == nil)
+	return b, nil
 }
 
 // SetNetwork sets how far tools reach into the network; without it they reach public
@@ -124,7 +129,7 @@ func (b *Workspace) Bind(ctx context.Context, _, _ string, t tools.Tool, res *to
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
 	}
-	v, empty, err := b.diff(ctx)
+	v, omitted, empty, err := b.diff(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,6 +137,9 @@ func (b *Workspace) Bind(ctx context.Context, _, _ string, t tools.Tool, res *to
 	// An empty diff is news only after a change that took back the others.
 	if !empty || !res.Failed && t.Needs&(tools.Write|tools.Shell) != 0 {
 		found["diff"] = v
+		if omitted != nil {
+			found[stepio.DiffOmitted] = omitted
+		}
 	}
 	if err := b.uncertain(ctx, found); err != nil || len(found) == 0 {
 		return err
@@ -167,16 +175,24 @@ func (b *Workspace) uncertain(ctx context.Context, found map[string]json.RawMess
 	return err
 }
 
-// diff is the artifact "diff" as it is now.
-func (b *Workspace) diff(ctx context.Context) (v json.RawMessage, empty bool, err error) {
+// diff is the artifact "diff" as it is now, and [stepio.DiffOmitted], nil if it never
+// lacked anything.
+func (b *Workspace) diff(ctx context.Context) (v, omitted json.RawMessage, empty bool, err error) {
 	diff, err := b.ledger.All().IncludeReported().Diff(ctx, b.files.Dir())
 	if err != nil {
-		return nil, false, fmt.Errorf("diff of what the job changed: %w", err)
+		return nil, nil, false, fmt.Errorf("diff of what the job changed: %w", err)
 	}
 	empty = diff == ""
+	lacks := 0
 	if len(diff) > maxDiff {
-		diff = strings.ToValidUTF8(diff[:maxDiff], "") + fmt.Sprintf("\n(%d bytes in all; the rest is left out here)\n", len(diff))
+		head := strings.ToValidUTF8(diff[:maxDiff], "")
+		lacks = len(diff) - len(head)
+		b.omits.Store(true)
+		diff = head + fmt.Sprintf("\n(%d bytes in all; the rest is left out here)\n", len(diff))
+	}
+	if b.omits.Load() {
+		omitted = json.RawMessage(strconv.Itoa(lacks))
 	}
 	v, err = json.Marshal(diff)
-	return v, empty, err
+	return v, omitted, empty, err
 }

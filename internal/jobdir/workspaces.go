@@ -285,7 +285,7 @@ func (bs *Workspaces) Join(ctx context.Context, job, path, name, of string) (exe
 		out.Conflicts, out.Why = append(out.Conflicts, s.Path), append(out.Why, s.Reason)
 	}
 	if len(out.Paths) > 0 {
-		out.Diff, _, err = to.diff(ctx)
+		out.Diff, out.DiffOmitted, _, err = to.diff(ctx)
 	}
 	return out, err
 }

@@ -25,7 +25,7 @@ func commitWork(sc *executor.Scope) (string, error) {
 	switch {
 	case len(paths) == 0:
 		return "", errors.New("there is nothing to commit: no file has changed")
-	case strings.HasSuffix(diff, "the rest is left out here)\n"):
+	case cutDiff(sc, diff):
 		return "", errors.New("it was not committed: the change is too large for its files to be told from the diff; commit it yourself")
 	}
 	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "commit_message", Inputs: inputs(args{"diff": diff, "purpose": clip(sc.Task.Prompt, 2000)})})
@@ -40,6 +40,15 @@ func commitWork(sc *executor.Scope) (string, error) {
 		return "", err
 	}
 	return commitOnce(sc, strings.TrimSpace(msg.Subject+"\n\n"+msg.Body), paths)
+}
+
+// cutDiff reports whether the job's diff lacks some of its changes.
+func cutDiff(sc *executor.Scope, diff string) bool {
+	if sc.Task.Revision < stepio.CutDiffs {
+		return oldresult.CutDiff(diff)
+	}
+	omitted := 0
+	return json.Unmarshal(value(sc, stepio.DiffOmitted), &omitted) == nil && omitted > 0
 }
 
 // commitOnce commits, and does not do it twice where the first time was cut

@@ -224,6 +224,8 @@ type Joined struct {
 	Kept      string          `json:"kept,omitempty"`
 	Branch    string          `json:"branch,omitempty"`
 	Diff      json.RawMessage `json:"diff,omitempty"` // the artifact "diff" after it
+	// DiffOmitted is the number of bytes that Diff lacks; nil if none ever was left out.
+	DiffOmitted json.RawMessage `json:"diff_omitted,omitempty"`
 }
 
 // ConflictList names the paths in conflict, each with the reason.

@@ -21,7 +21,11 @@ func (sc *Scope) join(rep *Report) error {
 		return err
 	}
 	if got.Diff != nil {
-		sc.State.bind(stepio.WorktreeStep, map[string]json.RawMessage{"diff": got.Diff})
+		bound := map[string]json.RawMessage{"diff": got.Diff}
+		if got.DiffOmitted != nil {
+			bound[stepio.DiffOmitted] = got.DiffOmitted
+		}
+		sc.State.bind(stepio.WorktreeStep, bound)
 	}
 	rep.Joined = &got
 	if len(got.Conflicts) == 0 {

@@ -100,6 +100,9 @@ func failure(ctx context.Context, env *Env, err error) (Result, error) {
 			res.Summary = people.Summary()
 		}
 	}
+	if programs := interface{ Value() json.RawMessage }(nil); errors.As(err, &programs) {
+		res.Value = programs.Value() // for who would have to read the words otherwise
+	}
 	return res, nil
 }
 

@@ -76,7 +76,7 @@ func (h Host) trees() flow.Route {
 			if len(j.Conflicts) > 0 {
 				text += fmt.Sprintf(", %d in conflict: %s", len(j.Conflicts), j.ConflictList())
 			}
-			j.Diff = nil
+			j.Diff, j.DiffOmitted = nil, nil
 			data, _ := json.Marshal(j) // strings
 			return text, data
 		},

@@ -21,6 +21,9 @@ import (
 // forbade it.
 func NotRun(text string) bool { return strings.HasPrefix(text, "not run: ") }
 
+// CutDiff reports whether an artifact "diff" lacks the rest.
+func CutDiff(diff string) bool { return strings.HasSuffix(diff, "the rest is left out here)\n") }
+
 // Output is the output of a command, out of the result of the tool shell: a line about
 // the command, the output, and lines in brackets with what models should know besides.
 func Output(text string) string {

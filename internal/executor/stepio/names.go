@@ -24,6 +24,10 @@ const (
 	// ran, and may be somebody else's work. They are no evidence for "diff".
 	UncertainChanges = "uncertain_changes"
 
+	// DiffOmitted is the artifact with the number of bytes that "diff" lacks of the whole
+	// diff; there is none if it lacks nothing.
+	DiffOmitted = "diff_omitted"
+
 	// MessageSignal is the name of the signal whose value is an executor.Message.
 	MessageSignal = "message"
 )
@@ -68,13 +72,18 @@ const Unexplained = "model.unexplained"
 //   - 9: small results of an answer leave what they do not need to large ones, and what was
 //     read once stands once in a conversation. What was compacted is in a checkpoint before
 //     the model is asked.
-const Revision = 9
+//   - 10: a diff that was cut has the bytes that it lacks beside it as a value, and
+//     commitments read that.
+const Revision = 10
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
 const MaxValue = 1 << 20
 
 // SharedRoom is the first revision whose results share the room of an answer.
 const SharedRoom = 9
+
+// CutDiffs is the first revision whose jobs have DiffOmitted.
+const CutDiffs = 10
 
 // TypedResults is the first revision whose workflows read values of results.
 const TypedResults = 6

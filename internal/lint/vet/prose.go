@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -34,6 +35,13 @@ var readers = map[string][]string{
 	"strconv": {"Atoi", "ParseInt", "ParseFloat", "ParseBool", "Unquote"},
 }
 
+// readsOthers are the packages that read the words of other programs, or of journals that are
+// older than the values, beside which no value is to be had.
+var readsOthers = []string{"internal/executor/oldresult", "internal/git", "internal/llm", "internal/tools/git", "internal/tools/podcast", "internal/tools/test"}
+
+// sentence is how many words in a row make a constant a sentence.
+const sentence = 4
+
 // readsProse finds where a program reads what was written for somebody else: a better
 // wording would change what it does.
 var readsProse = &analysis.Analyzer{
@@ -48,15 +56,16 @@ var readsProse = &analysis.Analyzer{
 			if strings.HasSuffix(pass.Fset.Position(f.Pos()).Filename, "_test.go") {
 				continue
 			}
+			others := slices.ContainsFunc(readsOthers, func(p string) bool { return pkg == p || strings.HasPrefix(pkg, p+"/") })
 			for _, d := range f.Decls {
-				inspectProse(pass, d)
+				inspectProse(pass, d, others)
 			}
 		}
 		return nil, nil
 	},
 }
 
-func inspectProse(pass *analysis.Pass, d ast.Decl) {
+func inspectProse(pass *analysis.Pass, d ast.Decl, others bool) {
 	report := func(at ast.Node, field string) {
 		pass.Reportf(at.Pos(), "a program reads %s, which has words for models and people: give what it must know a field of its own", field)
 	}
@@ -68,6 +77,10 @@ func inspectProse(pass *analysis.Pass, d ast.Decl) {
 			}
 			if len(n.Args) > 1 && isMark(pass.TypesInfo, n.Args[1]) {
 				return true
+			}
+			if len(n.Args) > 1 && !others && isSentence(pass.TypesInfo, n.Args[1]) {
+				pass.Reportf(n.Pos(), "a program looks for a sentence in a text: have who writes it return a value beside it, or put a package that reads other programs on the list")
+				return false
 			}
 			for _, arg := range n.Args {
 				if field := proseIn(pass.TypesInfo, arg); field != "" {
@@ -94,6 +107,28 @@ func inspectProse(pass *analysis.Pass, d ast.Decl) {
 		}
 		return true
 	})
+}
+
+// isSentence reports whether an expression is a literal with several words in a row. A
+// named constant is that of who writes the text, too.
+func isSentence(info *types.Info, x ast.Expr) bool {
+	if _, named := ast.Unparen(x).(*ast.Ident); named {
+		return false
+	}
+	v := info.Types[x].Value
+	if v == nil || v.Kind() != constant.String {
+		return false
+	}
+	row := 0
+	for word := range strings.FieldsSeq(constant.StringVal(v)) {
+		if row++; strings.ContainsFunc(strings.Trim(word, `.,;:()[]"'`), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
+			row = 0
+		}
+		if row == sentence {
+			return true
+		}
+	}
+	return false
 }
 
 // isMark reports whether an expression is a constant without a letter or digit: the end

@@ -316,7 +316,7 @@ func TestPlatform(t *testing.T) {
 // Words for models and people are shown, and not read.
 func TestProse(t *testing.T) {
 	const types = "package tools\n\ntype Result struct{ Text, Summary string; Failed bool }\n"
-	const head = "package x\n\nimport (\n\t\"fmt\"\n\t\"regexp\"\n\t\"strings\"\n\n\t\"github.com/adroit-run/adroit/pkg/tools\"\n)\n\ntype reply struct{ tools.Result }\n\nvar (\n\tre = regexp.MustCompile(`^exit code (\\d+)`)\n\tn int\n\tr reply\n\tp *tools.Result\n\ts string\n)\n\nfunc first(s string) string { return s }\n\nfunc f() {\n\t_, _, _, _, _ = fmt.Sprint, strings.ToLower, re, n, p\n\t"
+	const head = "package x\n\nimport (\n\t\"fmt\"\n\t\"regexp\"\n\t\"strings\"\n\n\t\"github.com/adroit-run/adroit/pkg/tools\"\n)\n\ntype reply struct{ tools.Result }\n\nvar (\n\tre = regexp.MustCompile(`^exit code (\\d+)`)\n\tn int\n\tr reply\n\tp *tools.Result\n\ts string\n)\n\nconst sentence = \"the rest is left out here)\"\n\nfunc first(s string) string { return s }\n\nfunc f() {\n\t_, _, _, _, _ = fmt.Sprint, strings.ToLower, re, n, p\n\t"
 	for _, test := range []struct{ call, want string }{
 		{`_ = strings.HasPrefix(r.Text, "not run: ")`, "reads pkg/tools.Result.Text"},
 		{`_ = strings.Contains(first(p.Summary), "is not installed")`, "reads pkg/tools.Result.Summary"},
@@ -324,6 +324,8 @@ func TestProse(t *testing.T) {
 		{`_ = re.MatchString(strings.TrimSpace(r.Summary))`, "reads pkg/tools.Result.Summary"},
 		{`_ = r.Summary == "killed"`, "reads pkg/tools.Result.Summary"},
 		{`switch r.Text { case "x": }`, "reads pkg/tools.Result.Text"},
+		{`_ = strings.HasSuffix(s, "the rest is left out here)")`, "looks for a sentence"},
+		{`_ = strings.HasSuffix(s, sentence)`, ""},
 		{`s, _, _ = strings.Cut(r.Text, "\n")`, ""},
 		{`_ = r.Summary == "" && strings.HasPrefix(s, "x")`, ""},
 		{`s = re.ReplaceAllString(r.Text, "") + strings.TrimRight(r.Text, "\n")`, ""},
@@ -331,7 +333,7 @@ func TestProse(t *testing.T) {
 		t.Run(test.call, func(t *testing.T) {
 			c, out := module(t, map[string]string{"go.mod": "module github.com/adroit-run/adroit\n\ngo 1.24\n", "m.go": "package m\n", "pkg/tools/tools.go": types, "internal/x/x.go": head + test.call + "\n}\n"})
 			_, err := c.check(here)
-			if got := strings.Contains(out.String(), "reads "); err != nil || got != (test.want != "") || !strings.Contains(out.String(), test.want) {
+			if got := strings.Contains(out.String(), "a program "); err != nil || got != (test.want != "") || !strings.Contains(out.String(), test.want) {
 				t.Errorf("%v, without %q:\n%s", err, test.want, out)
 			}
 		})

@@ -86,6 +86,19 @@ func (e *apiError) Error() string {
 // Summary is the error without the words that are for a model.
 func (e *apiError) Summary() string { return e.Message }
 
+// Value is what programs read of the error.
+func (e *apiError) Value() json.RawMessage {
+	if e.Status != http.StatusNotFound {
+		return nil
+	}
+	return json.RawMessage(`{"not_found":true}`)
+}
+
+// A noPullError reports that a branch has no pull request.
+type noPullError struct{ error }
+
+func (*noPullError) Value() json.RawMessage { return json.RawMessage(`{"no_pull_request":true}`) }
+
 // A userError is one that only the user can do something about.
 type userError struct{ what, do string }
 

@@ -96,7 +96,7 @@ func (a *api) pull(ctx context.Context, number int) (*pull, error) {
 			return nil, err
 		}
 		if found == nil {
-			return nil, fmt.Errorf("%s has no pull request of the branch %s: give number", a.repo, s.Branch)
+			return nil, &noPullError{fmt.Errorf("%s has no pull request of the branch %s: give number", a.repo, s.Branch)}
 		}
 		number = found.Number
 	}

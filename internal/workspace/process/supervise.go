@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -174,7 +175,7 @@ func (p *Process) leaveRoom(group int, ended <-chan struct{}) string {
 }
 
 func StartError(program string, err error) error {
-	if errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "executable file not found") {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("the program %q was not found; check its name, or that it is installed: %w", program, err)
 	}
 	return fmt.Errorf("starting %q: %w", program, err)

@@ -56,7 +56,7 @@ func try(l Level) Finding {
 		f.Why, f.short = err.Error(), err
 		return f
 	default:
-		f.Why = strings.TrimSuffix(strings.TrimPrefix(err.Error(), ErrRefused.Error()+": "), "; the command did not run")
+		f.Why = strings.TrimSuffix(strings.TrimPrefix(err.Error(), ErrRefused.Error()+": "), notRun)
 		f.Help = help(l)
 	}
 	t.found = &f

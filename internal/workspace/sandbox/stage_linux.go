@@ -39,6 +39,9 @@ const ready = "\x06"
 
 const commandMark = "command "
 
+// notFound ends the report of a program that is not there.
+const notFound = ": executable file not found"
+
 // numberMark comes before the error number by which the host is exhausted, and a line
 // end, and these before the text of what went wrong.
 const numberMark = "\x05"
@@ -70,7 +73,7 @@ func program(name string) (string, error) {
 // startFault marks what went wrong as the command's own fault, not the sandbox's.
 func startFault(name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s%s: executable file not found", commandMark, name)
+		return fmt.Errorf("%s%s"+notFound, commandMark, name)
 	}
 	return fmt.Errorf("%s%s: %w", commandMark, name, err)
 }

@@ -147,6 +147,9 @@ func probeEnv() []string {
 	return []string{"PATH=/usr/bin:/bin", "GORACE=" + os.Getenv("GORACE")}
 }
 
+// notRun ends the errors of a level under which the command did not run.
+const notRun = "; the command did not run"
+
 // Started returns when the command is running under its policy, or why it is
 // not. err is what cmd.Start returned. After an error the process, if there is
 // one, is about to end and must still be waited for.
@@ -178,19 +181,19 @@ func (s *Stage) Started(err error) error {
 	}
 	text, number := readNumber(text)
 	if number != nil {
-		return fmt.Errorf("%w: %s: %w; the command did not run", ErrRefused, text, number)
+		return fmt.Errorf("%w: %s: %w"+notRun, ErrRefused, text, number)
 	}
 	if _, what, changed := strings.Cut(text, ErrChanged.Error()+": "); changed {
-		return fmt.Errorf("%w: %w: %s; the command did not run", ErrRefused, ErrChanged, what)
+		return fmt.Errorf("%w: %w: %s"+notRun, ErrRefused, ErrChanged, what)
 	}
 	if rest, mine := strings.CutPrefix(text, commandMark); mine {
-		if name, missing := strings.CutSuffix(rest, ": executable file not found"); missing {
+		if name, missing := strings.CutSuffix(rest, notFound); missing {
 			return &exec.Error{Name: name, Err: exec.ErrNotFound}
 		}
 		return errors.New(rest)
 	}
 	text = cmp.Or(text, "the helper ended without a word")
-	return fmt.Errorf("%w: %s; the command did not run", ErrRefused, text)
+	return fmt.Errorf("%w: %s"+notRun, ErrRefused, text)
 }
 
 func (s *Stage) close() {

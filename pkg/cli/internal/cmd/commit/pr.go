@@ -222,6 +222,17 @@ func (q *prFlags) describe(ctx context.Context, e *env.Env, c adroit.Client, p *
 	return nil
 }
 
+// A missingError is that of a call for what GitHub does not have.
+type missingError struct {
+	NoPullRequest bool `json:"no_pull_request"` // of the branch
+	NotFound      bool `json:"not_found"`       // or not to be seen with this token
+
+	err error
+}
+
+func (e *missingError) Error() string { return e.err.Error() }
+func (e *missingError) Unwrap() error { return e.err }
+
 // findPull is the open pull request of the branch, nil if there is none. It also
 // finds out, before anything is asked or done, whether GitHub can be asked. Where the
 // tool cannot see the branch it asks for another, and github_pr_create, which opens
@@ -233,8 +244,9 @@ func findPull(ctx context.Context, c adroit.Client, ch *change) (*openPull, erro
 	}
 	var p openPull
 	err := callGitHub(ctx, c, ch.root, "github_pr_view", args, &p)
+	lacks := new(missingError)
 	switch {
-	case err != nil && (strings.Contains(err.Error(), "has no pull request of the branch") || !seen && strings.Contains(err.Error(), "there is no repos/")):
+	case errors.As(err, &lacks) && (lacks.NoPullRequest || !seen && lacks.NotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -262,7 +274,12 @@ func callGitHub(ctx context.Context, c adroit.Client, dir, tool string, args map
 		return err
 	}
 	if r.Failed {
-		return exit.Fail(errors.New(format.SanitizeLine(cmp.Or(r.Summary, r.Text))), "docs/github.md: gh has to be installed, and github.token_env names the variable with a token")
+		err := exit.Fail(errors.New(format.SanitizeLine(cmp.Or(r.Summary, r.Text))), "docs/github.md: gh has to be installed, and github.token_env names the variable with a token")
+		lacks := &missingError{err: err}
+		if json.Unmarshal(r.Value, lacks) == nil && (lacks.NoPullRequest || lacks.NotFound) {
+			return lacks
+		}
+		return err
 	}
 	return json.Unmarshal(r.Artifacts["pull_request"], pull)
 }
