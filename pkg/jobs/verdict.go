@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -29,7 +30,7 @@ func (e *setupError) Error() string  { return e.err.Error() }
 func (e *setupError) Unwrap() error  { return e.err }
 func (e *setupError) Reason() string { return e.err.Error() }
 func (e *setupError) Status() string {
-	if e.begun || exhaustion.Of(e.err) != "" || errors.As(e.err, new(*flow.InfrastructureError)) {
+	if e.begun || exhaustion.Of(e.err) != "" || errors.Is(e.err, syscall.EIO) || errors.As(e.err, new(*flow.InfrastructureError)) {
 		return string(Interrupted)
 	}
 	return string(Failed)

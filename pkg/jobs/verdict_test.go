@@ -21,6 +21,7 @@ func TestSetupVerdict(t *testing.T) {
 		{open(syscall.EACCES), true, Interrupted},
 		{open(syscall.EMFILE), false, Interrupted},
 		{open(syscall.ENOSPC), false, Interrupted},
+		{open(syscall.EIO), false, Interrupted},                                 // of any file of the job, such as job.json
 		{&flow.InfrastructureError{Err: open(syscall.EIO)}, false, Interrupted}, // as jobdir has it
 	} {
 		if got, why := verdict(&setupError{c.err, c.begun}, nil); got != c.want || why == "" {
