@@ -47,6 +47,9 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 	if err := w.Check(); err != nil {
 		return false, err
 	}
+	if err := w.distrustIndex(ctx); err != nil {
+		return false, err
+	}
 	s, err := w.Inside().Status(ctx)
 	if err != nil {
 		return false, err

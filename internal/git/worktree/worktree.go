@@ -198,6 +198,9 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 		return false, err
 	}
 	g := w.Inside().Operation()
+	if err := w.distrustIndex(ctx); err != nil {
+		return false, err
+	}
 	s, err := g.Status(ctx)
 	if err != nil {
 		return false, err
@@ -224,12 +227,36 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 	return err == nil, err
 }
 
-// checkHidden refuses changes that bits of the index hide from git status: the job has the
-// index. Of these an index that is made anew has none.
-func (w *Worktree) checkHidden(ctx context.Context) error {
-	all, err := w.Inside().ListNames(ctx, "ls-files", "-v", "-z") // a letter, a space and the name
+// distrustIndex has git read the files rather than believe what the index says of their
+// times and sizes: the job has the index, and may have written it. Files with a mark keep
+// it: see checkHidden.
+func (w *Worktree) distrustIndex(ctx context.Context) error {
+	marked, err := w.marked(ctx)
 	if err != nil {
 		return err
+	}
+	all, err := w.Inside().ListNames(ctx, "ls-files", "-s", "-z") // mode, object, stage, a tab and the name
+	if err != nil {
+		return err
+	}
+	var in strings.Builder
+	for _, line := range all {
+		if _, name, _ := strings.Cut(line, "\t"); !marked[name] {
+			in.WriteString(line + "\x00")
+		}
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	_, err = w.Inside().Operation().Run(ctx, process.Cmd{Args: []string{"update-index", "-z", "--index-info"}, Stdin: []byte(in.String())})
+	return err
+}
+
+// marked are the files that bits of the index hide from git status.
+func (w *Worktree) marked(ctx context.Context) (map[string]bool, error) {
+	all, err := w.Inside().ListNames(ctx, "ls-files", "-v", "-z") // a letter, a space and the name
+	if err != nil {
+		return nil, err
 	}
 	marked := map[string]bool{}
 	for _, line := range all {
@@ -237,8 +264,15 @@ func (w *Worktree) checkHidden(ctx context.Context) error {
 			marked[name] = true
 		}
 	}
-	if len(marked) == 0 {
-		return nil
+	return marked, nil
+}
+
+// checkHidden refuses changes that bits of the index hide from git status: the job has the
+// index. Of these an index that is made anew has none.
+func (w *Worktree) checkHidden(ctx context.Context) error {
+	marked, err := w.marked(ctx)
+	if err != nil || len(marked) == 0 {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "adroit-index-")
 	if err != nil {
