@@ -101,6 +101,9 @@ func (bs *Workspaces) open(dir, home, shows string, writes []string) (*Workspace
 	b.SetSecrets(bs.o.Secrets)
 	b.SetNetwork(bs.o.Network)
 	b.SetDenyList(bs.o.DenyList)
+	if err := b.exec.LookBack(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
 	b.StartServers(bs.o.Servers)
 	return b, nil
 }

@@ -25,6 +25,9 @@ import (
 type baseline struct {
 	running, state *os.File
 	earlier        []*os.File // states of commands that run in the same trees
+	// dead are those of commands in the same trees whose processes were killed, where
+	// nothing was locked: nobody has looked at what they made.
+	dead []*treeState
 }
 
 // A treeState is what the trees of a command had when the first of the commands
@@ -35,6 +38,8 @@ type treeState struct {
 	Before map[string]bool     // what was found
 	Links  map[string]string
 	Repos  map[sandbox.ID]repoState
+	// Unlocked is set where what must not change is put back rather than locked.
+	Unlocked bool
 }
 
 type heldNode struct{ Node *node } // nil: too large
@@ -105,9 +110,7 @@ func (b *baseline) meet(name string, trees []string) error {
 			if err := gob.NewDecoder(running).Decode(&theirs); err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(theirs, func(t string) bool {
-				return slices.ContainsFunc(trees, func(o string) bool { return rootfs.Within(t, o) || rootfs.Within(o, t) })
-			}) {
+			if !overlap(theirs, trees) {
 				return nil
 			}
 			state, err := os.Open(name)
@@ -122,8 +125,58 @@ func (b *baseline) meet(name string, trees []string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	dead, here := deadState(name, trees)
+	if dead != nil && !here {
+		return nil // its state waits for a command there
+	}
+	if dead != nil {
+		b.dead = append(b.dead, dead)
+	}
 	_, _ = os.Remove(name+runningSuffix), os.Remove(name) // what stays is removed by the next command
 	return nil
+}
+
+// overlap reports whether one of some trees lies in one of the others.
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return rootfs.Within(x, y) || rootfs.Within(y, x) })
+	})
+}
+
+// deadState is the state that a process left that was killed, nil if it has none or
+// locked what must not change, and whether its trees overlap with others.
+func deadState(name string, trees []string) (_ *treeState, here bool) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	s := new(treeState)
+	if gob.NewDecoder(f).Decode(s) != nil || !s.Unlocked || !slices.ContainsFunc(s.Trees, rootfs.Exists) {
+		return nil, false
+	}
+	return s, overlap(s.Trees, trees)
+}
+
+// anyDead reports whether a process that was killed left a state for a tree.
+func anyDead(dir, tree string) bool {
+	entries, _ := os.ReadDir(dir) // what cannot be read has none
+	for _, e := range entries {
+		name, isRunning := strings.CutSuffix(filepath.Join(dir, e.Name()), runningSuffix)
+		if !isRunning {
+			continue
+		}
+		f, err := os.Open(name + runningSuffix)
+		if err != nil {
+			continue
+		}
+		held := filelock.Held(f)
+		_ = f.Close()
+		if s, here := deadState(name, []string{tree}); !held && s != nil && here {
+			return true
+		}
+	}
+	return false
 }
 
 // lockedFile makes a file that nobody else has.

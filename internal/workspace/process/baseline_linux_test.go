@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
@@ -126,6 +127,65 @@ func another(t *testing.T, dir string, level sandbox.Level, cache string) (end f
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %s", err, said)
 		}
+	}
+}
+
+// What is made or changed while a command runs at landlock whose process is killed then is
+// named when the next job begins there, once.
+func TestWhatTheKilledLeft(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "ws")
+	dirtest.Must(t, os.Mkdir(dir, 0o755))
+	dirtest.Git(t, dir, "init", "-q")
+	dirtest.Write(t, filepath.Join(dir, ".mcp.json"), "{}")
+	cmd, said := child(t, "overlap", dir)
+	cmd.Args = append(cmd.Args, string(sandbox.Landlock), cache, t.TempDir())
+	in, err := cmd.StdinPipe()
+	dirtest.Must(t, err)
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	dirtest.Must(t, err)
+	dirtest.Must(t, cmd.Start())
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "begun\n" {
+		t.Fatalf("%q, %v: %s", line, err, said)
+	}
+	dirtest.Must(t, cmd.Process.Kill())
+	_ = cmd.Wait() // killed
+	planted := []string{".git/commondir", ".git/config", ".git/hooks", ".vscode", "sub/.git"}
+	dirtest.Write(t, filepath.Join(dir, ".git/commondir"), "../x\n")
+	dirtest.Write(t, filepath.Join(dir, ".git/config"), "[core]\n\tfsmonitor = evil\n")
+	dirtest.Write(t, filepath.Join(dir, ".git/hooks/pre-commit"), "evil")
+	dirtest.Write(t, filepath.Join(dir, ".vscode/tasks.json"), "evil")
+	dirtest.Write(t, filepath.Join(dir, "sub/.git"), "gitdir: ../../elsewhere\n")
+	open := func(dir string) (*Runner, *ledger.Ledger) {
+		led, err := ledger.Open(t.TempDir(), nil)
+		dirtest.Must(t, err)
+		t.Cleanup(func() { dirtest.Must(t, led.Close()) })
+		r := New(dir, "", led, WithSandbox(SandboxOptions{Level: sandbox.Landlock, Private: t.TempDir(), Cache: cache}))
+		t.Cleanup(func() { dirtest.Must(t, r.Close()) })
+		return r, led
+	}
+	elsewhere, led := open(t.TempDir())
+	dirtest.Must(t, elsewhere.LookBack())
+	if notes := led.TakeNotes(); len(notes) != 0 {
+		t.Errorf("elsewhere: %q", notes)
+	}
+	did(t, elsewhere, "true", 0, "")
+	r, led := open(dir)
+	dirtest.Must(t, r.LookBack())
+	notes := strings.Join(led.TakeNotes(), "; ")
+	_, list, _ := strings.Cut(notes, ": ")
+	var want []string
+	for _, p := range planted {
+		want = append(want, filepath.Join(dir, p))
+	}
+	if list != strings.Join(want, ", ") {
+		t.Errorf("named are %s", notes)
+	}
+	dirtest.Must(t, r.LookBack())
+	if notes := led.TakeNotes(); len(notes) != 0 {
+		t.Errorf("named again: %q", notes)
 	}
 }
 

@@ -49,6 +49,9 @@ func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 	if err := p.plan(); err != nil {
 		return err
 	}
+	if err := r.noteLeft(p.confined.protection); err != nil {
+		return err
+	}
 	if err := r.collect(ctx, p, root); err != nil {
 		return err
 	}
@@ -58,6 +61,32 @@ func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 	// What the caller set wins, also over where the sandbox puts things.
 	p.cmd.Env = append(r.sandbox.environ(level, p.policy, p.cmd.Env), c.Env...)
 	return nil
+}
+
+// noteLeft notes in the ledger what a process that was killed may have left, so that the run,
+// diff and undo name it, and has the next command's output name it.
+func (r *Runner) noteLeft(p *protection) error {
+	note := p.leftNote()
+	if note == "" || r.led == nil {
+		return nil
+	}
+	r.led.AddNotes(note)
+	return r.led.NotePartial(note)
+}
+
+// LookBack notes what was left of commands in the workspace whose processes were killed,
+// before anything runs.
+func (r *Runner) LookBack() error {
+	level, err := r.sandbox.level()
+	if err != nil || level == sandbox.Off || r.sandbox.Cache == "" || !anyDead(filepath.Join(r.sandbox.Cache, "baselines"), r.root) {
+		return nil // a level that cannot be had is reported by the first command
+	}
+	_, confined, err := r.sandbox.policy(level, r.root, r.root, r.DenyList, false)
+	if err != nil {
+		return nil // likewise
+	}
+	defer r.sandbox.abandon(confined)
+	return r.noteLeft(confined.protection)
 }
 
 // collect gives a command an overlay for its changes, if it records them, is

@@ -12,9 +12,6 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
-// maxNotes bounds how many things a note names.
-const maxNotes = 20
-
 // check ends the protection of a command. It returns what it did in words for the
 // reader of the output, without what hold takes: it gets the names in the workspace of what
 // was taken away, and where that is.

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -32,11 +34,15 @@ type protection struct {
 
 	everything bool // keep what must not change, where the level cannot lock it
 	shared     *baseline
+	left       []string // what was made or changed since a command began whose process was killed
 }
 
 // share has the protection go by what the trees had before the commands that run
 // already, and the commands that begin later by the same.
 func (p *protection) share() error {
+	for _, s := range p.shared.dead {
+		p.addLeft(s)
+	}
 	states, err := p.shared.others()
 	if err != nil {
 		return err
@@ -44,7 +50,7 @@ func (p *protection) share() error {
 	for _, s := range states {
 		p.follow(s)
 	}
-	own := treeState{Held: map[string]heldNode{}, Before: map[string]bool{}, Links: p.links, Repos: map[sandbox.ID]repoState{}}
+	own := treeState{Held: map[string]heldNode{}, Before: map[string]bool{}, Links: p.links, Repos: map[sandbox.ID]repoState{}, Unlocked: p.everything}
 	for _, s := range p.scans {
 		own.Trees = append(own.Trees, s.tree.Dir)
 	}
@@ -62,6 +68,55 @@ func (p *protection) share() error {
 		own.Repos[id] = repoState{had, r.execs}
 	}
 	return p.shared.write(own)
+}
+
+// addLeft adds what was made or changed since an earlier state. It is no state to put back:
+// a person may have done it since.
+func (p *protection) addLeft(s *treeState) {
+	for at, was := range s.Held {
+		for _, t := range p.scans {
+			rel, ok := rootfs.Joined(t.tree.Dir, ".", at)
+			if !ok {
+				continue
+			}
+			if now, err := (backup{scan: t, rel: rel}).now(); was.Node != nil && (err == nil && !now.same(was.Node) || errors.Is(err, errTooLarge)) {
+				p.left = append(p.left, at)
+			}
+		}
+	}
+	for at, f := range p.before {
+		if (f.what.Config() || f.what == rootfs.GitEntry) && s.covers(at) && !s.Before[at] {
+			p.left = append(p.left, at)
+		}
+	}
+	for id, r := range p.repos {
+		was, had := s.Repos[id]
+		for name, f := range r.had {
+			if at := r.scan.abs(f.rel); s.covers(at) && !(had && was.Had[name]) {
+				p.left = append(p.left, at)
+			}
+		}
+		if at := r.scan.abs(path.Join(r.rel, todoFile)); had && s.covers(at) && !slices.Equal(was.Execs, r.execs) {
+			p.left = append(p.left, at)
+		}
+	}
+	slices.Sort(p.left)
+	p.left = slices.Compact(p.left)
+}
+
+// maxNotes bounds how many things a note names.
+const maxNotes = 20
+
+// leftNote is the note about what was left, "" if nothing was.
+func (p *protection) leftNote() string {
+	if len(p.left) == 0 {
+		return ""
+	}
+	names := p.left[:min(len(p.left), maxNotes)]
+	if n := len(p.left) - len(names); n > 0 {
+		names = append(slices.Clip(names), fmt.Sprintf("and %d more", n))
+	}
+	return "made or changed since a command began whose process was killed, perhaps by it, and obeyed by git, agents, editors or other programs outside of the sandbox: " + strings.Join(names, ", ")
 }
 
 // follow takes out of a protection what was not there in an earlier state.
