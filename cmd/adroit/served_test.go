@@ -2,7 +2,14 @@ package main
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,9 +18,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
 )
 
 // servedScripts are run once more through a server in a process of its own. Others
@@ -58,7 +68,7 @@ func TestScriptsServed(t *testing.T) {
 	})
 }
 
-var listening = regexp.MustCompile(`listening on (http://[0-9.:]+)`)
+var listening = regexp.MustCompile(`listening on (https?://[][0-9.:]+)`)
 
 // A server is adroit serve in a process of its own.
 type server struct {
@@ -136,6 +146,35 @@ func TestServeMCP(t *testing.T) {
 	if code, out := p.run("--server", served.url, "jobs", "list"); code != 0 || !regexp.MustCompile(`hand +done`).MatchString(out) {
 		t.Errorf("%d %s", code, out)
 	}
+}
+
+// With a certificate a server listens for others, as the error for an address without one
+// has it.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, nil)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	dirtest.Must(t, err)
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	dirtest.Must(t, err)
+	secret, err := x509.MarshalECPrivateKey(key)
+	dirtest.Must(t, err)
+	for name, block := range map[string]pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "EC PRIVATE KEY", Bytes: secret}} {
+		dirtest.Must(t, os.WriteFile(p.path(name), pem.EncodeToMemory(&block), 0o600))
+	}
+	const listen = "0.0.0.0:0"
+	out := p.ok(2, "serve", "--listen", listen)
+	words := strings.Fields(out[strings.Index(out, "adroit serve --cert FILE --key FILE"):])
+	if words[3], words[5] = p.path("cert.pem"), p.path("key.pem"); words[2] != "--cert" || words[4] != "--key" {
+		t.Fatalf("it prints %q", out)
+	}
+	served := startServer(t, p.bin, p.env, p.path("repo"), append(words[1:6], "--listen", listen)...)
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(served.url, "https://"))
+	dirtest.Must(t, err)
+	p.env = append(p.env, "SSL_CERT_FILE="+p.path("cert.pem"), "ADROIT_TOKEN="+strings.TrimSpace(p.read("data/adroit.token")))
+	p.ok(0, "--server", "https://127.0.0.1:"+port, "jobs")
+	dirtest.Must(t, served.stop())
 }
 
 // A bearer sends a token.

@@ -294,6 +294,7 @@ func linesOf(t *testing.T, file string) (out []string) {
 		t.Fatal(err)
 	}
 	for l := range strings.Lines(string(b)) {
+		l, _, _ = strings.Cut(l, "#") // why there is no script
 		if l = strings.TrimSpace(l); l != "" {
 			out = append(out, l)
 		}

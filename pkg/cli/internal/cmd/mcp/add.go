@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hint"
@@ -64,7 +65,12 @@ func newAdd(e *env.Env) *cobra.Command {
 			if o.Command, err = command(e, args[1:]); err != nil {
 				return err
 			}
-			o.hintRead(e)
+			if o.replace && len(o.Command) == 0 && o.URL == "" {
+				if err := o.keep(cmd.Flags(), e, args[0]); err != nil {
+					return err
+				}
+			}
+			o.hintRead(e, args[0])
 			o.Net = o.Net || asksForNet(cmd, e, map[string]mcp.Server{args[0]: o.Server})
 			if err := add(e, args[0], o.Server, o.replace); err != nil {
 				return err
@@ -85,7 +91,7 @@ func newAdd(e *env.Env) *cobra.Command {
 	f.StringSliceVar(&o.Agents, "agents", nil, "give its tools to these agents, with wildcards")
 	f.DurationVar(&o.Timeout, "timeout", 0, "of one call (default 2m)")
 	f.DurationVar(&o.StartTimeout, "start-timeout", 0, "of its start (default 30s, and 2m for what is downloaded first)")
-	f.BoolVar(&o.replace, "replace", false, "replace a server of that name")
+	f.BoolVar(&o.replace, "replace", false, "replace a server of that name; without a command or --url, change what the other flags give it")
 	f.StringVar(&o.from, "from", "", "add the servers of another program: claude or codex")
 	return c
 }
@@ -114,8 +120,50 @@ func command(e *env.Env, args []string) ([]string, error) {
 	return args, nil
 }
 
+// keep takes from the entry of a server what the flags do not give.
+func (o *newServer) keep(flags *pflag.FlagSet, e *env.Env, name string) error {
+	have, err := mcp.Added(mcp.File(config.Dir(e.Getenv)))
+	if err != nil {
+		return err
+	}
+	s, there := have[name]
+	if !there {
+		return nil // what is missing, the check of the entry reports
+	}
+	given := o.Server
+	if s.Headers == nil {
+		s.Headers = given.Headers
+	}
+	if s.Env == nil {
+		s.Env = given.Env
+	}
+	maps.Copy(s.Headers, given.Headers)
+	maps.Copy(s.Env, given.Env)
+	s.Read, s.Write = union(s.Read, given.Read), union(s.Write, given.Write)
+	for flag, set := range map[string]func(){
+		"net": func() { s.Net = given.Net }, "workspace": func() { s.Workspace = given.Workspace }, "tools": func() { s.Tools = given.Tools },
+		"agents": func() { s.Agents = given.Agents }, "timeout": func() { s.Timeout = given.Timeout }, "start-timeout": func() { s.StartTimeout = given.StartTimeout },
+	} {
+		if flags.Changed(flag) {
+			set()
+		}
+	}
+	o.Server = s
+	return nil
+}
+
+// union is list with what others has more.
+func union(list, others []string) []string {
+	for _, o := range others {
+		if !slices.Contains(list, o) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
 // hintRead names what of the home directory the command is given and cannot read.
-func (o *newServer) hintRead(e *env.Env) {
+func (o *newServer) hintRead(e *env.Env, name string) {
 	home := e.Getenv("HOME")
 	shown := func(at string) func(string) bool {
 		return func(dir string) bool {
@@ -125,7 +173,7 @@ func (o *newServer) hintRead(e *env.Env) {
 			return within(at, dir)
 		}
 	}
-	for _, a := range o.Command {
+	for _, a := range slices.Concat(o.Command, o.Args) {
 		if !filepath.IsAbs(a) || home == "" || !within(a, home) || slices.ContainsFunc(slices.Concat(o.Read, o.Write), shown(a)) {
 			continue
 		}
@@ -134,7 +182,7 @@ func (o *newServer) hintRead(e *env.Env) {
 			if !info.IsDir() {
 				dir = filepath.Dir(a)
 			}
-			fmt.Fprintf(e.Err, "note: the sandbox hides %s from the server; --read %s --replace shows it this directory, if that has no secrets\n", format.SanitizeLine(a), format.SanitizeLine(dir))
+			fmt.Fprintf(e.Err, "note: the sandbox hides %s from the server; %s shows it this directory, if that has no secrets\n", format.SanitizeLine(a), hint.Command("mcp add %s --read %s --replace", name, dir))
 		}
 	}
 }
