@@ -22,6 +22,7 @@ func TestMentions(t *testing.T) {
 		"@https://go.dev/x?a=b#c. ok":                {{URL: "https://go.dev/x?a=b#c", Marked: true}},
 		"(@https://en.wikipedia.org/wiki/Go_(game))": {{URL: "https://en.wikipedia.org/wiki/Go_(game)", Marked: true}},
 		"@a(1).txt":                        {{Path: "a(1).txt"}},
+		"*see @a.go* @q*?/[i]{d}.txt":      {{Path: "a.go"}, {Path: "q*?/[i]{d}.txt"}},
 		"@Größe.md 「@数.md」":                {{Path: "Größe.md"}},
 		"a@b.c x/y@1.2 @ @. @\"\" \\@a.go": nil,
 		"`@a.go` and ``@b.go``, @c.go":     {{Path: "c.go"}},

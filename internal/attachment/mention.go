@@ -107,7 +107,7 @@ func mention(s string) (Mention, int) {
 			n += size + 1
 			continue
 		}
-		if unicode.IsSpace(r) || strings.ContainsRune("`\"<>|*", r) || r == utf8.RuneError && size == 1 {
+		if unicode.IsSpace(r) || strings.ContainsRune("`\"<>|", r) || r == utf8.RuneError && size == 1 {
 			break
 		}
 		b.WriteRune(r)
@@ -141,7 +141,7 @@ func trimEnd(s string) string {
 	for s != "" {
 		r, n := utf8.DecodeLastRuneInString(s)
 		opened := map[rune]string{')': "(", ']': "[", '}': "{"}[r]
-		if opened != "" && strings.Count(s, opened) >= strings.Count(s, string(r)) || opened == "" && !strings.ContainsRune(".,;:!?'…”’»", r) {
+		if opened != "" && strings.Count(s, opened) >= strings.Count(s, string(r)) || opened == "" && !strings.ContainsRune("*.,;:!?'…”’»", r) {
 			break
 		}
 		s = s[:len(s)-n]

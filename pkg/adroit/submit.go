@@ -125,7 +125,11 @@ func requestDigest(p *Plan) (string, error) {
 
 // keyTaken names the request that has a key and the one that wants it.
 func keyTaken(key string, j *jobs.Job, name, title string) error {
-	return &apierr.Error{Kind: apierr.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s: %q), and this is another request (%s: %q)", key, j.ID, cmp.Or(j.Agent, j.Workflow), j.Title, name, title),
+	its, other := fmt.Sprintf("%s: %q", cmp.Or(j.Agent, j.Workflow), j.Title), fmt.Sprintf("%s: %q", name, title)
+	if its == other {
+		other += " with other words or inputs"
+	}
+	return &apierr.Error{Kind: apierr.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s), and this is another request (%s)", key, j.ID, its, other),
 		Hint: "use another key, or remove that job: " + hint.Command("jobs rm %s", j.ID), Err: jobs.ErrKey}
 }
 
