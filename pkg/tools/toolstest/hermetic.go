@@ -3,10 +3,13 @@ package toolstest
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/workspace/process"
@@ -69,6 +72,28 @@ func (noExec) Start(ctx context.Context, _ process.Cmd) (*process.Process, error
 
 func (noExec) Process(string) (*process.Process, bool) { return nil, false }
 func (noExec) Close() error                            { return nil }
+
+// An exhausted host has nothing left for commands and connections.
+type exhausted struct {
+	noExec
+	err   error
+	asked atomic.Bool
+}
+
+func (e *exhausted) Run(context.Context, process.Cmd) (*process.Output, error) {
+	e.asked.Store(true)
+	return nil, e.err
+}
+
+func (e *exhausted) Start(context.Context, process.Cmd) (*process.Process, error) {
+	e.asked.Store(true)
+	return nil, e.err
+}
+
+func (e *exhausted) RoundTrip(*http.Request) (*http.Response, error) {
+	e.asked.Store(true)
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+}
 
 type noNet struct{}
 

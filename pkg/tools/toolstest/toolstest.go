@@ -16,8 +16,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode"
@@ -46,6 +49,7 @@ func Check(t testing.TB, list ...tools.Tool) {
 		refuses(t, tool)
 		survives(t, tool)
 		cancels(t, tool)
+		waits(t, tool)
 	}
 }
 
@@ -165,6 +169,33 @@ func cancels(t testing.TB, tool tools.Tool) {
 	case <-done:
 	case <-time.After(prompt):
 		t.Errorf("tool %s goes on for more than %s after its context has ended", tool.Name, prompt)
+	}
+}
+
+// waits has the host run out of what a command or a connection takes. That is no result: a
+// model would read it as a failure of its command, while the step waits for an error.
+func waits(t testing.TB, tool tools.Tool) {
+	t.Helper()
+	for _, e := range append([]tools.Example{{Args: tool.Input.Sample()}}, tool.Examples...) {
+		if e.Args == nil || tool.Input.Validate(e.Args) != nil {
+			continue
+		}
+		for _, lack := range []error{
+			&os.PathError{Op: "open", Path: os.DevNull, Err: syscall.EMFILE},
+			&os.PathError{Op: "fork/exec", Path: "/bin/sh", Err: syscall.EAGAIN},
+		} {
+			probe := tool
+			probe.Call = func(ctx context.Context, env *tools.Env, args json.RawMessage) (r tools.Result, err error) {
+				defer func() { _ = recover() }() // survives reports crashes
+				return tool.Call(ctx, env, args)
+			}
+			env, host := hermetic(t), &exhausted{err: lack}
+			env.Exec, env.HTTP = host, &http.Client{Transport: host}
+			r, err := probe.Run(t.Context(), env, e.Args)
+			if host.asked.Load() && err == nil && (r.Failed || r.Inconclusive != "") {
+				t.Errorf("tool %s on %s has a result where the host has run out of something (%v): return the error, in which %%w has that one\n%s", tool.Name, clip(e.Args), lack, r.Text)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 )
@@ -48,9 +49,13 @@ func TestCheckFinds(t *testing.T) {
 		tool tools.Tool
 		want string
 	}{
-		"no hint":         {tools.New(change(func(m *tools.Metadata) { m.UsageHint = " " }), wordCount), "has no usage hint"},
-		"no category":     {tools.New(change(func(m *tools.Metadata) { m.Category = "" }), wordCount), "has no category"},
-		"bad name":        {tools.New(change(func(m *tools.Metadata) { m.Name = "Word Count" }), wordCount), "has a bad name"},
+		"no hint":     {tools.New(change(func(m *tools.Metadata) { m.UsageHint = " " }), wordCount), "has no usage hint"},
+		"no category": {tools.New(change(func(m *tools.Metadata) { m.Category = "" }), wordCount), "has no category"},
+		"bad name":    {tools.New(change(func(m *tools.Metadata) { m.Name = "Word Count" }), wordCount), "has a bad name"},
+		"host's fault": {tools.New(change(func(m *tools.Metadata) { m.Needs |= tools.Exec }), func(ctx context.Context, env *tools.Env, in input) (int, error) {
+			_, err := env.Exec.Run(ctx, process.Cmd{Args: []string{"wc"}})
+			return 0, fmt.Errorf("wc: %v", err)
+		}), "has run out of something"},
 		"bad example":     {tools.New(change(func(m *tools.Metadata) { m.Examples[0].Args = json.RawMessage(`{}`) }), wordCount), "would refuse"},
 		"undeclared need": {tools.New(change(func(m *tools.Metadata) { m.Needs = 0 }), wordCount), "its Needs do not name"},
 		"undescribed": {tools.New(good(), func(context.Context, *tools.Env, struct {
