@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
@@ -164,6 +165,13 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	note := s.protection.check(&c.removed, func(rel, to string) bool { return p.holds(led, rel, to) })
+	if p.snap != nil && p.overlay == nil && len(s.protection.made) > 0 {
+		// A join has them among the changes.
+		names := strings.Join(s.protection.made[:min(len(s.protection.made), maxNotes)], ", ")
+		if err := p.snap.Ledger.NotePartial("an undo leaves the new git directories " + names); err != nil {
+			note += "; " + err.Error()
+		}
+	}
 	s.protection = nil
 	if o.Code != 0 {
 		if h := c.covered(s, o.Text, unseen); h != "" && note != "" {

@@ -41,6 +41,9 @@ func (p *protection) check(to *removed, hold func(rel, to string) bool) string {
 		c.restore(b)
 	}
 	for _, r := range c.repos {
+		if r.had == nil && r.kind == gitMain && r.scan == c.scans[0] {
+			c.made = append(c.made, r.rel)
+		}
 		c.judgeRepo(r)
 	}
 	for _, s := range p.scans {

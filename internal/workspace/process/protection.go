@@ -35,6 +35,7 @@ type protection struct {
 	everything bool // keep what must not change, where the level cannot lock it
 	shared     *baseline
 	left       []string // what was made or changed since a command began whose process was killed
+	made       []string // git directories of the workspace that the command made
 }
 
 // share has the protection go by what the trees had before the commands that run

@@ -301,3 +301,18 @@ func TestBranchesOfOtherJobs(t *testing.T) {
 		t.Errorf("a command moved the branch of another job: %+v, %v", refs, err)
 	}
 }
+
+// A git directory that a command made is named by an undo, which leaves it, without an
+// overlay too; one that it moved, and one that was there, are not.
+func TestUndoNamesRepositories(t *testing.T) {
+	t.Parallel()
+	r, led, dir := refJob(t, sandbox.Landlock)
+	dirtest.Git(t, dir, "init", "-q", "there")
+	for n, c := range []string{"mv there moved", "git init -q data && rm g"} {
+		_, err := r.Run(ledger.AtStep(t.Context(), strconv.Itoa(n+1)), Cmd{Shell: c, Snapshot: true})
+		dirtest.Must(t, err)
+	}
+	if got := led.Incomplete(t.Context()); len(got) != 1 || !strings.HasSuffix(got[0], " data/.git") {
+		t.Errorf("%q", got)
+	}
+}
