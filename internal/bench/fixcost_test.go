@@ -29,6 +29,7 @@ type mender struct {
 	mu              sync.Mutex
 	requests, bytes int
 	files           bool // they were named to it
+	leaks           []string
 }
 
 var complaint = regexp.MustCompile(`(\w+\.txt):\d+: error: broken (\w+)`)
@@ -43,6 +44,7 @@ func (m *mender) answer(_ context.Context, req *llm.Request, _ func(llm.Delta)) 
 		return nil, err
 	}
 	m.bytes += len(b)
+	m.leaks = append(m.leaks, internalNames.FindAllString(string(b), -1)...)
 	m.files = m.files || strings.Contains(string(b), "Files: all.txt, check.sh")
 	call := func(name string, args map[string]any) {
 		b, _ := json.Marshal(args) // strings and lists
@@ -96,6 +98,9 @@ func (m *mender) answer(_ context.Context, req *llm.Request, _ func(llm.Delta)) 
 	return res, nil
 }
 
+// internalNames are names of Go and of criteria that no model has to know.
+var internalNames = regexp.MustCompile(`\\?"(Decision|Outcome|Attempt|Why|Repair|Status|Agent)\\?":|satisfies \{|artifact \\?"`)
+
 func offers(req *llm.Request, tool string) bool {
 	return slices.ContainsFunc(req.Tools, func(t llm.ToolSpec) bool { return t.Name == tool })
 }
@@ -108,6 +113,9 @@ func TestSupervisorCost(t *testing.T) {
 	builder := run(adroit.Request{Target: "builder", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
 	all := run(adroit.Request{Target: "supervisor", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
 	t.Logf("builder %d requests, %d bytes; supervisor %d requests, %d bytes: %.2f times", builder.requests, builder.bytes, all.requests, all.bytes, float64(all.bytes)/float64(builder.bytes))
+	if leaks := append(builder.leaks, all.leaks...); leaks != nil {
+		t.Errorf("the model is shown %q", leaks)
+	}
 	if 10*all.bytes > 15*builder.bytes {
 		t.Error("supervisor takes more than 1.5 times what the builder takes")
 	}
@@ -121,6 +129,9 @@ func TestFixCost(t *testing.T) {
 		builder := run(adroit.Request{Target: "builder", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
 		fix := run(adroit.Request{Target: "coordinator", Input: agents.Input{Approve: executor.ApproveAll, Inputs: map[string]json.RawMessage{"command": quoted("sh check.sh"), "escalate": quoted("report")}}})
 		t.Logf("%d faults: builder %d requests, %d bytes; fix %d requests, %d bytes: %.2f times", len(words), builder.requests, builder.bytes, fix.requests, fix.bytes, float64(fix.bytes)/float64(builder.bytes))
+		if leaks := append(builder.leaks, fix.leaks...); leaks != nil {
+			t.Errorf("the model is shown %q", leaks)
+		}
 		if !builder.files || !fix.files {
 			t.Errorf("the files are named to the builder: %t, to code-fix: %t", builder.files, fix.files)
 		}

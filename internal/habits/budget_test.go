@@ -136,3 +136,40 @@ func TestReadThrice(t *testing.T) {
 		})
 	}
 }
+
+// TestSearchesThatFindNothing has a model search for twenty things that are not there: no two
+// are the same, so nothing reminds it, and nothing stops it.
+func TestSearchesThatFindNothing(t *testing.T) {
+	j := &jobs[0]
+	var turns [][]raw
+	for i := range 20 {
+		turns = append(turns, []raw{{"search", fmt.Sprintf(`{"pattern":"nowhere%d"}`, i)}})
+	}
+	turns = append(turns, []raw{reads(map[string]any{"path": "calc.sh"})}, []raw{edits("calc.sh", wrong, right), done})
+	s, got := runModel(t, habit{}, j, toolcall.Native, "openai", func(m *model) { m.turns = turns })
+	for _, f := range got.faults() {
+		t.Error(f)
+	}
+	if last := s.bodies[len(s.bodies)-1]; got.status != "done" || got.requests != len(turns) || strings.Contains(last, "It will not help to go on like this") {
+		t.Errorf("%s after %d requests: %s", got.status, got.requests, got.reason)
+	}
+}
+
+// TestSilence has a model say nothing, or only think, for good: it is shown on each wire what it
+// thought, and the job ends in three requests with words of its own.
+func TestSilence(t *testing.T) {
+	for _, wire := range servers {
+		for what, a := range map[string]answer{"empty": {}, "thoughts": {thinking: "I should look at calc.sh first."}} {
+			t.Run(wire+"/"+what, func(t *testing.T) {
+				h := habit{times: always, does: func(turn) (answer, bool) { return a, true }}
+				s, got := runModel(t, h, &jobs[0], toolcall.Native, wire, func(*model) {})
+				if got.status != "went_silent" || got.requests != 3 {
+					t.Errorf("%s after %d requests: %s", got.status, got.requests, got.reason)
+				}
+				if a.thinking != "" && !strings.Contains(s.bodies[1], a.thinking) {
+					t.Error("the second request does not have what it thought")
+				}
+			})
+		}
+	}
+}

@@ -114,6 +114,7 @@ type model struct {
 	dir   string
 
 	turns [][]raw // the calls of its answers, in place of steps and habits
+	quiet bool    // it says in text that it is done
 	goOn  bool    // an answer of no calls has those that the last result names
 
 	tries    map[string]int
@@ -144,9 +145,11 @@ func (m *model) next(body, mode string) answer {
 	}
 	t.call, t.try = m.job.calls[t.step], m.tries[t.step]
 	m.tries[t.step]++
-	m.step, m.last = t.step, t.proper()
+	if m.step, m.last = t.step, t.proper(); m.quiet && t.step == "finish" {
+		m.last = says("calc.sh adds now.")
+	}
 	if t.try < m.habit.kept() {
-		if a, ok := m.habit.does(t); ok {
+		if a, ok := m.habit.does(t); ok && !(m.quiet && t.step == "finish" && (a.said || a.calls != nil)) {
 			m.last = a
 		}
 	}

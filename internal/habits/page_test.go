@@ -50,7 +50,7 @@ No cell may have finished work that does not end done, a call that nobody answer
 		requests, tokens = requests+c.requests, tokens+c.tokens
 	}
 	fmt.Fprintf(&b, "\n%d cells, %d requests, %d tokens sent in all (bytes of requests by four).\n", len(cells), requests, tokens)
-	return b.String()
+	return b.String() + peerTable(cells)
 }
 
 // row ends a row of the matrix with its cells.

@@ -61,12 +61,21 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mode := modeOf(body)
+	if s.model.quiet && mode != "native" { // a title of the session, and the like
+		s.bodies = append(s.bodies, string(body))
+		s.stream(w, says("A title"))
+		return
+	}
 	a := s.model.next(string(body), mode)
 	s.bodies, s.modes[mode], s.wrote = append(s.bodies, string(body)), true, append(s.wrote, a)
 	a = inMode(a, mode)
 	switch s.wire {
 	case "openai":
-		s.openAI(w, a)
+		if s.model.quiet {
+			s.stream(w, a)
+		} else {
+			s.openAI(w, a)
+		}
 	case "ollama":
 		s.ollama(w, a)
 	case "anthropic":
@@ -135,6 +144,13 @@ func (s *server) openAI(w io.Writer, a answer) {
 	}
 	io.WriteString(w, text(map[string]any{"id": "x", "object": "chat.completion", "model": "weak:7b", "choices": []any{map[string]any{"index": 0, "message": m, "finish_reason": reason}},
 		"usage": map[string]any{"prompt_tokens": s.tokens(), "completion_tokens": 10}}))
+}
+
+func (s *server) stream(w http.ResponseWriter, a answer) {
+	var b strings.Builder
+	s.openAI(&b, a)
+	w.Header().Set("Content-Type", "text/event-stream")
+	streamed(w, b.String())
 }
 
 func (s *server) ollama(w http.ResponseWriter, a answer) {

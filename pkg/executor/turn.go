@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/schema"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -100,7 +101,11 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		if turn.Act && t.Revision >= 8 {
 			how += ", which may stand beside your last changes"
 		}
-		turn.Prompt += fmt.Sprintf("\n\n%s; it satisfies %s", how, output)
+		form := "it satisfies"
+		if t.Revision >= stepio.SharedRoom {
+			form = "it has the form of this schema:"
+		}
+		turn.Prompt += fmt.Sprintf("\n\n%s; %s %s", how, form, output)
 	}
 	before := *s
 	prior, had := s.Artifacts["output"] // the map is the same before and after
