@@ -71,7 +71,8 @@ const Unexplained = "model.unexplained"
 //     worker's first message does not forbid the change that its last is checked for.
 //   - 9: small results of an answer leave what they do not need to large ones, and what was
 //     read once stands once in a conversation. What was compacted is in a checkpoint before
-//     the model is asked.
+//     the model is asked. What is unmet names the tool that makes it. A plan of one part is
+//     done at once by its worker, and its review begins with the diff.
 //   - 10: a diff that was cut has the bytes that it lacks beside it as a value, and
 //     commitments read that.
 const Revision = 10
