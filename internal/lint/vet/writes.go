@@ -23,7 +23,7 @@ const project = "github.com/adroit-run/adroit"
 // that only tests and the Makefile use, by the start of a path.
 var (
 	product    = []string{"cmd/", "configs", "internal/", "pkg/"}
-	notProduct = []string{"internal/api", "internal/bench", "internal/dist", "internal/docs", "internal/e2e/", "internal/layers", "internal/lint/", "internal/realrepo", "internal/testenv", "internal/words"}
+	notProduct = []string{"internal/api", "internal/bench", "internal/dev/", "internal/dist", "internal/docs", "internal/e2e/", "internal/layers", "internal/lint/", "internal/realrepo", "internal/testenv", "internal/words"}
 )
 
 // writers may call what the rule refuses, each for a reason: a package or a function
