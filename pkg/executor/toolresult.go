@@ -20,8 +20,11 @@ type ToolResult struct {
 	ModelCosts []ModelCost `json:"spent,omitempty"`
 	// Repairs are what the arguments were taken for, in words for the model.
 	Repairs []string `json:"repairs,omitempty"`
-	// Kept is set if the whole of Text is kept.
-	Kept *KeptResult `json:"kept,omitempty"`
+	// Kept is set if the whole of Text is kept, of which the model is shown a part.
+	Kept *struct {
+		ID    string `json:"id"` // for read_result
+		Bytes int    `json:"bytes"`
+	} `json:"kept,omitempty"`
 	// Ask is set if nothing was done because a person must approve it first.
 	Question *Question `json:"ask,omitempty"`
 	// UserQuestion is set if the call waits for an answer of the user.
@@ -40,12 +43,6 @@ type ToolResult struct {
 	report     *Report       // of a sub-agent
 	concurrent bool          // it ran at once with the one before it
 	shown      string        // to the model in place of Text, if it is not ""
-}
-
-// A KeptResult is the whole of a result of which the model is shown a part.
-type KeptResult struct {
-	ID    string `json:"id"` // for read_result
-	Bytes int    `json:"bytes"`
 }
 
 // A UserQuestion is what a tool asks the user in the middle of a call, as the

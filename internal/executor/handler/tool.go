@@ -105,7 +105,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 
 // complete does what comes after a call that has happened: it is waited for, and not
 // made again, where the host is exhausted.
-func (h Host) complete(ctx context.Context, s flow.Step, use stepio.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) (*executor.KeptResult, error) {
+func (h Host) complete(ctx context.Context, s flow.Step, use stepio.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) (keptResult, error) {
 	err := exhaustion.Retry(ctx, func() error {
 		if h.Bind == nil {
 			return nil
@@ -140,11 +140,17 @@ func (h Host) callEnv(env *tools.Env, s flow.Step, use stepio.ToolCall, emit eve
 	return call
 }
 
+// keptResult is [executor.ToolResult].Kept.
+type keptResult = *struct {
+	ID    string `json:"id"` // for read_result
+	Bytes int    `json:"bytes"`
+}
+
 // bound cuts the result of a tool to what the model may be shown at once, and keeps the whole
 // also where the loop may show less of it. The
 // whole is redacted first, since a cut through a secret would hide it from
 // those who look for it later.
-func (h Host) bound(ctx context.Context, s flow.Step, use stepio.ToolCall, res *tools.Result, emit event.Sink) *executor.KeptResult {
+func (h Host) bound(ctx context.Context, s flow.Step, use stepio.ToolCall, res *tools.Result, emit event.Sink) keptResult {
 	room := use.MaxResultBytes
 	over := room > 0 && len(res.Text) > room
 	if !over && (use.Share <= 0 || len(res.Text) <= use.Share) {
@@ -157,12 +163,15 @@ func (h Host) bound(ctx context.Context, s flow.Step, use stepio.ToolCall, res *
 	if !over {
 		res.Text = text
 	}
-	var kept *executor.KeptResult
+	var kept keptResult
 	handle := " Ask for fewer lines."
 	if s.Name != compaction.ReadResult && (over || res.Page == nil) {
 		id, err := h.put(ctx, text)
 		if err == nil {
-			kept = &executor.KeptResult{ID: id, Bytes: len(text)}
+			kept = &struct {
+				ID    string `json:"id"` // for read_result
+				Bytes int    `json:"bytes"`
+			}{id, len(text)}
 			handle = fmt.Sprintf(" "+compaction.HandleFormat, compaction.ReadResult, id)
 		} else {
 			emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
