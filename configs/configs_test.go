@@ -173,6 +173,67 @@ func TestWordsForEveryKindOfModel(t *testing.T) {
 	}
 }
 
+// TestPlans holds every agent that can change something outside of mode plan to end there as
+// planned, whatever its definition of done is, and those that only read to end done.
+func TestPlans(t *testing.T) {
+	cat, set := load(t)
+	src, err := agentfile.Skeleton("made")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reads []string
+	specs := map[string]*agents.DynamicAgent{}
+	for _, name := range cat.Names() {
+		if specs[name], err = cat.Lookup(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, found := strings.Cut(string(readme), "```markdown\n---\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if !found {
+		t.Fatal("the README shows no agent")
+	}
+	for name, text := range map[string]string{
+		"made":    src,
+		"readme":  "---\n" + shown,
+		"words":   "---\nname: words\ndescription: d\ntools: [shell, read_file, edit_file, write_file, run_tests, finish]\ndone: {signal: DONE}\n---\nx\n",
+		"none":    "---\nname: none\ndescription: d\ntools: [write_file]\n---\nx\n",
+		"tests":   "---\nname: tests\ndescription: d\ntools: [read_file, run_tests]\n---\nx\n",
+		"auto":    "---\nname: auto\ndescription: d\ntools: [read_file]\nauto: [shell]\n---\nx\n",
+		"spawns":  "---\nname: spawns\ndescription: d\ntools: [read_file]\nspawn: [fixer]\n---\nx\n",
+		"below":   "---\nname: below\ndescription: d\ntools: [read_file]\nspawn: {agents: [supervisor], depth: 2}\n---\nx\n",
+		"asks":    "---\nname: asks\ndescription: d\ntools: [read_file]\nspawn: [reviewer, planner]\n---\nx\n",
+		"denied":  "---\nname: denied\ndescription: d\ntools: [read_file, write_file]\npermissions: [{tool: write_file, do: deny}]\n---\nx\n",
+		"planner": "---\nname: planner\ndescription: d\nmode: plan\ntools: [read_file, write_file]\ndone: {signal: DONE}\n---\nx\n",
+	} {
+		a, ps := agentfile.Parse(name+".md", []byte(text))
+		if len(ps) > 0 {
+			t.Fatal(ps)
+		}
+		specs["file "+name] = a
+	}
+	for name, a := range specs {
+		in := agents.Input{Spec: a, Prompt: "x", Model: "m/x", Mode: executor.ModePlan, Inputs: filled(a)}
+		task, err := agentfile.Resolve(in, cat, set, agentfile.Env{Host: func(string) error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !task.PlanOnly {
+			reads = append(reads, name)
+		}
+	}
+	slices.Sort(reads)
+	want := []string{"commit_message", "diagnostic", "error_explanation", "failure-analyst", "fanout_review", "file asks", "file denied", "file made",
+		"fix-supervisor", "planner", "pr_description", "recovery", "registry-auth", "researcher", "reviewer", "scout", "thinker", "title", "triager", "validator"}
+	if !slices.Equal(reads, want) {
+		t.Errorf("in mode plan these end done and all others planned:\n%q, want\n%q", reads, want)
+	}
+}
+
 // TestSynonymsOnlyRead holds the names of other programs to tools that read: no
 // synonym leads to a write, a command or a publication.
 func TestSynonymsOnlyRead(t *testing.T) {

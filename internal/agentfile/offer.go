@@ -21,6 +21,7 @@ type selection struct {
 	skills      []agents.Skill
 	mode        executor.Mode
 	rules       permission.Rules
+	acts        bool // whether it has, outside of ModePlan, tools that ModePlan takes from it
 }
 
 // selectTools narrows the tools of a to those that the host, the model's edit
@@ -51,6 +52,7 @@ func selectTools(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env En
 		return sel, err
 	}
 	sel.own = withSpawn(a, withMemory(a, withResults(a, sel.own, set), set, in), set)
+	sel.acts = acts(a, sel.own, set, sel.rules)
 	sel.own = permittedTools(a, sel.own, sel.mode, sel.rules)
 	return sel, nil
 }

@@ -110,6 +110,30 @@ func permittedTools(a *agents.DynamicAgent, own *tools.Set, mode executor.Mode, 
 	return own.Without(out...)
 }
 
+// acts reports whether ModePlan takes a tool from a that it has in another mode: one that
+// changes files, runs commands or code, or does something in the world.
+func acts(a *agents.DynamicAgent, own, set *tools.Set, rules permission.Rules) bool {
+	takes := func(t tools.Tool) bool {
+		_, denied := rules.Denies(a.Name, t.Name)
+		return !denied && !executor.ModePlan.Allows(t.Metadata)
+	}
+	for t := range own.All() {
+		if takes(t) {
+			return true
+		}
+	}
+	auto, err := set.Only(a.Auto...)
+	if err != nil {
+		return false // they are not part of this program
+	}
+	for t := range auto.All() {
+		if takes(t) && (a.Grant == nil || a.Grant.Has(t.Needs)) {
+			return true
+		}
+	}
+	return false
+}
+
 // planCriterion is what is left of an agent's criterion where nothing may change:
 // the words of the model, and what the tools that it has there produce. Evidence
 // that only a change can give is not asked for; less reports that some is left out.

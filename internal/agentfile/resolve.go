@@ -33,6 +33,7 @@ func Resolve(in agents.Input, cat *Catalog, set *tools.Set, env Env) (executor.T
 	t, err := resolve(withGrant(a, in.Parent), in, set, env)
 	if err == nil {
 		t.Spawn, err = spawning(a, in, cat, set)
+		t.PlanOnly = t.PlanOnly || t.Mode == executor.ModePlan && actBelow(t.Spawn, set)
 		if !extagent.IsAgent(t.Model) {
 			t.System = paragraphs(t.System, spawnList(&t))
 		}
@@ -73,7 +74,9 @@ func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (
 		return t, err
 	}
 	if t.Mode == executor.ModePlan {
-		t.Done, t.PlanOnly = planCriterion(a, offeredTo(sel.route.Model, sel.own))
+		var less bool
+		t.Done, less = planCriterion(a, offeredTo(sel.route.Model, sel.own))
+		t.PlanOnly = less || sel.acts
 	}
 	if err := addChecks(a, &t, in, set, env); err != nil {
 		return t, err

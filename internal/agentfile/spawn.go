@@ -133,6 +133,34 @@ func spawnable(name string, cat *Catalog, set *tools.Set) (*agents.DynamicAgent,
 	return b, who, nil
 }
 
+// actBelow reports whether an agent that sp allows, or one below it, acts: see acts. One whose
+// tools are not known yet may.
+func actBelow(sp *executor.SpawnLimits, set *tools.Set) bool {
+	if sp == nil || sp.Depth <= 0 {
+		return false
+	}
+	seen := map[string]bool{}
+	for list := slices.Clone(sp.Allowed); len(list) > 0; list = list[1:] {
+		name := list[0]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		var b agents.DynamicAgent
+		if json.Unmarshal(sp.Agents[name].Spec, &b) != nil {
+			return true
+		}
+		own, _, err := Offer(&b, set)
+		if err != nil || acts(&b, own, set, nil) || len(b.MCPServers) > 0 || slices.ContainsFunc(b.Tools, ofServer) {
+			return true
+		}
+		if b.Spawn != nil {
+			list = append(list, matching(slices.Sorted(maps.Keys(sp.Agents)), b.Spawn.Agents)...)
+		}
+	}
+	return false
+}
+
 // spawnList tell the model which agents there are.
 func spawnList(t *executor.Task) string {
 	if t.Spawn == nil || !slices.ContainsFunc(t.Tools, func(x executor.Tool) bool { return x.Name == spawnAgent }) {

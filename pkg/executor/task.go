@@ -51,8 +51,8 @@ type Work struct {
 	Checks []Tool    `json:"checks,omitempty"` // tools that only criteria run
 	Done   Criterion `json:"done,omitzero"`
 	Limits Limits    `json:"limits,omitzero"`
-	// PlanOnly reports that Done lacks what only a change could prove: the run ends
-	// as planned.
+	// PlanOnly reports that Done lacks what only a change could prove, or that the mode
+	// has taken tools away that act: the run ends as planned.
 	PlanOnly bool `json:"plan_only,omitempty"`
 }
 

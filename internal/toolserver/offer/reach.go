@@ -74,7 +74,8 @@ func (o Source) reachTools(scope toolserver.Scope, a *agents.DynamicAgent, hidde
 	return list
 }
 
-// Give pins with a task what it reaches.
+// Give pins with a task what it reaches. A task that only plans, and would reach tools that
+// act, ends as a plan.
 func (s *Offered) Give(t *executor.Task) error {
 	if s.reach == nil {
 		return nil
@@ -90,6 +91,11 @@ func (s *Offered) Give(t *executor.Task) error {
 		}
 	}
 	t.Artifacts = given
+	for name, tool := range s.All {
+		if t.Mode == executor.ModePlan && s.reach.Has(name) && !executor.ModePlan.Allows(tool.Metadata) {
+			t.PlanOnly = true
+		}
+	}
 	return nil
 }
 
