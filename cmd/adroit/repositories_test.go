@@ -52,6 +52,14 @@ var repositoryKinds = []struct {
 		dirtest.Git(t, filepath.Join(home, "p"), "worktree", "add", "-q", "main")
 		return filepath.Join(home, "p/main")
 	}, ""},
+	{"sparse checkout", func(t *testing.T, home string) string {
+		dir := newRepo(t, home, "r")
+		put(t, filepath.Join(dir, "out/of/it.txt"), "it\n")
+		dirtest.Git(t, dir, "add", ".")
+		dirtest.Git(t, dir, "commit", "-qm", "out")
+		dirtest.Git(t, dir, "sparse-checkout", "set", "in")
+		return dir
+	}, ""},
 	{"several repositories, none at the top", func(t *testing.T, home string) string {
 		newRepo(t, home, "r/a")
 		newRepo(t, home, "r/b")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ func parseLog(out string) []Commit {
 
 // Commit commits the given paths as they are in the work tree, new and deleted
 // ones too, and leaves what else is staged staged. Without paths it commits
-// what is staged. Nothing to commit is an *ExitError.
+// what is staged. Nothing to commit is ErrNothing.
 func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Commit, error) {
 	if strings.TrimSpace(message) == "" {
 		return nil, &ArgError{"message", message, "is empty; say what the commit does and why"}
@@ -77,7 +78,7 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 	}
 	args := []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "-F", "-"}
 	if len(specs) > 0 {
-		if _, err := g.Run(ctx, process.Cmd{Args: Args("add", "-A", "--", specs), Snapshot: true, OwnGit: true}); err != nil {
+		if err := g.Stage(ctx, specs); err != nil {
 			return nil, err
 		}
 		if prefix != "" || filepath.Clean(paths[0]) != "." {
@@ -104,6 +105,10 @@ func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Com
 		}
 	}
 	if _, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(message), Snapshot: true, OwnGit: true}); err != nil {
+		s, asked := g.Status(ctx)
+		if asked == nil && !slices.ContainsFunc(s.Entries, func(e StatusEntry) bool { return e.Index != "" }) {
+			return nil, ErrNothing // git's words for it are on the other stream
+		}
 		return nil, err
 	}
 	log, err := g.Log(ctx, 1, "")

@@ -58,7 +58,7 @@ func (g *Repo) Continue(ctx context.Context, m *Merging) (*Merging, error) {
 		return nil, err
 	}
 	if len(specs) > 0 {
-		if _, err := g.Run(ctx, process.Cmd{Args: Args("add", "-A", "--", specs)}); err != nil {
+		if err := g.Stage(ctx, specs); err != nil {
 			return nil, err
 		}
 	}

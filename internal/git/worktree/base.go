@@ -45,7 +45,7 @@ func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList, inner []rootfs
 // gives what the branch is at now. Files with names of secrets stay as they are
 // in the index.
 func (w *Worktree) snap(ctx context.Context, g *git.Repo, names *rootfs.DenyList, commit, message string) (string, error) {
-	if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "add", "-A", "--", ":/")}); err != nil {
+	if err := g.Stage(ctx, []string{":/"}, ownConfig...); err != nil {
 		return "", err
 	}
 	changed, err := g.Run(ctx, process.Cmd{Args: []string{"diff-index", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", "-z", commit}})

@@ -224,6 +224,13 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 		return false, err
 	}
 	_, err = g.Commit(ctx, message, []string{"."})
+	if errors.Is(err, git.ErrNothing) {
+		return false, nil // what was staged is gone from the files again
+	}
+	if left, ok := errors.AsType[*git.NotStagedError](err); ok {
+		return false, &Error{Reason: "git does not take all files of the worktree into a commit", Paths: left.Paths[:min(len(left.Paths), 10)],
+			Remedy: fmt.Sprintf("git -C %s add --sparse -- PATH, for each, reports why; then again", w.Top)}
+	}
 	return err == nil, err
 }
 

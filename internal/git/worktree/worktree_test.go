@@ -3,6 +3,7 @@ package worktree
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -315,6 +316,76 @@ func TestIndexBits(t *testing.T) {
 		if m, err := w.Merge(t.Context(), "Work", "", nil, nil); err != nil || len(m.Paths) != 1 {
 			t.Errorf("%s: %+v, %v", bit, m, err)
 		}
+	}
+}
+
+// sparse is the worktree of a repository that has only d0 checked out, with changes inside
+// and outside of what that has.
+func sparse(t *testing.T) (w *Worktree, repo string) {
+	_, repo = gitRepo(t)
+	dirtest.Git(t, repo, "sparse-checkout", "set", "d0")
+	w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "wt", "J1"), "adroit/J1", nil)
+	dirtest.Must(t, err)
+	for _, name := range []string{"d0/f0.txt", "d1/f1.txt", "d9/new", "top"} {
+		dirtest.Write(t, filepath.Join(w.Top, name), "job\n")
+	}
+	return w, repo
+}
+
+// TestSparse: a merge brings what the job wrote outside of a sparse checkout too, and
+// deletes nothing of what is not checked out.
+func TestSparse(t *testing.T) {
+	w, repo := sparse(t)
+	before := dirtest.Git(t, repo, "ls-tree", "-r", "--name-only", "HEAD")
+	m, err := w.Merge(t.Context(), "Work", "", nil, nil)
+	if err != nil || !slices.Equal(m.Paths, []string{"d0/f0.txt", "d1/f1.txt", "d9/new", "top"}) {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for _, name := range m.Paths {
+		if got := dirtest.Git(t, repo, "show", "HEAD:"+name); got != "job" && got != "job\n" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	after := strings.Fields(dirtest.Git(t, repo, "ls-tree", "-r", "--name-only", "HEAD"))
+	if len(after) != len(strings.Fields(before))+2 {
+		t.Errorf("before:\n%s\nafter: %q", before, after)
+	}
+	if out := dirtest.Git(t, repo, "status", "--porcelain"); strings.TrimSpace(out) != "A  staged.txt" {
+		t.Error(out)
+	}
+	if err := w.Remove(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeftOut: what git add leaves out without an error is one, with the names.
+func TestLeftOut(t *testing.T) {
+	w, repo := sparse(t)
+	dirtest.Must(t, os.RemoveAll(filepath.Join(w.Top, "d9"))) // new: git itself names it
+	real, err := exec.LookPath("git")
+	dirtest.Must(t, err)
+	bin := t.TempDir()
+	script := "#!/bin/sh\nfor a do test \"$a\" != --sparse || exit 129; done\nexec '" + real + "' \"$@\"\n" // as before 2.34
+	dirtest.Must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
+	head := dirtest.Git(t, repo, "rev-parse", "HEAD")
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	var we *Error
+	if m, err := w.Merge(t.Context(), "Work", "", nil, nil); !errors.As(err, &we) || !slices.Equal(we.Paths, []string{"d1/f1.txt"}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if now := dirtest.Git(t, repo, "rev-parse", "HEAD"); now != head {
+		t.Errorf("HEAD was %s, is %s", head, now)
+	}
+}
+
+// TestStagedAndGone: what was staged and is gone from the files again is nothing to commit.
+func TestStagedAndGone(t *testing.T) {
+	w, _ := worktree(t, "")
+	dirtest.Write(t, filepath.Join(w.Top, "brief"), "x\n")
+	dirtest.Git(t, w.Top, "add", "brief")
+	dirtest.Must(t, os.Remove(filepath.Join(w.Top, "brief")))
+	if m, err := w.Merge(t.Context(), "Work", "", nil, nil); err != nil || m.Commit != "" {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
 
