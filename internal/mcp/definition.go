@@ -94,17 +94,23 @@ func (s Server) offers(tool string) bool {
 	return len(s.Tools) == 0 || slices.ContainsFunc(s.Tools, func(p string) bool { ok, _ := path.Match(p, tool); return ok })
 }
 
+// offline reports whether the program of a server is kept from the network, with
+// the servers' sandbox at a level.
+func (s Server) offline(level string) bool {
+	return s.URL == "" && s.Sandbox != "off" && level != "off" && !s.Net
+}
+
 // reach is what a server really has, in words for who is asked about a call.
-func (s Server) reach() string {
+func (s Server) reach(level string) string {
 	switch {
 	case s.URL != "":
 		return "it is behind an address"
-	case s.Sandbox == "off":
+	case s.Sandbox == "off", level == "off":
 		return "its program runs without a sandbox, with the network and all files"
 	}
-	has := []string{"no network"}
-	if s.Net {
-		has[0] = "the network"
+	has := []string{"the network"}
+	if s.offline(level) {
+		has[0] = "no network"
 	}
 	if s.Workspace != "" {
 		has = append(has, "the workspace to "+s.Workspace)
@@ -118,10 +124,10 @@ func (s Server) reach() string {
 // tool is a definition as the tool of a job. A call reaches something outside
 // that nobody here confines, so that it needs the network, is untrusted, and asks
 // unless the server says that it changes nothing.
-func (d definition) tool(name, server string, s Server) toolserver.Tool {
+func (d definition) tool(name, server string, s Server, level string) toolserver.Tool {
 	m := tools.Metadata{
 		Name: name, Description: cmp.Or(strings.TrimSpace(d.Description), fmt.Sprintf("The tool %s of the server %s.", d.Name, server)),
-		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Source: string(s.source), Produces: []string{name + "/*"},
+		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Source: string(s.source), Produces: []string{name + "/*"}, Offline: s.offline(level),
 	}
 	if s.Workspace == "write" || len(s.Write) > 0 || s.Sandbox == "off" {
 		m.Needs |= tools.Write // it can write, whatever it says: mode plan has none of its tools
@@ -143,7 +149,7 @@ func (d definition) tool(name, server string, s Server) toolserver.Tool {
 		m.Asks = fmt.Sprintf("the server %s does not say that it only reads; it may change or delete something", server)
 	}
 	if m.Asks != "" {
-		m.Asks += "; " + s.reach()
+		m.Asks += "; " + s.reach(level)
 	}
 	if words := d.unchecked(); words != "" {
 		m.Description += "\n(" + words + ")"

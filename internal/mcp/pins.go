@@ -469,7 +469,7 @@ func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 		return nil
 	}
 	if len(r.Pins) > 0 && accepted != now.Digest && accepted != anyContent {
-		return &toolserver.Changed{Server: l.name, Digest: now.Digest, Text: now.since(r.Pins[0]), Reach: l.s.reach()}
+		return &toolserver.Changed{Server: l.name, Digest: now.Digest, Text: now.since(r.Pins[0]), Reach: l.s.reach(string(p.o.Sandbox.Level))}
 	}
 	r.Pins = append([]pin{now}, r.Pins...)
 	r.Pins = r.Pins[:min(len(r.Pins), maxPins)]

@@ -306,7 +306,7 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 	var out []toolserver.Tool
 	for _, id := range ids {
 		if name := given[id]; name != "" {
-			out = append(out, all[id].tool(name, id.server, all[id].s))
+			out = append(out, all[id].tool(name, id.server, all[id].s, string(p.o.Sandbox.Level)))
 		}
 	}
 	return out, nil

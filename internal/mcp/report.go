@@ -80,7 +80,7 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 		out.Compared = append(out.Compared, f.Name)
 	}
 	add := func(d definition, state string) {
-		t := d.tool(plainName(toolID{name, d.Name}), name, s)
+		t := d.tool(plainName(toolID{name, d.Name}), name, s, string(p.o.Sandbox.Level))
 		item := toolserver.Item{Name: d.Name, Description: d.Description, Input: d.Input, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked}
 		for _, was := range before.Tools {
 			if was.Name == d.Name && was.Digest != d.Digest {

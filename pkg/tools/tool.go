@@ -90,6 +90,7 @@ type Metadata struct {
 	RunsCode    bool          `json:"runs_code,omitempty"` // it runs code of the workspace: tests, build scripts, plug-ins of a linter
 	Asks        string        `json:"asks,omitempty"`      // why a person is asked about each call unless a rule allows it: it may change something that its needs do not show
 	Outside     bool          `json:"outside,omitempty"`   // it runs its command outside the sandbox, so that a person is asked about each call unless a rule allows it
+	Offline     bool          `json:"offline,omitempty"`   // of a server's tool: its needs have the network since its results are of strangers, and the server has none
 	Requires    []string      `json:"requires,omitempty"`  // host capabilities: git, ffmpeg
 	Consumes    []string      `json:"consumes,omitempty"`  // artifacts that must exist before it is of use
 	Uses        []string      `json:"uses,omitempty"`      // artifacts it is given where they exist, and does without where not; test_command is the configured command line of the project's tests

@@ -35,7 +35,7 @@ func asked(p Invocation, err error) *executor.ToolResult {
 		}}
 	case errors.As(err, &changed):
 		return &executor.ToolResult{Question: &executor.Question{
-			Tool: p.Tool.Name, Args: p.Args, Needs: p.Tool.Needs, Preview: changed.Text, Changed: true, Digest: changed.Digest,
+			Tool: p.Tool.Name, Args: p.Args, Needs: shownNeeds(p.Tool), Preview: changed.Text, Changed: true, Digest: changed.Digest,
 			Why: changed.Why(),
 		}}
 	}

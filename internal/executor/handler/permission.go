@@ -280,6 +280,7 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 		return nil, fmt.Errorf("tool %s: encoding the question: %w", t.Name, err)
 	}
 	q.Digest, q.Why = stepid.Digest(whole), v.Why
+	q.Needs = shownNeeds(t) // not part of the digest: the tool is what it was for an answer given before
 	if t.Preview != nil && p.Env != nil && p.Env.Files != nil {
 		// Not part of the digest: it follows from the arguments, artifacts and files
 		// that are, and from the day.
@@ -289,6 +290,15 @@ func (h Host) question(p Invocation, m stepio.PermissionContext, given map[strin
 		q.Always = alwaysRule(m, c)
 	}
 	return q, nil
+}
+
+// shownNeeds are what a tool needs in a question: those of a server's tool have the
+// network also where the server has none, since its results are of strangers.
+func shownNeeds(t tools.Tool) tools.Caps {
+	if t.Offline {
+		return t.Needs &^ tools.Net
+	}
+	return t.Needs
 }
 
 // digests are those of what a call makes visible to others: the artifacts that it is
