@@ -16,7 +16,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/sqlite"
@@ -27,6 +29,14 @@ import (
 type Restored struct {
 	Manifest
 	Aside string `json:"aside,omitempty"` // where what was there before is now
+	// Disconnected are worktrees that are not those of their repositories.
+	Disconnected []Disconnected `json:"disconnected,omitempty"`
+}
+
+// Disconnected is what is wrong with a worktree, and what to do.
+type Disconnected struct {
+	What string `json:"what"`
+	Do   string `json:"do,omitempty"`
 }
 
 // Restore brings back a backup into the data directory, whose jobs must not
@@ -71,6 +81,20 @@ func Restore(ctx context.Context, data, file, version string, replace bool) (*Re
 	recorded = true // from here on the new files are all that may be left of the jobs
 	if out.Aside, err = sqlite.Exchange(data, tmp); err != nil {
 		return nil, fmt.Errorf("restore: %w; the next command goes on with it", err)
+	}
+	if db, err = sqlite.Open(ctx, filepath.Join(data, databaseFile), sqlite.Options{Version: version}); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	list, err := db.List(ctx, jobs.Query{})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	for _, err := range jobdir.Disconnected(data, list) {
+		d := Disconnected{What: err.Error()}
+		if we, ok := errors.AsType[*worktree.Error](err); ok {
+			d.Do = we.Remedy
+		}
+		out.Disconnected = append(out.Disconnected, d)
 	}
 	return out, dir.Remove()
 }

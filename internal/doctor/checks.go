@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hostexec"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -206,6 +207,13 @@ func (d *Doctor) check(ctx context.Context) []Finding {
 		if err != nil {
 			out = append(out, Finding{name, Broken, fmt.Sprintf("%s: %v", j.ID, err), "undo of this job is incomplete; " + remedy})
 		}
+	}
+	for _, err := range jobdir.Disconnected(d.Jobs, list) {
+		do := ""
+		if we, ok := errors.AsType[*worktree.Error](err); ok {
+			do = we.Remedy
+		}
+		out = append(out, Finding{name, Note, err.Error(), do})
 	}
 	folders, _ := os.ReadDir(filepath.Join(d.Data, "jobs")) // there need not be any
 	for _, f := range folders {

@@ -232,5 +232,6 @@ func openRemoval(data, id string) (*Removal, error) {
 		}
 		r.Job, r.Worktree, r.Branch = &jobs.Job{ID: id}, w, false
 	}
+	placed(data, id, r.Worktree)
 	return r, nil
 }

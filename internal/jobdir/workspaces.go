@@ -122,7 +122,7 @@ func (bs *Workspaces) at(name string) (*Workspace, error) {
 		return nil, errors.New("the job is ending")
 	}
 	home := treeHome(bs.o.Data, bs.o.Job, name)
-	c, err := openTree(home)
+	c, err := openTree(bs.o.Data, bs.o.Job, name)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (stepio.Tre
 	o.Top, o.Branch = newTree(bs.o.Data, job+"-"+name)
 	o.From = bs.o.Worktree
 	if of != "" {
-		c, err := openTree(treeHome(bs.o.Data, job, of))
+		c, err := openTree(bs.o.Data, job, of)
 		if err != nil {
 			return stepio.Tree{}, err
 		}
@@ -270,7 +270,7 @@ func (bs *Workspaces) Join(ctx context.Context, job, path, name, of string) (exe
 		return out, fmt.Errorf("ending what runs in the worktree: %w", err)
 	}
 	home := treeHome(bs.o.Data, job, name)
-	c, err := openTree(home)
+	c, err := openTree(bs.o.Data, job, name)
 	if err != nil {
 		return out, err
 	}
@@ -314,10 +314,19 @@ func ContentDir(data string) string { return filepath.Join(data, "content") }
 
 var treeName = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
 
-func openTree(home string) (*worktree.Copy, error) {
-	c, err := worktree.OpenCopy(home)
+func openTree(data, job, name string) (*worktree.Copy, error) {
+	c, err := readTree(data, job, name)
 	if err == nil && c == nil {
-		err = fmt.Errorf("the job has no worktree %s", filepath.Base(home))
+		err = fmt.Errorf("the job has no worktree %s", name)
+	}
+	return c, err
+}
+
+func readTree(data, job, name string) (*worktree.Copy, error) {
+	c, err := worktree.OpenCopy(treeHome(data, job, name))
+	if c != nil {
+		placed(data, job, &c.Tree)
+		c.From = rootfs.WorktreePath(data, job, c.From)
 	}
 	return c, err
 }
@@ -328,7 +337,7 @@ func FindTree(data, job, name string) (*worktree.Copy, error) {
 	if !treeName.MatchString(name) {
 		return nil, nil
 	}
-	return worktree.OpenCopy(treeHome(data, job, name))
+	return readTree(data, job, name)
 }
 
 // A SubAgentTree is the worktree of one of a job's sub-agents.
@@ -347,7 +356,7 @@ func Trees(data, job string) ([]SubAgentTree, error) {
 	}
 	var list []SubAgentTree
 	for _, e := range homes {
-		c, openErr := worktree.OpenCopy(treeHome(data, job, e.Name()))
+		c, openErr := readTree(data, job, e.Name())
 		if err = errors.Join(err, openErr); c != nil && !c.Removed {
 			list = append(list, SubAgentTree{e.Name(), c})
 		}

@@ -38,7 +38,7 @@ func Worktree(data string, j *jobs.Job) (*worktree.Worktree, error) {
 	}
 	var r record
 	err := json.Unmarshal(j.Host, &r)
-	return r.Worktree, err
+	return placed(data, j.ID, r.Worktree), err
 }
 
 // OpenWorktree finds the worktree of a job by the record beside it, nil if there is
@@ -50,7 +50,15 @@ func OpenWorktree(data, id string) (*worktree.Worktree, error) {
 	if err != nil || !there {
 		return nil, err
 	}
-	return w, nil
+	return placed(data, id, w), nil
+}
+
+// placed has where the worktree of a job is now: see [rootfs.WorktreePath].
+func placed(data, id string, w *worktree.Worktree) *worktree.Worktree {
+	if w != nil {
+		w.Top = rootfs.WorktreePath(data, id, w.Top)
+	}
+	return w
 }
 
 // FindWorktree is the worktree of a job whose record cannot be read, or is gone: by where

@@ -86,7 +86,7 @@ var may = map[string][]string{
 	"internal/mcp":                {"internal/rootfs", "internal/filelock", "internal/attachment", "pkg/llm", "internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
 	"internal/acp":               {"internal/jobid", "internal/rootfs", "internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
-	"internal/backup":            {"internal/keyfile", "internal/rootfs", "internal/scratch", "pkg/jobs", "internal/sqlite"},
+	"internal/backup":            {"internal/git/worktree", "internal/jobdir", "internal/keyfile", "internal/rootfs", "internal/scratch", "pkg/jobs", "internal/sqlite"},
 	"internal/scratch":           {"internal/filelock", "internal/rootfs"},
 	"internal/sqlite":            {"internal/filelock", "internal/rootfs", "internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
@@ -113,7 +113,7 @@ var may = map[string][]string{
 	"internal/attachment": {"pkg/llm"},
 	// Rooms of the runtime: each has a part of its work and takes what it needs as values.
 	"internal/attachment/reader":   {"internal/attachment", "internal/git", "internal/permission", "internal/rootfs", "pkg/executor", "pkg/tools", "pkg/workspace"},
-	"internal/doctor":              {"internal/permission", "internal/requirement", "internal/jobdir", "internal/lsp", "internal/scratch", "internal/project", "internal/rootfs", "internal/tools/test", "internal/workspace/process", "internal/workspace/sandbox", "pkg/jobs", "pkg/permit", "pkg/tools", "pkg/workspace"},
+	"internal/doctor":              {"internal/git/worktree", "internal/permission", "internal/requirement", "internal/jobdir", "internal/lsp", "internal/scratch", "internal/project", "internal/rootfs", "internal/tools/test", "internal/workspace/process", "internal/workspace/sandbox", "pkg/jobs", "pkg/permit", "pkg/tools", "pkg/workspace"},
 	"internal/live":                {"pkg/event"},
 	"internal/transcript":          {"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
 	"internal/coordinator/repairs": {"internal/coordinator", "internal/executor/handler", "internal/jobdir", "internal/tools/edit", "internal/workspace/ledger"},

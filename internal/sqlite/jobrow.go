@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -41,6 +43,7 @@ func nanos(t time.Time) int64 {
 // interrupted, though nobody was left to write that down.
 func (d *DB) job(r *row) *jobs.Job {
 	j := r.Job
+	j.Dir = rootfs.WorktreePath(filepath.Dir(d.path), j.ID, j.Dir)
 	if j.Lease.Owner == "" {
 		j.Lease = jobs.Lease{}
 	} else if (j.Status == jobs.Running || j.Status == jobs.Queued) && d.clock.dead(r) {

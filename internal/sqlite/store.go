@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -212,6 +214,7 @@ func (d *DB) claim(ctx context.Context, id, owner string, ttl time.Duration, sta
 		expires, boot, ticks := d.clock.until(ttl)
 		r.Lease = jobs.Lease{Owner: owner, Token: r.Lease.Token + 1, Expires: at(expires)}
 		out = &r.Job
+		out.Dir = rootfs.WorktreePath(filepath.Dir(d.path), out.ID, out.Dir)
 		t.notify(id)
 		_, err = t.exec(`update jobs set status = ?, reason = '', crashes = ?, started = ?, updated = ?,
 			owner = ?, token = ?, expires = ?, boot = ?, ticks = ? where id = ?`,

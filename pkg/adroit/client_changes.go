@@ -121,6 +121,11 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	if held(j) {
 		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
 	}
+	if w := rt.worktree(j); w != nil { // its branch and its index are the repository's
+		if err := w.Connect(); err != nil {
+			return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
+		}
+	}
 	report := &UndoReport{Job: j.ID}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	if err != nil {

@@ -64,6 +64,9 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 	}
 	r, err := jobdir.CheckRemoval(ctx, rt.data(), j, o.Force)
 	if we := new(worktree.Error); errors.As(err, &we) {
+		if we.Other != "" {
+			return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs rm --force %s", j.ID)+" removes this one alone, and nothing of the other")
+		}
 		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s, or %s throws them away", hint.Command("jobs merge %s", j.ID), hint.Command("jobs rm --force %s", j.ID)))
 	}
 	if errors.Is(err, jobdir.ErrMerging) {

@@ -178,6 +178,7 @@ func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, err
 			continue
 		}
 		j.Status = lost
+		j.Dir = rootfs.WorktreePath(rt.data(), j.ID, j.Dir)
 		found = append(found, j)
 	}
 	if len(found) != 1 {

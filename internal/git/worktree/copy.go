@@ -108,6 +108,9 @@ func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if top, err := filepath.Abs(o.Top); err == nil && c != nil {
+		c.Tree.Top = top // the data directory may have been moved
+	}
 	if c != nil && !c.Made.IsZero() {
 		return c, c.Check()
 	}

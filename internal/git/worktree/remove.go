@@ -156,6 +156,9 @@ func (w *Worktree) forget(ctx context.Context, branch bool) error {
 	if w.Common == "" {
 		w.Common = common
 	}
+	if was := w.other(); was != "" && isData(was) {
+		return nil // the branch is that of the original, too
+	}
 	w.release()
 	if err := w.unlist(common); err != nil || !branch {
 		return err

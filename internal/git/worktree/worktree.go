@@ -44,6 +44,7 @@ func (w *Worktree) Dir() string { return filepath.Join(w.Top, filepath.FromSlash
 type Error struct {
 	Reason, Remedy string
 	Paths          []string // in conflict, or in the way
+	Other          string   // the work tree that the repository has in place of a copy
 	Err            error
 }
 
@@ -157,12 +158,23 @@ func (w *Worktree) locate() error {
 	return err
 }
 
-// Check is an error if the work tree or its repository is not where it was.
+// Check is an error if the work tree or its repository is not where it was. One that has
+// been moved is connected with its repository.
 func (w *Worktree) Check() error {
 	if _, err := os.Stat(w.Dir()); err != nil {
-		return &Error{Reason: fmt.Sprintf("the job's worktree %s is gone; run its task again", w.Dir()), Remedy: "its commits are on branch " + w.Branch + " of " + w.Repo}
+		gone := &Error{Reason: fmt.Sprintf("the job's worktree %s is gone; run its task again", w.Dir())}
+		if tip, err := git.OnHost(w.Repo).ResolveCommit(context.Background(), "refs/heads/"+w.Branch); err == nil && tip != w.Base {
+			gone.Remedy = "its commits are on branch " + w.Branch + " of " + w.Repo
+		}
+		return gone
+	}
+	if err := w.Connect(); err != nil {
+		return err
 	}
 	if _, err := os.Stat(filepath.Join(w.Admin, "HEAD")); err != nil {
+		if _, err := os.Stat(filepath.Join(w.Common, "HEAD")); err == nil {
+			return &Error{Reason: fmt.Sprintf("the repository %s has forgotten the job's worktree; run its task again", w.Repo), Remedy: "what the job wrote is in " + w.Dir()}
+		}
 		return &Error{Reason: fmt.Sprintf("the repository of the job's worktree is not at %s any more; move it back there", w.Repo),
 			Remedy: "what the job wrote is in " + w.Dir()}
 	}

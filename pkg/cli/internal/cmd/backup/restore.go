@@ -21,7 +21,8 @@ func NewRestore(e *env.Env) *cobra.Command {
 		Short: "Restore the jobs of a backup",
 		Long: "Restores the jobs of a backup into the data directory. Jobs that are there already are an error unless\n" +
 			"--replace moves them aside, into a directory that is named; nothing is deleted. The backup is checked\n" +
-			"first: one that is damaged changes nothing.",
+			"first: one that is damaged changes nothing. In another data directory it is a copy: worktrees are its own,\n" +
+			"and one whose original is still there is named, with the command that connects it with its repository.",
 		Example: "  adroit restore ~/adroit-2026-11-22.tar.gz\n  adroit restore ~/adroit-2026-11-22.tar.gz --data-dir /tmp/look",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,6 +40,12 @@ func NewRestore(e *env.Env) *cobra.Command {
 			fmt.Fprintf(e.Out, "restored %s, copied %s, to %s\n", format.Plural(r.Jobs, "job"), format.Ago(e.Now(), r.Made), e.Home(dir))
 			if r.Aside != "" {
 				fmt.Fprintf(e.Err, "what was there before is in %s\n", e.Home(r.Aside))
+			}
+			for _, d := range r.Disconnected {
+				fmt.Fprintln(e.Err, d.What)
+				if d.Do != "" {
+					fmt.Fprintf(e.Err, "  %s\n", d.Do)
+				}
 			}
 			if len(r.Running) > 0 {
 				fmt.Fprintf(e.Err, "not ended when the backup was made: %s. Resuming one repeats what it did after that.\n", strings.Join(r.Running, ", "))
