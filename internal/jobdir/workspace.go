@@ -18,6 +18,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
@@ -37,7 +38,7 @@ type Workspace struct {
 	code   *lsp.Servers // nil until StartServers
 	http   *http.Client
 	doubts atomic.Bool // there were uncertain changes
-	omits  atomic.Bool // the job may have a diff that lacks something
+	omits  string      // a file that is there once the job had a diff that lacked something
 }
 
 // OpenWorkspace opens the workspace dir of a job. What the job changes and prints
@@ -47,7 +48,6 @@ func OpenWorkspace(dir, home string, opts ...process.Option) (*Workspace, error)
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
-	_, fresh := os.Stat(filepath.Join(home, "ledger"))
 	ledger, err := ledger.Open(filepath.Join(home, "ledger"), overlay.Recover)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,7 @@ func OpenWorkspace(dir, home string, opts ...process.Option) (*Workspace, error)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	b := &Workspace{ledger: ledger, files: files, exec: process.New(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}
-	b.omits.Store(fresh == nil)
+	b := &Workspace{ledger: ledger, files: files, exec: process.New(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), omits: filepath.Join(home, "diff-omitted"), http: netguard.Guard{}.Client()}
 	return b, nil
 }
 
@@ -187,10 +186,12 @@ func (b *Workspace) diff(ctx context.Context) (v, omitted json.RawMessage, empty
 	if len(diff) > maxDiff {
 		head := strings.ToValidUTF8(diff[:maxDiff], "")
 		lacks = len(diff) - len(head)
-		b.omits.Store(true)
+		if err := rootfs.WriteFile(b.omits, nil); err != nil {
+			return nil, nil, false, fmt.Errorf("diff of what the job changed: %w", err)
+		}
 		diff = head + fmt.Sprintf("\n(%d bytes in all; the rest is left out here)\n", len(diff))
 	}
-	if b.omits.Load() {
+	if _, err := os.Lstat(b.omits); err == nil {
 		omitted = json.RawMessage(strconv.Itoa(lacks))
 	}
 	v, err = json.Marshal(diff)

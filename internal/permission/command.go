@@ -49,11 +49,13 @@ var runners = set(`parallel sem ssh mosh autossh sshpass pdsh dsh pssh npx bunx 
 	gfind genv gxargs gtimeout gnice gnohup gstdbuf gchroot gtime wine qemu-x86_64 qemu-aarch64`)
 
 // launchers are subcommands that do, of programs whose other ones do not.
-var launchers = phrases(`
+var launchers = sync.OnceValue(func() [][]string {
+	return phrases(`
 kubectl exec, kubectl run, kubectl debug, kubectl attach, oc exec, oc run, oc debug, oc rsh, ctr run, ctr task exec, crictl exec, lxc exec, incus exec, machinectl shell, vagrant ssh,
 flatpak run, snap run, toolbox run, distrobox enter, distrobox-enter, nix run, nix shell, nix develop, nix-shell, guix shell, guix environment, direnv exec, aws-vault exec, chamber exec,
 op run, doppler run, infisical run, heroku run, heroku local, poetry run, pipenv run, uv run, uv tool run, pdm run, hatch run, rye run, conda run, mamba run, micromamba run, bundle exec,
 mise exec, mise x, mise run, asdf exec, rbenv exec, pyenv exec, nodenv exec, nvm exec, nvm run, fnm exec, volta run, rustup run, coverage run, gcloud compute ssh, ansible -a, dotnet exec`)
+})
 
 func phrases(text string) (out [][]string) {
 	for phrase := range strings.SplitSeq(text, ",") {
@@ -121,7 +123,7 @@ func (s *script) builtins(base string, c *command) bool {
 func hides(base string, c command) string {
 	p := programs()[base]
 	switch {
-	case runners[base] || slices.ContainsFunc(launchers, func(phrase []string) bool { return loosely(phrase, c.words) != none }):
+	case runners[base] || slices.ContainsFunc(launchers(), func(phrase []string) bool { return loosely(phrase, c.words) != none }):
 		return fmt.Sprintf("what %s runs is not read here", base)
 	case p != nil && p.script && !shells[base] && !slices.Equal(texts(c.words[1:]), []string{"--version"}):
 		return fmt.Sprintf("what %s runs cannot be read", base)
