@@ -187,7 +187,8 @@ func (t *Tree) GitList(ctx context.Context, max int, args ...string) ([]byte, er
 	return out.Buffer.Bytes(), err
 }
 
-// DependencyDirs are directories that hold no work of the user's.
+// DependencyDirs are names of directories that lists of files leave out. That a tool made
+// one is not known by its name, see ledger.Dependencies.
 var DependencyDirs = []string{".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".cache", "target", ".gradle"}
 
 // Walk lists the files below dir without asking git. It enters directories

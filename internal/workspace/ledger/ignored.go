@@ -23,7 +23,8 @@ const (
 	maxIgnoredAll = 20_000 // files that are looked at
 )
 
-// InDependencies reports whether a path lies in a directory that holds no work.
+// InDependencies reports whether a path lies in a directory with the name of one that
+// tools make.
 func InDependencies(p string) bool {
 	parts := strings.Split(p, "/")
 	return slices.ContainsFunc(parts[:len(parts)-1], func(s string) bool { return slices.Contains(rootfs.DependencyDirs, s) })
@@ -52,16 +53,24 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 		return err
 	}
 	defer t.Close()
-	if _, _, ok := t.Repository(); !ok {
-		return nil // all is noted
-	}
-	names, deps, err := ignoredNow(ctx, t, s.nested)
+	w, err := ignoredNow(ctx, t, s.nested)
 	if err != nil {
 		return err
 	}
-	s.ignored, s.large, s.deps, s.exclude = map[string]bool{}, map[string]fileStamp{}, deps, excludeOf(t)
+	s.ignored, s.large, s.exclude = map[string]bool{}, map[string]fileStamp{}, excludeOf(t)
+	s.deps, s.big = slices.Concat(w.made, w.big), map[string]fileStamp{}
+	for _, d := range w.made {
+		if path.Base(d) != ".git" && !isEmpty(t, d) {
+			s.made = append(s.made, d)
+		}
+	}
+	for _, d := range w.big {
+		if st, err := t.Stat(d); err == nil {
+			s.big[d] = stampFrom(&st)
+		}
+	}
 	look, total := looker(t), int64(0)
-	for i, p := range names {
+	for i, p := range w.names {
 		if i%1000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -97,52 +106,62 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 	return nil
 }
 
-// ignoredNow lists the files that git ignores, also in the repositories inside, and the
-// directories among them that hold no work by themselves.
-func ignoredNow(ctx context.Context, t *rootfs.Tree, nested []string) (names, deps []string, err error) {
-	names, deps, err = ignoredBy(ctx, t)
+// ignoredNow lists the files that git ignores, also in the repositories inside. Outside
+// of repositories it is what lies in directories of dependencies.
+func ignoredNow(ctx context.Context, t *rootfs.Tree, nested []string) (*ignoredWalk, error) {
+	w, err := ignoredBy(ctx, t)
 	for _, d := range nested {
 		below, bad := rootfs.Open(path.Join(t.Dir, d))
 		if err != nil || bad != nil {
 			continue // gone since
 		}
-		var some, more []string
-		some, more, err = ignoredBy(ctx, below)
+		var in *ignoredWalk
+		if in, err = ignoredBy(ctx, below); err == nil {
+			w.names = append(w.names, within(d, in.names)...)
+			w.made = append(w.made, within(d, in.made)...)
+			w.big = append(w.big, within(d, in.big)...)
+		}
 		below.Close()
-		for _, p := range some {
-			names = append(names, path.Join(d, p))
-		}
-		for _, p := range more {
-			deps = append(deps, path.Join(d, p))
-		}
 	}
-	return names, deps, err
+	return w, err
 }
 
-func ignoredBy(ctx context.Context, t *rootfs.Tree) (names, deps []string, err error) {
+func within(dir string, names []string) (out []string) {
+	for _, p := range names {
+		out = append(out, path.Join(dir, p))
+	}
+	return out
+}
+
+func ignoredBy(ctx context.Context, t *rootfs.Tree) (*ignoredWalk, error) {
+	w := &ignoredWalk{deps: DependenciesOf(t)}
+	if _, _, ok := t.Repository(); !ok {
+		w.outside(".")
+		return w, ctx.Err()
+	}
 	out, err := t.GitList(ctx, math.MaxInt, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
 	if err != nil {
-		return nil, nil, ctx.Err() // no git: nothing is ignored
+		return w, ctx.Err() // no git: nothing is ignored
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		dir, all := strings.CutSuffix(name, "/")
 		switch {
+		case ctx.Err() != nil:
+			return w, ctx.Err()
 		case name == "":
-		case InDependencies(dir + "/x"):
-			deps = append(deps, dir)
 		case !all:
-			names = append(names, name)
+			if in, made := w.deps.Of(name); !made {
+				w.names = append(w.names, name)
+			} else if in != "" && !slices.Contains(w.made, in) {
+				w.made = append(w.made, in)
+			}
+		case InDependencies(dir + "/x"):
+			w.dependency(dir)
 		default:
-			below, _, err := t.Walk(ctx, dir)
-			if ctx.Err() != nil {
-				return nil, nil, ctx.Err()
-			}
-			if err == nil {
-				names = append(names, below...)
-			}
+			w.visit(dir, 0)
 		}
 	}
-	return names, deps, nil
+	return w, nil
 }
 
 // excludeOf is what the repository's own list has git ignore.
@@ -163,7 +182,7 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 	if s.large == nil {
 		return nil
 	}
-	names, _, err := ignoredNow(ctx, t, s.nested)
+	w, err := ignoredNow(ctx, t, s.nested)
 	if err != nil {
 		return err
 	}
@@ -175,7 +194,7 @@ func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string
 	for p, was := range s.before {
 		rules = rules || isRule(p) && !after[p].Equal(was)
 	}
-	names = slices.DeleteFunc(names, func(p string) bool { return s.wasIgnored(p) || s.Listed(p) })
+	names := slices.DeleteFunc(w.names, func(p string) bool { return s.wasIgnored(p) || s.Listed(p) })
 	if !rules && !slices.ContainsFunc(names, isRule) && !s.IndexChanged(t) {
 		return nil
 	}
@@ -193,13 +212,24 @@ func (s *Snapshot) wasIgnored(p string) bool {
 	return large || s.ignored[p] || slices.ContainsFunc(s.deps, func(d string) bool { return rootfs.Within(d, p) })
 }
 
-// lost are the large files that git ignores and that are not as they were.
+// lost are the large files that git ignores and that are not as they were, and
+// directories of dependencies of which nothing was kept.
 func (s *Snapshot) lost(t *rootfs.Tree) []string {
 	var out []string
 	look := looker(t)
 	for _, p := range slices.Sorted(maps.Keys(s.large)) {
 		if st, ok := look(p); !ok || st.Mode&unix.S_IFMT != unix.S_IFREG || stampFrom(&st) != s.large[p] {
 			out = append(out, p)
+		}
+	}
+	for _, d := range s.made {
+		if isEmpty(t, d) {
+			out = append(out, d+"/")
+		}
+	}
+	for _, d := range slices.Sorted(maps.Keys(s.big)) {
+		if st, err := t.Stat(d); err != nil || stampFrom(&st) != s.big[d] {
+			out = append(out, d+"/")
 		}
 	}
 	return out

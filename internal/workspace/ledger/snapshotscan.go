@@ -31,7 +31,9 @@ type Snapshot struct {
 	dirty   map[string]bool      // files of the index that were not as it has them
 	ignored map[string]bool      // of before, what git ignored; see KeepIgnored
 	large   map[string]fileStamp // of the same, what was not kept
-	deps    []string             // directories of dependencies that git ignored before
+	deps    []string             // directories of dependencies that git ignored before, of which nothing was kept
+	made    []string             // of deps, those that a tool has made
+	big     map[string]fileStamp // of deps, those with too many files
 	exclude string               // see excludeOf
 	nested  []string             // repositories in the tree
 	listed  []string             // names that git listed, without those of the index

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -93,11 +96,19 @@ func (j *joiner) remember(op *operation) error {
 // setAside keeps what a file held that git ignores and that the command removed or
 // overwrote, unless it is too large, or what a tool makes.
 func (j *joiner) setAside(op *operation) error {
-	if op.low == nil || ledger.InDependencies(op.path) {
+	if !op.hadContent() {
 		return nil
 	}
-	kind := op.low.Mode & unix.S_IFMT
-	if kind != unix.S_IFREG && kind != unix.S_IFLNK {
+	switch dir, made := j.deps.Of(op.path); {
+	case made && dir != "" && path.Base(dir) != ".git":
+		j.made[dir] = true
+		return nil
+	case made:
+		return nil
+	case j.crowded[dir]:
+		if d := dir + "/"; !slices.Contains(j.lost, d) {
+			j.lost = append(j.lost, d)
+		}
 		return nil
 	}
 	if j.writing() == op.path { // a join that was killed kept it
@@ -124,6 +135,53 @@ func (j *joiner) setAside(op *operation) error {
 		j.lost = append(j.lost, op.path)
 	}
 	return nil
+}
+
+// hadContent reports whether there was a file or link in the workspace.
+func (op *operation) hadContent() bool {
+	return op.low != nil && (op.low.Mode&unix.S_IFMT == unix.S_IFREG || op.low.Mode&unix.S_IFMT == unix.S_IFLNK)
+}
+
+// findCrowded looks for directories of dependencies of which too much is removed or
+// overwritten.
+func (j *joiner) findCrowded() {
+	j.deps, j.made = ledger.DependenciesOf(j.t), map[string]bool{}
+	var names []string
+	for i := range j.ops {
+		if op := &j.ops[i]; op.quiet && op.hadContent() && (op.kind == opPut || op.kind == opRemove) {
+			names = append(names, op.path)
+		}
+	}
+	j.crowded = j.deps.Crowded(names)
+}
+
+// findEmptied names the directories that tools have made and that the command left
+// nothing in: undo leaves that to the tools.
+func (j *joiner) findEmptied() {
+	for _, dir := range slices.Sorted(maps.Keys(j.made)) {
+		left := map[string]bool{}
+		if fd, err := rootfs.OpenNoLinks(j.root, dir, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+			names, _ := readNames(fd)
+			unix.Close(fd)
+			for _, n := range names {
+				left[n] = true
+			}
+		}
+		for _, op := range j.ops {
+			if path.Dir(op.path) != dir {
+				continue
+			}
+			switch op.kind {
+			case opRemove, opRmdir:
+				delete(left, path.Base(op.path))
+			case opPut, opTree:
+				left[path.Base(op.path)] = true
+			}
+		}
+		if len(left) == 0 {
+			j.lost = append(j.lost, dir+"/")
+		}
+	}
 }
 
 // oddState leaves out of the ledger what has no state that could be noted, such as

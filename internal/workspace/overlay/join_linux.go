@@ -28,17 +28,20 @@ type joiner struct {
 	report *Report
 	stays  map[uint64]place // files that stay the ones they are, by the inode of their copy
 
-	ops    []operation
-	deltas map[string]ledger.PathChange
-	kept   bool                     // content was put into the ledger
-	aside  int64                    // bytes of it that git ignores
-	lost   []string                 // ignored files that are too large to be kept
-	modes  map[string]uint32        // of directories that were made writable
-	times  map[string]unix.Timespec // that directories get in the end
-	root   int                      // the workspace
-	above  int                      // the upper layer
-	linked map[uint64]place         // of the upper layer's hard links, which is here
-	t, up  *rootfs.Tree
+	ops     []operation
+	deltas  map[string]ledger.PathChange
+	kept    bool                     // content was put into the ledger
+	aside   int64                    // bytes of it that git ignores
+	lost    []string                 // ignored files that are too large to be kept, and directories of dependencies
+	deps    *ledger.Dependencies     // in the workspace
+	made    map[string]bool          // of them, those that a tool made and the command changed
+	crowded map[string]bool          // of them, others that the command changed too much of
+	modes   map[string]uint32        // of directories that were made writable
+	times   map[string]unix.Timespec // that directories get in the end
+	root    int                      // the workspace
+	above   int                      // the upper layer
+	linked  map[uint64]place         // of the upper layer's hard links, which is here
+	t, up   *rootfs.Tree
 }
 
 func (j *joiner) at(point string) {
@@ -70,11 +73,13 @@ func (j *joiner) run(ctx context.Context) error {
 	if err := j.Recall(ctx); err != nil {
 		return err
 	}
+	j.findCrowded()
 	for i := range j.ops {
 		if err := j.weigh(ctx, &j.ops[i]); err != nil {
 			return err
 		}
 	}
+	j.findEmptied()
 	j.findStaying()
 	if err := j.Note(); err != nil {
 		return err
