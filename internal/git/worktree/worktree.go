@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
@@ -119,7 +120,16 @@ func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) erro
 		gone := &Error{Reason: fmt.Sprintf("%s is not a directory of the last commit", w.Sub), Remedy: "commit something in it first, or run from another directory"}
 		return nil, errors.Join(gone, w.Remove(ctx, true))
 	}
+	if err := w.sync(w.Top); err != nil {
+		return nil, errors.Join(err, w.Remove(ctx, true))
+	}
 	return w, nil
+}
+
+// sync makes durable what git wrote in a work tree and in the repository: it syncs neither
+// files, nor most objects, so after a power cut a branch could name a commit that is empty.
+func (w *Worktree) sync(top string) error {
+	return errors.Join(rootfs.SyncFS(w.Common), rootfs.SyncFS(top))
 }
 
 // add has the repository of g make the work tree and its branch.
@@ -409,6 +419,10 @@ func (w *Worktree) merge(ctx context.Context, message, record string, deleted fu
 			var all []changedPath
 			all, err = changed(ctx, g, begun.From, begun.To)
 			m.Commit, m.Paths = begun.To, paths(all)
+			err = errors.Join(err, w.sync(w.Repo))
+			if err != nil {
+				return nil, err
+			}
 		}
 		return m, errors.Join(err, forgetMerging(record))
 	}
@@ -460,6 +474,9 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 	if err := w.checkGitlinks(ctx, all); err != nil {
 		return err
 	}
+	if err := w.sync(w.Top); err != nil { // the record names commits
+		return err
+	}
 	begun := merging{s.Commit, target, w.Common}
 	if err := begun.write(record); err != nil {
 		return err
@@ -472,6 +489,9 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 			return errors.Join(left, err) // the next merge finds the record
 		}
 		return errors.Join(err, forgetMerging(record))
+	}
+	if err := w.sync(w.Repo); err != nil { // the next merge finds the record
+		return err
 	}
 	return forgetMerging(record)
 }
