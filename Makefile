@@ -50,8 +50,8 @@ short: ## tests without the long ones
 kill: ## kill jobs at every point, where test kills at a sample; worth a night
 	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill|Served' ./cmd/adroit ./internal/realrepo ./internal/git/worktree ./internal/workspace/process
 
-power: ## cut the power of jobs at every point, where test cuts three; takes root on Linux
-	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run '^TestPower$$' ./cmd/adroit
+power: ## cut the power of every kind of job at every point, where test cuts three; takes root on Linux, and hours
+	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 240m -v -run '^TestPower$$' ./cmd/adroit
 
 exhaust: ## 1,000 agents at 1,024 descriptors and 20 processes on a full disk, where test runs 100 and 4; takes root on Linux
 	ADROIT_AGENTS=1000 $(GO) test -count 1 -timeout 40m -v -run '^TestManyAgents$$' ./pkg/adroit
