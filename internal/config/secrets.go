@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -23,10 +24,16 @@ type secrets struct {
 
 // check checks the names and fingerprints.
 func (s secrets) check(where string) error {
-	for _, name := range append(slices.Clone(s.Deny), s.Allow...) {
-		if err := rootfs.CheckPattern(name); err != nil {
-			return fail(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
+	check := func(names []string, check func(string) error) error {
+		for _, name := range names {
+			if err := check(name); err != nil {
+				return fail(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
+			}
 		}
+		return nil
+	}
+	if err := cmp.Or(check(s.Deny, rootfs.CheckPattern), check(s.Allow, rootfs.CheckAllowed)); err != nil {
+		return err
 	}
 	for _, f := range s.Known {
 		if !fingerprint.MatchString(f) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // names.txt has the names that no tool may read or write, whatever it was granted, and
@@ -72,7 +74,7 @@ func Obeyed(p string) (what string, place int, guarded bool) {
 func NeedsApproval(p string) bool { return listed(foldedParts(p), askedNames) }
 
 // Fold gives the spellings that some file system takes for one name a single
-// form: case, full-width letters, accents apart from their letters, characters
+// form: case, full-width letters, accents, letters of several characters, characters
 // that are not seen, NTFS streams, trailing dots and spaces.
 func Fold(part string) string {
 	if IsPlain(part) { // as nearly all are: the rest below comes to the same, slowly
@@ -96,7 +98,7 @@ func IsPlain(part string) bool {
 }
 
 func FoldUnicode(part string) string {
-	return strings.Map(func(r rune) rune {
+	return norm.NFC.String(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp), unicode.IsControl(r), unicode.Is(unicode.Mn, r), r == 0x034f:
 			return -1
@@ -108,7 +110,7 @@ func FoldUnicode(part string) string {
 			least = min(least, o)
 		}
 		return unicode.ToLower(least)
-	}, part)
+	}, norm.NFD.String(part)))
 }
 
 // DenyList change the list for one operator: more names, and fewer. Patterns are
@@ -116,18 +118,99 @@ func FoldUnicode(part string) string {
 // not change while it is used.
 type DenyList struct{ Deny, Allow []string }
 
-// CheckPattern refuses a pattern that could never match.
+// maxChoices bounds the names that a pattern with lists in braces is for.
+const maxChoices = 100
+
+// CheckPattern refuses a pattern that could never match, or that would protect less than it
+// is for.
 func CheckPattern(pattern string) error {
-	if pattern == "" || path.Clean(pattern) != pattern || strings.HasPrefix(pattern, "/") || pattern == ".." || strings.HasPrefix(pattern, "../") || pattern == "." || strings.Contains(pattern, "**") {
+	if !matchable(pattern) {
 		return fmt.Errorf("the name %q does not match any file", pattern)
 	}
-	if _, list, ok := strings.Cut(pattern, "{"); ok && strings.Contains(list, ",") && strings.Contains(list, "}") {
-		return fmt.Errorf("the name %q has a list in braces, which means itself here: write a name for each, or ? for each brace of one that has them", pattern)
+	if choices(pattern) == nil {
+		return fmt.Errorf("the name %q has more than %d alternatives: write several", pattern, maxChoices)
 	}
-	if strings.ContainsFunc(pattern, func(r rune) bool { return r > unicode.MaxASCII }) {
-		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)
+	for _, part := range strings.Split(pattern, "[")[1:] {
+		if class, _, ok := strings.Cut(part, "]"); ok && !IsPlain(class) && strings.ContainsAny(class, "^-") {
+			return fmt.Errorf("the name %q has a range with letters that file systems spell in two ways: write ? for it", pattern)
+		}
 	}
 	return nil
+}
+
+// CheckAllowed refuses, beside what CheckPattern does, what would allow more than is spelled.
+func CheckAllowed(pattern string) error {
+	if len(choices(pattern)) != 1 {
+		return fmt.Errorf("the name %q has a list in braces: write a name for each, or ? for each brace of one that has them", pattern)
+	}
+	if !IsPlain(pattern) {
+		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)
+	}
+	return CheckPattern(pattern)
+}
+
+func matchable(pattern string) bool {
+	return pattern != "" && path.Clean(pattern) == pattern && !strings.HasPrefix(pattern, "/") && pattern != ".." && !strings.HasPrefix(pattern, "../") && pattern != "." &&
+		!slices.Contains(strings.Split(pattern, "/"), "**")
+}
+
+// choices are the patterns without lists in braces that a pattern is for, and itself first:
+// braces may be of the name. It is nil if there are too many.
+func choices(pattern string) []string {
+	all := []string{pattern}
+	for i := 0; i < len(all); i++ {
+		before, list, after := braces(all[i])
+		for _, one := range list {
+			if all = append(all, before+one+after); len(all) > maxChoices {
+				return nil
+			}
+		}
+	}
+	return all
+}
+
+// braces cuts a pattern at its first list in braces.
+func braces(p string) (before string, list []string, after string) {
+	for open := 0; open < len(p); open++ {
+		if p[open] == '\\' {
+			open++
+			continue
+		} else if p[open] != '{' {
+			continue
+		}
+		list, from, depth := []string(nil), open+1, 0
+		for i := open + 1; i < len(p); i++ {
+			switch {
+			case p[i] == '\\':
+				i++
+			case p[i] == '{':
+				depth++
+			case p[i] == '}' && depth > 0:
+				depth--
+			case p[i] == ',' && depth == 0:
+				list, from = append(list, p[from:i]), i+1
+			case p[i] == '}' && list != nil:
+				return p[:open], append(list, p[from:i]), p[i+1:]
+			case p[i] == '}':
+				i = len(p) // one name in braces is no list
+			}
+		}
+	}
+	return p, nil, ""
+}
+
+// denied are the patterns of Deny, folded and without lists.
+func (n *DenyList) denied() []string {
+	var all []string
+	for _, p := range n.Deny {
+		all = append(all, p)
+		for _, c := range choices(p) {
+			if c != p && matchable(c) {
+				all = append(all, c)
+			}
+		}
+	}
+	return folded(all)
 }
 
 // NameError returns an error in words for a model or a person if name, as it
@@ -151,13 +234,13 @@ func (n *DenyList) Check(name, p string, write bool) error {
 func (n *DenyList) Secret(parts []string) bool {
 	secret := listed(parts, secretNames)
 	if n != nil {
-		secret = secret && !listed(parts, folded(n.Allow)) || listed(parts, folded(n.Deny))
+		secret = secret && !listed(parts, folded(n.Allow)) || listed(parts, n.denied())
 	}
 	return secret
 }
 
 // Denies reports whether Deny has the name p, a path with slashes, or one above it.
-func (n *DenyList) Denies(p string) bool { return listed(foldedParts(p), folded(n.Deny)) }
+func (n *DenyList) Denies(p string) bool { return listed(foldedParts(p), n.denied()) }
 
 func foldedParts(p string) []string {
 	parts := strings.Split(p, "/")

@@ -28,7 +28,7 @@ type Classifier struct {
 func NewClassifier(n *DenyList) *Classifier {
 	patterns := slices.Concat(secretNames, guardedNames, askedNames)
 	if n != nil {
-		patterns = slices.Concat(patterns, folded(n.Deny))
+		patterns = slices.Concat(patterns, n.denied())
 	}
 	return &Classifier{n, newNameList(patterns)}
 }
