@@ -1,6 +1,7 @@
 package habits
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -102,7 +103,7 @@ func runModel(t testing.TB, h habit, j *job, mode toolcall.Mode, wire string, wi
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	job, err := rt.Execute(t.Context(), agents.Input{Agent: "builder", Prompt: j.prompt, Calling: mode, Limits: executor.Limits{Turns: 25}})
+	job, err := rt.Execute(t.Context(), agents.Input{Agent: cmp.Or(s.model.agent, "builder"), Prompt: j.prompt, Calling: mode, Limits: executor.Limits{Turns: 25}})
 	if err != nil {
 		t.Fatal(err)
 	}

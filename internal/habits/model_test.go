@@ -114,6 +114,7 @@ type model struct {
 	dir   string
 
 	turns [][]raw // the calls of its answers, in place of steps and habits
+	agent string  // that it works for; "" is builder
 	quiet bool    // it says in text that it is done
 	goOn  bool    // an answer of no calls has those that the last result names
 

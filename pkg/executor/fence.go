@@ -63,3 +63,38 @@ func fileName(line string) string {
 	}
 	return name
 }
+
+// shownChange is the name of the first file of which text shows a change in a form that
+// programs apply: a unified diff, a patch or a block to search and replace. "" is none.
+func shownChange(text string) string {
+	var file, last string
+	hunk, search, apart := false, false, false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		switch {
+		case strings.HasPrefix(line, "<<<<<<< SEARCH"):
+			file, search, apart = last, true, false
+		case search && line == "=======":
+			apart = true
+		case search && apart && strings.HasPrefix(line, ">>>>>>> REPLACE") && file != "":
+			return file
+		case strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ "):
+			name, _, _ := strings.Cut(line[4:], "\t")
+			if name != "/dev/null" {
+				file = strings.TrimPrefix(strings.TrimPrefix(name, "a/"), "b/")
+			}
+			hunk = false
+		case strings.HasPrefix(line, "*** Update File: ") || strings.HasPrefix(line, "*** Add File: "):
+			_, file, _ = strings.Cut(line, ": ")
+			hunk = true
+		case strings.HasPrefix(line, "@@"):
+			hunk = file != ""
+		case hunk && (strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-")):
+			return path.Clean(file)
+		}
+		if name := fileName(strings.TrimLeft(line, "`")); !search && name != "" {
+			last = name
+		}
+	}
+	return ""
+}

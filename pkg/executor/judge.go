@@ -37,7 +37,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		return nil
 	}
 	s.RequireCall = t.Done.wants(s)
-	s.addUserMessage("Not done yet:\n- %s%s%s", strings.Join(v.Unmet, "\n- "), t.producersOf(s), t.fenceNote(s, answer))
+	s.addUserMessage("Not done yet:\n- %s%s%s", strings.Join(v.Unmet, "\n- "), t.producersOf(s), t.unappliedNote(s)+t.fenceNote(s, answer))
 	return nil
 }
 
@@ -55,6 +55,9 @@ func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, 
 	if s.ChangeFailed && !t.PlanOnly && t.Done.conditional() && !(Criterion{Artifact: changedFiles}).applies(s) {
 		v.add(unmet("no file has been changed: the change that you tried failed"))
 	}
+	if s.Unapplied != nil && !s.confirmed {
+		v.add(unmet("%s", s.Unapplied.Why))
+	}
 	if len(v.Unmet) > 0 {
 		return v, nil
 	}
@@ -66,6 +69,9 @@ func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, 
 	t.settlePlan(s, s.Outcome)
 	if s.Claim != nil {
 		s.Outcome.Summary, s.Outcome.Evidence = s.Claim.Summary, s.Claim.Evidence
+	}
+	if u := s.Unapplied; u != nil && u.Text != "" && shownChange(s.Outcome.Summary) == "" {
+		s.Outcome.Summary = u.Text // it is what was asked for
 	}
 	return v, nil
 }
@@ -99,6 +105,57 @@ func (s *State) noteChanges(t *Task, calls []llm.Call, replies []ToolResult) {
 			s.ChangeFailed = replies[i].Failed
 		}
 	}
+}
+
+// noteUnapplied notes a change that stands in an answer's text alone, and that one has been
+// made since. It is for tasks that are done without a change, too: others want one anyway.
+func (t *Task) noteUnapplied(s *State, answer llm.Message, calls []llm.Call, replies []ToolResult) {
+	s.confirmed = confirms(answer.Text, calls, replies)
+	if t.Revision < confirmsText || t.PlanOnly || s.noFinish || !t.Done.conditional() || t.asksForChange() {
+		return
+	}
+	for i, c := range calls {
+		tool := t.tool(c.Name)
+		if !replies[i].Failed && (tool != nil && tool.changesFiles() || replies[i].Artifacts[changedFiles] != nil) {
+			s.Unapplied = nil
+			return
+		}
+	}
+	if len(answer.Calls) > 0 {
+		return
+	}
+	for _, tool := range t.Tools {
+		if s.feedback.doubt != "" && tool.changesFiles() && strings.Contains(s.feedback.doubt+"\n"+answer.Text, tool.Name) {
+			s.Unapplied = &unapplied{Why: "the call of " + tool.Name + " that your answer had in its text was not run"}
+			return
+		}
+	}
+	if name := shownChange(answer.Text); name != "" && t.edits() && !changed(s.Value(changedFiles)) {
+		s.Unapplied = &unapplied{Why: "the change of " + name + " that your answer shows was not made", Text: answer.Text}
+	}
+}
+
+// confirms reports whether a model says in so many words that nothing has to be changed.
+func confirms(text string, calls []llm.Call, replies []ToolResult) bool {
+	for i, c := range calls {
+		var in struct{ Outcome string }
+		if c.Name == finish && !replies[i].Failed && json.Unmarshal(c.Args, &in) == nil && in.Outcome == NotNeeded {
+			return true
+		}
+	}
+	return slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == notNeededWord })
+}
+
+// unappliedNote says what to do about a change that stands in the text alone.
+func (t *Task) unappliedNote(s *State) string {
+	if s.Unapplied == nil {
+		return ""
+	}
+	end := "say " + notNeededWord + " on a line of its own"
+	if s.finishOffered {
+		end = "call finish with outcome " + NotNeeded
+	}
+	return "\nText in an answer changes nothing. " + t.editors(s) + "If no file has to be changed, " + end + "."
 }
 
 // reportsBeside reports whether an answer has the output that a turn asks for, beside calls

@@ -81,6 +81,7 @@ func run(r *flow.Run, t *Task, s *State) error {
 		t.fitReplies(s, calls, replies)
 		s.addTurn(t, answer, calls, replies)
 		s.noteChanges(t, calls, replies)
+		t.noteUnapplied(s, answer, calls, replies)
 		s.Claim = t.claim(answer.Text, calls, replies)
 		s.reports = t.reportsBeside(answer, calls, replies)
 		if err := judge(r, t, s, answer); err != nil {
@@ -125,6 +126,8 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		return nil
 	}
 	switch {
+	case t.refused(s, answer):
+		return nil
 	case s.askAgain(answer):
 	case len(answer.Calls) == 0 && answer.Text == "":
 		if err := t.doneInSilence(r, s, answer); err != nil || s.Outcome != nil {

@@ -118,7 +118,7 @@ func (s *State) addMessage(m llm.Message) {
 // goOn takes back that the run has ended. What it is to do from here on is judged
 // anew.
 func (s *State) goOn() {
-	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
+	s.Outcome, s.WrapUp, s.Claim, s.RequireCall, s.Unapplied = nil, nil, nil, false, nil
 	s.Rejects, s.Empty, s.AskedBack, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, "", nil, 0, nil, nil, 0, 0
 }
 

@@ -7,12 +7,17 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // keepsThinking is the first revision whose transcripts have what models thought. No model
 // is sent it again: see [stepio.ModelRequest].
 const keepsThinking = 8
+
+// confirmsText is the first revision in which a change that stands in an answer's text alone is
+// asked about where a task may be done without one, and in which a refusal ends a run.
+const confirmsText = 10
 
 const (
 	mostThinking = 32 << 10 // bytes of what a model thought that are kept of an answer
@@ -31,6 +36,7 @@ func (s *State) readFeedback(a *stepio.ModelResponse) {
 	s.feedback = turnFeedback{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, mode: a.CallMode, repairs: a.Repairs}
 	switch {
 	case a.Stop == llm.StopFilter:
+		s.feedback.filter = true
 		s.feedback.silent = "; the provider withheld the last one"
 	case a.Stop == llm.StopLength:
 		s.feedback.silent = "; the last one was cut at its limit of tokens"
@@ -63,6 +69,20 @@ func (s *State) askAgain(answer llm.Message) bool {
 		return false
 	}
 	s.Misread++
+	return true
+}
+
+// refused ends the run if the model, or its provider for it, has refused to answer in the
+// field or with the reason that its API has for that: in words it is like any answer.
+func (t *Task) refused(s *State, answer llm.Message) bool {
+	if t.Revision < confirmsText || !s.feedback.filter || len(answer.Calls) > 0 {
+		return false
+	}
+	why := "the model or its provider refused to answer"
+	if line := spelling.FirstLine(answer.Text); line != "" {
+		why += ": " + line
+	}
+	s.Outcome = &Outcome{Status: CannotBeDone, Reason: why, Summary: answer.Text}
 	return true
 }
 

@@ -39,6 +39,8 @@ type State struct {
 	// ChangeFailed is set when the last call that was to change a file failed.
 	ChangeFailed bool `json:"change_failed,omitempty"`
 	callRepair
+	// Unapplied is a change that the model has only written.
+	Unapplied *unapplied `json:"unapplied,omitempty"`
 
 	feedback turnFeedback // of the answer of this turn
 	// How unmet criteria are put, from the task: in plain words, and with finish
@@ -50,6 +52,8 @@ type State struct {
 	planOnly           bool // the task's
 	// makers name the tools that produce artifacts, for what is unmet.
 	makers map[string]string
+	// confirmed is set for an answer that says that nothing has to be changed.
+	confirmed bool
 	// reports is set for an answer that has the output that is asked for beside changes.
 	reports bool
 }
@@ -173,6 +177,12 @@ func (s *State) reminded() bool {
 	return len(s.New) > 0 && s.New[len(s.New)-1].Role == llm.User
 }
 
+// An unapplied change is what an answer has in its text in place of a call.
+type unapplied struct {
+	Why  string `json:"why"`
+	Text string `json:"text,omitempty"` // the answer, if it may be what was asked for
+}
+
 // A pickedModel is what a person has picked for the rest of a job.
 type pickedModel struct {
 	Model  string      `json:"model"` // provider/model
@@ -193,6 +203,7 @@ type turnFeedback struct {
 	worked  bool     // a model that works on its own did
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
+	filter  bool     // the answer was refused or withheld
 	silent  string   // what is known of an answer with nothing in it
 	thought string   // what the model thought before its answer
 }

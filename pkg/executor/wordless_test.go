@@ -50,6 +50,7 @@ func TestWordIsNotTheWork(t *testing.T) {
 	conditional := func(t *executor.Task) {
 		t.Done = executor.Criterion{When: &executor.Criterion{Artifact: "diff"}, Check: "check"}
 	}
+	const shown = "```diff\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n```"
 	for name, c := range map[string]struct {
 		turns  []llm.Message
 		edit   func(*executor.Task)
@@ -82,7 +83,18 @@ func TestWordIsNotTheWork(t *testing.T) {
 		"a condition of another kind": {turns: []llm.Message{say("It counts.")}, edit: func(t *executor.Task) {
 			t.Done = executor.Criterion{When: &executor.Criterion{Check: "peek"}, Check: "check"}
 		}, status: executor.Done, asked: 1, words: "check passed"},
-		"a plan": {turns: []llm.Message{say("First this, then that.")}, edit: func(t *executor.Task) { t.Done, t.PlanOnly = executor.Criterion{}, true }, status: executor.Planned, asked: 1, words: "nothing was changed or tested"},
+		"a diff, confirmed":             {turns: []llm.Message{say("So:\n" + shown), declines("not_needed")}, edit: conditional, status: executor.Answered, asked: 2, words: "+++ b/a.txt", seen: "the change of a.txt that your answer shows was not made"},
+		"a diff, in a word":             {turns: []llm.Message{say(shown), say("NOT_NEEDED")}, edit: conditional, status: executor.Answered, asked: 2, words: "+++ b/a.txt"},
+		"a diff, claimed":               {turns: []llm.Message{say(shown), calls(call("finish", `{"summary":"Done, changed."}`))}, edit: conditional, status: executor.Stuck, asked: 7, words: "the change of a.txt"},
+		"a diff, then made":             {turns: []llm.Message{say(shown), change, say("Changed.")}, edit: conditional, status: executor.Done, asked: 3},
+		"a diff, given up":              {turns: []llm.Message{say(shown), declines("cannot_be_done")}, edit: conditional, status: executor.CannotBeDone, asked: 2},
+		"a diff of the work":            {turns: []llm.Message{change, say("I did this:\n" + shown)}, edit: conditional, status: executor.Done, asked: 2},
+		"a diff in a plan":              {turns: []llm.Message{say(shown)}, edit: func(t *executor.Task) { conditional(t); t.PlanOnly = true }, status: executor.Planned, asked: 1},
+		"a diff, before":                {turns: []llm.Message{say(shown)}, edit: func(t *executor.Task) { conditional(t); t.Revision = 9 }, status: executor.Answered, asked: 1},
+		"a block to search and replace": {turns: []llm.Message{say("a.txt\n```\n<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n```"), say("Done, changed.")}, edit: conditional, status: executor.Stuck, asked: 7, words: "the change of a.txt"},
+		"a patch":                       {turns: []llm.Message{say("*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch"), change, say("Changed.")}, edit: conditional, status: executor.Done, asked: 3},
+		"a conflict in words":           {turns: []llm.Message{say("In a.txt:\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> main")}, edit: conditional, status: executor.Answered, asked: 1},
+		"a plan":                        {turns: []llm.Message{say("First this, then that.")}, edit: func(t *executor.Task) { t.Done, t.PlanOnly = executor.Criterion{}, true }, status: executor.Planned, asked: 1, words: "nothing was changed or tested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.turns...)

@@ -74,7 +74,8 @@ const Unexplained = "model.unexplained"
 //     the model is asked. What is unmet names the tool that makes it. A plan of one part is
 //     done at once by its worker, and its review begins with the diff.
 //   - 10: a diff that was cut has the bytes that it lacks beside it as a value, and
-//     commitments read that.
+//     commitments read that. A change that stands in an answer's text alone is asked about
+//     where a task may be done without one, and a refusal ends the run.
 const Revision = 10
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.

@@ -165,6 +165,17 @@ func TestFilterWithholdsCalls(t *testing.T) {
 	}
 }
 
+// TestRefusalField: what stands in the field for refusals is no answer.
+func TestRefusalField(t *testing.T) {
+	for _, chunk := range []string{`{"choices":[{"delta":{"content":null,"refusal":"I can not help with that."},"finish_reason":"stop"}]}`,
+		`{"choices":[{"message":{"content":null,"refusal":"I can not help with that."},"finish_reason":"stop"}]}`} {
+		r, err := stream(t, "data: "+chunk+"\n\ndata: [DONE]\n\n")
+		if err != nil || r.Stop != llm.StopFilter || r.Message.Text != "I can not help with that." {
+			t.Errorf("%s is read as %+v, %v", chunk, r, err)
+		}
+	}
+}
+
 func TestUsageTwice(t *testing.T) {
 	r, err := stream(t, `data: {"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}`+"\n\n"+
 		`data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}`+"\n\n"+

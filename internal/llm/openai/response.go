@@ -21,6 +21,7 @@ type answer struct {
 	end     *transport.Endpoint
 	details details
 	finish  string
+	refused bool // it came, or some of it, in the field for refusals
 	counted bool // the last chunk had nothing but counts, as the last one has
 }
 
@@ -89,6 +90,7 @@ func (a *answer) add(c *chunk) {
 		a.Chunk(finish != "")
 		if d := ch.Delta.v; d != nil {
 			a.details.add(d.Details.v)
+			a.refused = a.refused || d.Refusal.text != ""
 			a.Add(d.texts())
 			for _, k := range d.pieces() {
 				a.Calls.Add(k)
@@ -98,6 +100,7 @@ func (a *answer) add(c *chunk) {
 			if len(a.details) == 0 {
 				a.details.add(m.Details.v)
 			}
+			a.refused = a.refused || m.Refusal.text != ""
 			a.AddWhole(m.texts())
 			a.Calls.AddWhole(m.pieces())
 		}
@@ -115,7 +118,7 @@ func (a *answer) response() (*llm.Response, error) {
 	a.Sent = a.sent
 	r := a.Response(cut)
 	r.Message.State = a.state(len(r.Message.Calls))
-	if a.finish == string(goopenai.FinishReasonContentFilter) {
+	if a.refused || a.finish == string(goopenai.FinishReasonContentFilter) {
 		// What a filter interrupted is not what the model meant to do.
 		r.Stop, r.Message.Calls = llm.StopFilter, nil
 	}
