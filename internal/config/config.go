@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -313,9 +314,9 @@ func (c *Config) checkWords(at func(keys ...string) string) error {
 	for _, n := range []struct {
 		key      string
 		negative bool
-	}{{"turns", l.Turns < 0}, {"tokens", l.Tokens < 0}, {"cost_usd", l.CostUSD < 0}, {"time", l.Time < 0}, {"wait", l.Wait < 0}} {
+	}{{"turns", l.Turns < 0}, {"tokens", l.Tokens < 0}, {"cost_usd", !(l.CostUSD >= 0 && l.CostUSD <= math.MaxFloat64)}, {"time", l.Time < 0}, {"wait", l.Wait < 0}} {
 		if n.negative {
-			return fail(fmt.Errorf("%s: limits.%s is negative", at("limits", n.key), n.key), "leave a limit out to get its default")
+			return fail(fmt.Errorf("%s: limits.%s is negative or no number", at("limits", n.key), n.key), "leave a limit out to get its default")
 		}
 	}
 	switch {

@@ -83,6 +83,7 @@ func TestMistakes(t *testing.T) {
 		{"mode: fast\n", `mode is "fast"`},
 		{"approve: never\n", `approve is "never"`},
 		{"limits: {turns: -1}\n", ".yaml:1: limits.turns is negative"},
+		{"limits: {cost_usd: .nan}\n", ".yaml:1: limits.cost_usd is negative or no number"},
 		{"retention: soon\n", "retention: "},
 		{"windows: {a/b: 3}\n", "a/b has 3 tokens"},
 		{"calling: {a/b: loud}\n", `a/b is "loud"`},

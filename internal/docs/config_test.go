@@ -20,7 +20,7 @@ import (
 // settings says what the keys of the configuration mean. NAME, MODEL and
 // HEADER stand for what the user calls things.
 var settings = []word{
-	{"agent", "The agent of `adroit run \"a sentence\"`, which names none. Without it: `builder` in a git repository"},
+	{"agent", "The agent of `adroit run \"a sentence\"`, which names none. Without it: `assistant`"},
 	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else OpenAI if there is a key"},
 	{"mode", "How far a job goes unasked: `plan` changes nothing and runs none of the project's code, tests included; `edits` changes files and asks about commands and publishing, `auto` also runs commands if a sandbox confines them"},
 	{"approve", "How questions are answered: `edits` by a person, `ask` too, who is asked about every change of a file as well, `all` with yes, `none` with no. What `permissions` deny stays denied"},

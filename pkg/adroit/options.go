@@ -55,7 +55,7 @@ type Definitions struct {
 	// Literals are agents built in Go, which requests, Spawn and pipelines name as they
 	// name those of files. They are over files with the same name, a project's too.
 	Literals []agents.DynamicAgent
-	Agent    string // of requests that name none; empty: builder in a git repository
+	Agent    string // of requests that name none; empty: assistant
 	// Pipelines are files, for requests that name one; Skills are files for all agents.
 	Pipelines []agents.Layer
 	Skills    []agents.Layer

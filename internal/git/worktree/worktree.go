@@ -533,7 +533,7 @@ func mergeCommits(ctx context.Context, g *git.Repo, ours, theirs, message string
 	if exit, ok := errors.AsType[*git.ExitError](err); ok && exit.Code == 1 {
 		_, names, _ := strings.Cut(string(out), "\x00")
 		return "", &Error{Reason: "both sides changed the same lines", Paths: git.SplitNul([]byte(names)),
-			Remedy: "merge by hand: git merge, then resolve; or undo the job"}
+			Remedy: "merge by hand: git merge " + theirs + ", then resolve; or undo the job"}
 	}
 	if err != nil {
 		return "", err

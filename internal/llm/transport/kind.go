@@ -100,8 +100,11 @@ func (w reason) tooLargeForLimit() bool {
 var (
 	limits    = lazyregexp.New(`\blimit:? ([0-9][0-9,]*)`)
 	requested = lazyregexp.New(`\brequested:? (?:about )?([0-9][0-9,]*)`)
-	anyNumber = lazyregexp.New(`[0-9][0-9,]*`)
-	number    = lazyregexp.New(`[0-9][0-9,]{3,}`)
+	// statedWindow is a window in the words of most servers: vLLM adds to them how long an answer
+	// may be at most, how long the request is, and no number that is larger than the window.
+	statedWindow = lazyregexp.New(`\bcontext (?:length|window|size) (?:is|of) (?:only )?([0-9][0-9,]*)`)
+	anyNumber    = lazyregexp.New(`[0-9][0-9,]*`)
+	number       = lazyregexp.New(`[0-9][0-9,]{3,}`)
 )
 
 func amount(r *lazyregexp.Regexp, w reason) int {
@@ -125,7 +128,7 @@ func windowIn(err *llm.Error, text string, object []byte) int {
 }
 
 // namedWindow is the window in tokens that the refusal of a request as too long names, 0 if it
-// names none. Whatever the sentence: the largest of its numbers is the request, and the next the
+// names none. Whatever the sentence, unless it says what the context is: the largest of its numbers is the request, and the next the
 // window, which stands alone where the request is not counted. Where the request is the sum of two
 // others, its input and the room for an answer, these are no window either. What is counted in
 // bytes is none.
@@ -140,6 +143,9 @@ func namedWindow(text string, object []byte) int {
 	}
 	if reason(strings.ToLower(text)).has("byte", "character", "message size", " mb") {
 		return 0
+	}
+	if n := amount(statedWindow, reason(strings.ToLower(text))); n >= 1000 {
+		return n
 	}
 	var found []int
 	parts := sumIn(text)
