@@ -199,7 +199,11 @@ func (c *Copy) make(ctx context.Context, src *source, names *rootfs.DenyList) er
 		}
 	}
 	// A file that a power cut emptied would look like a change made here.
-	if err := rootfs.SyncFS(c.Tree.Top); err != nil {
+	sync := rootfs.SyncFS
+	if !c.Plain {
+		sync = c.Tree.sync // the repository may lie elsewhere
+	}
+	if err := sync(c.Tree.Top); err != nil {
 		return err
 	}
 	if err := rootfs.WriteJSON(c.file("base.json"), b); err != nil {
