@@ -445,3 +445,31 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d tests pass and %d fail, want 12 and 2:\n%s", p, f, out)
 	}
 }
+
+// What a shipped agent reads of its tools names no tool that it lacks: it would be called.
+func TestToolsNameToolsOfTheAgent(t *testing.T) {
+	cat, set := load(t)
+	for _, name := range cat.Names() {
+		a, err := cat.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := slices.Concat(a.Tools, a.Auto)
+		for _, own := range has {
+			tool, ok := set.Lookup(own)
+			if !ok {
+				continue // of the loop
+			}
+			params, err := json.Marshal(tool.Input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := tool.Description + " " + string(params)
+			for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+				if _, named := set.Lookup(word); named && strings.Contains(word, "_") && !slices.Contains(has, word) {
+					t.Errorf("%s: %s names %s, which it lacks", name, own, word)
+				}
+			}
+		}
+	}
+}
