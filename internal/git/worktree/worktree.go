@@ -459,7 +459,7 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 		return err
 	}
 	m.Paths = paths(all)
-	if err := clear(s, m.Paths); err != nil {
+	if err := clear(s, all); err != nil {
 		return errors.Join(err, forgetMerging(record)) // nothing of it is left
 	}
 	if err := w.checkOverwritten(all); err != nil {
@@ -497,11 +497,17 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 }
 
 // clear refuses to merge over what is not committed.
-func clear(s *git.Status, paths []string) error {
+func clear(s *git.Status, all []changedPath) error {
 	var way []string
 	for _, e := range s.Entries {
 		for _, p := range []string{strings.TrimSuffix(e.Path, "/"), e.From} { // a repository of its own ends in a slash
-			if p != "" && slices.ContainsFunc(paths, func(q string) bool { return p == q || strings.HasPrefix(q, p+"/") || strings.HasPrefix(p, q+"/") }) {
+			blocks := func(c changedPath) bool {
+				if c.path == p && c.mode == modeGitlink && c.isNew() && strings.HasSuffix(e.Path, "/") {
+					return false // the clone of the submodule that comes
+				}
+				return p == c.path || strings.HasPrefix(c.path, p+"/") || strings.HasPrefix(p, c.path+"/")
+			}
+			if p != "" && slices.ContainsFunc(all, blocks) {
 				way = append(way, p)
 			}
 		}
