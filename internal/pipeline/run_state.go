@@ -34,15 +34,21 @@ func (x *run) bind(s *Step, o outcome) {
 	}
 }
 
+// The bounds of a file at which a pipeline ends, as [executor.Outcome] names them.
+const (
+	LimitMax      = "max"
+	LimitMaxSteps = "max_steps"
+)
+
 // capped reports that a step must not be run once more.
 func (x *run) capped(s *Step) error {
 	most := x.p.MaxSteps
 	most = cmp.Or(most, DefaultMaxSteps)
 	switch {
 	case s.Max > 0 && x.counts[s.ID] >= s.Max:
-		return stopped("max", "step %s was run %d times, as often as its max allows", s.ID, s.Max)
+		return stopped(LimitMax, "step %s was run %d times, as often as its max allows", s.ID, s.Max)
 	case x.total >= most:
-		return stopped("max_steps", "%d steps were run, as many as max_steps allows; %s would be next", most, s.ID)
+		return stopped(LimitMaxSteps, "%d steps were run, as many as max_steps allows; %s would be next", most, s.ID)
 	}
 	return nil
 }

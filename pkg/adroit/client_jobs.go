@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/live"
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -204,6 +205,8 @@ func next(d *JobDetail) []Action {
 			return []Action{act(actionLogs)}
 		}
 		return changes
+	case capped(j):
+		return append([]Action{act(actionRetry)}, changes...)
 	case j.Status == jobs.Limit:
 		resume.Limit = cmp.Or(outcomeOf(j).Limit, "turns")
 		return append([]Action{resume}, changes...)
@@ -241,6 +244,13 @@ func next(d *JobDetail) []Action {
 		return []Action{logs}
 	}
 	return nil
+}
+
+// capped reports that a job ended at a bound of its pipeline's file, which nothing that is
+// given to a resume raises.
+func capped(j *jobs.Job) bool {
+	limit := outcomeOf(j).Limit
+	return j.Status == jobs.Limit && (limit == pipeline.LimitMax || limit == pipeline.LimitMaxSteps)
 }
 
 // outcomeOf is how a job ended, as far as that is kept.

@@ -64,6 +64,8 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 		return apierr.Invalidf("leave it out to keep the limit", "a limit is negative")
 	case j.Status.Succeeded() || j.Status == jobs.Cancelled:
 		return fault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
+	case capped(j):
+		return apierr.Invalidf(hint.Command("jobs retry %s", j.ID)+" runs the pipeline from the start", "%s ended at a bound of its pipeline, which nothing raises: %s", j.ID, j.Reason)
 	case j.Status == jobs.Limit && !given:
 		return apierr.Invalidf(raiseHint(j.ID), "%s was stopped by a limit: %s", j.ID, j.Reason)
 	case given && !j.Status.Halted():

@@ -6,10 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"golang.org/x/tools/imports"
 )
 
@@ -61,7 +61,7 @@ func (r *remap) apply() error {
 		}
 		if f := r.files[name]; f != nil {
 			b = []byte(f.text())
-			b = emptyImport.ReplaceAll(b, nil)
+			b = emptyImport.Regexp().ReplaceAll(b, nil)
 		}
 		if !bytes.ContainsRune(b, 0) && name != "CHANGELOG.md" && !strings.HasPrefix(name, "internal/dev/remap/") {
 			b = r.paths(b, moved)
@@ -89,7 +89,7 @@ func (r *remap) apply() error {
 	return nil
 }
 
-var emptyImport = regexp.MustCompile(`(?m)^import (\(\s*\)|[ \t]*)$`)
+var emptyImport = lazyregexp.New(`(?m)^import (\(\s*\)|[ \t]*)$`)
 
 // owner is the folder of the map whose files a path is among.
 func (r *remap) owner(path string) string {
@@ -104,11 +104,11 @@ func (r *remap) owner(path string) string {
 	return ""
 }
 
-var pathWord = regexp.MustCompile(`[A-Za-z0-9_./~-]*(?:internal|pkg|cmd)/[A-Za-z0-9_./-]+`)
+var pathWord = lazyregexp.New(`[A-Za-z0-9_./~-]*(?:internal|pkg|cmd)/[A-Za-z0-9_./-]+`)
 
 // paths rewrites the paths of folders and files that a text names.
 func (r *remap) paths(b []byte, moved map[string]string) []byte {
-	return pathWord.ReplaceAllFunc(b, func(m []byte) []byte {
+	return pathWord.Regexp().ReplaceAllFunc(b, func(m []byte) []byte {
 		s := string(m)
 		prefix := ""
 		for _, p := range []string{module + "/", "./"} {

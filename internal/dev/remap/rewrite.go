@@ -7,13 +7,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 func (r *remap) sorted() []*file {
@@ -242,7 +243,7 @@ func (r *remap) imports(f *file, names map[string]string, inDir map[string]place
 	}
 }
 
-var reference = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.([A-Za-z]\w*)\b`)
+var reference = lazyregexp.New(`\b([a-z][a-z0-9]*)\.([A-Za-z]\w*)\b`)
 
 // comments rewrites names in comments, which the file's imports explain.
 func (r *remap) comments(f *file) {

@@ -38,7 +38,7 @@ type holdKey struct{}
 
 // WithHold returns a context in which commands that are waited for hold files back.
 func WithHold(ctx context.Context) (context.Context, *Hold) {
-	h := &Hold{files: map[string]Held{}}
+	h := &Hold{}
 	return context.WithValue(ctx, holdKey{}, h), h
 }
 
@@ -52,6 +52,9 @@ func holdOf(ctx context.Context) *Hold {
 func (h *Hold) Files() []Held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(h.files) == 0 {
+		return nil
+	}
 	var out []Held
 	for _, p := range slices.Sorted(maps.Keys(h.files)) {
 		out = append(out, h.files[p])
@@ -91,6 +94,9 @@ func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to string
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.files == nil {
+		h.files = map[string]Held{}
+	}
 	for p, f := range files {
 		h.files[p] = Held{Path: p, Digest: rootfs.Digest(f.Data), Executable: f.Mode&0o100 != 0, Kept: filepath.Join(to, filepath.FromSlash(strings.TrimPrefix(p, rel)))}
 	}
