@@ -12,10 +12,10 @@ const callingHint = "it is one of auto, native, constrained, text"
 
 // checkCalling checks calling: how models call tools, by a pattern of
 // provider/model.
-func checkCalling(where string, by map[string]toolcall.Mode) error {
+func checkCalling(at place, by map[string]toolcall.Mode) error {
 	for _, p := range slices.Sorted(maps.Keys(by)) {
 		if !slices.Contains(toolcall.Modes, by[p]) {
-			return fail(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), callingHint)
+			return fail(fmt.Errorf("%s: calling: %s is %q", at("calling", p), p, by[p]), callingHint)
 		}
 	}
 	return nil

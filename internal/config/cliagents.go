@@ -43,7 +43,10 @@ func (a cliArgs) none() bool {
 
 // cliAgent is the program by its name, whether or not it is configured.
 func (c *Config) cliAgent(name string) (*cliagent.Agent, error) {
-	e := c.CLI[name]
+	return c.newCLIAgent(name, c.CLI[name])
+}
+
+func (c *Config) newCLIAgent(name string, e cliAgent) (*cliagent.Agent, error) {
 	command := slices.Clone(e.Command)
 	if len(command) > 0 {
 		command[0] = c.expand(command[0])
@@ -76,23 +79,25 @@ func (c *Config) accounts() {
 	}
 }
 
-func (c *Config) checkCLI(where string) error {
+func (c *Config) checkCLI(at place) error {
 	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
 		e := c.CLI[name]
-		at := fmt.Sprintf("%s: cli.%s", where, name)
+		where := fmt.Sprintf("%s: cli.%s", at("cli", name), name)
+		check := func(e cliAgent) error {
+			_, err := c.newCLIAgent(name, e)
+			return err
+		}
 		switch {
 		case strings.ContainsAny(name, "/: \t") || name == "":
-			return fail(fmt.Errorf("%s: %q is no name", at, name), "a name has neither a slash nor a colon, which begin what follows it")
+			return fail(fmt.Errorf("%s: %q is no name", where, name), "a name has neither a slash nor a colon, which begin what follows it")
 		case e.Format != "jsonl" && (e.Fields != nil || e.Types != nil || !e.Args.none()):
-			return fail(fmt.Errorf("%s: args, fields and types are for format: jsonl", at), "leave them out, or say format: jsonl")
-		case e.Idle < 0 || e.Same < 0:
-			return fail(fmt.Errorf("%s: a bound is negative", at), "leave it out for the default")
+			return fail(fmt.Errorf("%s: cli.%s: args, fields and types are for format: jsonl", at("cli", name, "format"), name), "leave them out, or say format: jsonl")
 		}
 		if slices.ContainsFunc(e.Env, func(v string) bool { return v == "" || strings.Contains(v, "=") }) {
-			return fail(fmt.Errorf("%s: env holds names of variables, not values", at), "for example env: [LAB_KEY]; the key itself is never in this file")
+			return fail(fmt.Errorf("%s: cli.%s.env holds names of variables, not values", at("cli", name, "env"), name), "for example env: [LAB_KEY]; the key itself is never in this file")
 		}
-		if _, err := c.cliAgent(name); err != nil {
-			return fail(fmt.Errorf("%s: %w", where, err), "see docs/cli-agents.md")
+		if err := check(e); err != nil {
+			return fail(fmt.Errorf("%s: %w", culprit(at, e, check, "cli", name), err), "see docs/cli-agents.md")
 		}
 	}
 	return nil

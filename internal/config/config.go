@@ -11,15 +11,11 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -28,10 +24,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hooks"
-	"github.com/adroit-run/adroit/internal/provider"
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -40,8 +33,8 @@ import (
 )
 
 // A Config is the configuration. Every key of the file is optional. Settings are
-// listed in the order of the fields; a tag says how one is shown if that is not by its
-// value: words, host, set, json.
+// listed in the order of the fields; the tag show says how one is shown if that is not by its
+// value: words, host, set, json; the tag least is the least that a number may be, if not 0.
 type Config struct {
 	Agent       string           `yaml:"agent"`
 	Model       string           `yaml:"model"`
@@ -109,7 +102,7 @@ const defaultWait = 10 * time.Minute
 
 // conventions bound what a project's AGENTS.md may take of a prompt.
 type conventions struct {
-	Bytes int `yaml:"bytes"` // -1: none of it
+	Bytes int `yaml:"bytes" least:"-1"` // -1: none of it
 }
 
 // An Env is how Load reads variables and files; the zero value reads those of
@@ -207,33 +200,16 @@ func readWith(env Env, flags Flags, parse func(c *Config, path string, b []byte)
 	return c, nil
 }
 
-// meant is the key at the top of the file that an unknown one is near to, "" if it
-// is near to none.
-func meant(err error) string {
-	var unknown *yaml.UnknownFieldError
-	if !errors.As(err, &unknown) || unknown.GetToken().Position.Column > 1 {
-		return ""
-	}
-	var keys []string
-	for t, i := reflect.TypeFor[Config](), 0; i < t.NumField(); i++ {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
-			keys = append(keys, name)
-		}
-	}
-	return spelling.Nearest(unknown.GetToken().Value, keys)
-}
-
 // parse reads the file strictly: an unknown key is an error with its line.
 func (c *Config) parse(path string, b []byte) error {
 	b = textfile.ToUTF8(b)
-	help := "ADROIT_CONFIG=/dev/null " + hint.Command("config") + " lists the keys there are"
 	var file Config
 	if len(strings.TrimSpace(string(b))) > 0 {
+		if err := checkForm(path, b); err != nil {
+			return err
+		}
 		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
-			if n := meant(err); n != "" {
-				help = fmt.Sprintf("did you mean %s? %s", n, help)
-			}
-			return fail(explain(path, b, err), help)
+			return fail(explain(path, b, err), keysHelp())
 		}
 	}
 	file.from, file.getenv = c.from, c.getenv
@@ -248,18 +224,7 @@ func (c *Config) parse(path string, b []byte) error {
 		}
 	}
 	at := placeIn(path, b)
-	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
-		switch {
-		case slices.Contains(provider.Builtin, name):
-			return fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", at("endpoints", name), name), "choose another name")
-		case c.Endpoints[name].BaseURL == "":
-			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", at("endpoints", name), name), "for example base_url: http://127.0.0.1:8000/v1")
-		}
-		if _, err := (provider.Endpoint{Config: c.Endpoints[name].openAI(name)}).Open(); err != nil {
-			return fail(fmt.Errorf("%s: endpoints.%w", at("endpoints", name), err), hint.Command("models check NAME/MODEL")+" shows the dialect of an endpoint")
-		}
-	}
-	return cmp.Or(c.checkRoles(path, at), c.checkServers(at), c.checkCLI(at("cli")), c.check(at))
+	return all(c.checkEndpoints(at), c.checkRoles(path, at), c.checkServers(at), c.checkCLI(at), c.check(at))
 }
 
 // environ applies the environment variables that override settings.
@@ -284,41 +249,31 @@ func (c *Config) environ(getenv func(string) string) error {
 }
 
 // check checks what both the file and the environment may say.
-func (c *Config) check(at func(keys ...string) string) error {
-	return cmp.Or(
+func (c *Config) check(at place) error {
+	return all(
 		c.checkWords(at),
-		c.Secrets.check(at("secrets")),
-		checkFormats(at("edit_formats"), c.EditFormats),
-		c.Coordinator.check(at("coordinator")),
-		c.Jobs.check(at("jobs")),
-		c.Log.check(at("log")),
+		c.Secrets.check(at),
+		checkFormats(at, c.EditFormats),
+		c.Coordinator.check(at),
+		c.Log.check(at),
 		c.checkResults(at),
-		checkCalling(at("calling"), c.Calling),
-		checkPermissions(at("permissions"), c.Permissions),
-		c.Sandbox.check(at("sandbox")),
-		c.Network.check(at("network")),
-		checkPublish(at("publish"), c.Publish),
-		c.GitHub.check(at("github")),
-		c.Transcription.check(at("transcription")),
-		c.Research.check(at("research")),
-		c.checkTest(at("test")),
-		c.checkHooks(at("hooks")),
+		checkCalling(at, c.Calling),
+		checkPermissions(at, c.Permissions),
+		c.Sandbox.check(at),
+		c.Network.check(at),
+		checkPublish(at, c.Publish),
+		c.GitHub.check(at),
+		c.Transcription.check(at),
+		c.Research.check(at),
+		c.checkTest(at),
+		c.checkHooks(at),
 		c.checkMCP(at),
 	)
 }
 
 // checkWords checks the settings that have no section with a check of its own.
-func (c *Config) checkWords(at func(keys ...string) string) error {
+func (c *Config) checkWords(at place) error {
 	_, err := ParseAge(c.Retention)
-	l := c.Limits
-	for _, n := range []struct {
-		key      string
-		negative bool
-	}{{"turns", l.Turns < 0}, {"tokens", l.Tokens < 0}, {"cost_usd", !(l.CostUSD >= 0 && l.CostUSD <= math.MaxFloat64)}, {"time", l.Time < 0}, {"wait", l.Wait < 0}} {
-		if n.negative {
-			return fail(fmt.Errorf("%s: limits.%s is negative or no number", at("limits", n.key), n.key), "leave a limit out to get its default")
-		}
-	}
 	switch {
 	case c.Approve != "" && !slices.Contains(agentfile.Approvals, c.Approve):
 		return fail(fmt.Errorf("%s: approve is %q", at("approve"), c.Approve), "it is one of ask, edits, all, none")
@@ -326,8 +281,6 @@ func (c *Config) checkWords(at func(keys ...string) string) error {
 		return fail(fmt.Errorf("%s: mode is %q", at("mode"), c.Mode), "it is one of plan, edits, auto")
 	case c.Retention != "" && err != nil:
 		return fail(fmt.Errorf("%s: retention: %w", at("retention"), err), "for example 30d, 2w or 12h")
-	case c.Conventions.Bytes < -1:
-		return fail(fmt.Errorf("%s: conventions.bytes is negative", at("conventions", "bytes")), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
 	}
 	return nil
 }

@@ -13,9 +13,12 @@ type coordinatorSection struct {
 	Compare map[string][]string `yaml:"compare"`
 }
 
-func (s coordinatorSection) check(where string) error {
-	if err := (coordinator.Policy{Memory: s.Memory, Compare: s.Compare}).Check(); err != nil {
-		return fail(fmt.Errorf("%s: coordinator.%w", where, err), "docs/fix.md has the values")
+func (s coordinatorSection) check(at place) error {
+	check := func(s coordinatorSection) error {
+		return coordinator.Policy{Memory: s.Memory, Compare: s.Compare}.Check()
+	}
+	if err := check(s); err != nil {
+		return fail(fmt.Errorf("%s: coordinator.%w", culprit(at, s, check, "coordinator"), err), "docs/fix.md has the values")
 	}
 	return nil
 }

@@ -1,9 +1,14 @@
 package config
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/openai"
+	"github.com/adroit-run/adroit/internal/provider"
 )
 
 // An endpoint is an OpenAI-compatible server. KeyEnv names the variable that
@@ -27,6 +32,27 @@ type rate struct {
 	In     float64 `yaml:"in"`
 	Out    float64 `yaml:"out"`
 	Cached float64 `yaml:"cached"`
+}
+
+// checkEndpoints checks the endpoints: what their adapter would refuse, it does not take.
+func (c *Config) checkEndpoints(at place) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+		e := c.Endpoints[name]
+		open := func(e endpoint) error {
+			_, err := (provider.Endpoint{Config: e.openAI(name)}).Open()
+			return err
+		}
+		switch {
+		case slices.Contains(provider.Builtin, name):
+			return fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", at("endpoints", name), name), "choose another name")
+		case e.BaseURL == "":
+			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", at("endpoints", name, "base_url"), name), "for example base_url: http://127.0.0.1:8000/v1")
+		}
+		if err := open(e); err != nil {
+			return fail(fmt.Errorf("%s: endpoints.%w", culprit(at, e, open, "endpoints", name), err), hint.Command("models check NAME/MODEL")+" shows the dialect of an endpoint")
+		}
+	}
+	return nil
 }
 
 // openAI is the endpoint's configuration for its adapter, without the key.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,9 +50,12 @@ func explain(path string, b []byte, err error) error {
 	return fmt.Errorf("%s:%d: %s", path, at.Position.Line, words)
 }
 
-// placeIn returns what names a key of the file's text b: the file, and the line of the key
-// or of the innermost one around it that is there.
-func placeIn(path string, b []byte) func(keys ...string) string {
+// A place names a key: the file, and the line of the key or of the innermost one around
+// it that is there.
+type place func(keys ...string) string
+
+// placeIn returns what names the keys of the file's text b.
+func placeIn(path string, b []byte) place {
 	return func(keys ...string) string {
 		file, err := parser.ParseBytes(b, 0)
 		if err != nil || len(file.Docs) == 0 {
@@ -59,6 +63,13 @@ func placeIn(path string, b []byte) func(keys ...string) string {
 		}
 		line := 0
 		for at, i := ast.Node(file.Docs[0].Body), 0; i < len(keys); i++ {
+			if list, ok := at.(*ast.SequenceNode); ok {
+				if n, err := strconv.Atoi(keys[i]); err == nil && n < len(list.Values) {
+					at = list.Values[n]
+					line = firstLine(at)
+				}
+				continue
+			}
 			entry := entryOf(at, keys[i])
 			if entry == nil {
 				break

@@ -25,9 +25,10 @@ func (c *Config) githubTools(list []tools.Tool) []tools.Tool {
 	return github.Configure(list, conf)
 }
 
-func (c githubSection) check(where string) error {
-	if err := c.target().Check(); err != nil {
-		return fail(fmt.Errorf("%s: github.%w", where, err), "docs/github.md shows how GitHub is set up")
+func (c githubSection) check(at place) error {
+	check := func(c githubSection) error { return c.target().Check() }
+	if err := check(c); err != nil {
+		return fail(fmt.Errorf("%s: github.%w", culprit(at, c, check, "github"), err), "docs/github.md shows how GitHub is set up")
 	}
 	return nil
 }

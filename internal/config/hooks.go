@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/hostexec"
@@ -21,12 +22,16 @@ func (c *Config) hooksIn(home string) []hooks.Hook {
 }
 
 // checkHooks checks the hooks.
-func (c *Config) checkHooks(where string) error {
+func (c *Config) checkHooks(at place) error {
 	// Which home it is does not matter for whether a path is absolute.
-	if err := hooks.Check(c.hooksIn("/")); err != nil {
-		return fail(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
+	var faults []error
+	for i, h := range c.hooksIn("/") {
+		if err := h.Check(); err != nil {
+			n := strconv.Itoa(i)
+			faults = append(faults, fail(fmt.Errorf("%s: hooks.%s: %w", culprit(at, h, hooks.Hook.Check, "hooks", n), n, err), "docs/config.md has an example"))
+		}
 	}
-	return nil
+	return all(faults...)
 }
 
 // hostFiles are the files of programs that run outside of the sandbox by the configuration

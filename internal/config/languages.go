@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lsp"
@@ -27,7 +28,7 @@ func (c *Config) LanguageServers() []lsp.Server {
 	return lsp.Merge(own)
 }
 
-func (c *Config) checkServers(at func(keys ...string) string) error {
+func (c *Config) checkServers(at place) error {
 	if c.Diagnostics != "" && c.Diagnostics != "on" && c.Diagnostics != "off" {
 		return fail(fmt.Errorf("%s: diagnostics is %q", at("diagnostics"), c.Diagnostics), "it is on or off")
 	}
@@ -36,9 +37,9 @@ func (c *Config) checkServers(at func(keys ...string) string) error {
 		if len(s.Command) == 0 || len(s.Files) == 0 {
 			return fail(fmt.Errorf("%s: language_servers.%s needs command and files", at("language_servers", name), name), `for example {command: [rust-analyzer], files: ["*.rs"]}`)
 		}
-		for _, p := range s.Files {
+		for i, p := range s.Files {
 			if _, err := path.Match(p, ""); err != nil || strings.Contains(p, "/") {
-				return fail(fmt.Errorf("%s: language_servers.%s.files: %q is not a pattern of file names", at("language_servers", name), name, p), `a pattern is for example "*.rs"`)
+				return fail(fmt.Errorf("%s: language_servers.%s.files: %q is not a pattern of file names", at("language_servers", name, "files", strconv.Itoa(i)), name, p), `a pattern is for example "*.rs"`)
 			}
 		}
 	}

@@ -17,12 +17,12 @@ type logSection struct {
 	File   string `yaml:"file"` // a leading ~/ is the home directory
 }
 
-func (l logSection) check(where string) error {
+func (l logSection) check(at place) error {
 	if l.Level != "" && !slices.Contains(oplog.Levels, l.Level) {
-		return fail(fmt.Errorf("%s: log.level is %q", where, l.Level), "it is one of "+strings.Join(oplog.Levels, ", "))
+		return fail(fmt.Errorf("%s: log.level is %q", at("log", "level"), l.Level), "it is one of "+strings.Join(oplog.Levels, ", "))
 	}
 	if l.Format != "" && !slices.Contains(oplog.Formats, l.Format) {
-		return fail(fmt.Errorf("%s: log.format is %q", where, l.Format), "it is one of "+strings.Join(oplog.Formats, ", "))
+		return fail(fmt.Errorf("%s: log.format is %q", at("log", "format"), l.Format), "it is one of "+strings.Join(oplog.Formats, ", "))
 	}
 	return nil
 }

@@ -53,19 +53,20 @@ func (c *Config) mcpServers() (map[string]mcp.Server, error) {
 }
 
 // checkMCP checks the entries of the configuration file.
-func (c *Config) checkMCP(at func(keys ...string) string) error {
+func (c *Config) checkMCP(at place) error {
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
 		if err := errors.Join(mcp.CheckName(name), c.MCP[name].Check()); err != nil {
-			return fail(fmt.Errorf("%s: mcp_servers.%s: %w", at("mcp_servers", name), name, err), "docs/config.md has an example")
+			return fail(fmt.Errorf("%s: mcp_servers.%s: %w", culprit(at, c.MCP[name], mcp.Server.Check, "mcp_servers", name), name, err), "docs/config.md has an example")
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(c.Projects)) {
 		if !filepath.IsAbs(c.expand(dir)) {
 			return fail(fmt.Errorf("%s: mcp_projects: %q is no directory", at("mcp_projects", dir), dir), "begin it with / or ~/")
 		}
-		for name, g := range c.Projects[dir] {
+		for _, name := range slices.Sorted(maps.Keys(c.Projects[dir])) {
+			g := c.Projects[dir][name]
 			if err := errors.Join(mcp.CheckName(name), g.Check()); err != nil {
-				return fail(fmt.Errorf("%s: mcp_projects.%s.%s: %w", at("mcp_projects", dir, name), dir, name, err), "docs/config.md has an example")
+				return fail(fmt.Errorf("%s: mcp_projects.%s.%s: %w", culprit(at, g, mcp.ProjectGrant.Check, "mcp_projects", dir, name), dir, name, err), "docs/config.md has an example")
 			}
 		}
 	}

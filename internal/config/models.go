@@ -37,7 +37,7 @@ var roleName = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // checkRoles checks models and fallbacks, and makes models.default the default
 // for model.
-func (c *Config) checkRoles(path string, at func(keys ...string) string) error {
+func (c *Config) checkRoles(path string, at place) error {
 	bad := func(name, hint, format string, args ...any) error {
 		return fail(fmt.Errorf("%s: %s", at("models", name), fmt.Sprintf(format, args...)), hint)
 	}
@@ -50,8 +50,6 @@ func (c *Config) checkRoles(path string, at func(keys ...string) string) error {
 			return bad(name, "for example "+name+": ollama/qwen3:8b", "models.%s names no model", name)
 		case c.Models[r.Model].Model != "":
 			return bad(name, "name it as provider/model", "models.%s stands for another role, %s", name, r.Model)
-		case r.Hedge < 0:
-			return bad(name, "leave it out for none", "models.%s.hedge is negative", name)
 		}
 	}
 	if _, ok := c.Models[provider.Default]; !ok {

@@ -6,5 +6,5 @@ import "time"
 type ollamaSection struct {
 	// KeepAlive is how long a model stays loaded after an answer. Negative is
 	// for ever; zero leaves it to the server.
-	KeepAlive time.Duration `yaml:"keep_alive"`
+	KeepAlive time.Duration `yaml:"keep_alive" least:"-"`
 }

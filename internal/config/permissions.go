@@ -2,15 +2,16 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
 // checkPermissions checks the permission rules, before anything runs under them.
-func checkPermissions(where string, rules []permit.Rule) error {
+func checkPermissions(at place, rules []permit.Rule) error {
 	for i, r := range rules {
 		if err := r.Check(); err != nil {
-			return fail(fmt.Errorf("%s: permissions, rule %d: %w", where, i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}")
+			return fail(fmt.Errorf("%s: permissions, rule %d: %w", culprit(at, r, permit.Rule.Check, "permissions", strconv.Itoa(i)), i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}")
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/tools/publish"
@@ -55,9 +57,24 @@ func (c *Config) publishTools(list []tools.Tool, now func() time.Time) []tools.T
 	return publish.Configure(list, conf)
 }
 
-func checkPublish(where string, c publishSection) error {
-	if err := c.targets().Check(); err != nil {
-		return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
+func checkPublish(at place, c publishSection) error {
+	site := func(m markdownSite) error { return publishSection{Markdown: m}.targets().Check() }
+	notion := func(n notionTarget) error { return publishSection{Notion: n}.targets().Check() }
+	faults := []error{checkTarget(at, c.Markdown, site, "markdown"), checkTarget(at, c.Notion, notion, "notion")}
+	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
+		hook := func(w webhookTarget) error {
+			return publishSection{Webhooks: map[string]webhookTarget{name: w}}.targets().Check()
+		}
+		faults = append(faults, checkTarget(at, c.Webhooks[name], hook, "webhooks", name))
 	}
-	return nil
+	return all(faults...)
+}
+
+func checkTarget[T any](at place, t T, check func(T) error, keys ...string) error {
+	err := check(t)
+	if err == nil {
+		return nil
+	}
+	where := culprit(at, t, check, append([]string{"publish"}, keys...)...)
+	return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 }

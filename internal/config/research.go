@@ -38,33 +38,33 @@ type searchEngine struct {
 	KeyEnv string `yaml:"key_env"`
 }
 
-func (r researchSection) check(where string) error {
+func (r researchSection) check(at place) error {
 	for _, m := range []struct {
 		key string
 		of  map[string]string
 	}{{"feeds", r.Feeds}, {"links", r.Links}} {
 		for _, name := range slices.Sorted(maps.Keys(m.of)) {
 			if err := checkAddress(m.of[name]); err != nil {
-				return fail(fmt.Errorf("%s: research.%s.%s: %w", where, m.key, name, err), "for example https://go.dev/blog/feed.atom")
+				return fail(fmt.Errorf("%s: research.%s.%s: %w", at("research", m.key, name), m.key, name, err), "for example https://go.dev/blog/feed.atom")
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Calendars)) {
 		c := r.Calendars[name]
 		if c.Kind != "" && c.Kind != "ics" && c.Kind != "caldav" {
-			return fail(fmt.Errorf("%s: research.calendars.%s.kind is %q", where, name, c.Kind), "it is ics or caldav")
+			return fail(fmt.Errorf("%s: research.calendars.%s.kind is %q", at("research", "calendars", name, "kind"), name, c.Kind), "it is ics or caldav")
 		}
 		if err := checkAddress(strings.Replace(c.URL, "webcal://", "https://", 1)); err != nil {
-			return fail(fmt.Errorf("%s: research.calendars.%s.url: %w", where, name, err), "for example https://example.org/team.ics")
+			return fail(fmt.Errorf("%s: research.calendars.%s.url: %w", at("research", "calendars", name, "url"), name, err), "for example https://example.org/team.ics")
 		}
 	}
 	switch s := r.Search; {
 	case s.Engine == "" && (s.URL != "" || s.KeyEnv != ""), s.Engine != "" && !slices.Contains(web.Engines, s.Engine):
-		return fail(fmt.Errorf("%s: research.search.engine is %q", where, s.Engine), "it is one of "+strings.Join(web.Engines, ", "))
+		return fail(fmt.Errorf("%s: research.search.engine is %q", at("research", "search", "engine"), s.Engine), "it is one of "+strings.Join(web.Engines, ", "))
 	case s.Engine == "searxng" && s.URL == "", s.URL != "" && checkAddress(s.URL) != nil:
-		return fail(fmt.Errorf("%s: research.search.url is %q", where, s.URL), "it is the address of your SearxNG, for example http://searx.lan:8080")
+		return fail(fmt.Errorf("%s: research.search.url is %q", at("research", "search", "url"), s.URL), "it is the address of your SearxNG, for example http://searx.lan:8080")
 	case s.Engine == "brave" && s.KeyEnv == "":
-		return fail(fmt.Errorf("%s: research.search: brave needs key_env", where), "it names the variable that holds the key")
+		return fail(fmt.Errorf("%s: research.search: brave needs key_env", at("research", "search", "key_env")), "it names the variable that holds the key")
 	}
 	return nil
 }

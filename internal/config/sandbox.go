@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -24,11 +24,11 @@ type sandboxSection struct {
 
 // commandLimits bound one command; 0 means the default, -1 none.
 type commandLimits struct {
-	MemoryMB  int `yaml:"memory_mb"`
-	FileMB    int `yaml:"file_mb"`
-	Processes int `yaml:"processes"`
-	CPUSecs   int `yaml:"cpu_seconds"`
-	FreeMB    int `yaml:"free_mb"`
+	MemoryMB  int `yaml:"memory_mb" least:"-1"`
+	FileMB    int `yaml:"file_mb" least:"-1"`
+	Processes int `yaml:"processes" least:"-1"`
+	CPUSecs   int `yaml:"cpu_seconds" least:"-1"`
+	FreeMB    int `yaml:"free_mb" least:"-1"`
 }
 
 // Confinement is how commands run at a level, the configured one if it is empty.
@@ -55,21 +55,20 @@ func (c *Config) Confinement(level string) (process.SandboxOptions, error) {
 	return conf, nil
 }
 
-func (s sandboxSection) check(where string) error {
+func (s sandboxSection) check(at place) error {
 	if _, err := sandbox.Parse(s.Level); err != nil {
-		return fail(fmt.Errorf("%s: sandbox.level: %w", where, err), "auto takes the best that this machine can do")
+		return fail(fmt.Errorf("%s: sandbox.level: %w", at("sandbox", "level"), err), "auto takes the best that this machine can do")
 	}
 	if s.Net != "" && s.Net != "private" && s.Net != "open" {
-		return fail(fmt.Errorf("%s: sandbox.net is %q", where, s.Net), "it is private (a loopback of the command's own) or open (the network of this machine)")
+		return fail(fmt.Errorf("%s: sandbox.net is %q", at("sandbox", "net"), s.Net), "it is private (a loopback of the command's own) or open (the network of this machine)")
 	}
-	for _, p := range slices.Concat(s.Show, s.Write) {
-		if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") {
-			return fail(fmt.Errorf("%s: sandbox: %q is not an absolute path", where, p), "begin it with / or ~/")
+	paths := func(key string, list []string) error {
+		for i, p := range list {
+			if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") {
+				return fail(fmt.Errorf("%s: sandbox.%s: %q is not an absolute path", at("sandbox", key, strconv.Itoa(i)), key, p), "begin it with / or ~/")
+			}
 		}
+		return nil
 	}
-	l := s.Limits
-	if min(l.MemoryMB, l.FileMB, l.Processes, l.CPUSecs, l.FreeMB) < -1 {
-		return fail(fmt.Errorf("%s: sandbox.limits: a limit is negative", where), "-1 means no limit, and leaving it out the default")
-	}
-	return nil
+	return all(paths("show", s.Show), paths("write", s.Write))
 }

@@ -1,11 +1,11 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
@@ -23,21 +23,21 @@ type secrets struct {
 }
 
 // check checks the names and fingerprints.
-func (s secrets) check(where string) error {
-	check := func(names []string, check func(string) error) error {
-		for _, name := range names {
+func (s secrets) check(at place) error {
+	check := func(key string, names []string, check func(string) error) error {
+		for i, name := range names {
 			if err := check(name); err != nil {
-				return fail(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
+				return fail(fmt.Errorf("%s: secrets.%s: %w", at("secrets", key, strconv.Itoa(i)), key, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
 			}
 		}
 		return nil
 	}
-	if err := cmp.Or(check(s.Deny, rootfs.CheckPattern), check(s.Allow, rootfs.CheckAllowed)); err != nil {
+	if err := all(check("deny", s.Deny, rootfs.CheckPattern), check("allow", s.Allow, rootfs.CheckAllowed)); err != nil {
 		return err
 	}
-	for _, f := range s.Known {
+	for i, f := range s.Known {
 		if !fingerprint.MatchString(f) {
-			return fail(fmt.Errorf("%s: secrets.known has %q, which is no fingerprint", where, f), "git_commit prints one beside each finding: sixteen letters and digits")
+			return fail(fmt.Errorf("%s: secrets.known has %q, which is no fingerprint", at("secrets", "known", strconv.Itoa(i)), f), "git_commit prints one beside each finding: sixteen letters and digits")
 		}
 	}
 	return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/adroit-run/adroit/internal/projectdir"
 )
 
-func (c *Config) checkTest(where string) error {
+func (c *Config) checkTest(at place) error {
 	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
 		switch {
 		case dir != projectdir.Any && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/"):
-			return fail(fmt.Errorf("%s: test: %q is no directory", where, dir), "for example test: {~/shop: make check}, or \"*\" for all projects")
+			return fail(fmt.Errorf("%s: test: %q is no directory", at("test", dir), dir), "for example test: {~/shop: make check}, or \"*\" for all projects")
 		case strings.TrimSpace(c.Test[dir]) == "":
-			return fail(fmt.Errorf("%s: test: %q has no command", where, dir), "for example test: {~/shop: make check}")
+			return fail(fmt.Errorf("%s: test: %q has no command", at("test", dir), dir), "for example test: {~/shop: make check}")
 		}
 	}
 	return nil

@@ -31,16 +31,14 @@ func (c *Config) podcastTools(list []tools.Tool) []tools.Tool {
 	return podcast.Configure(list, conf)
 }
 
-func (s transcriptionSection) check(where string) error {
+func (s transcriptionSection) check(at place) error {
 	switch {
 	case s == transcriptionSection{}:
 		return nil
 	case checkAddress(s.URL) != nil:
-		return fail(fmt.Errorf("%s: transcription.url is %q", where, s.URL), "for example https://api.openai.com/v1 or http://127.0.0.1:8080")
+		return fail(fmt.Errorf("%s: transcription.url is %q", at("transcription", "url"), s.URL), "for example https://api.openai.com/v1 or http://127.0.0.1:8080")
 	case s.Server != "" && !slices.Contains(podcast.SpeechServers, s.Server):
-		return fail(fmt.Errorf("%s: transcription.server is %q", where, s.Server), "it is one of "+strings.Join(podcast.SpeechServers, ", "))
-	case s.Timeout < 0:
-		return fail(fmt.Errorf("%s: transcription.timeout is %s", where, s.Timeout), "it is the time that one part may take, for example 10m")
+		return fail(fmt.Errorf("%s: transcription.server is %q", at("transcription", "server"), s.Server), "it is one of "+strings.Join(podcast.SpeechServers, ", "))
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ const (
 type Query struct {
 	Dir   string `json:"dir,omitempty"`   // the project; empty: none
 	Home  string `json:"home,omitempty"`  // the directory that findings call ~
+	Model string `json:"model,omitempty"` // what a request gets that names none; empty: the configured one
 	Check bool   `json:"check,omitempty"` // also verify the database and the undo data of every job
 }
 

@@ -76,37 +76,47 @@ const (
 	maxTimeout     = 10 * time.Minute
 )
 
-// Check reports all that is wrong with hooks, one sentence a line.
+// Check reports all that is wrong with hooks.
 func Check(list []Hook) error {
 	var errs []error
 	for i, h := range list {
-		bad := func(format string, args ...any) {
-			errs = append(errs, fmt.Errorf("hooks.%d: %s", i, fmt.Sprintf(format, args...)))
-		}
-		h.checkWhen(bad)
-		for _, name := range h.Tools {
-			if _, err := path.Match(name, ""); err != nil {
-				bad("the tool pattern %q is malformed; wildcards are *, ? and [a-z]", name)
-			}
-		}
-		switch {
-		case len(h.Command) == 0 || h.Command[0] == "":
-			bad("command is empty; name a program and its arguments, as in [/home/me/bin/check, --strict]")
-		case strings.ContainsRune(h.Command[0], filepath.Separator) && !filepath.IsAbs(h.Command[0]):
-			// It would be looked for in the workspace, and a repository has no hooks.
-			bad("the program %s is neither absolute nor a name on PATH", h.Command[0])
-		}
-		if slices.ContainsFunc(h.Command, func(s string) bool { return strings.ContainsRune(s, 0) }) {
-			bad("command contains a NUL byte")
-		}
-		if h.Timeout < 0 || h.Timeout > maxTimeout {
-			bad("timeout is %s; it is at most %s", h.Timeout, maxTimeout)
-		}
-		if h.OnError != "" && h.OnError != Continue && h.OnError != Block {
-			bad("on_error is %q; it is continue or block", h.OnError)
+		if err := h.Check(); err != nil {
+			errs = append(errs, fmt.Errorf("hooks.%d: %w", i, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Check reports what is wrong with a hook.
+func (h Hook) Check() error {
+	var all []string
+	bad := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	h.checkWhen(bad)
+	for _, name := range h.Tools {
+		if _, err := path.Match(name, ""); err != nil {
+			bad("the tool pattern %q is malformed; wildcards are *, ? and [a-z]", name)
+		}
+	}
+	switch {
+	case len(h.Command) == 0 || h.Command[0] == "":
+		bad("command is empty; name a program and its arguments, as in [/home/me/bin/check, --strict]")
+	case strings.ContainsRune(h.Command[0], filepath.Separator) && !filepath.IsAbs(h.Command[0]):
+		// It would be looked for in the workspace, and a repository has no hooks.
+		bad("the program %s is neither absolute nor a name on PATH", h.Command[0])
+	}
+	if slices.ContainsFunc(h.Command, func(s string) bool { return strings.ContainsRune(s, 0) }) {
+		bad("command contains a NUL byte")
+	}
+	if h.Timeout < 0 || h.Timeout > maxTimeout {
+		bad("timeout is %s; it is at most %s", h.Timeout, maxTimeout)
+	}
+	if h.OnError != "" && h.OnError != Continue && h.OnError != Block {
+		bad("on_error is %q; it is continue or block", h.OnError)
+	}
+	if all == nil {
+		return nil
+	}
+	return errors.New(strings.Join(all, "; "))
 }
 
 // checkWhen checks when a hook runs, and that it has nothing that is only for

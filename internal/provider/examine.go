@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/route"
@@ -16,10 +17,11 @@ import (
 )
 
 // Examine implements [adroit.ModelCatalog].
-func (m *Source) Examine(ctx context.Context) []adroit.Finding {
+func (m *Source) Examine(ctx context.Context, model string) []adroit.Finding {
+	model = cmp.Or(model, m.conf.Model)
 	first, usable := m.examineOllama(ctx)
 	out := []adroit.Finding{first}
-	usable = usable || m.conf.Model != ""
+	usable = usable || model != ""
 	if m.conf.KeysErr != nil {
 		out = append(out, adroit.Finding{Name: "keys", Status: adroit.Lacking, What: m.conf.KeysErr.Error(), Do: hint.Command("login") + " writes them anew once that is put right"})
 	}
@@ -33,9 +35,11 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	}
 	clis := m.examineCLIs(ctx)
 	out = append(out, clis...)
-	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: hint.Command("models check") + " asks it for a word"}
-	if m.conf.Model != "" {
-		f.What += m.windowWords(ctx, m.conf.Model)
+	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(model, "chosen at each run"), Do: hint.Command("models check") + " asks it for a word"}
+	if _, _, err := m.split(model); err != nil && model != "" {
+		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: err.Error(), Do: cmp.Or(apierr.Hint(err), "name another one: model: in the config file, or ADROIT_MODEL")}
+	} else if model != "" {
+		f.What += m.windowWords(ctx, model)
 	}
 	if !usable {
 		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: hint.Command("login PROVIDER") + " (" + strings.Join(hostedNames(), ", ") + "), or start Ollama and run ollama pull qwen3:8b; " + hint.Command("demo") + " needs none"}

@@ -93,9 +93,8 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 
 // checkMessage refuses what cannot be meant, and finds out about the model.
 func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Message) error {
-	l := m.Limits
-	if l.Turns < 0 || l.Tokens < 0 || l.CostUSD < 0 || l.Time < 0 {
-		return apierr.Invalidf("leave it out for the agent's limit", "a limit is negative")
+	if bad := badLimit(m.Limits); bad != "" {
+		return apierr.Invalidf("leave it out for the agent's limit", "%s", bad)
 	}
 	m.Window, m.Price, m.Taint, m.Changed = 0, price.Price{}, 0, ""
 	attaches := m.Mentions != "" || len(m.Attachments) > 0

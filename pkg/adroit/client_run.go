@@ -60,8 +60,8 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 		return apierr.Invalidf("leave it out to keep the configured bound", "the number of jobs at once is negative")
 	case held(j):
 		return fault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
-	case more.Turns < 0 || more.Tokens < 0 || more.CostUSD < 0 || more.Time < 0:
-		return apierr.Invalidf("leave it out to keep the limit", "a limit is negative")
+	case badLimit(more) != "":
+		return apierr.Invalidf("leave it out to keep the limit", "%s", badLimit(more))
 	case j.Status.Succeeded() || j.Status == jobs.Cancelled:
 		return fault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
 	case capped(j):

@@ -26,7 +26,7 @@ func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error)
 		if err != nil {
 			return nil
 		}
-		return c.Examine(ctx)
+		return c.Examine(ctx, q.Model)
 	}
 	return d.Examine(ctx), nil
 }

@@ -69,8 +69,9 @@ type ModelCatalog interface {
 	// Forget forgets which ways to call tools did not work with a model, or with
 	// all of them for "", and returns how many there were.
 	Forget(ref string) (int, error)
-	// Examine reports which models can be asked here.
-	Examine(ctx context.Context) []Finding
+	// Examine reports which models can be asked here. model is what a request gets that
+	// names none; empty: the configured one.
+	Examine(ctx context.Context, model string) []Finding
 }
 
 // A ModelInfo is a model, or a provider of models.

@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -29,17 +30,9 @@ type Request struct {
 
 // check returns what cannot be meant in a request, whatever it is to.
 func (r *Request) check() error {
-	const without = "leave it out for the default"
-	l := r.Limits
-	switch {
-	case l.Turns < 0:
-		return apierr.Invalidf(without, "--max-turns is negative")
-	case l.Tokens < 0:
-		return apierr.Invalidf(without, "--max-tokens is negative")
-	case l.CostUSD < 0:
-		return apierr.Invalidf(without, "--max-cost is negative")
-	case l.Time < 0:
-		return apierr.Invalidf(without, "--timeout is negative")
+	switch bad := badLimit(r.Limits); {
+	case bad != "":
+		return apierr.Invalidf("leave it out for the default", "%s", bad)
 	case r.Approve != "" && !slices.Contains(agentfile.Approvals, r.Approve):
 		return apierr.Invalidf(oneOf(agentfile.Approvals), "--approve is %q", r.Approve)
 	case r.Mode != "" && !slices.Contains(executor.Modes, r.Mode):
@@ -55,6 +48,25 @@ func (r *Request) check() error {
 		}
 	}
 	return nil
+}
+
+// badLimit is which of the limits that somebody gives is none, "" if all can be meant.
+func badLimit(l executor.Limits) string {
+	switch {
+	case l.Turns < 0:
+		return "--max-turns is negative"
+	case l.Tokens < 0:
+		return "--max-tokens is negative"
+	case l.CostUSD < 0:
+		return "--max-cost is negative"
+	case !(l.CostUSD <= math.MaxFloat64):
+		return "--max-cost is no number"
+	case l.Time < 0:
+		return "--timeout is negative"
+	case l.Rejects < 0:
+		return "the limit of rejected answers is negative"
+	}
+	return ""
 }
 
 func oneOf[T ~string](all []T) string {

@@ -6,12 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
@@ -45,6 +48,59 @@ func TestCommandsOfAProgram(t *testing.T) {
 		if code != c.code || !strings.Contains(errs.String(), c.says) {
 			t.Errorf("%s: exit code %d, want %d:\n%s%s", c.args, code, c.code, out.String(), errs.String())
 		}
+	}
+}
+
+// No numeric flag of any command takes what is no number, negative, or nothing.
+func TestNumericFlags(t *testing.T) {
+	seen := 0
+	var visit func(args []string)
+	visit = func(args []string) {
+		find := func() (*cobra.Command, *pflag.FlagSet) {
+			cmd, _, err := Program{Tools: std.All()}.Command().Find(args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cmd, cmd.Flags()
+		}
+		cmd, flags := find()
+		for _, c := range cmd.Commands() {
+			visit(append(slices.Clone(args), c.Name()))
+		}
+		flags.VisitAll(func(f *pflag.Flag) {
+			values := []string{"", "x", "-1", "1e999", "99999999999999999999"}
+			switch f.Value.Type() {
+			case "float64":
+				values = []string{"", "x", "NaN", "Inf", "-inf", "-0.5", "0", "1e999"}
+			case "duration":
+				values = []string{"", "5", "-5s", "2x", "0", "0s", "NaN", "9999999999h"}
+			case "int", "int64":
+				if !env.ZeroAllowed(f) {
+					values = append(values, "0")
+				}
+			default:
+				return
+			}
+			for _, value := range values {
+				if env.ZeroAllowed(f) && strings.HasPrefix(value, "0") {
+					continue
+				}
+				seen++
+				cmd, flags := find()
+				err := flags.Set(f.Name, value)
+				if err == nil {
+					t.Errorf("%s --%s=%s is taken", cmd.CommandPath(), f.Name, value)
+					continue
+				}
+				if err = flagFault(cmd, err); !strings.HasPrefix(err.Error(), "--"+f.Name+" is ") || strings.Contains(err.Error(), "pars") || exitOf(err).Hint == "" {
+					t.Errorf("%s --%s=%s: %v", cmd.CommandPath(), f.Name, value, err)
+				}
+			}
+		})
+	}
+	visit(nil)
+	if seen < 200 {
+		t.Errorf("only %d values were tried", seen)
 	}
 }
 

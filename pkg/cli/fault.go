@@ -4,15 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -51,6 +54,12 @@ func exitOfRuntime(e *apierr.Error) *exit.Error {
 
 // complain prints what is wrong and what to do next.
 func complain(w io.Writer, hide *secret.Redactor, err error) {
+	if many, ok := errors.AsType[config.Faults](err); ok {
+		for _, fault := range many {
+			complain(w, hide, fault)
+		}
+		return
+	}
 	words, _ := hide.String(err.Error())
 	fmt.Fprintf(w, "%s: error: %s\n", hint.Program(), format.Sanitize(words))
 	help := apierr.Hint(err)
@@ -117,7 +126,11 @@ func flagFault(cmd *cobra.Command, err error) error {
 	}
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		var number *strconv.NumError
-		if errors.As(err, &number) {
+		var bounds *outOfBounds
+		if errors.As(err, &bounds) {
+			hint = "leave it out for the default; " + hint
+			err = fmt.Errorf("--%s is %s: %s", value.GetFlag().Name, value.GetValue(), bounds.words)
+		} else if errors.As(err, &number) {
 			err = fmt.Errorf("--%s is %q: not a number, or too large", value.GetFlag().Name, value.GetValue())
 		} else if value.GetFlag().Value.Type() == "duration" {
 			err = fmt.Errorf("--%s is %q: not a duration; write 30s, 10m or 1h30m", value.GetFlag().Name, value.GetValue())
@@ -143,7 +156,7 @@ func tidy(cmd *cobra.Command) {
 			return
 		}
 		if _, wrapped := f.Value.(*single); !wrapped {
-			f.Value = &single{Value: f.Value}
+			f.Value = &single{Value: f.Value, zero: env.ZeroAllowed(f)}
 			if f.DefValue == "0s" { // which help would show, as the type is hidden
 				f.DefValue = ""
 			}
@@ -165,6 +178,7 @@ func forOwnFlags(cmd *cobra.Command, do func(*pflag.Flag)) {
 type single struct {
 	pflag.Value
 	given bool
+	zero  bool // 0 can be meant
 }
 
 func (s *single) Set(v string) error {
@@ -172,8 +186,41 @@ func (s *single) Set(v string) error {
 		return errors.New("given twice")
 	}
 	s.given = true
-	return s.Value.Set(v)
+	if err := s.Value.Set(v); err != nil {
+		return err
+	}
+	return s.bounded()
 }
+
+// bounded refuses a number that nothing can be made of. Zero is what a flag has that is
+// left out: nobody who gives it means that.
+func (s *single) bounded() error {
+	value, zero := 0.0, false
+	switch s.Type() {
+	case "duration":
+		d, _ := time.ParseDuration(s.String()) // it was printed by one
+		value = float64(d)
+	case "int", "int64", "float64":
+		value, _ = strconv.ParseFloat(s.String(), 64)
+	default:
+		return nil
+	}
+	zero = value == 0 && !s.zero
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return &outOfBounds{"it must be a number"}
+	case value < 0 && s.zero:
+		return &outOfBounds{"it must not be less than 0"}
+	case value < 0 || zero:
+		return &outOfBounds{"it must be more than 0"}
+	}
+	return nil
+}
+
+// outOfBounds is a number that a flag cannot have, and what it must be.
+type outOfBounds struct{ words string }
+
+func (e *outOfBounds) Error() string { return e.words }
 
 // nearest returns the name that was most likely meant, or "".
 func nearest(word string, names []string) string { return spelling.Nearest(word, names) }

@@ -3,6 +3,7 @@ package adroittest
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -221,7 +222,7 @@ func testLimits(t *testing.T, f *fixture) {
 	if j.Status != jobs.Limit {
 		t.Fatalf("%s: %s", j.Status, j.Reason)
 	}
-	for want, given := range map[string]executor.Limits{"stopped by a limit": {}, "negative": {Turns: -1}, "price": {CostUSD: 1}} {
+	for want, given := range map[string]executor.Limits{"stopped by a limit": {}, "negative": {Turns: -1}, "no number": {CostUSD: math.NaN()}, "price": {CostUSD: 1}} {
 		_, err := f.Start(t.Context(), j.ID, adroit.StartOptions{Limits: given, DryRun: true})
 		if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Message, want) || e.Hint == "" {
 			t.Errorf("%+v: %+v", given, e)

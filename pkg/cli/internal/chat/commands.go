@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -224,11 +225,15 @@ func (s *Session) startOver(words string) {
 func (s *Session) setModel(name string) {
 	if name != "" {
 		if s.between("/model") {
-			s.Request.Model, s.ForAll = name, true
-			if s.input.model = ""; s.job != "" {
-				s.input.model = name
-			}
-			s.say(term.Dim, "%s is asked from your next message on", name)
+			r := s.Request
+			r.Model, r.ForAll = request.Script(name), true
+			s.change(r, func() {
+				s.Request.Model, s.ForAll = r.Model, true
+				if s.input.model = ""; s.job != "" {
+					s.input.model = r.Model
+				}
+				s.say(term.Dim, "%s is asked from your next message on", name)
+			})
 		}
 		return
 	}
@@ -264,9 +269,30 @@ func (s *Session) setAgent(name string) {
 		return
 	}
 	if s.between("/agent") {
-		s.Target = name
-		s.startOver("agent " + name + ": a new conversation begins with your next message")
+		r := s.Request
+		r.Target = name
+		s.change(r, func() {
+			s.Target = name
+			s.startOver("agent " + name + ": a new conversation begins with your next message")
+		})
 	}
+}
+
+// change uses what a command sets if a job can begin with it; what is entered meanwhile
+// waits.
+func (s *Session) change(r adroit.Request, use func()) {
+	s.opening = opening{busy: true}
+	s.do(func(ctx context.Context) func() {
+		err := Check(ctx, s.c, r)
+		return func() {
+			if err != nil {
+				s.fail(err)
+			} else {
+				use()
+			}
+			s.ready()
+		}
+	})
 }
 
 func (s *Session) setMode(mode string) {

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/config"
@@ -239,6 +240,24 @@ func Print[T any](w io.Writer, asJSON bool, v T, text func(io.Writer, T)) error 
 	}
 	text(w, v)
 	return nil
+}
+
+// zeroAllowed marks the flags whose 0 says something.
+const zeroAllowed = "adroit_zero"
+
+// AllowZero has numeric flags take 0, which is refused otherwise.
+func AllowZero(f *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, zeroAllowed, nil); err != nil {
+			panic(err) // it was added before
+		}
+	}
+}
+
+// ZeroAllowed reports whether a flag takes 0.
+func ZeroAllowed(f *pflag.Flag) bool {
+	_, ok := f.Annotations[zeroAllowed]
+	return ok
 }
 
 // JSONFlag adds --json.

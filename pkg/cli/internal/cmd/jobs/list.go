@@ -55,6 +55,7 @@ func newList(e *env.Env, use string) *cobra.Command {
 	f.StringVarP(&l.Dir, "dir", "C", ".", "only jobs that work in this directory, around or below it")
 	f.BoolVar(&l.all, "all", false, "jobs of all directories")
 	f.IntVarP(&l.Limit, "limit", "n", listed, "list at most this many jobs, the newest; 0 lists all")
+	env.AllowZero(f, "limit")
 	return cmd
 }
 

@@ -54,5 +54,6 @@ func newLogs(e *env.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one event a line, as JSON")
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow until the job stops")
 	cmd.Flags().Int64Var(&o.After, "after", 0, "only events after this number")
+	env.AllowZero(cmd.Flags(), "after")
 	return cmd
 }

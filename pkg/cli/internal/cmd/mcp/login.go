@@ -55,6 +55,7 @@ func newLogin(e *env.Env) *cobra.Command {
 	f.StringVar(&in.ClientID, "client-id", "", "of a client that the server knows beforehand")
 	f.StringVar(&secretEnv, "client-secret-env", "", "the variable that has that client's secret")
 	f.IntVar(&in.Port, "port", 0, "wait for the answer at this port (default any)")
+	env.AllowZero(f, "port")
 	f.BoolVar(&noBrowser, "no-browser", false, "print the address of the page only")
 	return cmd
 }

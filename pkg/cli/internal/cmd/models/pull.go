@@ -53,6 +53,7 @@ func newPull(e *env.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "progress as JSON objects")
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "permit a registry without TLS")
 	cmd.Flags().DurationVar(&limit, "timeout", 0, "give up after this long; 0 for no limit")
+	env.AllowZero(cmd.Flags(), "timeout")
 	return cmd
 }
 

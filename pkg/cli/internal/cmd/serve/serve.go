@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -96,6 +97,12 @@ func (c withModel) Resolve(ctx context.Context, r adroit.Request) (*adroit.Plan,
 // Submit implements [adroit.JobWriter].
 func (c withModel) Submit(ctx context.Context, r adroit.Request) (*adroit.Submitted, error) {
 	return c.Client.Submit(ctx, c.request(r))
+}
+
+// Doctor implements [adroit.Machine].
+func (c withModel) Doctor(ctx context.Context, q adroit.DoctorQuery) ([]adroit.Finding, error) {
+	q.Model = cmp.Or(q.Model, c.of.Model)
+	return c.Client.Doctor(ctx, q)
 }
 
 // token sets the token of o: that of the first of these variables that is set, else
