@@ -78,7 +78,11 @@ func (m *Source) hint(provider string, err error) error {
 		named.Hint = fmt.Sprintf("endpoints.%s.idle_timeout and endpoints.%[1]s.timeout in the configuration are how long it may be silent and take", provider)
 		return &named
 	}
-	if spent := transport.Spent(""); !errors.As(err, &e) || e.Kind != llm.Auth || errors.As(err, &spent) {
+	if !errors.As(err, &e) || e.Kind != llm.Auth {
+		return err
+	}
+	denied, other := errors.AsType[transport.Denial](err)
+	if other && denied != transport.Unnamed {
 		return err
 	}
 	if provider == Script { // it plays a provider, and has no key
@@ -90,8 +94,14 @@ func (m *Source) hint(provider string, err error) error {
 	switch k := m.key(provider); {
 	case k.value == "" && m.conf.KeysErr != nil:
 		named.Hint = m.conf.KeysErr.Error()
+	case other && k.value != "":
+		return err
 	case k.value == "":
-		named.Hint = at + " asks for a key: " + hint.Command("login %s", provider)
+		named.Hint = at + " asks for a key: "
+		if other {
+			named.Hint = at + " got no key: "
+		}
+		named.Hint += hint.Command("login %s", provider)
 		if k.variable != "" {
 			named.Hint += ", or set " + k.variable
 		}

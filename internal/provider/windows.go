@@ -104,8 +104,8 @@ func (m *Source) address(provider, name string) string {
 func (m *Source) heeded(provider, name string, model llm.Model) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		res, err := model.Generate(ctx, req, emit)
-		// A limit of rate is no window: it grows with the account.
-		if e, ok := errors.AsType[*llm.Error](err); ok && e.Kind == llm.TooLong && e.Status != 429 && e.Window >= leastRefused && near(e.Window, req) {
+		// A limit of rate, by either status, is no window: it grows with the account.
+		if e, ok := errors.AsType[*llm.Error](err); ok && e.Kind == llm.TooLong && e.Status != 429 && e.Status != 413 && e.Window >= leastRefused && near(e.Window, req) {
 			r := refusedWindow{Tokens: e.Window, Stated: m.ask(ctx, provider, name).Tokens, At: time.Now().UTC().Truncate(time.Second)}
 			key := m.address(provider, name)
 			// What cannot be kept is found out again.

@@ -42,7 +42,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		case whole != nil: // it was not the length: what was left out stays for the next time
 			s.restore(whole)
 			return llm.Message{}, explained(err)
-		case !compacted && t.mayOverflow(s, err) && !extagent.IsAgent(a.Model):
+		case !compacted && (t.mayOverflow(s, err) || t.tooManyBytes(s, err)) && !extagent.IsAgent(a.Model):
 			before := *s
 			cerr := compact(r, t, s, compactGoal{limit: cmp.Or(t.limit(s), s.need(t)), refused: true})
 			if _, failed := errors.AsType[*flow.StepError](cerr); failed {
@@ -52,7 +52,11 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 				return llm.Message{}, cerr
 			}
 			a, compacted, whole = newRequest(t, s), true, &before
-			if err := r.Note("the model's server refuses the request for a reason that is not known; it is asked once more with a shorter conversation"); err != nil {
+			why := "for a reason that is not known"
+			if t.tooManyBytes(s, err) {
+				why = "for its size in bytes"
+			}
+			if err := r.Note("the model's server refuses the request %s; it is asked once more with a shorter conversation", why); err != nil {
 				return llm.Message{}, err
 			}
 		case !refused(err):

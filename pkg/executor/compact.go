@@ -114,10 +114,21 @@ func (t *Task) mayOverflow(s *State, err error) bool {
 	return need >= leastOverflow && (window == 0 || need*2 >= window)
 }
 
+// tooManyBytes reports whether a request was refused for its size in bytes, and can be made smaller.
+func (t *Task) tooManyBytes(s *State, err error) bool {
+	se, ok := errors.AsType[*flow.StepError](err)
+	return ok && se.Code == stepio.TooManyBytes && t.Budget != nil && s.Turns > 0
+}
+
 // explained gives the failure of a model step the code that others know.
 func explained(err error) error {
-	if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code == stepio.Unexplained {
-		se.Code = "model." + string(llm.BadRequest)
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
+		switch se.Code {
+		case stepio.Unexplained:
+			se.Code = "model." + string(llm.BadRequest)
+		case stepio.TooManyBytes:
+			se.Code = tooLong
+		}
 	}
 	return err
 }

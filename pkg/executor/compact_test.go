@@ -36,6 +36,7 @@ type narrow struct {
 	names    int    // what it says its window is when it refuses, 0 for nothing
 	curt     bool   // it refuses what is too long without a reason
 	faulty   bool   // it answers what is too long with a fault that names numbers
+	bytes    bool   // its limit is one of bytes, and in the end it takes nothing
 	fails    bool   // it refuses everything from its fifth answer on
 	summary  string // what it answers when it is asked for notes; "" makes some
 	size     func(turn int) int
@@ -71,6 +72,10 @@ func (n *narrow) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)
 	if n.faulty && in > n.window {
 		n.refused.Add(1)
 		return nil, &llm.Error{Kind: llm.Overloaded, Provider: "narrow", Message: fmt.Sprintf("cache: %d/%d", in, n.window), Window: n.window}
+	}
+	if n.bytes && (in > n.window || n.asked.Load() > 12) {
+		n.refused.Add(1)
+		return nil, &llm.Error{Kind: llm.TooLong, Status: 413, Provider: "narrow", Message: "too large", Err: tooManyBytes{errors.New("bytes")}}
 	}
 	if in > n.window {
 		n.refused.Add(1)
@@ -324,6 +329,25 @@ func TestRefusalsWithoutReason(t *testing.T) {
 		if !errors.As(err, &stop) || stop.Outcome.Code != "model.bad_request" || !strings.Contains(stop.Reason(), "no (HTTP 400)") || n.refused.Load() != times || s.Notes != nil || s.Turns != 4 {
 			t.Errorf("%+v: %v, refused %d times, notes %v", b, err, n.refused.Load(), s.Notes)
 		}
+	}
+}
+
+type tooManyBytes struct{ error }
+
+func (tooManyBytes) InBytes() {}
+
+// TestTooManyBytes: what a limit of bytes refuses is made shorter for once, nothing is learned of the
+// window, and the history stays where that does not help.
+func TestTooManyBytes(t *testing.T) {
+	n := &narrow{t: t, window: 6000, perToken: 3, turns: 9, seed: 4, bytes: true}
+	b := stepio.Budget{Window: 100_000}
+	s, err := n.run(n.task(&b), nil)
+	var stop *executor.StopError
+	if !errors.As(err, &stop) || stop.Outcome.Code != "model.too_long" || !strings.Contains(stop.Reason(), "too large (HTTP 413)") || strings.Contains(stop.Reason(), "fit") {
+		t.Errorf("%v", err)
+	}
+	if c := s.Context; c.Compactions < 2 || c.Window != 0 || c.Cap != 0 || s.Notes == nil && c.Shortened == 0 {
+		t.Errorf("%+v", c)
 	}
 }
 

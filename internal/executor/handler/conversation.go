@@ -106,13 +106,16 @@ func modelFailure(err error) error {
 }
 
 // unexplained is modelFailure, but for a refusal of unknown cause a code of its own: the loop
-// may find that the request was too long.
+// may find that the request was too long. So has one for its bytes, of which the window is not learned.
 func unexplained(err error) error {
 	out := modelFailure(err)
-	if le := new(llm.Error); errors.As(err, &le) && le.Kind == llm.BadRequest && le.Status >= 400 && le.Status != 404 && le.Status != 405 {
-		if f := new(flow.Failure); errors.As(out, &f) {
-			f.Code = stepio.Unexplained
-		}
+	f, le := new(flow.Failure), new(llm.Error)
+	switch {
+	case !errors.As(err, &le) || !errors.As(out, &f):
+	case le.Kind == llm.BadRequest && le.Status >= 400 && le.Status != 404 && le.Status != 405:
+		f.Code = stepio.Unexplained
+	case errors.As(err, new(interface{ InBytes() })):
+		f.Code = stepio.TooManyBytes
 	}
 	return out
 }

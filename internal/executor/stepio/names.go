@@ -43,6 +43,10 @@ const (
 // not known. Outcomes have that of a bad request in its place.
 const Unexplained = "model.unexplained"
 
+// TooManyBytes is the code of a model step whose request was too long in bytes. Outcomes have that
+// of a request that is too long in its place.
+const TooManyBytes = "model.bytes"
+
 // Revision is what new tasks are pinned with.
 //
 //   - 0: a tool that would be refused is left out of the next request.

@@ -33,14 +33,12 @@ func (e *Endpoint) Error(kind llm.ErrorKind, message string) *llm.Error {
 // sent inside an answer with status 200.
 func (e *Endpoint) Reported(object []byte) *llm.Error {
 	said := read(object)
-	kind, spent := classify(said.status, said.words(string(object)), 0)
+	kind, denied := classify(said.status, said.words(string(object)), 0)
 	kind = cmp.Or(kind, llm.Overloaded)
 	err := e.Error(kind, "the server reports: "+said.text)
-	err.Status, err.Err = said.status, said.cause()
+	err.Status = said.status
+	e.cause(err, said, denied)
 	err.Window = windowIn(err, said.text, object)
-	if spent {
-		e.spent(err)
-	}
 	return err
 }
 
@@ -70,41 +68,39 @@ type ErrorText string
 
 func (ErrorText) Error() string { return "the server reported it" }
 
-// Spent is the cause of a refusal for lack of money or of quota: waiting does not help, and
-// the key is right.
-type Spent string
-
-func (Spent) Error() string { return "the account has no credit or quota left" }
-
-// spent makes err say what is to be done about the account.
-func (e *Endpoint) spent(err *llm.Error) {
-	err.Err = Spent(err.Message)
-	err.Hint = "the account at " + e.host() + " has no credit or quota left for this: see its billing and limits, or take another model"
-}
-
 // A Generation is the cause of an error about a tool call that a server could
 // not parse: what the model wrote.
 type Generation string
 
 func (Generation) Error() string { return "the model wrote a call that the server could not parse" }
 
-func (s reported) cause() error {
-	if s.generation != "" {
-		return Generation(s.generation)
+// cause gives err what it is about and, where that is not its kind, a hint of its own.
+func (e *Endpoint) cause(err *llm.Error, said reported, denied Denial) {
+	switch {
+	case denied != "":
+		err.Err, err.Hint = denied, denied.hint(e.host())
+	case said.generation != "":
+		err.Err = Generation(said.generation)
+	case err.Kind == llm.TooLong && reason(strings.ToLower(said.text)).inBytes(err.Status):
+		err.Err = tooManyBytes{}
+		err.Hint = e.host() + ", or a proxy before it, limits the bytes of a request, whatever the model's window: raise that limit, or begin a shorter conversation"
+	default:
+		err.Err = ErrorText(said.text)
 	}
-	return ErrorText(s.text)
 }
 
 // refused is the error for an answer whose status is not 200.
 func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	said := read(body)
 	wait := cmp.Or(retryAfter(resp.Header), waiting(resp.Header, string(body)))
-	kind, spent := classify(resp.StatusCode, said.words(string(body)), wait)
+	kind, denied := classify(resp.StatusCode, said.words(string(body)), wait)
 	kind = cmp.Or(kind, llm.BadRequest)
-	err := e.Error(kind, said.text)
-	if err.Err = said.cause(); spent {
-		e.spent(err)
+	if kind == llm.Auth && looksHTML(body) {
+		denied = notTheAPI
 	}
+	err := e.Error(kind, said.text)
+	err.Status = resp.StatusCode
+	e.cause(err, said, denied)
 	switch {
 	case resp.StatusCode/100 == 3:
 		err.Message = "the server answers with a redirect, which is not followed"
@@ -123,7 +119,6 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	if kind == llm.BadRequest && (resp.StatusCode == 404 || resp.StatusCode == 405) {
 		err.Hint = "check the base URL: the server has no such path"
 	}
-	err.Status = resp.StatusCode
 	err.Window = windowIn(err, said.text, body)
 	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {
 		err.RetryAfter = wait
@@ -262,11 +257,14 @@ type reported struct {
 }
 
 // words are those that decide about the kind: what the error says with its code and type, and
-// the names of quotas beside it.
+// what else is beside it.
 func (s reported) words(body string) string {
 	words := s.code + " " + s.typ + " " + s.text
 	if m := quotaID.FindStringSubmatch(body); m != nil {
 		words += " " + m[1]
+	}
+	if strings.Contains(body, `"signin_url"`) { // Ollama's
+		words += " signin_url"
 	}
 	return words
 }

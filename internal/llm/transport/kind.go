@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,61 +13,64 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A reason is the words of a refusal, in lower case.
-type reason string
-
-func (w reason) has(list ...string) bool {
-	return slices.ContainsFunc(list, func(s string) bool { return strings.Contains(string(w), s) })
-}
-
 // classify returns the kind of an error by its status, its text and the time after which it
-// asks to come again, "" if unknown, and whether it is for lack of money or quota. What providers
+// asks to come again, "" if unknown, and what else than the key it is refused for. What providers
 // are known to say decides first, then numbers and words that any of them may use:
 // testdata/refusals.jsonl has what it must make of real ones.
-func classify(status int, text string, wait time.Duration) (kind llm.ErrorKind, spent bool) {
+func classify(status int, text string, wait time.Duration) (llm.ErrorKind, Denial) {
 	said := reason(strings.ToLower(text))
+	d := said.denial(status)
+	if d != content && (status == 0 || status/100 == 4 || status == 500) && said.spent(status, wait) {
+		return llm.Auth, Spent
+	}
+	if d != "" {
+		return llm.Auth, d
+	}
+	return said.kind(status), ""
+}
+
+// kind is what an error is about that is no denial.
+func (said reason) kind(status int) llm.ErrorKind {
 	client := status == 0 || status/100 == 4 || status == 500
 	switch {
-	case client && said.spent(status, wait):
-		return llm.Auth, true
 	case status == 401 || status == 403:
-		return llm.Auth, false
+		return llm.Auth
 	case status == 407:
-		return llm.Unreachable, false
+		return llm.Unreachable
 	case status == 408:
-		return llm.Timeout, false
+		return llm.Timeout
 	case status == 413, status == 429 && said.tooLargeForLimit(), client && status != 429 && said.overflow():
-		return llm.TooLong, false
+		return llm.TooLong
 	case status == 429:
-		return llm.RateLimit, false
+		return llm.RateLimit
 	case client && said.has("api key not valid", "invalid api key", "incorrect api key", "api_key_invalid", "invalid_api_key", "invalidapikey"):
-		return llm.Auth, false
+		return llm.Auth
 	case client && said.has("does not support", "not supported by this model", "no endpoints found that support"):
-		return llm.Unsupported, false
+		return llm.Unsupported
 	case client && said.has("model_not_found", "model not found", "no such model", "unknown model", "not a valid model", "invalid model", "model not exist", "model_decommissioned", "modelnotfound"),
 		client && said.has("model") && said.has("not found", "does not exist", "not exist.", "decommissioned", "no longer available") && status != 500:
-		return llm.NoModel, false
+		return llm.NoModel
 	// Some answer 500 to these mistakes of the client: templates are run by the server.
 	case status == 500 && said.has("invalid json schema", "invalid format", "invalid option", "must be of type", "jinja template", "chat template", "alternate", "after role"):
-		return llm.BadRequest, false
+		return llm.BadRequest
 	case status == 501:
-		return llm.Unsupported, false
+		return llm.Unsupported
 	case status >= 500, status == 498:
-		return llm.Overloaded, false
+		return llm.Overloaded
 	case status == 400 && said.has("overloaded", "capacity") && said.has("again", "later"):
-		return llm.Overloaded, false
+		return llm.Overloaded
 	case status >= 400:
-		return llm.BadRequest, false
+		return llm.BadRequest
 	case said.has("rate limit", "rate_limit", "too many requests"):
-		return llm.RateLimit, false
+		return llm.RateLimit
 	case said.has("authentication", "unauthorized"):
-		return llm.Auth, false
+		return llm.Auth
 	case said.has("overloaded", "server_error", "try again", "running the model"):
-		return llm.Overloaded, false
+		return llm.Overloaded
 	case said.has("invalid_request", "invalid request"):
-		return llm.BadRequest, false
+		return llm.BadRequest
 	}
-	return "", false
+	return ""
 }
 
 // spent reports whether money or a quota is gone, which waiting does not bring back. Words that
@@ -82,7 +86,15 @@ func (w reason) spent(status int, wait time.Duration) bool {
 	case zeroLimit.MatchString(string(w)):
 		return true
 	}
-	return wait == 0 && w.has("quota", "billing", "purchase") && w.has("exceeded", "exhausted", "used up", "reached", "purchase") && !w.has("check quota", "per minute", "perminute", "rpm", "tpm", "try again")
+	return wait == 0 && w.has("quota", "billing", "purchase", "usage limit") && w.has("exceeded", "exhausted", "used up", "reached", "purchase") && !w.has("check quota", "per minute", "perminute", "rpm", "tpm", "hourly", "try again")
+}
+
+// inBytes reports whether a request that is too long is so by its size, which has nothing to do
+// with the tokens of the model: a proxy's limit, or one of the server's front. So is any 413 that
+// does not say what it counts.
+func (w reason) inBytes(status int) bool {
+	return !w.has("token") && (w.has("byte", "character", "message size", " mb", "mib", "request body", "entity", "payload") ||
+		status == 413 && !w.has("context", "prompt"))
 }
 
 var zeroLimit = lazyregexp.New(`\blimit: ?0\b`)
@@ -120,6 +132,7 @@ func amount(r *lazyregexp.Regexp, w reason) int {
 // recognises may be one of a request that is too long if it has two numbers of that size.
 func windowIn(err *llm.Error, text string, object []byte) int {
 	switch {
+	case errors.Is(err, tooManyBytes{}):
 	case err.Kind == llm.TooLong,
 		err.Kind == llm.Overloaded && (err.Status == 0 || err.Status == 500) && len(number.FindAllString(text, 2)) == 2:
 		return namedWindow(text, object)
@@ -130,8 +143,7 @@ func windowIn(err *llm.Error, text string, object []byte) int {
 // namedWindow is the window in tokens that the refusal of a request as too long names, 0 if it
 // names none. Whatever the sentence, unless it says what the context is: the largest of its numbers is the request, and the next the
 // window, which stands alone where the request is not counted. Where the request is the sum of two
-// others, its input and the room for an answer, these are no window either. What is counted in
-// bytes is none.
+// others, its input and the room for an answer, these are no window either.
 func namedWindow(text string, object []byte) int {
 	var said struct {
 		Error struct {
@@ -140,9 +152,6 @@ func namedWindow(text string, object []byte) int {
 	}
 	if json.Unmarshal(object, &said) == nil && said.Error.Window > 0 {
 		return said.Error.Window
-	}
-	if reason(strings.ToLower(text)).has("byte", "character", "message size", " mb") {
-		return 0
 	}
 	if n := amount(statedWindow, reason(strings.ToLower(text))); n >= 1000 {
 		return n

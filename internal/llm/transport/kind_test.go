@@ -21,7 +21,8 @@ type refusal struct {
 	Body    string            `json:"body"`
 	Kind    llm.ErrorKind     `json:"kind"`
 	Wait    float64           `json:"wait"`   // seconds
-	Spent   bool              `json:"spent"`  // no money or quota is left
+	Denial  Denial            `json:"denial"` // what else than the key it is for
+	Bytes   bool              `json:"bytes"`  // the limit is one of bytes
 	Window  int               `json:"window"` // in tokens, if the refusal names it
 	Source  string            `json:"source"`
 }
@@ -52,9 +53,12 @@ func TestRefusals(t *testing.T) {
 			}
 			got = e.refused(resp, []byte(c.Body))
 		}
-		spent := Spent("")
-		if is := errors.As(got, &spent); got.Kind != c.Kind || is != c.Spent || got.RetryAfter != time.Duration(c.Wait*float64(time.Second)) || got.Window != c.Window {
-			t.Errorf("%s %d %s\nis %s, spent %v, to be waited for %s, a window of %d; want %s, %v, %gs, %d", c.Of, c.Status, c.Body, got.Kind, is, got.RetryAfter, got.Window, c.Kind, c.Spent, c.Wait, c.Window)
+		denied, _ := errors.AsType[Denial](got)
+		if got.Kind != c.Kind || denied != c.Denial || errors.Is(got, tooManyBytes{}) != c.Bytes || got.RetryAfter != time.Duration(c.Wait*float64(time.Second)) || got.Window != c.Window {
+			t.Errorf("%s %d %s\nis %s, denied for %q, bytes %v, to be waited for %s, a window of %d; want %s, %q, %v, %gs, %d", c.Of, c.Status, c.Body, got.Kind, denied, errors.Is(got, tooManyBytes{}), got.RetryAfter, got.Window, c.Kind, c.Denial, c.Bytes, c.Wait, c.Window)
+		}
+		if key := e.hint(llm.Auth); c.Kind == llm.Auth && (got.Hint == key) != (c.Denial == "") {
+			t.Errorf("%s %d %s\nhas the hint %q", c.Of, c.Status, c.Body, got.Hint)
 		}
 		if c.Source == "" {
 			t.Errorf("%s: %s has no source", c.Of, c.Body)
