@@ -30,12 +30,12 @@ func Match(pattern, name string) bool {
 	if ok, _ := doublestar.Match(pattern, name); ok { // one that is not valid fits nothing
 		return true
 	}
-	return spelled(strings.Split(pattern, "/"), strings.Split(name, "/"))
+	return Parts(strings.Split(pattern, "/"), strings.Split(name, "/"), fits)
 }
 
-// spelled matches part by part. What follows the last ** that was seen is tried at each
+// Parts matches a path part by part, ** with any number of them. What follows the last ** that was seen is tried at each
 // later place, which is enough, as for one star in a name.
-func spelled(parts, names []string) bool {
+func Parts(parts, names []string, fits func(part, name string) bool) bool {
 	i, j, star, from := 0, 0, -1, 0
 	for j < len(names) {
 		switch {

@@ -135,7 +135,7 @@ var may = map[string][]string{
 	"internal/llm/extagent":  {"pkg/llm"},
 	"internal/projectdir":    {},
 	"internal/plainyaml":     {},
-	"internal/rootfs":        {"internal/unixonly", "internal/workspace/sandbox"},
+	"internal/rootfs":        {"internal/glob", "internal/unixonly", "internal/workspace/sandbox"},
 	"internal/jobid":         {},
 	"internal/exhaustion":    {},
 	"internal/hostexec":      {"internal/unixonly"},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
@@ -187,15 +189,21 @@ func (rs Rules) Propose(c Call) (permit.Rule, bool) {
 var manifold = map[string]bool{"go": true, "git": true, "npm": true, "pnpm": true, "yarn": true, "cargo": true, "make": true, "pip": true, "uv": true, "docker": true}
 
 // within reports whether a path glob holds for p. A rule that takes rights
-// away is read generously: case does not help to get round it.
+// away is read generously: neither case nor the form of accents helps to get round it. It
+// holds as it is written, too: a range may lose letters to the rest.
 func within(pattern, p string, generous bool) bool {
+	if generous {
+		fold := func(s string) string { return norm.NFC.String(strings.ToLower(s)) }
+		return holds(pattern, p, true) || holds(fold(pattern), fold(p), true)
+	}
+	return holds(pattern, p, false)
+}
+
+func holds(pattern, p string, generous bool) bool {
 	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
 	p = path.Clean(p)
 	if !generous && (path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../")) {
 		return false
-	}
-	if generous {
-		pattern, p = strings.ToLower(pattern), strings.ToLower(p)
 	}
 	patterns := []string{pattern, pattern + "/**"}
 	if clean := path.Clean(pattern); generous && clean == "." {

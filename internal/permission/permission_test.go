@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/permission"
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/adroit-run/adroit/internal/testenv"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
@@ -210,7 +212,7 @@ func TestDeniedPathsMeanThemselves(t *testing.T) {
 		parts := make([]string, 1+r.IntN(3))
 		for i := range parts {
 			for range 1 + r.IntN(5) {
-				parts[i] += string("abB[]{}*?!^-,.\\( "[r.IntN(17)])
+				parts[i] += string([]rune("abB[]{}*?!^-,.\\( ~$é\u0301Z_")[r.IntN(23)])
 			}
 		}
 		p := strings.Join(parts, "/")
@@ -219,7 +221,13 @@ func TestDeniedPathsMeanThemselves(t *testing.T) {
 		if strings.HasPrefix(p, "..") || rule.Check() != nil {
 			continue
 		}
-		for _, name := range []string{p, path.Join(p, "x"), path.Join(p, "x/y")} {
+		names := []string{p, path.Join(p, "x"), path.Join(p, "x/y"), norm.NFC.String(p), norm.NFD.String(p)}
+		for _, name := range []string{"a", "_", "é", "e\u0301", "Zé"} { // as it is written
+			if ok, _ := path.Match(p, name); ok {
+				names = append(names, name, norm.NFD.String(name)+"/x")
+			}
+		}
+		for _, name := range names {
 			if v := (permission.Rules{rule}).Judge(permission.Call{Agent: "hand", Tool: "edit_file", Paths: []string{name}, Default: permit.Allow}); v.Do != permit.Deny {
 				t.Fatalf("seed %d: a rule for %q has %s for %q", seed, rule.Path, v.Do, name)
 			}

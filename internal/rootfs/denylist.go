@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/adroit-run/adroit/internal/glob"
 )
 
 // names.txt has the names that no tool may read or write, whatever it was granted, and
@@ -121,19 +123,13 @@ type DenyList struct{ Deny, Allow []string }
 // maxChoices bounds the names that a pattern with lists in braces is for.
 const maxChoices = 100
 
-// CheckPattern refuses a pattern that could never match, or that would protect less than it
-// is for.
+// CheckPattern refuses a pattern that could never match.
 func CheckPattern(pattern string) error {
-	if !matchable(pattern) {
-		return fmt.Errorf("the name %q does not match any file", pattern)
+	if !deniable(pattern) {
+		return fmt.Errorf("the name %q does not match any file of a workspace", pattern)
 	}
 	if choices(pattern) == nil {
 		return fmt.Errorf("the name %q has more than %d alternatives: write several", pattern, maxChoices)
-	}
-	for _, part := range strings.Split(pattern, "[")[1:] {
-		if class, _, ok := strings.Cut(part, "]"); ok && !IsPlain(class) && strings.ContainsAny(class, "^-") {
-			return fmt.Errorf("the name %q has a range with letters that file systems spell in two ways: write ? for it", pattern)
-		}
 	}
 	return nil
 }
@@ -146,12 +142,14 @@ func CheckAllowed(pattern string) error {
 	if !IsPlain(pattern) {
 		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)
 	}
+	if path.Clean(pattern) != pattern || slices.Contains(strings.Split(pattern, "/"), "**") {
+		return fmt.Errorf("the name %q is not the end of a path, a name for each part", pattern)
+	}
 	return CheckPattern(pattern)
 }
 
-func matchable(pattern string) bool {
-	return pattern != "" && path.Clean(pattern) == pattern && !strings.HasPrefix(pattern, "/") && pattern != ".." && !strings.HasPrefix(pattern, "../") && pattern != "." &&
-		!slices.Contains(strings.Split(pattern, "/"), "**")
+func deniable(pattern string) bool {
+	return pattern != "" && path.Clean(pattern) != "." && !strings.HasPrefix(pattern, "/") && !slices.Contains(strings.Split(pattern, "/"), "..")
 }
 
 // choices are the patterns without lists in braces that a pattern is for, and itself first:
@@ -199,18 +197,46 @@ func braces(p string) (before string, list []string, after string) {
 	return p, nil, ""
 }
 
-// denied are the patterns of Deny, folded and without lists.
-func (n *DenyList) denied() []string {
+// spelled are the patterns of Deny without lists.
+func (n *DenyList) spelled() []string {
 	var all []string
 	for _, p := range n.Deny {
+		p = path.Clean(p)
 		all = append(all, p)
 		for _, c := range choices(p) {
-			if c != p && matchable(c) {
-				all = append(all, c)
+			if c != p && deniable(c) {
+				all = append(all, path.Clean(c))
 			}
 		}
 	}
-	return folded(all)
+	return all
+}
+
+// denied reports whether Deny has the name p or one above it. Folding makes some patterns narrower:
+// a range has fewer letters, ?? is not for a letter and its accent. They count as they are written, too.
+func (n *DenyList) denied(p string) bool {
+	all := n.spelled()
+	if listed(foldedParts(p), folded(all)) {
+		return true
+	}
+	var precise, composed []string
+	for _, pattern := range all {
+		if strings.ContainsAny(pattern, "?[") {
+			precise, composed = append(precise, pattern), append(composed, norm.NFC.String(pattern))
+		}
+	}
+	return precise != nil && (listed(strings.Split(p, "/"), precise) || listed(strings.Split(norm.NFC.String(p), "/"), composed))
+}
+
+// quick are patterns for folded names that leave out nothing of what Deny has.
+func (n *DenyList) quick() []string {
+	all := folded(n.spelled())
+	for _, p := range all {
+		if i := strings.IndexAny(p, "?["); i >= 0 {
+			all = append(all, p[:i]+"*")
+		}
+	}
+	return all
 }
 
 // NameError returns an error in words for a model or a person if name, as it
@@ -222,7 +248,7 @@ func CheckName(name, p string, write bool) error { return (*DenyList)(nil).Check
 
 func (n *DenyList) Check(name, p string, write bool) error {
 	parts := foldedParts(p)
-	if n.Secret(parts) {
+	if n.secret(p, parts) {
 		return &PathError{Name: name, Reason: "is on the list of secrets and repository internals that no tool may touch; ask the person who runs you"}
 	}
 	if write && listed(parts, guardedNames) {
@@ -231,16 +257,16 @@ func (n *DenyList) Check(name, p string, write bool) error {
 	return nil
 }
 
-func (n *DenyList) Secret(parts []string) bool {
+func (n *DenyList) secret(p string, parts []string) bool {
 	secret := listed(parts, secretNames)
 	if n != nil {
-		secret = secret && !listed(parts, folded(n.Allow)) || listed(parts, n.denied())
+		secret = secret && !listed(parts, folded(n.Allow)) || n.denied(p)
 	}
 	return secret
 }
 
 // Denies reports whether Deny has the name p, a path with slashes, or one above it.
-func (n *DenyList) Denies(p string) bool { return listed(foldedParts(p), n.denied()) }
+func (n *DenyList) Denies(p string) bool { return n.denied(p) }
 
 func foldedParts(p string) []string {
 	parts := strings.Split(p, "/")
@@ -272,7 +298,8 @@ func listed(parts []string, patterns []string) bool {
 		}
 		for _, pattern := range patterns {
 			n := strings.Count(pattern, "/")
-			if n == 0 && fits(pattern, part) || n > 0 && i >= n && fitAll(strings.Split(pattern, "/"), parts[i-n:i+1]) {
+			if n == 0 && fits(pattern, part) || n > 0 && i >= n && fitAll(strings.Split(pattern, "/"), parts[i-n:i+1]) ||
+				n > 0 && strings.Contains(pattern, "**") && endFits(strings.Split(pattern, "/"), parts[:i+1]) {
 				return true
 			}
 		}
@@ -287,6 +314,11 @@ func fitAll(patterns, parts []string) bool {
 		}
 	}
 	return true
+}
+
+// endFits matches the last parts of a path, of which ** is for any number.
+func endFits(patterns, parts []string) bool {
+	return glob.Parts(append([]string{"**"}, patterns...), parts, fits)
 }
 
 // fits matches a name with a pattern, which is for the name that is spelled like it too:

@@ -28,7 +28,7 @@ type Classifier struct {
 func NewClassifier(n *DenyList) *Classifier {
 	patterns := slices.Concat(secretNames, guardedNames, askedNames)
 	if n != nil {
-		patterns = slices.Concat(patterns, n.denied())
+		patterns = slices.Concat(patterns, n.quick())
 	}
 	return &Classifier{n, newNameList(patterns)}
 }
@@ -36,7 +36,7 @@ func NewClassifier(n *DenyList) *Classifier {
 // Class is that of a name relative to the tree, 0 if it needs no protection.
 func (s *Classifier) Class(rel string) Class {
 	parts := foldedParts(rel)
-	secret := s.names.Secret(parts)
+	secret := s.names.secret(rel, parts)
 	switch {
 	case secret && listed(parts, startNames):
 		return secretConfig

@@ -48,10 +48,10 @@ func newNameList(patterns []string) *nameList {
 
 // Maybe reports whether a folded part of a name matches the end of a pattern.
 func (l *nameList) Maybe(part string) bool {
-	if l == nil || part == "" || l.exact[part] {
-		return l == nil || l.exact[part]
+	if l == nil || l.exact[part] {
+		return true
 	}
 	match := func(a affix) bool { return a.matches(part) }
-	return slices.ContainsFunc(l.begin[part[0]], match) || slices.ContainsFunc(l.end[part[len(part)-1]], match) ||
+	return part != "" && (slices.ContainsFunc(l.begin[part[0]], match) || slices.ContainsFunc(l.end[part[len(part)-1]], match)) ||
 		slices.ContainsFunc(l.other, func(p string) bool { return fits(p, part) })
 }

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 		parts := make([]string, 1+r.IntN(3))
 		for i := range parts {
 			for range 1 + r.IntN(5) {
-				parts[i] += string([]rune("abB[]{}{},,*?!^-.\\( éÉńß한日\u0301")[r.IntN(27)])
+				parts[i] += string([]rune("abB[]{}{},,**?!^-.\\( ~$:'éÉńß한日\u0301")[r.IntN(32)])
 			}
 		}
 		p := strings.Join(parts, "/")
@@ -29,6 +30,14 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 		}
 		n := &DenyList{Deny: []string{p}}
 		c := NewClassifier(n)
+		p = path.Clean(p)
+		// As it is written: what path.Match takes for it is denied, too.
+		name := string([]rune("abz_[éÉ한\u0301]^~$")[r.IntN(12)])
+		for _, whole := range []string{name, name + "b", "a" + name + "/b"} {
+			if ok, _ := path.Match(p, whole); ok && strings.Count(p, "/") == strings.Count(whole, "/") && (!n.Denies(whole) || !c.Maybe(Fold(path.Base(whole))) || !c.Class(whole).Secret()) {
+				t.Fatalf("seed %d: %q, a pattern, does not deny %q", seed, p, whole)
+			}
+		}
 		for _, name := range []string{p, "z/" + p, "z/y/" + p, norm.NFD.String(p), norm.NFC.String(p), strings.ToUpper(norm.NFD.String(p))} {
 			if !n.Denies(name) || !n.Denies(name+"/x") || n.Check(name, name, false) == nil {
 				t.Fatalf("seed %d: %q does not deny %q", seed, p, name)
@@ -38,9 +47,14 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []string{"", ".", "..", "./a", "a/", "/a", "a//b", "a/../b", "../a", "**/a", "[à-ÿ]", "[^é]", strings.Repeat("{a,b}", 8)} {
+	for _, p := range []string{"", ".", "..", "/a", "a/../b", "../a", "./", strings.Repeat("{a,b}", 8)} {
 		if CheckPattern(p) == nil {
 			t.Errorf("%q is taken", p)
+		}
+	}
+	for _, p := range []string{"./a", "a/", "a//b", "**/a", "a/**"} {
+		if CheckPattern(p) != nil || CheckAllowed(p) == nil {
+			t.Errorf("%q: %v, allowed %v", p, CheckPattern(p), CheckAllowed(p))
 		}
 	}
 	for _, p := range []string{"*.{a,b}", "é"} {
@@ -58,6 +72,19 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 		"geheim-ä.txt": {"geheim-ä.txt geheim-a\u0308.txt GEHEIM-Ä.TXT", "geheim.txt"},
 		"한?.[éa]":      {"한국.é 한국.E\u0301 \u1112\u1161\u11ab국.a", "한국.b 한.a"},
 		"a**b":         {"ab axb a**b", "ac"},
+		"[ä-z]":        {"[ä-z] [a\u0308-z] [Ä-Z] [ä-z]/x", "ß {"},
+		"[à-ü]x":       {"àx çx òx [à-ü]x", "ýx"},
+		"[^é]x":        {"ex zx E\u0300x [^é]x", "éx e\u0301x"},
+		"[A-z]":        {"a Z _ ^", "1"},
+		"??":           {"ab e\u0301 éa", "é abc"},
+		"**/x/*.k":     {"x/a.k y/z/x/a.k", "x/a.j a.k x/y/a.k"},
+		"gen/**/*.go":  {"gen/a.go gen/x/y/a.go z/gen/a.go", "gen/a.c a.go"},
+		"gen/**":       {"gen gen/a z/gen/a/b", "agen"},
+		"./keys/":      {"keys keys/a z/keys", "akeys"},
+		"~":            {"~ ~/x", "a~"},
+		"$HOME":        {"$HOME $home/x", "HOME"},
+		"!x":           {"!x !X/y", "x"},
+		`a\b`:          {`a\b ab`, "a"},
 	} {
 		n := &DenyList{Deny: []string{p}}
 		for i, list := range names {

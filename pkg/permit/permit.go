@@ -86,7 +86,7 @@ func (r Rule) Check() error {
 		return err
 	}
 	if strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "~/") || r.Path == "~" || slices.Contains(strings.Split(r.Path, "/"), "..") {
-		return fmt.Errorf("the path %q leads outside; write it from the top of the workspace", r.Path)
+		return fmt.Errorf("the path %q leads outside; write it from the top of the workspace, ./~ for a name that begins so", r.Path)
 	}
 	if strings.TrimSpace(r.Command) == "" && r.Command != "" {
 		return errors.New("the command is blank; leave it out to mean every command")
