@@ -232,8 +232,9 @@ func (n *DenyList) denied(p string) bool {
 func (n *DenyList) quick() []string {
 	all := folded(n.spelled())
 	for _, p := range all {
-		if i := strings.IndexAny(p, "?["); i >= 0 {
-			all = append(all, p[:i]+"*")
+		last := p[strings.LastIndexByte(p, '/')+1:] // what nameList looks at
+		if i := strings.IndexAny(last, "?["); i >= 0 {
+			all = append(all, last[:i]+"*")
 		}
 	}
 	return all

@@ -77,6 +77,7 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 		"[^é]x":        {"ex zx E\u0300x [^é]x", "éx e\u0301x"},
 		"[A-z]":        {"a Z _ ^", "1"},
 		"??":           {"ab e\u0301 éa", "é abc"},
+		"x?/[^é]x":     {"xy/ex xé/zx", "x/ax xy/éx"},
 		"**/x/*.k":     {"x/a.k y/z/x/a.k", "x/a.j a.k x/y/a.k"},
 		"gen/**/*.go":  {"gen/a.go gen/x/y/a.go z/gen/a.go", "gen/a.c a.go"},
 		"gen/**":       {"gen gen/a z/gen/a/b", "agen"},
@@ -89,7 +90,12 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 		n := &DenyList{Deny: []string{p}}
 		for i, list := range names {
 			for _, name := range strings.Fields(list) {
-				if CheckPattern(p) != nil || n.Denies(name) != (i == 0) || NewClassifier(n).Class(name).Secret() != (i == 0) {
+				c := NewClassifier(n)
+				top := name // what of it is denied by itself
+				for n.Denies(path.Dir(top)) {
+					top = path.Dir(top)
+				}
+				if CheckPattern(p) != nil || n.Denies(name) != (i == 0) || c.Class(name).Secret() != (i == 0) || i == 0 && !c.Maybe(Fold(path.Base(top))) {
 					t.Errorf("%q, %q: %v", p, name, n.Denies(name))
 				}
 			}
