@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -157,9 +159,12 @@ func (q *prFlags) snapshot(ctx context.Context, g *git.Repo, root string) (strin
 			return "", err
 		}
 		defer remove()
+		if err := copyIndex(ctx, g, root, index); err != nil {
+			return "", err
+		}
 		own := git.OnHost(root, "GIT_INDEX_FILE="+index)
-		if _, err = line(ctx, own, "read-tree", tip); err == nil {
-			_, err = own.Run(ctx, process.Cmd{Args: git.Args("add", q.what())})
+		if _, err = line(ctx, own, "read-tree", "--reset", tip); err == nil {
+			err = own.Stage(ctx, q.what())
 		}
 		if err == nil {
 			tree, err = line(ctx, own, "write-tree")
@@ -171,16 +176,34 @@ func (q *prFlags) snapshot(ctx context.Context, g *git.Repo, root string) (strin
 	return tree, nil
 }
 
-// what are the arguments of git add.
+// copyIndex makes a copy of the index, which knows what a sparse checkout does not have.
+func copyIndex(ctx context.Context, g *git.Repo, root, to string) error {
+	from, err := line(ctx, g, "rev-parse", "--git-path", "index")
+	if err != nil {
+		return err
+	}
+	if !filepath.IsAbs(from) {
+		from = filepath.Join(root, from)
+	}
+	b, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) { // nothing is staged
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o600)
+}
+
+// what are the pathspecs of what is to be staged.
 func (q *prFlags) what() []string {
 	if q.paths == nil {
-		return []string{"--all", "--", ":/"}
+		return []string{":/"}
 	}
-	args := []string{"--all", "--"}
+	var specs []string
 	for _, p := range q.paths {
-		args = append(args, ":(top,literal)"+p)
+		specs = append(specs, ":(top,literal)"+p)
 	}
-	return args
+	return specs
 }
 
 // compare reads what the change is, compared with its base.

@@ -334,7 +334,7 @@ func (p *pullRequest) commit(ctx context.Context, e *env.Env, q *prFlags) error 
 		return nil
 	}
 	if q.all || q.paths != nil {
-		if err := runGit(ctx, e, p.root, append([]string{"add"}, q.what()...)...); err != nil {
+		if err := g.Stage(ctx, q.what()); err != nil {
 			return err
 		}
 	}
