@@ -45,17 +45,23 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 // ErrorIn is the error in a piece of an answer with status 200, nil if it holds
 // none.
 func (e *Endpoint) ErrorIn(data []byte) error {
-	if !bytes.Contains(data, []byte(`"error"`)) && !bytes.Contains(data, []byte(`"base_resp"`)) {
+	if bytes.Contains(data, []byte(`"choices"`)) && !bytes.Contains(data, []byte(`"error"`)) && !bytes.Contains(data, []byte(`"base_resp"`)) {
 		return nil
 	}
 	var in struct {
-		Object string          `json:"object"`
-		Error  json.RawMessage `json:"error"`
-		Base   struct {
+		Object  string          `json:"object"`
+		Error   json.RawMessage `json:"error"`
+		Choices json.RawMessage `json:"choices"`
+		Message json.RawMessage `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+		Msg     json.RawMessage `json:"msg"`
+		Base    struct {
 			Code int `json:"status_code"`
 		} `json:"base_resp"`
 	}
-	if json.Unmarshal(data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null" || in.Base.Code != 0) {
+	words := func(raw json.RawMessage) bool { return len(raw) > 2 && raw[0] == '"' }
+	if json.Unmarshal(data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null" || in.Base.Code != 0 ||
+		in.Choices == nil && (words(in.Message) || words(in.Detail) || words(in.Msg))) { // of a gateway
 		return e.Reported(data)
 	}
 	return nil
@@ -276,6 +282,7 @@ func read(body []byte) reported {
 		Error   json.RawMessage `json:"error"`
 		Message json.RawMessage `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
+		Msg     json.RawMessage `json:"msg"`
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
 		Failed  string          `json:"failed_generation"`
@@ -284,6 +291,7 @@ func read(body []byte) reported {
 			Message string `json:"status_msg"`
 		} `json:"base_resp"`
 	}
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if json.Unmarshal(body, &o) != nil {
 		var list []json.RawMessage // Gemini's
 		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -313,7 +321,7 @@ func read(body []byte) reported {
 	if n, err := strconv.Atoi(out.code); err == nil && n >= 400 && n < 600 {
 		out.status = n
 	}
-	for _, raw := range []json.RawMessage{o.Message, o.Detail} {
+	for _, raw := range []json.RawMessage{o.Message, o.Detail, o.Msg} {
 		var s string
 		switch {
 		case len(raw) == 0 || string(raw) == "null":
