@@ -99,9 +99,8 @@ func (l *linter) command(key string, s *Step) {
 	if _, ok := l.k.Tools.Lookup(shell); !ok {
 		l.bad(key+".run", "use a tool: step", "this program has no tool %s to run commands with", shell)
 	}
-	if strings.Contains(s.Run, "{{") {
-		l.bad(key+".run", "hand the value to a tool: step, for example write_file, and have the command read the file",
-			"no value is put into a command: what a model wrote would be run")
+	if _, err := commandText(s.Run); err != nil {
+		l.bad(key+".run", err.hint, "%s", err.words)
 	}
 }
 

@@ -68,7 +68,7 @@ steps:
 `, `p.yaml:3:20: error: run_check proves nothing without check; write it like check: {tool: run_check, with: {check: …}}
 p.yaml:4:20: error: list_files cannot be a check: nothing says what its success proves; write tool: to call it as a step
 p.yaml:5:13: error: run_check cannot be a check: check is the string "spelling", want one of "format", "lint", "types", "build"; write it like check: {tool: run_check, with: {check: …}}
-p.yaml:6:6: error: no value is put into a command: what a model wrote would be run; hand the value to a tool: step, for example write_file, and have the command read the file`},
+p.yaml:6:6: error: no value is put into a command: what a model wrote would be run; hand the value to a tool: step, for example write_file, and have the command read the file; braces that the command is to have are written in quotes, as in {{"{{.State}}"}}`},
 		{"names", `
 steps:
   - {id: a, agent: scuot, input: x}
@@ -121,7 +121,7 @@ p.yaml:4:34: error: {{steps.c.output}} is read in b before any step has written 
 p.yaml:4:34: error: a step has no outptu; did you mean output?
 p.yaml:4:34: error: there is no step z; there are a, b, c, d
 p.yaml:5:34: error: {{ is not closed by }}; write {{"{{"}} for the braces themselves
-p.yaml:6:34: error: {{a b}} is not the name of a value; write it like {{plan}}, {{plan.files.0}} or {{steps.scout.output}}; there are no functions
+p.yaml:6:34: error: {{a b}} is not the name of a value; write it like {{plan}}, {{plan.files.0}} or {{steps.scout.output}}; there are no functions; {{"{{"}} is a pair of braces
 p.yaml:6:75: error: there is no variable nothing; there are found, input, plan`},
 		{"a value of a later round", `
 steps:
@@ -179,7 +179,7 @@ steps:
 p.yaml:3:30: error: read_file: pth is not known (did you mean "path"?); adroit tools show read_file says what it takes
 p.yaml:4:30: error: read_file needs path; adroit tools show read_file says what it takes
 p.yaml:4:42: error: read_file takes no pth; did you mean path?
-p.yaml:5:18: error: no value is put into a command: what a model wrote would be run; hand the value to a tool: step, for example write_file, and have the command read the file
+p.yaml:5:18: error: no value is put into a command: what a model wrote would be run; hand the value to a tool: step, for example write_file, and have the command read the file; braces that the command is to have are written in quotes, as in {{"{{.State}}"}}
 p.yaml:6:6: error: the step d asks its agent nothing; say what it is asked, as in input: "Plan this: {{input}}"`},
 		{"composition", `
 steps:

@@ -102,9 +102,13 @@ func (a *Agent) shows(input string) bool {
 
 // command has the step's command run. Its output is that of the step.
 func (x *run) command(s *Step) (outcome, error) {
-	o, err := x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
+	command, terr := commandText(s.Run)
+	if terr != nil {
+		return failed("%s", terr.words), nil
+	}
+	o, err := x.call(s, shell, map[string]any{"command": command, "timeout_s": seconds(s.Timeout)})
 	if o.problem != nil {
-		o.problem.Command = s.Run
+		o.problem.Command = command
 	}
 	if err == nil && o.status == Done && !x.typed() {
 		o.output = quote(oldresult.Output(text(o.output)))

@@ -77,10 +77,29 @@ func parsePiece(body string) (piece, *templateError) {
 	for i, part := range path {
 		if part == "" || i == 0 && !varRule.MatchString(part) || strings.ContainsAny(part, " \t\n{}|()$\"'") {
 			return piece{}, &templateError{words: fmt.Sprintf("{{%s}} is not the name of a value", body),
-				hint: "write it like {{plan}}, {{plan.files.0}} or {{steps.scout.output}}; there are no functions"}
+				hint: `write it like {{plan}}, {{plan.files.0}} or {{steps.scout.output}}; there are no functions; {{"{{"}} is a pair of braces`}
 		}
 	}
 	return piece{path: path}, nil
+}
+
+// commandText is the text of a command, in which braces that are meant are quoted as in
+// other templates. No value is put into one: what a model wrote would be run.
+func commandText(tmpl string) (string, *templateError) {
+	const braces = `; braces that the command is to have are written in quotes, as in {{"{{.State}}"}}`
+	pieces, err := split(tmpl)
+	if err != nil {
+		return "", &templateError{err.pos, err.words, "no value is put into a command" + braces}
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		if p.path != nil {
+			return "", &templateError{p.pos, "no value is put into a command: what a model wrote would be run",
+				"hand the value to a tool: step, for example write_file, and have the command read the file" + braces}
+		}
+		b.WriteString(p.text)
+	}
+	return b.String(), nil
 }
 
 // A templateError is a template that cannot be used.

@@ -35,6 +35,25 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// TestCommandText wants braces of other templates put into a command as they are, and no
+// value.
+func TestCommandText(t *testing.T) {
+	for in, want := range map[string]string{
+		`docker inspect --format '{{"{{.State}}"}}' a`: `docker inspect --format '{{.State}}' a`,
+		`go list -f '{{"{{"}}.Dir}}'`:                  `go list -f '{{.Dir}}'`,
+		`echo '}}' {a}`:                                `echo '}}' {a}`,
+	} {
+		if got, err := commandText(in); err != nil || got != want {
+			t.Errorf("%s is %s, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"echo {{input}}", "go list -f '{{.Dir}}'", "helm '{{ range .X }}'", "echo {{", `{{"a}}`} {
+		if got, err := commandText(in); err == nil || !strings.Contains(err.hint, `{{"{{.State}}"}}`) {
+			t.Errorf("%s is %s, %v", in, got, err)
+		}
+	}
+}
+
 // TestValue wants kinds kept where a text is one value, and texts elsewhere.
 func TestValue(t *testing.T) {
 	values := map[string]string{"n": "3", "list": `["a",2]`, "text": `"{{n}}"`, "big": `12345678901234567890`}

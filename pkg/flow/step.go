@@ -76,7 +76,7 @@ func (s Step) record(deadline time.Time) *Record {
 
 // late is the failure of a step for which there was no time left.
 func (s Step) late() *Failure {
-	return &Failure{Code: TimedOut, Message: "timed out: it may take " + s.Within.String()}
+	return &Failure{Code: TimedOut, Message: "timed out: the step's timeout of " + s.Within.String() + " is over"}
 }
 
 // A Record is what a journal keeps of a step. Deadline is when a sleep or an
