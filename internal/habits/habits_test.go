@@ -222,6 +222,9 @@ func TestHabits(t *testing.T) {
 		}
 	})
 	if all {
+		if dir := os.Getenv("ADROIT_PEERS"); dir != "" {
+			runPeers(t, dir)
+		}
 		write(t, cells)
 	}
 }

@@ -63,15 +63,11 @@ var compared = []string{
 
 const peersFile = "testdata/peers.json"
 
-// TestPeers has the peers of the npm packages in the directory ADROIT_PEERS do the first task with
-// the habits that do not hang on names, and keeps how they ended for the page. It needs them installed:
+// runPeers has the peers of the npm packages in a directory do the first task with the habits that
+// do not hang on names, and keeps how they ended for the page. It needs them installed:
 //
 //	npm install opencode-ai@1.18.33 @mariozechner/pi-coding-agent@0.73.1
-func TestPeers(t *testing.T) {
-	dir := os.Getenv("ADROIT_PEERS")
-	if dir == "" {
-		t.Skip("ADROIT_PEERS names no directory")
-	}
+func runPeers(t *testing.T, dir string) {
 	out := map[string]map[string]string{}
 	for _, p := range peers {
 		for _, h := range append([]habit{{name: "none", does: func(turn) (answer, bool) { return answer{}, false }}}, table...) {
@@ -176,7 +172,7 @@ func peerTable(cells map[string]result) string {
 		return ""
 	}
 	var out strings.Builder
-	out.WriteString("\nBeside two other programs, which the same stand-in drove over OpenAI's API with native calls of their own tools (`TestPeers`). They have no word for the end: the stand-in says it in text, and they run no check.\n\n| habit | adroit |")
+	out.WriteString("\nBeside two other programs, which the same stand-in drove over OpenAI's API with native calls of their own tools (`ADROIT_PEERS=DIR make habits`). They have no word for the end: the stand-in says it in text, and they run no check.\n\n| habit | adroit |")
 	for _, p := range peers {
 		fmt.Fprintf(&out, " %s %s |", p.name, p.version)
 	}
