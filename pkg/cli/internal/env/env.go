@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/config"
@@ -144,6 +145,27 @@ func (e *Env) Content(arg string) (string, error) {
 		return "", exit.Usagef("save it as UTF-8, or as UTF-16 with a byte order mark; name a file in the workspace or attach it if it is no text", "%s holds no text in UTF-8", arg)
 	}
 	return string(b), nil
+}
+
+// Unread reports whether something is piped in that nobody has read.
+func (e *Env) Unread() bool {
+	f, ok := e.In.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return false
+	case info.Mode().IsRegular():
+		at, err := f.Seek(0, io.SeekCurrent)
+		return err == nil && at < info.Size()
+	case info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0:
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+	_, err = unix.Poll(fds, 0)
+	return err == nil && fds[0].Revents&unix.POLLIN != 0
 }
 
 // Directory checks and resolves the directory that a job works in.

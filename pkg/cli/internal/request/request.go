@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -25,25 +26,45 @@ type Flags struct {
 	adroit.Request
 	Workspace string   // as it was named
 	Pairs     []string // inputs, key=value
-	typed     bool     // the prompt stands in the command line
+	typed     string   // of the prompt, what stands in the command line
 }
 
-// ReadPrompt joins the words of the prompt, or reads it.
-func (f *Flags) ReadPrompt(e *env.Env, words []string) error {
-	f.Prompt = strings.Join(words, " ")
-	if f.typed = len(words) != 1 || words[0] != "-"; f.typed {
-		return nil
+// ReadPrompt joins the words of the prompt, and reads what a - at their end stands for.
+func (f *Flags) ReadPrompt(e *env.Env, words []string) (err error) {
+	if f.typed, f.Prompt, err = Words(e, words); err != nil || f.typed == f.Prompt {
+		return err
+	}
+	f.Taint = tools.Untrusted // what is piped in, others may have written
+	f.taint(e, f.Prompt)
+	return nil
+}
+
+// Words is a message of what was typed, and of standard input where a - is alone or at the
+// end. Beside what was typed it is data.
+func Words(e *env.Env, words []string) (typed, message string, err error) {
+	last := len(words) - 1
+	if last < 0 || words[last] != "-" {
+		typed = strings.Join(words, " ")
+		return typed, typed, nil
 	}
 	text, err := e.Content("-")
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	if strings.TrimSpace(text) == "" {
-		return exit.Usagef("- reads the prompt from standard input, which has ended", "the prompt is empty")
+		return "", "", exit.Usagef("- reads standard input, which has ended", "standard input is empty")
 	}
-	f.Prompt, f.Taint = text, tools.Untrusted // what is piped in, others may have written
-	f.taint(e, text)
-	return nil
+	if typed = strings.Join(words[:last], " "); typed == "" {
+		return "", text, nil
+	}
+	return typed, typed + "\n\n" + attachment.Quote(text, "from", "standard input"), nil
+}
+
+// WarnUnread names what is piped in and goes nowhere.
+func WarnUnread(e *env.Env) {
+	if e.Unread() {
+		e.Warn("what is piped in is not read: a - at the end of the words adds it to them")
+	}
 }
 
 // taint marks the request as one with a secret if text has one.
@@ -66,8 +87,8 @@ func (f *Flags) Read(e *env.Env) (err error) {
 	if f.Dir, err = env.Directory(f.Workspace); err != nil {
 		return err
 	}
-	if f.typed {
-		f.Attached = Attached(f.Prompt, f.Dir)
+	if f.typed != "" {
+		f.Attached = Attached(f.typed, f.Dir)
 	}
 	c, err := e.Config()
 	if err != nil {

@@ -40,13 +40,14 @@ func New(e *env.Env) *cobra.Command {
 			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
 			"A first argument with a space in it is a prompt for the default agent, and so is a - alone. That agent is\n" +
 			"agent: in the configuration (or ADROIT_AGENT), else assistant in a git repository.\n" +
-			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
-			"everything after -- is prompt.\n" +
+			"Progress goes to stderr, the agent's last words to stdout. - alone reads the prompt from stdin,\n" +
+			"- behind a prompt adds stdin to it as data; everything after -- is prompt.\n" +
 			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
 			"and @https://... the text of a page.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped short of done, 4 waiting for a person,\n" +
 			"5 cancelled, 130 and 143 stopped by a signal.",
 		Example: "  adroit run builder \"make the failing tests pass\" -m ollama/qwen3:8b\n" +
+			"  git diff | adroit run reviewer \"review this\" -\n" +
 			"  git log -5 | adroit run builder - --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -133,6 +134,7 @@ func (q *command) run(ctx context.Context, e *env.Env) error {
 	if q.dry {
 		return request.DryRun(ctx, e, c, q.Request, q.json)
 	}
+	request.WarnUnread(e)
 	s, err := request.Submit(ctx, e, c, q.Request)
 	if err != nil {
 		return err

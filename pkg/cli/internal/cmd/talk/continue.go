@@ -34,7 +34,7 @@ func NewContinue(e *env.Env) *cobra.Command {
 			"done is judged anew, and its limits begin anew; the flags set others.\n" +
 			"A job that is running reads the message at its next turn. Without JOB, with the\n" +
 			"message in quotes, it is the newest of this directory; - reads the message from\n" +
-			"stdin. The message is durable as soon as the command has accepted it: after a\n" +
+			"stdin, and behind a message adds stdin to it as data. The message is durable as soon as the command has accepted it: after a\n" +
 			"crash, adroit jobs resume goes on.",
 		Example: "  adroit continue \"also add a test\"\n" +
 			"  adroit continue J4K2 \"use the standard library\" -m openai/gpt-5",
@@ -44,12 +44,14 @@ func NewContinue(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if m.Text, err = text(e, words); err != nil {
+			typed, text, err := request.Words(e, words)
+			if err != nil {
 				return err
 			}
-			if len(words) != 1 || words[0] != "-" {
-				m.Attached = request.Attached(m.Text, "")
+			if m.Text = strings.TrimSpace(text); typed != "" {
+				m.Attached = request.Attached(typed, "")
 			}
+			request.WarnUnread(e)
 			m.Model = request.Script(m.Model)
 			begun, err := send(ctx, e, c, id, m)
 			if err != nil || !begun {
@@ -111,7 +113,8 @@ const minReference = 4
 // is none of any job is a message; the first of several names a job, since a mistyped
 // one would send the message to another.
 func target(ctx context.Context, c adroit.Client, args []string) (id string, rest []string, err error) {
-	several := len(args) > 1
+	words := len(args) == 2 && args[1] == "-" && strings.ContainsAny(args[0], " \t\n") // with what is piped in
+	several := len(args) > 1 && !words
 	if len(args) > 0 && (several || len(args[0]) >= minReference && reference.MatchString(args[0])) {
 		d, err := named(ctx, c, args[0])
 		if err == nil {
@@ -136,16 +139,4 @@ func named(ctx context.Context, c adroit.Client, ref string) (*adroit.JobDetail,
 		return nil, err
 	}
 	return c.Job(ctx, id)
-}
-
-// text is a message of words, from stdin for a dash.
-func text(e *env.Env, words []string) (string, error) {
-	if len(words) == 1 && words[0] == "-" {
-		content, err := e.Content(words[0])
-		if err != nil {
-			return "", err
-		}
-		return strings.TrimSpace(content), nil
-	}
-	return strings.TrimSpace(strings.Join(words, " ")), nil
 }
