@@ -136,7 +136,7 @@ func xdg(getenv func(string) string, variable, below string) string {
 	if d := getenv(variable); filepath.IsAbs(d) {
 		return filepath.Join(d, "adroit")
 	}
-	if h := getenv("HOME"); h != "" {
+	if h := getenv("HOME"); filepath.IsAbs(h) {
 		return filepath.Join(h, below, "adroit")
 	}
 	return ""

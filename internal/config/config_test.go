@@ -52,6 +52,7 @@ func TestOrigins(t *testing.T) {
 	}{
 		{"default", "", nil, Flags{}, Setting{"mode", "edits", "default"}},
 		{"no file: data", "", nil, Flags{}, Setting{"data_dir", "/home/ann/.local/share/adroit", "default"}},
+		{"no data where HOME is relative", "", map[string]string{"HOME": "ann"}, Flags{}, Setting{"data_dir", "", "default"}},
 		{"data of XDG", "", map[string]string{"XDG_DATA_HOME": "/x"}, Flags{}, Setting{"data_dir", "/x/adroit", "default"}},
 		{"file", text, nil, Flags{}, Setting{"model", "lab/big", file}},
 		{"file: nested", text, nil, Flags{}, Setting{"limits.turns", "7", file}},

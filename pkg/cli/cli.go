@@ -54,7 +54,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -93,8 +92,8 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	if errors.Is(a.out.Err(), syscall.EPIPE) {
 		return exit.OfSignal(syscall.SIGPIPE) // whoever read the output has gone
 	}
-	if err == nil {
-		err = lostOutput(a.out)
+	if lost := a.out.Err(); lost != nil && (err == nil || errors.Is(err, lost)) {
+		err = lostOutput(lost)
 	}
 	if err == nil {
 		return exit.Done
@@ -167,10 +166,6 @@ func (a *app) root() *cobra.Command {
 }
 
 // lostOutput is the fault of a result that could not be printed.
-func lostOutput(out *term.Output) error {
-	err := out.Err()
-	if err == nil {
-		return nil
-	}
+func lostOutput(err error) error {
 	return exit.Fail(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see "+hint.Command("jobs"))
 }

@@ -18,13 +18,15 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestLostOutputIsNotDone(t *testing.T) {
-	var said bytes.Buffer
-	p := cli.Program{Stdout: fullDisk{}, Stderr: &said, Getenv: func(string) string { return "" }}
-	if code := p.Run(context.Background(), "version"); code != 1 {
-		t.Errorf("exit %d, want 1", code)
-	}
-	if !strings.Contains(said.String(), "adroit: error: standard output: no space left") {
-		t.Errorf("stderr: %q", said.String())
+	for _, args := range []string{"version", "version --json", "config show --json", "tools list --json", "--help"} {
+		var said bytes.Buffer
+		p := cli.Program{Stdout: fullDisk{}, Stderr: &said, Getenv: func(string) string { return "" }}
+		if code := p.Run(context.Background(), strings.Fields(args)...); code != 1 {
+			t.Errorf("%s: exit %d, want 1", args, code)
+		}
+		if !strings.HasPrefix(said.String(), "adroit: error: standard output: no space left\nadroit: hint: what was printed is incomplete") {
+			t.Errorf("%s: stderr: %q", args, said.String())
+		}
 	}
 }
 

@@ -69,7 +69,11 @@ func help(l Level) string {
 		b, _ := os.ReadFile("/proc/sys/" + name)
 		return strings.TrimSpace(string(b))
 	}
+	dir := os.TempDir()
+	_, err := os.Stat(dir)
 	switch {
+	case err != nil:
+		return "make the directory " + dir + ", or have TMPDIR name another one"
 	case l == Landlock:
 		return "Landlock needs Linux 5.13 or later with lsm=…,landlock"
 	case l == Bubblewrap && read("kernel/apparmor_restrict_unprivileged_userns") != "1":

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -52,5 +54,17 @@ func TestShortageIsNoAnswer(t *testing.T) {
 	tried = map[Level]*trial{Full: {attempt: func() error { return syscall.ENOSPC }}, Bubblewrap: lesser}
 	if r := Choose(Auto); r.Level != Bubblewrap {
 		t.Errorf("without namespaces: level %q, %v", r.Level, r.Err())
+	}
+}
+
+// Where there is no directory for temporary files, no level is to be had, and that is what
+// is to be put right.
+func TestHelpWithoutTemporaryFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	t.Setenv("TMPDIR", dir)
+	for _, l := range []Level{Full, Bubblewrap, Landlock} {
+		if got := help(l); !strings.Contains(got, "make the directory "+dir) {
+			t.Errorf("%s: %s", l, got)
+		}
 	}
 }
