@@ -250,10 +250,10 @@ func CheckName(name, p string, write bool) error { return (*DenyList)(nil).Check
 func (n *DenyList) Check(name, p string, write bool) error {
 	parts := foldedParts(p)
 	if n.secret(p, parts) {
-		return &PathError{Name: name, Reason: "is on the list of secrets and repository internals that no tool may touch; ask the person who runs you"}
+		return &PathError{Name: name, Reason: "is on the list of secrets and repository internals that no tool may touch", Advice: "ask the person who runs you"}
 	}
 	if write && listed(parts, guardedNames) {
-		return &PathError{Name: name, Reason: "configures agents or editors and may be read but not changed; ask the person who runs you"}
+		return &PathError{Name: name, Reason: "configures agents or editors and may be read but not changed", Advice: "ask the person who runs you"}
 	}
 	return nil
 }

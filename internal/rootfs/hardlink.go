@@ -32,7 +32,7 @@ func (t *Tree) hardLink(name, p string, info fs.FileInfo) error {
 				continue
 			}
 			if same, err := t.Root.Lstat(other); err == nil && os.SameFile(same, info) {
-				return &PathError{Name: name, Reason: "is another name of " + other + ", which no tool may touch; ask the person who runs you"}
+				return &PathError{Name: name, Reason: "is another name of " + other + ", which no tool may touch", Advice: "ask the person who runs you"}
 			}
 		}
 	}

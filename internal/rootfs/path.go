@@ -22,6 +22,7 @@ const (
 type PathError struct {
 	Name   string
 	Reason string
+	Advice string // for agents
 	Err    error
 }
 
@@ -29,6 +30,9 @@ func (e *PathError) Error() string {
 	name := e.Name
 	if len(name) > 200 {
 		name = name[:200] + "…"
+	}
+	if e.Advice != "" {
+		return fmt.Sprintf("%q: %s; %s", name, e.Reason, e.Advice)
 	}
 	return fmt.Sprintf("%q: %s", name, e.Reason)
 }
@@ -60,32 +64,34 @@ func (e *TooLargeError) Error() string {
 const escapes = "escapes from parent"
 
 func outside(name string) error {
-	return &PathError{Name: name, Reason: "leads outside the workspace; use paths of files inside it"}
+	return &PathError{Name: name, Reason: "leads outside the workspace", Advice: "use paths of files inside it"}
 }
 
 // Clean turns what a caller wrote into a name relative to the root. It judges
 // the spelling only; resolve judges what is on disk.
 func (t *Tree) Clean(name string) (string, error) {
-	refuse := func(reason string) (string, error) { return "", &PathError{Name: name, Reason: reason} }
+	refuse := func(reason, advice string) (string, error) {
+		return "", &PathError{Name: name, Reason: reason, Advice: advice}
+	}
 	switch {
 	case name == "":
-		return refuse("the path is empty; name a file inside the workspace")
+		return refuse("the path is empty", "name a file inside the workspace")
 	case len(name) > MaxName:
-		return refuse(fmt.Sprintf("the path has %d bytes; %d is the most there can be", len(name), MaxName))
+		return refuse(fmt.Sprintf("the path has %d bytes; %d is the most there can be", len(name), MaxName), "")
 	case strings.ContainsRune(name, 0):
-		return refuse("the path contains a NUL byte; leave it out")
+		return refuse("the path contains a NUL byte", "leave it out")
 	}
 	rel := filepath.ToSlash(name)
 	if path.IsAbs(rel) {
 		in, ok := t.Inside(rel)
 		if !ok {
-			return refuse("is outside the workspace; paths are relative to its top: " + path.Base(rel))
+			return refuse("is outside the workspace", "paths are relative to its top: "+path.Base(rel))
 		}
 		rel = in
 	}
 	for part := range strings.SplitSeq(rel, "/") {
 		if part == ".." {
-			return refuse(`the path contains ".."; write it from the top of the workspace, without ".."`)
+			return refuse(`the path contains ".."`, `write it from the top of the workspace, without ".."`)
 		}
 	}
 	return path.Clean(rel), nil
@@ -113,9 +119,9 @@ func (t *Tree) CleanFile(name string) (string, error) {
 	case err != nil:
 		return "", err
 	case strings.HasSuffix(name, "/"):
-		return "", &PathError{Name: name, Reason: "ends in a slash, which names a directory; name a file"}
+		return "", &PathError{Name: name, Reason: "ends in a slash, which names a directory", Advice: "name a file"}
 	case p == ".":
-		return "", &PathError{Name: name, Reason: "is the workspace itself; name a file inside it"}
+		return "", &PathError{Name: name, Reason: "is the workspace itself", Advice: "name a file inside it"}
 	}
 	return p, nil
 }

@@ -73,7 +73,11 @@ func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 	apart := git && len(p.Subtasks) > 1
 	var orders []executor.SubAgentRequest
 	for _, s := range p.Subtasks {
-		orders = append(orders, executor.SubAgentRequest{Agent: "worker", Prompt: s.prompt(sc.Task.Prompt, len(p.Subtasks), sc.Task.Revision), Worktree: apart})
+		o := executor.SubAgentRequest{Agent: "worker", Prompt: s.prompt(sc.Task.Prompt, len(p.Subtasks), sc.Task.Revision), Worktree: apart}
+		if o.Inputs, err = s.part(sc); err != nil {
+			return nil, err
+		}
+		orders = append(orders, o)
 	}
 	var reps []executor.Report
 	if apart {

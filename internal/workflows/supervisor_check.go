@@ -1,9 +1,13 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -103,6 +107,19 @@ const (
 	partNote  = "This is one part of a larger task."
 	wholeNote = "Others have planned this task, and will review what you do."
 )
+
+// part is what a worker that takes it is given beside the prompt: the files of the part.
+func (s Subtask) part(sc *executor.Scope) (map[string]json.RawMessage, error) {
+	if sc.Task.Revision < stepio.NamesWhole || sc.Task.Spawn == nil || len(s.Files) == 0 {
+		return nil, nil
+	}
+	var worker agents.DynamicAgent // the user may have one of that name
+	if err := json.Unmarshal(sc.Task.Spawn.Agents["worker"].Spec, &worker); err != nil || !slices.ContainsFunc(worker.Inputs, func(f agents.Field) bool { return f.Name == "part" }) {
+		return nil, err
+	}
+	files, err := json.Marshal(s.Files)
+	return map[string]json.RawMessage{"part": files}, err
+}
 
 func (s Subtask) prompt(task string, of, revision int) string {
 	text := s.Title + "\n\n" + s.Description

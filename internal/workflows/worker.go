@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -34,7 +35,11 @@ func doTask(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
-	if sc.Task.Revision > 0 && sc.Task.Mode != executor.ModePlan && isPart(sc.Task.Prompt) {
+	part, err := isPart(sc)
+	if err != nil {
+		return err
+	}
+	if part && sc.Task.Mode != executor.ModePlan {
 		res := Worked{part: true}
 		return res.finish(sc, "Do this task, with its tests. Then say where you stand.\n\n"+sc.Task.Prompt+"\n\n"+around, commit)
 	}
@@ -67,12 +72,20 @@ func doTask(sc *executor.Scope) error {
 }
 
 // isPart reports whether a task is a small part of one that somebody has
-// planned and will review: it names the few files that it is about.
-func isPart(prompt string) bool {
+// planned and will review: it is given the few files that it is about.
+func isPart(sc *executor.Scope) (bool, error) {
 	const few = 5
-	_, rest, ok := strings.Cut(prompt, partFiles)
+	switch {
+	case sc.Task.Revision >= stepio.NamesWhole:
+		var files []string
+		ok, err := given(sc, "part", &files)
+		return ok && len(files) > 0 && len(files) <= few, err
+	case sc.Task.Revision == 0:
+		return false, nil
+	}
+	_, rest, ok := strings.Cut(sc.Task.Prompt, partFiles) // of older jobs, as they were worded
 	names, _, _ := strings.Cut(rest, "\n")
-	return ok && (strings.Contains(rest, partNote) || strings.Contains(rest, wholeNote)) && strings.Count(names, ", ") < few
+	return ok && (strings.Contains(rest, partNote) || strings.Contains(rest, wholeNote)) && strings.Count(names, ", ") < few, nil
 }
 
 // finish does the work, commits it if that is asked, and reports.

@@ -121,6 +121,7 @@ func TestWorkerTools(t *testing.T) {
 func TestWorkerPart(t *testing.T) {
 	in := fix
 	in.Prompt = "Round totals per cart.\n\nFiles: cart.go, cart_test.go\n\nThis is one part of a larger task. Others do the rest."
+	in.Inputs = map[string]json.RawMessage{"part": json.RawMessage(`["cart.go","cart_test.go"]`)}
 	script := around(edits(diffA)...)
 	script[2] = script[2].asked("Do this task, with its tests", "This is one part", "cart_test.go")
 	s, err := play(t, in, append(script, complete, tests(3), noChecks, attemptOf)...)
@@ -134,9 +135,13 @@ func TestWorkerPart(t *testing.T) {
 	if _, err := play(t, in, around(small)...); err != nil {
 		t.Errorf("a plan is asked for: %v", err)
 	}
-	in.Mode, in.Prompt = "", strings.Replace(in.Prompt, "cart.go", "a.go, b.go, c.go, d.go, cart.go", 1)
+	in.Mode, in.Inputs = "", map[string]json.RawMessage{"part": json.RawMessage(`["a.go","b.go","c.go","d.go","cart.go","cart_test.go"]`)}
 	if _, err := play(t, in, slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks, looked, attemptOf})...); err != nil {
 		t.Errorf("many files: %v", err)
+	}
+	in.Inputs = nil
+	if _, err := play(t, in, slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks, looked, attemptOf})...); err != nil {
+		t.Errorf("a prompt that only sounds like a part: %v", err)
 	}
 }
 

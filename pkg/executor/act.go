@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -160,7 +161,11 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 		if i == 0 {
 			text += s.repairNote()
 		}
-		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Images: reply.Images, Failed: reply.Failed})
+		m := llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Images: reply.Images, Failed: reply.Failed}
+		if reply.Kept != nil && t.Revision >= stepio.NamesWhole {
+			m.Whole = reply.Kept.ID
+		}
+		s.New = append(s.New, m)
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)
 		s.noteUnknown(c, reply)

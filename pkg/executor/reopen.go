@@ -186,7 +186,7 @@ func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error)
 		return nil, fmt.Errorf("reopening an agent: its state has no outcome")
 	}
 	s.Raised = o.share(s, n).Or(s.Raised)
-	s.New = withoutWrapUp(s.New)
+	s.New = s.withoutWrapUp()
 	s.goOn()
 	if o.ends {
 		s.Ended = end

@@ -175,7 +175,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 	}
 	r.Turns, r.Took, r.Summary, r.Taint, r.raisedRest = s.Turns, s.Elapsed, s.Last, s.Taint, s.left()
 	if s.Head != "" && s.Notes == nil {
-		r.conversation = &stepio.Conversation{Head: s.Head, New: withoutWrapUp(s.New), Offered: s.OfferedTools, Context: s.Context, Calls: s.CallsBefore + s.Calls}
+		r.conversation = &stepio.Conversation{Head: s.Head, New: s.withoutWrapUp(), Offered: s.OfferedTools, Context: s.Context, Calls: s.CallsBefore + s.Calls}
 	}
 	r.Usage = SubAgentUsage{Agents: 1, Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Cost: s.Cost, ByModel: s.ByModel}.add(s.SubAgents)
 	for _, name := range s.Names() {

@@ -137,6 +137,9 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	if output != nil {
 		s.Last = before.Last // it is for the program, nobody's last words
 	}
+	if t.Revision >= stepio.NamesWhole {
+		s.New = s.withoutWrapUp()
+	}
 	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
 	if had {
 		s.Artifacts["output"] = prior

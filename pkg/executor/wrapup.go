@@ -7,22 +7,20 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// wrapUpPrefix begins the request to sum up.
-const wrapUpPrefix = "You have to stop now:"
-
 // wrapUp stops the run after one more call without tools, in which the model
 // describes where things stand.
 func (s *State) wrapUp(o *Outcome) {
 	s.WrapUp = o
-	s.addUserMessage(wrapUpPrefix+" %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
+	s.addUserMessage("You have to stop now: %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
 }
 
-// withoutWrapUp is a list of messages without a request to sum up at its end.
-func withoutWrapUp(list []llm.Message) []llm.Message {
-	if last := len(list) - 1; last >= 0 && strings.HasPrefix(list[last].Text, wrapUpPrefix) {
-		return list[:last]
+// withoutWrapUp is what was said since the beginning, without a request to sum up that
+// nobody answered.
+func (s *State) withoutWrapUp() []llm.Message {
+	if last := len(s.New) - 1; s.WrapUp != nil && last >= 0 && s.New[last].Role == llm.User {
+		return s.New[:last]
 	}
-	return list
+	return s.New
 }
 
 // lastWords are what a stopped run has to say: the model's text without claims

@@ -36,6 +36,8 @@ type Message struct {
 	CallID   string  `json:"call_id,omitempty"` // Role Tool: the call this answers
 	Name     string  `json:"name,omitempty"`    // Role Tool: the tool's name
 	Failed   bool    `json:"failed,omitempty"`  // Role Tool: the tool reported failure
+	// Whole is the id under which all of Text is kept if it is a part of a longer one. Role Tool.
+	Whole string `json:"whole,omitempty"`
 	// Written is the whole answer as the model wrote it, where its calls and its text were parts
 	// of one form; empty elsewhere.
 	Written string `json:"written,omitempty"`

@@ -369,8 +369,7 @@ func (r *reading) quote(at *executor.Attachment, text, rest string, what ...stri
 // plainPath is what is wrong with a path, for a person who knows the path.
 func plainPath(err error) error {
 	if e, ok := errors.AsType[*rootfs.PathError](err); ok {
-		what, _, _ := strings.Cut(e.Reason, "; ") // the rest is advice for agents
-		return errors.New(what)
+		return errors.New(e.Reason)
 	}
 	return err
 }

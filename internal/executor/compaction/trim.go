@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -41,6 +40,7 @@ type toolUse struct {
 const (
 	sparedTurns = 2       // the last ones keep their results whole
 	smallResult = 400     // bytes: making it smaller gains nothing
+	largestStub = 512     // bytes: what stands for a result is no longer
 	bigResult   = 1500    // bytes: an old result above that is cut to head and tail
 	headAndTail = 500     // bytes of each
 	allLines    = 1 << 30 // behind the last line of any file
@@ -152,7 +152,7 @@ func (t *Trimmer) Drop() {
 			continue
 		}
 		text := u.result.Text
-		if len(text) < smallResult || isStub(text) {
+		if len(text) < largestStub {
 			continue
 		}
 		why := u.superseded(t.uses[i+1:])
@@ -205,7 +205,7 @@ func (t *Trimmer) cut(uses []toolUse, above, each int, over func() bool) {
 		if len(text) <= above || !over() {
 			return
 		}
-		t.set(uses[i].result, HeadAndTail(text, each, each, t.handle(text)))
+		t.set(uses[i].result, HeadAndTail(text, each, each, t.handle(uses[i].result)))
 		t.Shortened++
 	}
 }
@@ -215,32 +215,23 @@ func (t *Trimmer) set(m *llm.Message, text string) {
 	m.Text = text
 }
 
-const stubHead = "[left out: "
-
-func isStub(s string) bool { return strings.Contains(s, stubHead) && strings.HasSuffix(s, "]") }
-
 // stub is the line that stands for a result.
 func (t *Trimmer) stub(u *toolUse, why string) string {
-	return fmt.Sprintf("%s%d bytes of %s %s, %s.%s]", stubHead, len(u.result.Text), u.call.Name, OneLine(string(u.call.Args), 120), why, t.handle(u.result.Text))
+	return fmt.Sprintf("[left out: %d bytes of %s %s, %s.%s]", len(u.result.Text), u.call.Name, OneLine(string(u.call.Args), 120), why, t.handle(u.result))
 }
 
-// handle describes how to get a text again.
-func (t *Trimmer) handle(text string) string {
-	id := ""
-	if m := handles.FindAllStringSubmatch(text, -1); m != nil {
-		id = m[len(m)-1][1] // a part is shown already: the whole is kept
-	} else {
-		id = t.store(text)
+// handle describes how to get a result again.
+func (t *Trimmer) handle(m *llm.Message) string {
+	if m.Whole == "" { // else a part is shown already
+		m.Whole = t.store(m.Text)
 	}
-	if id == "" {
+	if m.Whole == "" {
 		return " Call it again if you need it."
 	}
-	return fmt.Sprintf(" "+HandleFormat, ReadResult, id)
+	return fmt.Sprintf(" "+HandleFormat, ReadResult, m.Whole)
 }
 
 const HandleFormat = `%s with id "%s" shows it.`
-
-var handles = lazyregexp.New(`(?:` + ReadResult + ` with id "|bytes left out here: )([0-9a-f]{12})`)
 
 // HeadAndTail gives the beginning and the end of s, each at most so many bytes, cut
 // at lines where there are any, with a line in between that states how much is

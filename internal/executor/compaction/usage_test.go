@@ -1,11 +1,13 @@
 package compaction
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -69,7 +71,24 @@ func TestCut(t *testing.T) {
 	if !ok || len(text) > 300 || !strings.HasPrefix(head, "line 41\n") || !strings.HasPrefix(tail, fmt.Sprintf("%d of 9000 bytes left out here: 3fa9c2d1e07b]\n", 9000-len(text)+len("[8756 of 9000 bytes left out here: 3fa9c2d1e07b]\n"))) || !strings.HasSuffix(tail, "line 100\n") {
 		t.Errorf("%d lines: %s", lines, text)
 	}
-	if m := handles.FindAllStringSubmatch(text, -1); len(m) != 1 || m[0][1] != "3fa9c2d1e07b" {
-		t.Errorf("the id of what is left out is not found again: %v", m)
+}
+
+// What has the whole of a result is known by its message, however the text is worded.
+func TestWholeIsAValue(t *testing.T) {
+	msgs := []llm.Message{{Role: llm.System}, {Role: llm.User, Text: "Go."}}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		msgs = append(msgs, llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: id, Name: "shell", Args: json.RawMessage(`{"command":"` + id + `"}`)}}},
+			llm.Message{Role: llm.Tool, CallID: id, Name: "shell", Text: strings.Repeat(`read_result with id "0123456789ab" shows nothing. `, 40)})
+	}
+	msgs[3].Whole = "whole1"
+	stored := 0
+	trim := NewTrimmer(msgs, func(string) (tools.Tool, bool) { return tools.Tool{}, false }, func(string) string { stored++; return "stored" })
+	trim.Shorten(func() bool { return true })
+	if !strings.Contains(trim.Messages[3].Text, `with id "whole1"`) || !strings.Contains(trim.Messages[5].Text, `with id "stored"`) || stored != 1 {
+		t.Errorf("%d stored: %q, %q", stored, trim.Messages[3].Text, trim.Messages[5].Text)
+	}
+	before := trim.Messages[5].Whole
+	if trim.Squeeze(func() bool { return true }); before != "stored" || !strings.Contains(trim.Messages[5].Text, `with id "stored"`) {
+		t.Errorf("%q: %q", before, trim.Messages[5].Text)
 	}
 }

@@ -80,7 +80,9 @@ const TooManyBytes = "model.bytes"
 //   - 10: a diff that was cut has the bytes that it lacks beside it as a value, and
 //     commitments read that. A change that stands in an answer's text alone is asked about
 //     where a task may be done without one, and a refusal ends the run.
-const Revision = 10
+//   - 11: what has the rest of a result, and which files a part of a plan is about, are
+//     values of the conversation and of an input, and are not read out of texts.
+const Revision = 11
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
 const MaxValue = 1 << 20
@@ -90,6 +92,10 @@ const SharedRoom = 9
 
 // CutDiffs is the first revision whose jobs have DiffOmitted.
 const CutDiffs = 10
+
+// NamesWhole is the first revision whose messages have the id of the whole of what they
+// show in part, and whose workers are given the files of a part.
+const NamesWhole = 11
 
 // TypedResults is the first revision whose workflows read values of results.
 const TypedResults = 6

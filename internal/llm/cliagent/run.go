@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -232,7 +232,7 @@ func (a *Agent) environ(own []string) []string {
 // unstarted says why the program could not be started.
 func (a *Agent) unstarted(err error) error {
 	e := &llm.Error{Kind: extagent.NoProgram, Provider: "cli/" + a.Name, Message: err.Error(), Err: err}
-	if errors.Is(err, exec.ErrNotFound) || strings.Contains(err.Error(), "was not found") {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		e.Message = fmt.Sprintf("the program %q was not found", a.Command[0])
 		if _, err := hostexec.Find(a.Command[0]); err != nil {
 			e.Message += "; it is " + hostexec.Lacking(err)

@@ -12,6 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // How many lines of a call are shown below its own.
@@ -53,7 +55,7 @@ func (v *Viewer) call(ev event.Event) {
 	}
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	if ev.Name == "finish" && style == term.Plain && !v.log {
-		text = "reports done" // its words are printed at the end
+		text = reports(d.Args) // its words are printed at the end
 	}
 	took := ""
 	if ev.Took >= 500*time.Millisecond {
@@ -90,6 +92,15 @@ func (v *Viewer) call(ev event.Event) {
 		v.lines(render.TodoLines(list, maxTodo), term.Dim, "")
 	}
 	v.below(ev.Name, strings.TrimSpace(command), d)
+}
+
+// reports is what a call of finish says about the task.
+func reports(args json.RawMessage) string {
+	var in struct{ Outcome string }
+	if json.Unmarshal(args, &in) != nil || in.Outcome == "" {
+		in.Outcome = executor.Done
+	}
+	return "reports " + jobs.Status(in.Outcome).Words()
 }
 
 // commandOf is the command of a call that runs one.
