@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -118,9 +119,10 @@ func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) 
 			return s.carryOut(ctx, ses, id, adroit.RetryOptions{CarryOut: true, Mode: mode, Model: model, Message: m.Text, Attached: m.Attached})
 		}
 		m.Model = model
-		_, err := s.c.Send(ctx, id, m)
+		j, err := s.c.Send(ctx, id, m)
 		if err == nil {
 			sent()
+			s.warnReplaced(ses, j)
 		}
 		return err
 	}
@@ -136,12 +138,20 @@ func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) 
 		return err
 	}
 	sent()
+	s.warnReplaced(ses, sub.Job)
 	ses.mu.Lock()
 	ses.job = sub.Job.ID
 	ses.mu.Unlock()
 	s.update(ses, sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{SessionUpdate: "session_info_update",
 		Title: sdk.Ptr(sub.Job.Title), UpdatedAt: sdk.Ptr(sub.Job.Updated.UTC().Format(time.RFC3339))}})
 	return nil
+}
+
+// warnReplaced names the secrets in what the person sent, in the conversation.
+func (s *server) warnReplaced(ses *session, j *jobs.Job) {
+	for _, r := range j.Replaced {
+		s.update(ses, sdk.UpdateAgentMessageText("Note: "+secret.ReplacedWords(r)+".\n\n"))
+	}
 }
 
 // carryOut has the session go on with a new job, which carries out the plan of its

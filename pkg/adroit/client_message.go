@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -45,7 +46,8 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, apierr.AsError(err)
 	}
 	m.Text = strings.TrimSpace(m.Text)
-	m.Text = rt.hideTyped(rt.typedSecrets(j.Dir), "the message", m.Text)
+	var replaced []secret.Replaced
+	m.Text, replaced = rt.hideTyped(rt.typedSecrets(j.Dir), "the message", m.Text)
 	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
 		return nil, apierr.Invalidf(hint.Command("continue %s \"also add a test\"", j.ID), "the message is empty")
 	}
@@ -66,8 +68,11 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 	if err := named(); err != nil {
 		rt.warn("%s: the changed files are named again with the next message: %v", j.ID, err)
 	}
-	j, err = jobWithSignals(ctx, mgr.Store, j.ID)
-	return j, asError(err)
+	if j, err = jobWithSignals(ctx, mgr.Store, j.ID); err != nil {
+		return j, asError(err)
+	}
+	j.Replaced = replaced
+	return j, nil
 }
 
 // takesMessages refuses a job that no message can reach.

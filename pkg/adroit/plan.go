@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -31,7 +32,8 @@ type Plan struct {
 	Ignored  []string         `json:"ignored,omitempty"` // permissions of the agent that do not hold
 	Stages   []string         `json:"stages,omitempty"`  // of a validation, a line each
 
-	agent string // digest of the agent
+	agent    string            // digest of the agent
+	replaced []secret.Replaced // in what was asked
 }
 
 // Resolve implements [JobWriter]: it binds a request to its agent, tools and
@@ -84,8 +86,8 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
 		return nil, err
 	}
-	rt.hideTypedInput(agent, &in)
-	p := &Plan{Ignored: agentfile.Ignored(agent), agent: agentDigest(agent)}
+	replaced := rt.hideTypedInput(agent, &in)
+	p := &Plan{Ignored: agentfile.Ignored(agent), agent: agentDigest(agent), replaced: replaced}
 	found, err := rt.bind(ctx, p, in, r.JobConfig, m)
 	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {
 		if err := rt.attach(ctx, p, agent, &in, m, fetch); err != nil {

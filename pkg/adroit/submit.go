@@ -106,6 +106,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if err != nil {
 		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
+	s.Job.Replaced = p.replaced
 	if s.Repeated = s.Job.ID != id; s.Repeated {
 		return s, rt.forget(ctx, id)
 	}

@@ -2,10 +2,8 @@ package adroit
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
@@ -24,34 +22,39 @@ func (rt *Runtime) typedSecrets(dir string) *secret.Redactor {
 
 // hideTyped replaces the secrets in text that models read, and warns of each. where is what
 // the text is.
-func (rt *Runtime) hideTyped(r *secret.Redactor, where, text string) string {
+func (rt *Runtime) hideTyped(r *secret.Redactor, where, text string) (clean string, replaced []secret.Replaced) {
 	clean, hit := r.String(text)
 	if !hit {
-		return text
+		return text, nil
 	}
-	var kinds []string
 	for _, f := range r.Find(text) {
-		if kind := fmt.Sprintf("%s, fingerprint %s", f.Kind, f.Fingerprint); !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
+		if one := (secret.Replaced{Where: where, Kind: f.Kind, Fingerprint: f.Fingerprint}); !slices.Contains(replaced, one) {
+			replaced = append(replaced, one)
 		}
 	}
-	rt.warn("%s has a secret in it (%s): the job keeps, and the model gets, [secret: …] in its place. "+
-		"An agent can use what a file or a variable has that its commands read; secrets.known in the configuration names what is no secret", where, strings.Join(kinds, "; "))
-	return clean
+	if replaced == nil {
+		replaced = []secret.Replaced{{Where: where}}
+	}
+	for _, one := range replaced {
+		rt.warn("%s", secret.ReplacedWords(one))
+	}
+	return clean, replaced
 }
 
 // hideTypedInput hides the secrets in a request that models read: in its prompt and, where
 // no program reads them, in its inputs.
-func (rt *Runtime) hideTypedInput(agent *agents.DynamicAgent, in *agents.Input) {
+func (rt *Runtime) hideTypedInput(agent *agents.DynamicAgent, in *agents.Input) (replaced []secret.Replaced) {
 	r := rt.typedSecrets(in.Dir)
-	in.Prompt = rt.hideTyped(r, "the prompt", in.Prompt)
+	in.Prompt, replaced = rt.hideTyped(r, "the prompt", in.Prompt)
 	in.Inputs = maps.Clone(in.Inputs) // they are the caller's
 	for _, name := range slices.Sorted(maps.Keys(in.Inputs)) {
 		if clean, hit := r.JSON(in.Inputs[name]); hit && !readByCode(agent, in, name) {
-			rt.hideTyped(r, "the input "+name, string(in.Inputs[name]))
+			_, more := rt.hideTyped(r, "the input "+name, string(in.Inputs[name]))
+			replaced = append(replaced, more...)
 			in.Inputs[name] = clean
 		}
 	}
+	return replaced
 }
 
 // readByCode reports whether code reads an input of a request: then another text in its

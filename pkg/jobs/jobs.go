@@ -141,6 +141,13 @@ type Job struct {
 	// Signals were sent and not received yet, the oldest first. They come with
 	// Questions.
 	Signals []flow.Signal `json:"signals,omitempty"`
+	// Replaced are the secrets in what was just sent that nobody keeps. Only the answer to
+	// who sent it has them.
+	Replaced []struct {
+		Where       string `json:"where"` // as in "the prompt"
+		Kind        string `json:"kind,omitempty"`
+		Fingerprint string `json:"fingerprint,omitempty"` // as secrets.known takes it
+	} `json:"replaced,omitempty"`
 }
 
 // A Lease is a runner's right to run a job until Expires. Token grows with

@@ -58,6 +58,7 @@ func testMessage(t *testing.T, f *fixture) {
 	}
 	said(t, f, s.Job.ID, "Be quick.", 2, 2)
 
+	replaced(t, f)
 	p := f.run(t, adroit.Request{Target: "greet", Input: f.request(executor.ApproveAll).Input})
 	_, err = f.Send(t.Context(), p.ID, executor.Message{Text: "More."})
 	if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Message, "takes no messages") {
@@ -104,4 +105,28 @@ func said(t *testing.T, f *fixture, id, words string, turn, turns int) {
 			t.Errorf("turn %d has %q %d times", x.Turn, words, n)
 		}
 	}
+}
+
+// replaced sends secrets: the answer has what was replaced as a value, and nobody keeps it.
+func replaced(t *testing.T, f *fixture) {
+	t.Helper()
+	const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	r := f.waiting()
+	r.Prompt = "Wait with " + key
+	s, err := f.Submit(t.Context(), r)
+	must(t, err)
+	j, err := f.Send(t.Context(), s.Job.ID, executor.Message{Text: "Use " + key})
+	must(t, err)
+	for where, j := range map[string]*jobs.Job{"the prompt": s.Job, "the message": j} {
+		if len(j.Replaced) != 1 || j.Replaced[0].Where != where || j.Replaced[0].Kind == "" || j.Replaced[0].Fingerprint == "" || strings.Contains(string(j.Input), key) {
+			t.Errorf("%s: %+v, %s", where, j.Replaced, j.Input)
+		}
+	}
+	d, err := f.Job(t.Context(), s.Job.ID)
+	must(t, err)
+	if len(d.Job.Replaced) > 0 {
+		t.Errorf("it is kept: %v", d.Job.Replaced)
+	}
+	_, err = f.Cancel(t.Context(), s.Job.ID)
+	must(t, err)
 }

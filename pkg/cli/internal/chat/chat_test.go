@@ -116,7 +116,7 @@ func (p *printed) Quit()             {}
 // none of them answers a question that came after it was typed.
 func TestEnteredEarly(t *testing.T) {
 	ui := new(printed)
-	e := &env.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}
+	e := &env.Env{Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}
 	s := New(t.Context(), e, nil, ui, Options{Screen: term.NewPlain(io.Discard)})
 	s.opening.busy = true
 	s.Enter("/mode")

@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // An outgoing is a message on its way to the job.
@@ -55,7 +56,12 @@ func (s *Session) deliver() {
 			e.Err = &about
 			sub, err = request.Submit(ctx, &e, s.c, r)
 		} else {
-			_, err = s.c.Send(ctx, id, m)
+			var j *jobs.Job
+			if j, err = s.c.Send(ctx, id, m); err == nil {
+				e := *s.e
+				e.Err = &about
+				request.WarnReplaced(&e, j)
+			}
 		}
 		return func() {
 			s.delivering = false

@@ -67,7 +67,7 @@ func (c *reopened) Job(context.Context, string) (*adroit.JobDetail, error) {
 func TestMessageAtTheEndOfARun(t *testing.T) {
 	for _, sentFirst := range []bool{true, false} {
 		ui, c := make(posted, 10), &reopened{sent: make(chan struct{}), ended: make(chan struct{})}
-		s := New(t.Context(), &env.Env{Attendant: new(env.Attendant), Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
+		s := New(t.Context(), &env.Env{Attendant: new(env.Attendant), Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
 		s.job, s.status = "J1", jobs.Interrupted
 		s.goOn()
 		s.Enter("one more thing")
@@ -113,7 +113,7 @@ func (c *slowServers) ToolServers(context.Context, adroit.Scope) (*adroit.Listin
 // once they are known.
 func TestCompleteBesideSlowServers(t *testing.T) {
 	ui, c := make(posted, 10), &slowServers{release: make(chan struct{})}
-	s := New(t.Context(), &env.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
+	s := New(t.Context(), &env.Env{Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
 	s.kept = []template{{name: "note", about: "Note it."}}
 	var got []string
 	then := func(found Completion) {

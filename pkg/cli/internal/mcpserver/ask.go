@@ -112,7 +112,7 @@ func (k *call) answered(ctx context.Context) (*sdk.CallToolResult, error) {
 			return nil, err
 		}
 		if !sent {
-			return k.s.result(ctx, d)
+			return k.s.result(ctx, d, k.replaced)
 		}
 	}
 	return k.run(ctx, d.Job.ID, last) // or somebody else was faster

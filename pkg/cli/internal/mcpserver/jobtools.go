@@ -132,7 +132,7 @@ func (k *call) jobStart(ctx context.Context, in startInput) (*sdk.CallToolResult
 	if k.s.agents[in.Agent] == nil {
 		return nil, apierr.Invalidf("it is one of "+strings.Join(k.s.exposed(), ", "), "there is no agent %q here", in.Agent)
 	}
-	j, err := k.s.submit(ctx, in.Agent, in.Prompt, in.Inputs, in.Key)
+	j, err := k.submit(ctx, in.Agent, in.Prompt, in.Inputs, in.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (k *call) state(ctx context.Context, id string) (*sdk.CallToolResult, error
 	if err != nil {
 		return nil, err
 	}
-	r, err := k.s.result(ctx, d)
+	r, err := k.s.result(ctx, d, k.replaced)
 	if err == nil {
 		r.IsError = false
 	}

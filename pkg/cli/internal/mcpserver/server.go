@@ -22,6 +22,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
@@ -136,6 +137,8 @@ type call struct {
 	req   *sdk.CallToolRequest
 	args  json.RawMessage
 	count int // progress notices
+
+	replaced []secret.Replaced // in what the call submitted
 }
 
 // add adds a tool. Its input is checked before run sees it.

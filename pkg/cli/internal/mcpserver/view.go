@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -32,6 +33,7 @@ type jobView struct {
 	Changed   bool                       `json:"changed,omitempty" jsonschema:"description=It changed files; job_result with the artifact changes shows how."`
 	Question  *questionView              `json:"question,omitempty"`
 	Usage     *usageView                 `json:"usage,omitempty"`
+	Replaced  []secret.Replaced          `json:"replaced,omitempty" jsonschema:"description=Secrets in what was asked that the job keeps nothing of."`
 }
 
 type omitted struct {
@@ -103,12 +105,13 @@ func answer(j *jobs.Job) json.RawMessage {
 	return json.RawMessage(state.Last)
 }
 
-// result is a job as the result of a call.
-func (s *Server) result(ctx context.Context, d *adroit.JobDetail) (*sdk.CallToolResult, error) {
+// result is a job as the result of a call, in whose request these secrets were replaced.
+func (s *Server) result(ctx context.Context, d *adroit.JobDetail, replaced []secret.Replaced) (*sdk.CallToolResult, error) {
 	v, err := s.view(ctx, d)
 	if err != nil {
 		return nil, err
 	}
+	v.Replaced = replaced
 	r := withValue(v.text(), v)
 	switch s := v.Status; {
 	case s.Halted() || s == jobs.Failed || s == jobs.Cancelled || s == jobs.Blocked || s == jobs.Interrupted:
@@ -123,6 +126,9 @@ func (v *jobView) text() string {
 	fmt.Fprintf(&b, "job %s of %s: %s\n", v.Job, v.Agent, v.Status.Words())
 	if v.Reason != "" && v.Status != jobs.Done {
 		fmt.Fprintf(&b, "because: %s\n", v.Reason)
+	}
+	for _, r := range v.Replaced {
+		fmt.Fprintf(&b, "note: %s\n", secret.ReplacedWords(r))
 	}
 	for _, u := range v.Unmet {
 		fmt.Fprintf(&b, "not met: %s\n", u)

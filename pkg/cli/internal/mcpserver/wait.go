@@ -31,7 +31,7 @@ func (k *call) runAgent(ctx context.Context, a *agents.DynamicAgent) (*sdk.CallT
 		}
 		delete(args, promptArg)
 	}
-	j, err := k.s.submit(ctx, a.Name, prompt, args, "")
+	j, err := k.submit(ctx, a.Name, prompt, args, "")
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,8 @@ func (k *call) runAgent(ctx context.Context, a *agents.DynamicAgent) (*sdk.CallT
 
 // submit adds a job for an exposed agent. What it is asked was written by another
 // model, which may have read anything.
-func (s *Server) submit(ctx context.Context, agent, prompt string, inputs map[string]json.RawMessage, key string) (*jobs.Job, error) {
+func (k *call) submit(ctx context.Context, agent, prompt string, inputs map[string]json.RawMessage, key string) (*jobs.Job, error) {
+	s := k.s
 	r := s.o.Request
 	r.Target, r.Prompt, r.Inputs, r.Key, r.Taint = "agent:"+agent, prompt, inputs, key, tools.Untrusted
 	sub, err := s.c.Submit(context.WithoutCancel(ctx), r)
@@ -48,6 +49,7 @@ func (s *Server) submit(ctx context.Context, agent, prompt string, inputs map[st
 		return nil, err
 	}
 	s.o.Log("job %s: %s", sub.Job.ID, agent)
+	k.replaced = sub.Job.Replaced
 	return sub.Job, nil
 }
 
@@ -74,7 +76,7 @@ func (k *call) run(ctx context.Context, id string, after int64) (*sdk.CallToolRe
 		}
 		after = last
 		if d.Job.Status != jobs.Waiting || len(d.Questions) == 0 {
-			return k.s.result(ctx, d)
+			return k.s.result(ctx, d, k.replaced)
 		}
 		switch sent, more, err := k.put(ctx, d); {
 		case ctx.Err() != nil:
@@ -84,7 +86,7 @@ func (k *call) run(ctx context.Context, id string, after int64) (*sdk.CallToolRe
 		case more != nil:
 			return more, nil
 		case !sent:
-			return k.s.result(ctx, d)
+			return k.s.result(ctx, d, k.replaced)
 		}
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/format"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -154,12 +156,24 @@ func Resolve(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request)
 // oldPrice is after how many months a built-in price is mentioned as old.
 const oldPrice = 6
 
+// WarnReplaced warns of secrets in what was sent to a server, whose own warnings are in its
+// log.
+func WarnReplaced(e *env.Env, j *jobs.Job) {
+	if !e.Served() {
+		return
+	}
+	for _, r := range j.Replaced {
+		e.Warn("%s", secret.ReplacedWords(r))
+	}
+}
+
 // Submit adds the job of a request. With a key it may be one that there is.
 func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (*adroit.Submitted, error) {
 	s, err := c.Submit(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	WarnReplaced(e, s.Job)
 	warnIgnored(e, s.Plan)
 	for model, p := range s.Plan.Task.Prices {
 		if p.Old(e.Now(), oldPrice) && (p.In > 0 || p.Out > 0) {

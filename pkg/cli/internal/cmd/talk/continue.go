@@ -89,6 +89,7 @@ func send(ctx context.Context, e *env.Env, c adroit.Client, id string, m executo
 	if err != nil {
 		return false, err
 	}
+	request.WarnReplaced(e, j)
 	switch j.Status {
 	case jobs.Running:
 		fmt.Fprintf(e.Err, "%s is running: it reads the message at its next turn    %s\n", j.ID, hint.Command("jobs logs %s -f", j.ID))
