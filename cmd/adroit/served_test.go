@@ -143,6 +143,9 @@ func TestServeMCP(t *testing.T) {
 	if code, out := p.run("--server", served.url, "run", "hand", "make it", "-C", p.path("repo"), "-m", "none/such"); code != 2 || !strings.Contains(out, "none") {
 		t.Errorf("%d %s", code, out)
 	}
+	if code, out := p.run("--server", served.url, "doctor"); code != 0 || !regexp.MustCompile(`fine +model +script:.*turns\.yaml`).MatchString(out) {
+		t.Errorf("doctor judges by another model: %d %s", code, out)
+	}
 	if code, out := p.run("--server", served.url, "jobs", "list"); code != 0 || !regexp.MustCompile(`hand +done`).MatchString(out) {
 		t.Errorf("%d %s", code, out)
 	}
