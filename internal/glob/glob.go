@@ -116,6 +116,9 @@ type List struct {
 func ParseList(text string) (List, error) {
 	l := List{text: text}
 	for _, p := range split(text) {
+		if dir, _, ok := strings.Cut(p, "/"); ok && dir != strings.TrimSpace(dir) && !strings.HasPrefix(strings.TrimSpace(p), "!") && Check(p) == nil {
+			l.take = append(l.take, p) // a name may have blanks around it
+		}
 		p, out := strings.CutPrefix(strings.TrimSpace(p), "!")
 		p = strings.TrimSpace(p)
 		inside := strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")

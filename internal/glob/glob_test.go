@@ -89,9 +89,11 @@ func TestCheck(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	names := []string{"a.go", "src/a.js", "src/a.test.js", "src/in/b.ts", "docs/src/c.js", "app/[id]/d.js", "x,y.js"}
+	names := []string{"a.go", "src/a.js", "src/a.test.js", "src/in/b.ts", "docs/src/c.js", "app/[id]/d.js", "x,y.js", " b/e.c"}
 	for text, want := range map[string]string{
-		"":                  "a.go src/a.js src/a.test.js src/in/b.ts docs/src/c.js app/[id]/d.js x,y.js",
+		"":                  "a.go src/a.js src/a.test.js src/in/b.ts docs/src/c.js app/[id]/d.js x,y.js  b/e.c",
+		" b/*":              " b/e.c",
+		"!src/*, !docs/**":  "a.go src/in/b.ts app/[id]/d.js x,y.js  b/e.c",
 		"./src/*.js":        "src/a.js src/a.test.js",
 		"/src/*.js":         "src/a.js src/a.test.js",
 		"./a.go":            "a.go",
@@ -103,7 +105,7 @@ func TestList(t *testing.T) {
 		"*.js,!src":         "app/[id]/d.js x,y.js",
 		"*.go, *.ts":        "a.go src/in/b.ts",
 		"*.js,!*.test.js":   "src/a.js docs/src/c.js app/[id]/d.js x,y.js",
-		"!*.js":             "a.go src/in/b.ts",
+		"!*.js":             "a.go src/in/b.ts  b/e.c",
 		"*.{go,ts}":         "a.go src/in/b.ts",
 		"app/[id]/**":       "app/[id]/d.js",
 		"x,y.js":            "x,y.js",

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,9 @@ func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) erro
 		return nil, err
 	}
 	repo, prefix, err := git.OnHost(dir).Locate(ctx)
-	if err != nil {
+	if _, _, there := (&rootfs.Tree{Dir: dir}).Repository(); err != nil && there {
+		return nil, &Error{Reason: "git refuses the repository of " + dir, Remedy: "git status there says what to do; or run without a worktree", Err: brief(err)}
+	} else if err != nil {
 		return nil, &Error{Reason: dir + " is in no git repository that has a work tree", Remedy: "git init and a first commit make one, git worktree add one of a bare repository; or run without a worktree", Err: brief(err)}
 	}
 	w := &Worktree{Repo: repo, Top: top, Branch: branch, Sub: strings.TrimSuffix(prefix, "/")}
@@ -398,13 +401,13 @@ func (w *Worktree) merge(ctx context.Context, message, record string, deleted fu
 		return nil, err
 	}
 	m := &Merged{Into: s.Branch}
+	if s.Branch == "" || slices.ContainsFunc(s.Entries, func(e git.StatusEntry) bool { return e.Conflict }) {
+		if stopped, err := g.Unmerged(ctx); err == nil { // a rebase has no branch checked out
+			return nil, &Error{Reason: w.Repo + " is in the middle of a " + cmp.Or(stopped.Operation, "merge"), Paths: stopped.Files, Remedy: "finish it or give it up first"}
+		}
+	}
 	if s.Branch == "" || s.Branch == w.Branch {
 		return nil, &Error{Reason: w.Repo + " has no branch checked out to merge into", Remedy: "check one out there: git switch NAME"}
-	}
-	for _, e := range s.Entries {
-		if e.Conflict {
-			return nil, &Error{Reason: w.Repo + " is in the middle of a merge", Paths: []string{e.Path}, Remedy: "finish it or give it up first"}
-		}
 	}
 	tip, err := g.ResolveCommit(ctx, "refs/heads/"+w.Branch)
 	if err != nil {
