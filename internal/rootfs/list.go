@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -161,9 +162,24 @@ func (t *Tree) gitNames(ctx context.Context, dir string) ([]byte, error) {
 	return t.GitList(ctx, 256*MaxNames, "ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--", ":(literal)"+dir)
 }
 
-// listLimit bounds what git may take to list files. A few stars in a stranger's .gitignore
-// can keep it busy for hours; without git all is listed, which is right, if longer.
-var listLimit = 30 * time.Second
+// Bounds of what git may take to list files: listLeast, and for each file of its index what
+// a slow disk takes, up to listLimit. A few stars in a stranger's .gitignore can keep it busy
+// for hours; without git all is listed, which is right, if longer.
+var listLeast, listLimit = 4 * time.Second, 30 * time.Second
+
+// listTime is what git may take here.
+func (t *Tree) listTime() time.Duration {
+	top, _, _ := t.Repository()
+	dir := filepath.Join(top, ".git")
+	if text, err := os.ReadFile(dir); err == nil { // of a linked work tree
+		_, dir, _ = strings.Cut(strings.TrimSpace(string(text)), "gitdir: ")
+	}
+	info, err := os.Stat(filepath.Join(dir, "index"))
+	if err != nil {
+		return listLeast // nothing is tracked
+	}
+	return min(listLimit, listLeast+time.Duration(info.Size()/100)*200*time.Microsecond)
+}
 
 // tooSlow has the directories in which git did not keep to listLimit. It is not asked
 // there again: a job asks for each of its commands.
@@ -176,7 +192,7 @@ func (t *Tree) GitList(ctx context.Context, max int, args ...string) ([]byte, er
 	if _, slow := tooSlow.Load(t.Dir); slow {
 		return nil, errSlow
 	}
-	within, cancel := context.WithTimeout(ctx, listLimit)
+	within, cancel := context.WithTimeout(ctx, t.listTime())
 	defer cancel()
 	out := LimitedBuffer{Max: max}
 	err := RunGit(within, t.Dir, nil, nil, &out, args...)
