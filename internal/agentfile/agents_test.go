@@ -256,7 +256,7 @@ When the task is done, call finish. Then this is checked:
 
 func TestResolveRefuses(t *testing.T) {
 	read := tools.Read
-	ok := agents.Input{Prompt: "p", Model: "m/x", Spec: &agents.DynamicAgent{Name: "a", Prompt: "x"}}
+	ok := agents.Input{Prompt: "p", Model: "m/x", Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "x"}}
 	with := func(change func(*agents.Input)) agents.Input {
 		in, spec := ok, *ok.Spec
 		in.Spec = &spec
@@ -272,7 +272,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"no agent", agents.Input{Prompt: "p"}, "no agent is named"},
 		{"no model", with(func(in *agents.Input) { in.Model = "" }), "no model is named"},
 		{"no prompt", with(func(in *agents.Input) { in.Prompt = " " }), "there is no prompt"},
-		{"no such tool", with(func(in *agents.Input) { in.Spec.Tools = []string{"word_cuont"} }), `"word_count"`},
+		{"no such tool", with(func(in *agents.Input) { in.Spec.Tools = []string{"word_cuont"} }), "word_count"},
 		{"no such check", with(func(in *agents.Input) { in.Spec.Done.Check = "tests" }), "tests"},
 		{"grant", with(func(in *agents.Input) { in.Spec.Tools, in.Spec.Grant = []string{"git_log"}, &read }), "git_log needs exec"},
 		{"check beyond grant", with(func(in *agents.Input) { in.Spec.Done.Check, in.Spec.Grant = "git_log", &read }), "git_log needs exec"},

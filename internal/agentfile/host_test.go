@@ -16,7 +16,7 @@ func TestToolsTheHostCannotRun(t *testing.T) {
 	body := func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil }
 	set, err := tools.NewSet(
 		tools.New(tools.Metadata{Name: "plain", Description: "Needs nothing."}, body),
-		tools.New(tools.Metadata{Name: "cut_clip", Description: "Needs a program.", Requires: []string{"ffmpeg"}}, body))
+		tools.New(tools.Metadata{Name: "cut_clip", Description: "Needs a program.", Requires: []string{"ffmpeg"}, Proves: "it is cut"}, body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestToolsTheHostCannotRun(t *testing.T) {
 		{"checks", executor.Criterion{All: []executor.Criterion{{Check: "cut_clip"}}}, without, "cut_clip is needed: ffmpeg is not on PATH"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := &agents.DynamicAgent{Name: "a", Prompt: "p", Tools: []string{"plain", "cut_clip"}, Done: c.done}
+			a := &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"plain", "cut_clip"}, Done: c.done}
 			task, err := agentfile.Resolve(agents.Input{Spec: a, Prompt: "x", Model: "m/m"}, nil, set, agentfile.Env{Host: c.host})
 			var got []string
 			for _, tool := range task.Tools {

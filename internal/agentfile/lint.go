@@ -2,10 +2,12 @@ package agentfile
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
@@ -21,31 +23,26 @@ import (
 const maxTokens = 3500
 
 // Lint gives all that is wrong with an agent given the tools there are: what
-// [Resolve] would refuse, and what it would accept but nobody would want.
+// [Resolve] refuses, and what it would accept but nobody would want.
 func Lint(a *agents.DynamicAgent, set *tools.Set) agents.Problems {
+	l := faults(a, set)
+	l.size()
+	return l.list.Sort()
+}
+
+// faults is the one validation of an agent, whatever it was made of.
+func faults(a *agents.DynamicAgent, set *tools.Set) *linter {
 	l := &linter{report: report{src: a.Source}, a: a, all: set}
 	l.header()
-	l.problems()
+	if a.Source.File == "" {
+		l.values() // reading a file has seen to them
+	}
 	l.permissions()
 	l.tools()
 	l.criterion(a.Done, "done")
 	l.signal()
 	l.template()
-	l.size()
-	return l.list.Sort()
-}
-
-// fault is what [Lint] refuses of an agent that is about to run, whatever it was made
-// of. Its name and what it is described as do not matter to a run.
-func fault(a *agents.DynamicAgent, set *tools.Set) error {
-	l := &linter{report: report{src: a.Source}, a: a, all: set}
-	l.settings()
-	l.problems()
-	l.permissions()
-	l.tools()
-	l.criterion(a.Done, "done")
-	l.signal()
-	return l.list.Sort().Err()
+	return l
 }
 
 func (l *linter) header() {
@@ -58,6 +55,9 @@ func (l *linter) header() {
 	}
 	if a.Expose && strings.HasPrefix(a.Name, jobToolPrefix) {
 		l.key("expose", agents.Error, "rename the agent", "an exposed agent has a name that begins with %s: so do the tools for jobs", jobToolPrefix)
+	}
+	if a.Priority < 0 || a.Priority > 1000 {
+		l.key("priority", agents.Error, "", "the priority %d is not between 0 and 1000", a.Priority)
 	}
 	l.settings()
 	for i, alias := range a.Aliases {
@@ -154,14 +154,6 @@ func (l *linter) permissions() {
 	for _, words := range Ignored(l.a) {
 		l.key("permissions", agents.Warning, "leave it out", "%s", words)
 	}
-	for i, r := range l.a.Permissions {
-		if err := r.Check(); err != nil {
-			l.key("permissions", agents.Error, "", "permission %d: %v", i+1, err)
-		}
-	}
-	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
-		l.key("mode", agents.Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
-	}
 }
 
 // IdleRules reports the rules of a project's agent that fit nothing in the project. Other
@@ -177,57 +169,58 @@ func IdleRules(a *agents.DynamicAgent, dir string) agents.Problems {
 	return l.list
 }
 
-// problems reports what keeps an agent built in Go from being picked.
-func (l *linter) problems() {
-	for _, name := range l.a.ProblemTypes {
-		if _, ok := problem.Canonical(name, problem.Known()...); !ok && l.src.File == "" {
-			l.key("problem_types", agents.Error, "the types are "+strings.Join(problem.Known(), ", "), "%q is no type of problem", name)
+// values reports what no file can say and a value built in Go can.
+func (l *linter) values() {
+	a := l.a
+	word := func(key, value string, ok bool, help string) {
+		if value != "" && !ok {
+			l.key(key, agents.Error, help, "%s is %q", key, value)
 		}
 	}
-	if l.a.Priority < 0 || l.a.Priority > 1000 {
-		l.key("priority", agents.Error, "", "the priority %d is not between 0 and 1000", l.a.Priority)
+	word("mode", string(a.Mode), slices.Contains(executor.Modes, a.Mode), "it is one of plan, edits, auto")
+	word("calling", string(a.Calling), slices.Contains(toolcall.Modes, a.Calling), "it is one of auto, native, constrained, text")
+	word("effort", string(a.Options.Effort), a.Options.Effort.Known(), "it is one of low, medium, high")
+	word("memory", a.Memory, slices.Contains(memoryScopes, a.Memory), "it is one of "+strings.Join(memoryScopes, ", ")+"; leave it out for none")
+	for i, r := range a.Permissions {
+		if err := r.Check(); err != nil {
+			l.key("permissions", agents.Error, "", "permission %d: %v", i+1, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Limits.Calls)) {
+		if a.Limits.Calls[name] < 1 {
+			l.key("limits.calls", agents.Error, "deny it under deny: instead", "limits.calls.%s leaves no call", name)
+		}
+	}
+	for _, f := range a.Inputs {
+		if f.Bytes < 0 {
+			l.key("inputs", agents.Error, "leave it out for all of the text", "bytes is negative")
+		}
+	}
+	l.types("problem_types", a.ProblemTypes)
+	s := a.Spawn
+	if s == nil {
+		return
+	}
+	l.types("spawn.problems", s.Problems)
+	if len(s.Agents)+len(s.Problems) == 0 {
+		l.key("spawn", agents.Error, "for example spawn: [planner, worker]", "spawn names no agents")
+	}
+	for _, f := range []struct {
+		key string
+		n   int
+	}{{"depth", s.Depth}, {"fan_out", s.FanOut}, {"total", s.Total}} {
+		if f.n < 0 {
+			l.key("spawn", agents.Error, "leave it out for the default", "spawn.%s is less than 1", f.key)
+		}
 	}
 }
 
-// lintSpawn states which of the agents that a may spawn do not exist.
-func (c *Catalog) lintSpawn(a *agents.DynamicAgent) agents.Problems {
-	rep := &report{src: a.Source}
-	if a.Spawn == nil {
-		return nil
-	}
-	for _, p := range a.Spawn.Agents {
-		if len(matching(c.Names(), []string{p})) > 0 {
-			continue
-		}
-		hint := "there are " + strings.Join(c.Names(), ", ")
-		if near := spelling.Nearest(p, c.Names()); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		rep.key("spawn", agents.Error, hint, "there is no agent %s to spawn", p)
-	}
-	return rep.list
-}
-
-// Lint gives all that is wrong with all agents, by file and place.
-func (c *Catalog) Lint(set *tools.Set) agents.Problems {
-	var all agents.Problems
-	for _, name := range c.Names() {
-		a, problems := c.agents[name].Value()
-		all = append(all, problems...)
-		if a != nil {
-			all = append(all, Lint(a, set)...)
-			all = append(all, c.lintSpawn(a)...)
-			for _, alias := range c.missingTools(a) {
-				rep := &report{src: a.Source}
-				rep.key("aliases", agents.Warning, "take it out", "the former name %s belongs to another agent", alias)
-				all = append(all, rep.list...)
-			}
+// types reports names that are no type of problem: an agent that nobody ever picks is a
+// fault that nobody would notice.
+func (l *linter) types(key string, names []string) {
+	for _, name := range names {
+		if _, ok := problem.Canonical(name, problem.Known()...); !ok && (name != "*" || key == "problem_types") {
+			l.key(key, agents.Error, "the types are "+strings.Join(problem.Known(), ", "), "%s: %q is no type of problem%s", key, name, spelling.DidYouMean(strings.ToLower(name), problem.Known()))
 		}
 	}
-	return all.Sort()
-}
-
-// missingTools lists the former names of a that lead to another agent.
-func (c *Catalog) missingTools(a *agents.DynamicAgent) []string {
-	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases()[alias] == a.Name })
 }

@@ -20,7 +20,7 @@ func (l *linter) template() {
 	}
 	t, err := compile(a, within(l.own))
 	if err != nil {
-		l.broken(err)
+		l.broken(err, agents.Error, broken)
 		return
 	}
 	unknown := false
@@ -42,14 +42,16 @@ func (l *linter) template() {
 			}
 		}
 	}
+	names, all := inputsUsed(t)
 	if len(a.Inputs) == 0 {
-		names, _ := inputsUsed(t)
 		for _, name := range names {
 			d.Inputs[name] = "x" // whoever asks must give it; nothing is declared
 		}
 	}
-	if _, err := render(t, d); err != nil {
-		l.broken(err)
+	if _, err := render(t, d); err != nil && (len(names) > 0 || all) {
+		l.broken(err, agents.Warning, "the template cannot be used with a text for each input: %s")
+	} else if err != nil {
+		l.broken(err, agents.Error, broken)
 	}
 }
 
@@ -94,8 +96,10 @@ func (l *linter) offset(pos int) place {
 	return plainyaml.At(max(1, l.src.Places["prompt"].Line)+line, pos-strings.LastIndexByte(before, '\n'))
 }
 
-func (l *linter) broken(err error) {
+const broken = "the template cannot be used: %s"
+
+func (l *linter) broken(err error, s agents.Severity, format string) {
 	line, col, words := explain(err)
 	p := plainyaml.At(max(1, l.src.Places["prompt"].Line)+max(0, line-1), col+1)
-	l.at(p, agents.Error, "", "the template cannot be used: %s", words)
+	l.at(p, s, "", format, words)
 }

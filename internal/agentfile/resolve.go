@@ -45,14 +45,14 @@ func Resolve(in agents.Input, cat *Catalog, set *tools.Set, env Env) (executor.T
 }
 
 func resolve(a *agents.DynamicAgent, in agents.Input, set *tools.Set, env Env) (t executor.Task, err error) {
+	if err := faults(a, set).list.Sort().Err(); err != nil {
+		return t, err
+	}
 	sel, err := selectTools(a, in, set, env)
 	if err != nil {
 		return t, err
 	}
 	if err := reachable(a, set, sel.route.Model); err != nil {
-		return t, err
-	}
-	if err := fault(a, set); err != nil {
 		return t, err
 	}
 	t = executor.Task{

@@ -113,8 +113,10 @@ func spawnable(name string, cat *Catalog, set *tools.Set) (*agents.DynamicAgent,
 	if err != nil {
 		return nil, executor.Spawnable{}, fmt.Errorf("spawn: %w", err)
 	}
-	pinned := *b
-	pinned.Permissions, _ = Rules(b) // which depend on where it comes from, and that is not encoded
+	if err := faults(b, set).list.Sort().Err(); err != nil {
+		return nil, executor.Spawnable{}, fmt.Errorf("spawn: agent %s: %w", name, err)
+	}
+	pinned := ByValue(b, set)
 	spec, err := json.Marshal(&pinned)
 	if err != nil {
 		return nil, executor.Spawnable{}, fmt.Errorf("spawn: encoding agent %s: %w", name, err)

@@ -63,10 +63,10 @@ func TestPinned(t *testing.T) {
 func TestSpawnNobody(t *testing.T) {
 	cat, set := spawners(t, "a", "[planer, b]", "b", "", "planner", "")
 	ps := cat.Lint(set)
-	if len(ps) != 1 || !strings.Contains(ps[0].String(), "a.md:4:8: error: there is no agent planer to spawn; did you mean planner?") {
+	if len(ps) != 1 || !strings.Contains(ps[0].String(), "a.md:4:8: error: spawn: there is no agent planer; did you mean planner?") {
 		t.Errorf("%v", ps)
 	}
-	if _, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{}); err == nil || !strings.Contains(err.Error(), "there is no agent planer") {
+	if _, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{}); err == nil || !strings.Contains(err.Error(), "spawn: there is no agent planer; did you mean planner?") {
 		t.Error(err)
 	}
 }

@@ -39,7 +39,7 @@ func TestToolSubstitutes(t *testing.T) {
 		{"openai/gpt-5", "read_file", agents.DynamicAgent{Tools: []string{"read_file"}, Grant: &read}, set},
 	} {
 		a := c.agent
-		a.Name, a.Prompt = "x", "{{range .Tools}}[{{.Name}}]{{end}}"
+		a.Name, a.Description, a.Prompt = "x", "d", "{{range .Tools}}[{{.Name}}]{{end}}"
 		if a.Tools == nil {
 			a.Tools = []string{"read_file", "edit_file"}
 		}

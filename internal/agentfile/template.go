@@ -62,13 +62,16 @@ func (b *bounded) Write(p []byte) (int, error) {
 func compile(a *agents.DynamicAgent, has func(string) bool) (*template.Template, error) {
 	prompt := a.Prompt
 	if a.Source.Claude {
-		prompt = strings.ReplaceAll(prompt, "{{", `{{"{{"}}`)
+		prompt = plain(prompt)
 	}
 	return template.New(a.Name).Option("missingkey=error").Funcs(template.FuncMap{
 		"has":  has,
 		"join": func(sep string, list any) (string, error) { return join(sep, list) },
 	}).Parse(prompt)
 }
+
+// plain is a template that gives text as it is.
+func plain(text string) string { return strings.ReplaceAll(text, "{{", `{{"{{"}}`) }
 
 func join(sep string, in any) (string, error) {
 	v := reflect.ValueOf(in)
@@ -163,14 +166,32 @@ type use struct {
 }
 
 // uses finds the fields a template names, also in branches that a run would
-// skip.
+// skip. What is in a value that is given, nobody knows before.
 func uses(t *template.Template) []use {
 	var out []use
+	given := map[parse.Node]bool{}
+	within := func(b parse.BranchNode) {
+		ofInputs := false
+		walk(reflect.ValueOf(b.Pipe), func(n parse.Node) {
+			f, ok := n.(*parse.FieldNode)
+			ofInputs = ofInputs || ok && (given[n] || f.Ident[0] == "Inputs")
+		})
+		if ofInputs {
+			walk(reflect.ValueOf(b.List), func(n parse.Node) { given[n] = true })
+		}
+	}
 	for _, d := range t.Templates() {
 		if d.Tree != nil && d.Root != nil {
 			walk(reflect.ValueOf(d.Root), func(n parse.Node) {
 				switch n := n.(type) {
+				case *parse.RangeNode:
+					within(n.BranchNode)
+				case *parse.WithNode:
+					within(n.BranchNode)
 				case *parse.FieldNode:
+					if given[n] {
+						return
+					}
 					out = append(out, use{n.Ident, n.Position()})
 				case *parse.VariableNode:
 					if n.Ident[0] == "$" && len(n.Ident) > 1 {

@@ -143,7 +143,7 @@ func (c *Catalog) Pipelines(d project.Decision) *pipeline.Catalog {
 func (c *Catalog) Known(d project.Decision, m Models) pipeline.Known {
 	cat := c.Agents(d)
 	all := c.Pipelines(d)
-	return pipeline.Known{Tools: c.tools(), Agents: cat, Pipelines: all, Model: func(ref string) error {
+	return pipeline.Known{Tools: c.tools(), Agents: cat, Pipelines: all, Workflow: c.LintWorkflow, Model: func(ref string) error {
 		if err := m.Check(ref); err != nil {
 			return hinted{err}
 		}

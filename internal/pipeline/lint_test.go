@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
@@ -214,6 +215,10 @@ p.yaml:10:3: error: the template names .Nope, which is not there; there are .Age
 			p := parsed(t, "p.yaml", tt.src)
 			if got := lines(pipeline.Lint(p, known(t, other))); got != tt.want {
 				t.Errorf("problems are\n%s\nwant\n%s", got, tt.want)
+			}
+			bad := pipeline.Lint(p, known(t, other)).Err()
+			if _, err := pipeline.Pin(p, known(t, other)); fmt.Sprint(err) != fmt.Sprint(bad) { // what is to be run
+				t.Errorf("a run says %v, lint %v", err, bad)
 			}
 		})
 	}

@@ -23,6 +23,8 @@ type Known struct {
 	// Model states what is wrong with the name of a model, nil if nothing is. A
 	// nil Model leaves models alone.
 	Model func(ref string) error
+	// Workflow states what is wrong with what leads an agent; nil leaves that alone.
+	Workflow func(*agents.DynamicAgent) agents.Problems
 }
 
 type linter struct {
@@ -89,7 +91,7 @@ func (l *linter) condition(key string, c *Condition) {
 
 func (l *linter) agent(a *Agent, key string) {
 	if a.Spec != nil {
-		for _, p := range agentfile.Lint(a.Spec, l.k.Tools) {
+		for _, p := range l.faults(a.Spec) {
 			if p.Line == 0 {
 				at := l.src.place(key)
 				p.Line, p.Col = at.Line, at.Col
@@ -109,17 +111,27 @@ func (l *linter) agent(a *Agent, key string) {
 	case errors.As(err, &unknown):
 		l.bad(key, near(a.Name, l.k.Agents.Names(), hint.Command("agents list")+" lists the agents"), "there is no agent %s", a.Name)
 	case errors.As(err, &broken):
-		l.bad(key, hint.Command("agents lint")+" says why", "the agent %s cannot be used", a.Name)
+		l.broken(key, a.Name, broken)
 	case err != nil:
 		l.bad(key, "", "the agent %s: %v", a.Name, err)
 	default:
 		l.model(found.Model, key)
-		for _, p := range agentfile.Lint(found, l.k.Tools) {
-			if p.Severity == agents.Error {
-				l.bad(key, hint.Command("agents lint")+" says more", "the agent %s cannot be used: %s", a.Name, p.Message)
-				break
-			}
-		}
+		l.broken(key, a.Name, l.faults(found))
+	}
+}
+
+func (l *linter) faults(a *agents.DynamicAgent) agents.Problems {
+	all := agentfile.Lint(a, l.k.Tools)
+	if l.k.Workflow != nil {
+		all = append(all, l.k.Workflow(a)...)
+	}
+	return all
+}
+
+// broken reports the first reason why an agent that a step names cannot be used.
+func (l *linter) broken(key, name string, all agents.Problems) {
+	if i := slices.IndexFunc(all, func(p agents.Problem) bool { return p.Severity == agents.Error }); i >= 0 {
+		l.bad(key, hint.Command("agents lint")+" says more", "the agent %s cannot be used: %s", name, all[i].Message)
 	}
 }
 

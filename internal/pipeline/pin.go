@@ -82,12 +82,10 @@ func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage, servers .
 		if err != nil {
 			return err
 		}
-		spec := *found
-		a.Spec = &spec
+		a.Spec = found
 	}
-	// What it does not get to allow itself is left out here: by value, nobody
-	// knows any more where it comes from.
-	a.Spec.Permissions, _ = agentfile.Rules(a.Spec)
+	spec := agentfile.ByValue(a.Spec, n.k.Tools)
+	a.Spec = &spec
 	a.Spec.MCPServers = append(slices.Clip(a.Spec.MCPServers), servers...)
 	a.Spec.Model = cmp.Or(a.Spec.Model, d.Model)
 	a.Spec.Limits = a.Spec.Limits.Or(d.Limits)
@@ -119,7 +117,7 @@ func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage, servers .
 // may spawn their agents; no model gets to read its prompt. Its model is the
 // first that is named, if all agents name one, and [NoModel] if there are none.
 func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
-	a := &agents.DynamicAgent{Name: p.Name, Description: p.Description, Inputs: p.Inputs, Workflow: Workflow.Name, Limits: p.Limits, Prompt: "A pipeline.", Model: NoModel}
+	a := &agents.DynamicAgent{Name: p.Name, Description: cmp.Or(p.Description, "A pipeline."), Inputs: p.Inputs, Workflow: Workflow.Name, Limits: p.Limits, Prompt: "A pipeline.", Model: NoModel}
 	depth, open := 0, false
 	var names []string
 	var all []agents.DynamicAgent

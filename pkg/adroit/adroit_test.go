@@ -145,7 +145,7 @@ func TestResume(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	rt := open(t, adroit.Options{Models: scripted(t, "turns:\n  - text: Soon.\nloop: true")})
-	job, err := rt.Agent(agents.DynamicAgent{Name: "a", Prompt: "x", Done: executor.Criterion{Signal: "DONE"}, Limits: executor.Limits{Turns: 3}}).
+	job, err := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "x", Done: executor.Criterion{Signal: "DONE"}, Limits: executor.Limits{Turns: 3}}).
 		Execute(t.Context(), agents.Input{Prompt: "x"})
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +170,8 @@ func TestRefuse(t *testing.T) {
 	rt := open(t, adroit.Options{Models: scripted(t, "turns:\n  - text: x")})
 	for _, in := range []agents.Input{
 		{Agent: "nobody", Prompt: "x"},
-		{Spec: &agents.DynamicAgent{Name: "a", Prompt: "x", Tools: []string{"no_such"}}, Prompt: "x"},
-		{Spec: &agents.DynamicAgent{Name: "a", Prompt: "x"}, Prompt: "x", Model: "other/x"},
+		{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "x", Tools: []string{"no_such"}}, Prompt: "x"},
+		{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "x"}, Prompt: "x", Model: "other/x"},
 	} {
 		if _, err := rt.Execute(t.Context(), in); err == nil {
 			t.Errorf("took %+v", in)

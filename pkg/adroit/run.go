@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -334,5 +335,13 @@ type runner struct{ *Runtime }
 
 // Submit implements [agents.Runner].
 func (r runner) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
+	set, err := r.tools()
+	if err != nil {
+		return nil, err
+	}
+	if in.Spec != nil {
+		own := agentfile.ByValue(in.Spec, set)
+		in.Spec = &own
+	}
 	return r.Execute(ctx, in)
 }

@@ -283,7 +283,7 @@ func TestSpawnAgent(t *testing.T) {
 func TestSpawnMade(t *testing.T) {
 	for _, c := range []struct{ prompt, tool, want string }{
 		{"You count words, made on the fly.", "word_count", "done: "},
-		{"You count words.", "put", "failed: agent counter: its grant is none, but put needs write"},
+		{"You count words.", "put", "failed: agent counter: error: put needs write, which the agent does not grant; grant it, or take the tool out"},
 	} {
 		var seen string
 		o := bossed(t, strings.ReplaceAll(bossScript, "count: three", "made on the fly"), map[string]string{"boss": bossFile, "counter": counterFile})

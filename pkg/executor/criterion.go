@@ -287,8 +287,8 @@ type criterionJSON struct {
 	Check     json.RawMessage `json:"check,omitempty"`
 	IfMissing *Criterion      `json:"if_missing,omitempty"`
 	When      *Criterion      `json:"when,omitempty"`
-	All       []Criterion     `json:"all,omitempty"`
-	Any       []Criterion     `json:"any,omitempty"`
+	All       []Criterion     `json:"all,omitzero"` // empty ones are faults, and stay
+	Any       []Criterion     `json:"any,omitzero"`
 }
 
 // MarshalJSON implements [json.Marshaler].
