@@ -86,8 +86,8 @@ var goFlags = []string{"cd", "pushd", "-C", "--chdir", "--directory", "--cwd", "
 
 // pins are the files that an entry, whose references are filled in, starts: its program,
 // scripts that a word or a variable names, the module behind python -m, the package behind
-// npx ./DIR, the Makefile of make. What those load from elsewhere is not followed. Jobs may write in dir and in
-// write, wherever those are.
+// npx ./DIR, the Makefile of make, the directory out of which cargo builds, and what those
+// load by names that stand in them. Jobs may write in dir and in write, wherever those are.
 func (s Server) pins(dir string, write ...string) (pin, error) {
 	if s.URL != "" {
 		return pin{}, nil
@@ -105,14 +105,16 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 	if len(words) == 0 {
 		return pin{}, nil
 	}
+	fields := c.fields(words)
+	program := c.at(words[0])
+	c.pythonPath(program, s.Env["PYTHONPATH"])
 	if !strings.Contains(words[0], "/") {
 		if at, err := hostexec.InSandbox(words[0]); err == nil {
 			c.file(at, false)
 		}
 	} else {
-		c.file(c.at(words[0]), false)
+		c.file(program, false)
 	}
-	fields := c.fields(words)
 	c.launched(fields, s.Env)
 	if slices.Contains(wrappers, filepath.Base(words[0])) {
 		for i := range fields[1:] {
@@ -120,6 +122,7 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 		}
 	}
 	c.tasks(fields)
+	c.built(fields)
 	for _, word := range words[1:] {
 		c.named(word)
 	}
@@ -127,6 +130,9 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 		c.named(value)
 	}
 	slices.SortFunc(c.files, func(a, b pinFile) int { return strings.Compare(a.Name, b.Name) })
+	if c.followed > maxFollowed {
+		c.files = append(c.files, pinFile{Name: fmt.Sprintf("not compared: what is loaded beyond %d files", maxFollowed)})
+	}
 	h := sha256.New()
 	for _, f := range c.files {
 		fmt.Fprintf(h, "%q %s\n", f.Name, f.Hash)
@@ -142,6 +148,9 @@ type pinning struct {
 	seen      map[string]bool
 	files     []pinFile
 	err       error
+
+	python   []string // directories in which Python looks for modules
+	followed int      // files that were read for what they load
 }
 
 // fields are the words of a command, those of a shell's text one by one, and has the
@@ -359,6 +368,7 @@ func (c *pinning) file(path string, onlyCode bool) {
 		p.Text = text.String()
 	}
 	c.files = append(c.files, p)
+	c.follow(path, p.Text)
 }
 
 // tree pins all files of a directory as one, with those that links in it lead to.

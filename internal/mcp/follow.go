@@ -1,0 +1,211 @@
+package mcp
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+)
+
+// maxFollowed is how many files are pinned because others load them.
+const maxFollowed = 2000
+
+// builders are programs that build what they run out of the directory that has one of
+// these files.
+var builders = map[string][]string{
+	"go": {"go.mod"}, "cargo": {"Cargo.toml"}, "swift": {"Package.swift"}, "mix": {"mix.exs"}, "sbt": {"build.sbt"}, "bundle": {"Gemfile"},
+	"gradle": gradleFiles, "gradlew": gradleFiles, "mvn": {"pom.xml"}, "mvnw": {"pom.xml"},
+	"docker": composeFiles, "docker-compose": composeFiles, "podman": composeFiles, "podman-compose": composeFiles,
+}
+
+var (
+	gradleFiles  = []string{"settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts"}
+	composeFiles = []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Dockerfile", "Containerfile"}
+)
+
+// built pins the directories out of which the builders of a command line build.
+func (c *pinning) built(fields []string) {
+	for _, program := range fields {
+		names := builders[filepath.Base(program)]
+		if names == nil {
+			continue
+		}
+		for _, word := range fields {
+			_, value, _ := strings.Cut(word, "=")
+			if name := cmp.Or(value, word); slices.Contains(names, filepath.Base(name)) {
+				c.each(name, func(path string) { c.tree(filepath.Dir(path)) })
+			}
+		}
+		for _, dir := range append(slices.Clone(c.dirs), c.root) {
+			for ; dir != "/"; dir = filepath.Dir(dir) {
+				if slices.ContainsFunc(names, func(name string) bool { return isFile(filepath.Join(dir, name)) }) {
+					c.tree(dir)
+					break
+				}
+				if !c.writable(filepath.Dir(dir)) {
+					break
+				}
+			}
+		}
+	}
+}
+
+var (
+	scriptEnds   = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"}
+	quoted       = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]")
+	pythonImport = lazyregexp.New(`(?m)^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+\(?([\w, \t]*)|import[ \t]+([\w., \t]+))`)
+)
+
+// follow pins what the text of a file that is executed loads, as far as its words name it:
+// modules that are imported, scripts that are sourced, what a task starts.
+func (c *pinning) follow(path, text string) {
+	if c.followed++; c.followed > maxFollowed {
+		return
+	}
+	dir := filepath.Dir(path)
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`=,:{}[]", r) }) {
+		if strings.HasPrefix(word, "$") {
+			_, word, _ = strings.Cut(word, "/")
+		}
+		if word = strings.TrimLeft(word, "/"); strings.ContainsAny(word, "./") && strings.Trim(word, "./") != "" {
+			c.file(filepath.Join(dir, word), true)
+		}
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	switch end := strings.ToLower(filepath.Ext(path)); {
+	case slices.Contains(scriptEnds, end), strings.HasPrefix(first, "#!") && strings.Contains(first, "node"):
+		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+			c.imported(dir, m[1])
+		}
+	case end == ".py", strings.HasPrefix(first, "#!") && strings.Contains(first, "python"):
+		for _, m := range pythonImport.FindAllStringSubmatch(text, -1) {
+			c.pythonModules(dir, m[1:])
+		}
+	case end == ".sh", end == ".bash", strings.HasPrefix(first, "#!"):
+		fields := strings.Fields(text)
+		for i, word := range fields {
+			if (word == "." || word == "source") && i+1 < len(fields) {
+				c.file(filepath.Join(dir, strings.Trim(fields[i+1], `"'`)), false)
+			}
+		}
+	}
+}
+
+// imported pins what a module of Node imports by name.
+func (c *pinning) imported(dir, name string) {
+	if strings.HasPrefix(name, ".") || filepath.IsAbs(name) {
+		at := name
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		c.script(at)
+		for _, end := range scriptEnds {
+			c.file(filepath.Join(at, "index"+end), true)
+			c.file(strings.TrimSuffix(at, filepath.Ext(at))+end, true) // ./x.js of TypeScript is x.ts
+		}
+		c.file(filepath.Join(at, "package.json"), false)
+		return
+	}
+	parts := strings.SplitN(name, "/", 3)
+	if name = parts[0]; strings.HasPrefix(name, "@") && len(parts) > 1 {
+		name += "/" + parts[1]
+	}
+	if strings.ContainsAny(name, "$*\\") || strings.HasPrefix(name, "..") {
+		return
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if name[0] == '#' {
+			c.file(filepath.Join(dir, "package.json"), false) // it states what names stand for
+		}
+		at := filepath.Join(dir, "node_modules", name)
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			c.installed(at)
+			return
+		}
+		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
+
+// installed pins a package that npm has installed, and those that it needs.
+func (c *pinning) installed(at string) {
+	if c.seen[at] || c.fixed(real(at)) {
+		return
+	}
+	c.tree(at)
+	text, err := os.ReadFile(filepath.Join(at, "package.json"))
+	var needs struct {
+		Dependencies         map[string]string `json:"dependencies"`
+		OptionalDependencies map[string]string `json:"optionalDependencies"`
+		PeerDependencies     map[string]string `json:"peerDependencies"`
+	}
+	if err != nil || json.Unmarshal(text, &needs) != nil {
+		return
+	}
+	for _, list := range []map[string]string{needs.Dependencies, needs.OptionalDependencies, needs.PeerDependencies} {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			c.imported(at, name)
+		}
+	}
+}
+
+// pythonModules pins the modules of an import: m has the dots and the name behind from,
+// the names behind import, and those of an import without from.
+func (c *pinning) pythonModules(dir string, m []string) {
+	split := func(list string) []string {
+		return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	}
+	var names []string
+	switch {
+	case m[3] != "":
+		names = split(m[3])
+	case m[1] != "":
+		names = append(names, m[1])
+	}
+	for _, name := range split(m[2]) {
+		names = append(names, strings.Trim(m[1]+"."+name, "."))
+	}
+	dirs := append([]string{dir}, c.python...)
+	if up := len(m[0]); up > 0 {
+		dirs = []string{filepath.Join(dir, strings.Repeat("../", up-1))}
+	}
+	for _, name := range names {
+		parts := strings.Split(name, ".")
+		for _, base := range dirs {
+			at := base
+			for _, part := range parts {
+				at = filepath.Join(at, part)
+				c.file(at+".py", false)
+				c.file(filepath.Join(at, "__init__.py"), false)
+			}
+		}
+	}
+}
+
+// pythonPath finds where Python looks for modules besides the directory of a script: what
+// PYTHONPATH has, and what is installed in the environment of a program.
+func (c *pinning) pythonPath(program, paths string) {
+	for _, dir := range append(slices.Clone(c.dirs), filepath.SplitList(paths)...) {
+		c.python = append(c.python, c.at(dir))
+	}
+	home := filepath.Dir(filepath.Dir(program))
+	if !isFile(filepath.Join(home, "pyvenv.cfg")) {
+		return
+	}
+	c.file(filepath.Join(home, "pyvenv.cfg"), false)
+	libraries, _ := filepath.Glob(filepath.Join(home, "lib", "python*", "site-packages")) // the pattern is valid
+	for _, dir := range libraries {
+		c.tree(dir)
+	}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
