@@ -16,8 +16,8 @@ type Condition struct {
 	Is    json.RawMessage `json:"is,omitempty"`    // it equals this
 	Not   json.RawMessage `json:"not,omitempty"`   // it does not equal this
 	Where json.RawMessage `json:"where,omitempty"` // it satisfies this JSON Schema
-	All   []Condition     `json:"all,omitempty"`
-	Any   []Condition     `json:"any,omitempty"`
+	All   []Condition     `json:"all,omitzero"`
+	Any   []Condition     `json:"any,omitzero"`
 }
 
 // holds judges c. why is what does not hold, in words for people.

@@ -54,3 +54,26 @@ func TestStepKinds(t *testing.T) {
 		}
 	}
 }
+
+// A stored pipeline with anything that this program does not know is refused, wherever it stands.
+func TestUnknownInPipelines(t *testing.T) {
+	const text = `{"name":"p","defaults":{"context":{"each":1}},"recovery":{"agent":{"name":"r","description":"","prompt":"","done":{"signal":"OK"}}},"coordinate":{"attempts":1},"steps":[
+		{"id":"a","agent":{"name":"x","description":"","prompt":"","limits":{"turns":1}},"when":{"all":[{"var":"v"}]},"retries":{"attempts":1}},
+		{"id":"b","await":{"signal":"go"}},{"id":"c","pipeline":{"name":"q","steps":[{"id":"d","run":"ls","until":{"step":"d"}}]}},{"id":"e","parallel":[{"id":"f","tool":"t"}]}]}`
+	if err := json.Unmarshal([]byte(text), new(Pipeline)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i, r := range text {
+		if r != '{' {
+			continue
+		}
+		n++
+		if err := json.Unmarshal([]byte(text[:i+1]+`"future":1,`+text[i+1:]), new(Pipeline)); err == nil || !strings.Contains(err.Error(), `"future"`) {
+			t.Errorf("what is unknown is passed over in %.40s: %v", text[i:], err)
+		}
+	}
+	if n < 15 {
+		t.Errorf("%d objects", n)
+	}
+}

@@ -30,6 +30,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -156,13 +157,26 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.Name)
 }
 
+// UnmarshalJSON refuses what it does not know: a condition that a newer program has put
+// there would not be heeded.
+func (p *Pipeline) UnmarshalJSON(b []byte) error {
+	type plain Pipeline
+	return strict(b, (*plain)(p))
+}
+
+func strict(b []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
+}
+
 // UnmarshalJSON reads what MarshalJSON writes.
 func (a *Agent) UnmarshalJSON(b []byte) error {
 	*a = Agent{}
 	if len(b) > 0 && b[0] == '"' {
 		return json.Unmarshal(b, &a.Name)
 	}
-	if err := json.Unmarshal(b, &a.Spec); err != nil {
+	if err := strict(b, &a.Spec); err != nil {
 		return err
 	}
 	a.Name = a.Spec.Name
@@ -251,7 +265,7 @@ func (w *Within) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		return json.Unmarshal(b, &w.Name)
 	}
-	if err := json.Unmarshal(b, &w.Spec); err != nil {
+	if err := strict(b, &w.Spec); err != nil {
 		return err
 	}
 	w.Name = w.Spec.Name
