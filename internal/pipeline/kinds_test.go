@@ -60,7 +60,7 @@ func TestUnknownInPipelines(t *testing.T) {
 	const text = `{"name":"p","defaults":{"context":{"each":1}},"recovery":{"agent":{"name":"r","description":"","prompt":"","done":{"signal":"OK"}}},"coordinate":{"attempts":1},"steps":[
 		{"id":"a","agent":{"name":"x","description":"","prompt":"","limits":{"turns":1}},"when":{"all":[{"var":"v"}]},"retries":{"attempts":1}},
 		{"id":"b","await":{"signal":"go"}},{"id":"c","pipeline":{"name":"q","steps":[{"id":"d","run":"ls","until":{"step":"d"}}]}},{"id":"e","parallel":[{"id":"f","tool":"t"}]}]}`
-	if err := json.Unmarshal([]byte(text), new(Pipeline)); err != nil {
+	if err := json.Unmarshal([]byte(`{"pipeline":`+text+`}`), new(Pinned)); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -69,7 +69,7 @@ func TestUnknownInPipelines(t *testing.T) {
 			continue
 		}
 		n++
-		if err := json.Unmarshal([]byte(text[:i+1]+`"future":1,`+text[i+1:]), new(Pipeline)); err == nil || !strings.Contains(err.Error(), `"future"`) {
+		if err := json.Unmarshal([]byte(`{"pipeline":`+text[:i+1]+`"future":1,`+text[i+1:]+`}`), new(Pinned)); err == nil || !strings.Contains(err.Error(), `"future"`) {
 			t.Errorf("what is unknown is passed over in %.40s: %v", text[i:], err)
 		}
 	}

@@ -19,6 +19,19 @@ type Pinned struct {
 	Models []string `json:"models,omitempty"`
 }
 
+// UnmarshalJSON reads what a job has kept.
+func (p *Pinned) UnmarshalJSON(b []byte) error {
+	type plain Pinned
+	kept := struct {
+		*plain
+		Pipeline json.RawMessage `json:"pipeline"`
+	}{plain: (*plain)(p)}
+	if err := json.Unmarshal(b, &kept); err != nil {
+		return err
+	}
+	return strict(kept.Pipeline, &p.Pipeline)
+}
+
 // pinning is the kind of the first step of every pipeline's job. From there on
 // the job does not depend on any file.
 const pinning = "pin"

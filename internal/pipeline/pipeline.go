@@ -157,13 +157,8 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.Name)
 }
 
-// UnmarshalJSON refuses what it does not know: a condition that a newer program has put
-// there would not be heeded.
-func (p *Pipeline) UnmarshalJSON(b []byte) error {
-	type plain Pipeline
-	return strict(b, (*plain)(p))
-}
-
+// strict reads a pipeline, or a part of one, and refuses what it does not know: a condition
+// that a newer program has put there would not be heeded.
 func strict(b []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
