@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // toolRunners may run the body of a tool: what performs steps, the test kits, and
@@ -17,7 +16,7 @@ var toolRunners = []string{"internal/executor/handler", "pkg/tools", "internal/t
 // approval and redaction, which internal/executor/handler has.
 var toolRuns = &analysis.Analyzer{
 	Name: "toolruns",
-	Doc:  "report calls of tools.Tool.Run and tools.Tool.Call outside of internal/executor/handler",
+	Doc:  "report calls and values of tools.Tool.Run and tools.Tool.Call outside of internal/executor/handler",
 	Run: func(pass *analysis.Pass) (any, error) {
 		pkg, ours := strings.CutPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), project+"/")
 		if !ours || !isProduct(pkg) {
@@ -32,13 +31,17 @@ var toolRuns = &analysis.Analyzer{
 			if strings.HasSuffix(pass.Fset.Position(f.Pos()).Filename, "_test.go") {
 				continue
 			}
+			set := map[ast.Expr]bool{} // a body that is given to a tool
 			ast.Inspect(f, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok {
-					return true
-				}
-				if fn := typeutil.StaticCallee(pass.TypesInfo, call); fn != nil && fn.Name() == "Run" && onTool(fn.Signature().Recv()) || isCallField(pass.TypesInfo, call) {
-					pass.Reportf(call.Pos(), "a tool is run past rules, mode, secrets and approval; perform its step with internal/executor/handler")
+				switch n := n.(type) {
+				case *ast.AssignStmt:
+					for _, to := range n.Lhs {
+						set[to] = true
+					}
+				case *ast.SelectorExpr:
+					if s := pass.TypesInfo.Selections[n]; s != nil && isBody(s) && !set[n] {
+						pass.Reportf(n.Pos(), "a tool is run past rules, mode, secrets and approval; perform its step with internal/executor/handler")
+					}
 				}
 				return true
 			})
@@ -47,17 +50,12 @@ var toolRuns = &analysis.Analyzer{
 	},
 }
 
-// isCallField reports whether a call is of the field Call of a tool, which is its body.
-func isCallField(info *types.Info, call *ast.CallExpr) bool {
-	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "Call" {
-		return false
-	}
-	s := info.Selections[sel]
-	return s != nil && s.Kind() == types.FieldVal && isTool(s.Recv())
+// isBody reports whether what is selected is the body of a tool, or what runs it, called or
+// taken as a value.
+func isBody(s *types.Selection) bool {
+	name := s.Obj().Name()
+	return isTool(s.Recv()) && (s.Kind() == types.FieldVal && name == "Call" || s.Kind() != types.FieldVal && name == "Run")
 }
-
-func onTool(v *types.Var) bool { return v != nil && isTool(v.Type()) }
 
 func isTool(t types.Type) bool {
 	if p, ok := t.(*types.Pointer); ok {
