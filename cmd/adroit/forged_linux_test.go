@@ -32,6 +32,8 @@ func TestNoForgedLines(t *testing.T) {
 	const content = "needle\nfunc needle() {}\n"
 	for n := range names {
 		files["repo/dir/"+n] = content
+		files["repo/.adroit/agents/"+n+".md"] = "---\ntools: [\"x\\nFORGED\"]\n---\n{{.No}}"
+		files["repo/.adroit/pipelines/"+n+".yaml"] = "name: \"p\\nFORGED\"\nsteps:\n  - {id: a, tool: \"x\\nFORGED\", onFailure: \"z\\nFORGED\"}\n"
 	}
 	for _, c := range []struct {
 		name string
@@ -99,7 +101,7 @@ func TestNoForgedLines(t *testing.T) {
 		t.Errorf("%d results of tools were seen", results)
 	}
 	for _, args := range [][]string{
-		{"jobs"}, {"jobs", "show", "last"}, {"jobs", "logs", "last"}, {"jobs", "diff", "last", "--stat"}, {"jobs", "steps", "last"}, {"jobs", "graph", "last"}, {"agents"}, {"agents", "show", "hand"}, {"skills"},
+		{"jobs"}, {"jobs", "show", "last"}, {"jobs", "logs", "last"}, {"jobs", "diff", "last", "--stat"}, {"jobs", "steps", "last"}, {"jobs", "graph", "last"}, {"agents"}, {"agents", "lint"}, {"pipelines", "lint"}, {"agents", "show", "hand"}, {"skills"},
 		{"trust", "--show"}, {"stats"}, {"doctor"}, {"jobs", "undo", "last", "--dry-run"}, {"jobs", "diff", "last"}, {"jobs", "undo", "last"},
 		{"run", "hand", "ask\nFORGED", "-m", "script:" + p.path("questions.yaml")}, {"jobs", "show", "last"}, {"jobs", "--status", "waiting"}, {"approve", "none"}, {"deny"},
 	} {

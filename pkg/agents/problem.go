@@ -41,10 +41,13 @@ func (p Problem) String() string {
 	}
 	fmt.Fprintf(&b, "%s: %s", p.Severity, p.Message)
 	if p.Hint != "" {
-		b.WriteString("; " + p.Hint)
+		b.WriteString("; " + strings.ReplaceAll(p.Hint, "\n", "; "))
 	}
-	return b.String()
+	return unbroken.Replace(b.String())
 }
+
+// unbroken keeps names of files, and what stands in them, from making lines of their own.
+var unbroken = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 // Problems is a list of problems in the order of the text. As an error it reports an
 // agent that cannot be used.

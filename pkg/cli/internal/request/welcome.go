@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -34,7 +35,7 @@ func AskTrust(ctx context.Context, e *env.Env, f *Flags, ask bool) error {
 		if len(pending) > 1 {
 			is = fmt.Sprintf("and %d more are not used: nobody trusts them yet", len(pending)-1)
 		}
-		e.Warn("%s %s; %s shows and trusts what is there, --trust-project uses it this once", pending[0].Path, is, hint.Command("trust"))
+		e.Warn("%s %s; %s shows and trusts what is there, --trust-project uses it this once", spelling.PathLine(pending[0].Path), is, hint.Command("trust"))
 		return nil
 	}
 	yes, answered := askTrust(ctx, e, u)
