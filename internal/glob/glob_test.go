@@ -1,7 +1,6 @@
 package glob
 
 import (
-	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
@@ -121,7 +120,7 @@ func TestList(t *testing.T) {
 				got = append(got, n)
 			}
 		}
-		if fmt.Sprint(got) != fmt.Sprint(strings.Fields(want)) {
+		if strings.Join(got, " ") != want {
 			t.Errorf("%q chooses %q", text, got)
 		}
 	}
