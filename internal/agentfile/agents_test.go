@@ -74,7 +74,7 @@ func TestLint(t *testing.T) {
 	for _, tt := range []struct{ name, src, want string }{
 		{"clean", "---\ndescription: d\ntools: [word_count, finish]\ndone: {all: [{signal: DONE}, {artifact: words, where: {type: string}}]}\n---\nCount.", ""},
 		{"no description, no prompt", "---\nname: x\n---\n",
-			"x.md:2:1: error: the description is missing; say in a sentence when to use it\n" +
+			"x.md:2:1: warning: the description is missing; say in a sentence when to use it\n" +
 				"x.md:4:1: error: the prompt is empty; write below the front matter what the agent is to do and how"},
 		{"tools", "---\ndescription: d\ntools:\n  - word_cont\n  - got_*\n  - git_*\ngrant: [read]\n---\nCount.",
 			"x.md:4:5: error: there is no tool word_cont; did you mean word_count?\n" +

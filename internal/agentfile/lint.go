@@ -51,7 +51,7 @@ func (l *linter) header() {
 		l.key("name", agents.Error, "use lower case letters, digits, - and _, as in code-reviewer", "the name %q cannot be used", a.Name)
 	}
 	if a.Description == "" {
-		l.key("description", agents.Error, "say in a sentence when to use it", "the description is missing")
+		l.key("description", agents.Warning, "say in a sentence when to use it", "the description is missing")
 	}
 	if a.Expose && strings.HasPrefix(a.Name, jobToolPrefix) {
 		l.key("expose", agents.Error, "rename the agent", "an exposed agent has a name that begins with %s: so do the tools for jobs", jobToolPrefix)

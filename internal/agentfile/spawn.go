@@ -41,10 +41,7 @@ func spawning(a *agents.DynamicAgent, in agents.Input, cat *Catalog, set *tools.
 	if err := pinSpawned(a, sp, cat, set, sp.Depth); err != nil {
 		return nil, err
 	}
-	for _, pattern := range a.Spawn.Agents {
-		sp.Allowed = append(sp.Allowed, matching(cat.Names(), []string{pattern})...)
-	}
-	for _, name := range repairers(a.Spawn, cat) {
+	for _, name := range slices.Concat(matching(cat.Names(), a.Spawn.Agents), repairers(a.Spawn, cat)) {
 		if _, pinned := sp.Agents[name]; pinned {
 			sp.Allowed = append(sp.Allowed, name)
 		}
@@ -70,8 +67,11 @@ func pinSpawned(a *agents.DynamicAgent, sp *executor.SpawnLimits, cat *Catalog, 
 					continue
 				}
 				b, who, err := spawnable(name, cat, set)
-				if err != nil {
+				if err != nil && slices.Contains(above.Spawn.Agents, name) {
 					return err
+				}
+				if err != nil {
+					continue // a pattern is for those that can run; agents lint reports what is wrong
 				}
 				sp.Agents[name], next = who, append(next, b)
 			}

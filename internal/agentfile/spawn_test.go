@@ -71,6 +71,26 @@ func TestSpawnNobody(t *testing.T) {
 	}
 }
 
+// A pattern is for the agents that can run: one of a stranger with a fault keeps nobody from
+// spawning the others, but where it is named.
+func TestSpawnFaulty(t *testing.T) {
+	for spawn, want := range map[string]string{"['*']": "b", "['b*', 'c*']": "b", "[b, c]": "spawn: agent c: "} {
+		_, set := spawners(t)
+		file := func(lines string) *fstest.MapFile {
+			return &fstest.MapFile{Data: []byte("---\ndescription: d\n" + lines + "\n---\nYou work.\n")}
+		}
+		cat := agentfile.Load(agents.Layer{Name: "mine", FS: fstest.MapFS{"a.md": file("spawn: " + spawn), "b.md": file(""), "c.md": file("tools: [nosuch]")}})
+		task, err := agentfile.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{})
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", spawn, err)
+			}
+		} else if got := strings.Join(task.Spawn.Allowed, " "); !strings.HasSuffix(got, want) || strings.Contains(got, "c") {
+			t.Errorf("%s: %s", spawn, got)
+		}
+	}
+}
+
 // An agent that names a role which nobody has set up gets the model of whoever
 // asks; another that does not exist is an error.
 func TestLesserRoles(t *testing.T) {

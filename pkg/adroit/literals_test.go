@@ -50,7 +50,7 @@ func TestLiteralsChecked(t *testing.T) {
 	for want, list := range map[string][]agents.DynamicAgent{
 		`Literals[1]: there are two agents "counter"`:                   {good, good},
 		`the name "A B" cannot be used`:                                 {bad(func(a *agents.DynamicAgent) { a.Name = "A B" })},
-		"the description is missing":                                    {good, bad(func(a *agents.DynamicAgent) { a.Name, a.Description = "b", "" })},
+		"the prompt is empty":                                           {good, bad(func(a *agents.DynamicAgent) { a.Name, a.Prompt = "b", "" })},
 		`Literals[0], agent "counter": error: there is no tool no_such`: {bad(func(a *agents.DynamicAgent) { a.Tools = []string{"no_such"} })},
 	} {
 		o := bossed(t, bossScript, nil)
