@@ -3,12 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
 )
@@ -95,6 +100,13 @@ func readerFiles(url string, turns int) map[string]string {
 // is: no notes are paid for twice.
 func TestRedirectKeepsCompaction(t *testing.T) {
 	t.Parallel()
+	for _, refused := range []bool{false, true} {
+		t.Run(fmt.Sprint("refused ", refused), func(t *testing.T) { redirectKeepsCompaction(t, refused) })
+	}
+}
+
+func redirectKeepsCompaction(t *testing.T, refused bool) {
+	t.Parallel()
 	const turns = 16
 	var asked, noted atomic.Int64
 	begun, gone := make(chan struct{}), make(chan struct{})
@@ -114,7 +126,19 @@ func TestRedirectKeepsCompaction(t *testing.T) {
 		return llmtest.Turn{Text: strings.Repeat("I think about what I read. ", 30),
 			Calls: []llm.Call{{ID: fmt.Sprintf("c%d", n), Name: "read_file", Args: fmt.Appendf(nil, `{"path":"f%d.txt"}`, 1+n%turns)}}}
 	})
-	at := newPlace(t, readerFiles(p.URL, turns))
+	to, err := url.Parse(p.URL)
+	dirtest.Must(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refused && asked.Load() == 5 && noted.Load() == 0 {
+			asked.Add(1)
+			http.Error(w, `{"error":{"message":"This model's maximum context length is 3000 tokens"}}`, http.StatusBadRequest)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	at := newPlace(t, readerFiles(front.URL, turns))
 	cmd, out := at.command("run", "reader", "read", "-m", "lab/m", "--calling", "native")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

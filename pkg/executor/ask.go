@@ -26,7 +26,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	}
 	a := newRequest(t, s)
 	var whole *State // before it was compacted for a refusal that nobody recognises
-	for compacted := false; ; {
+	for compacted := s.Refused; ; {
 		a.Model, a.Options.Window = t.modelAt(s.Fallback)
 		a.Chain = stepio.Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
 		a.Grant = t.agentGrant(s, a.Model)
@@ -69,6 +69,10 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 			if err := compactAfterRefusal(r, t, s, err); err != nil {
 				return llm.Message{}, err
 			}
+			if t.Revision >= keepsRefusals {
+				s.Compacted, s.Refused = true, true
+				return llm.Message{}, errCompacted
+			}
 			a, compacted = newRequest(t, s), true
 		}
 	}
@@ -96,7 +100,7 @@ func (s *State) addResponse(t *Task, answer stepio.ModelResponse, head string, w
 		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out
 	}
 	s.Head, s.New = head, nil
-	s.Read, s.Compacted = 0, false
+	s.Read, s.Compacted, s.Refused = 0, false, false
 	s.Turns++
 	s.addUsage(t, answer.Ref, answer.Usage)
 	s.addCosts(t, answer.ModelCosts)

@@ -24,6 +24,12 @@ const (
 // keepsCompactions is the first revision that makes a checkpoint of what was compacted.
 const keepsCompactions = 9
 
+// keepsRefusals is the first revision that makes one of what was compacted after a refusal.
+const keepsRefusals = 11
+
+// errCompacted reports that a refused request was made smaller and is to be asked anew.
+var errCompacted = errors.New("the conversation was compacted")
+
 // compactFirst makes the next request small enough, if it has to be, and a checkpoint of
 // what came of it: a message that then redirects the run leaves it as it is. It reports
 // whether it did; the run goes on as it would from there.

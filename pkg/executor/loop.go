@@ -70,6 +70,11 @@ func run(r *flow.Run, t *Task, s *State) error {
 		answer, err := ask(r, t, s)
 		if failed(s, err) {
 			return nil
+		} else if errors.Is(err, errCompacted) {
+			if err := flow.Save(r, s); err != nil {
+				return err
+			}
+			continue
 		} else if err != nil {
 			return err
 		}

@@ -105,7 +105,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 // addMessage adds a person's words to what the model has not been sent. The
 // templates of some models refuse two messages of the user in a row.
 func (s *State) addMessage(m llm.Message) {
-	s.Compacted = false
+	s.Compacted, s.Refused = false, false
 	if last := len(s.New) - 1; s.reminded() {
 		s.New = slices.Clone(s.New)
 		s.New[last].Text += "\n\n" + m.Text

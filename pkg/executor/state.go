@@ -131,6 +131,8 @@ type contextWindow struct {
 	Shown []string `json:"shown,omitempty"`
 	// Compacted reports that the next request was made to fit.
 	Compacted bool `json:"compacted,omitempty"`
+	// Refused reports that it was so because the provider refused what there was.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // callRepair is what went wrong with the form of the model's tool calls.

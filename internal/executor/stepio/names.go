@@ -82,6 +82,7 @@ const TooManyBytes = "model.bytes"
 //     where a task may be done without one, and a refusal ends the run.
 //   - 11: what has the rest of a result, and which files a part of a plan is about, are
 //     values of the conversation and of an input, and are not read out of texts.
+//     What was compacted after a provider's refusal is in a checkpoint, too.
 const Revision = 11
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
