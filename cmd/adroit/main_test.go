@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 
 // looped is main with every command's calls through the interface of pkg/api.
 func looped() {
+	recordHints(os.Getenv("TEST_HINTS"))
 	through := api.Loopback
 	if os.Getenv("TEST_PANIC_AT") != "" {
 		through = func(c adroit.Client) adroit.Client { return broken{api.Loopback(c)} }
@@ -63,14 +64,14 @@ func visit() {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
+	testscript.Run(t, withHints(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               func(env *testscript.Env) error { return setup(t, env) },
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code, "hint": runHint},
 		Condition:           has(os.Getenv("PATH")),
-	})
+	}))
 }
 
 // seldom is how often what a test starts collects garbage: it lives for a second

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -78,12 +79,19 @@ func (m tidy) Run() int {
 		panic(err) // the flag takes every number
 	}
 	flag.Parse()
+	all := allScripts() && raced == ""
 	if run := flag.Lookup("test.run"); raced != "" && run.Value.String() == "" {
 		if err := run.Value.Set(raced); err != nil {
 			panic(err) // the flag takes every string
 		}
 	}
 	code := m.M.Run()
+	if all && code == 0 {
+		for _, wrong := range unrunHints() {
+			fmt.Println("FAIL:", wrong)
+			code = 1
+		}
+	}
 	if builtIn != "" {
 		_ = os.RemoveAll(builtIn)
 	}

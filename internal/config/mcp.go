@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -46,7 +45,7 @@ func (m mcpProjects) String() string {
 func (c *Config) mcpServers() (map[string]mcp.Server, error) {
 	out, err := mcp.Added(mcp.File(Dir(c.getenv)))
 	if err != nil {
-		return nil, fail(err, "correct it, or remove the server with "+hint.Command("mcp remove NAME"))
+		return nil, fail(err, "correct it, or move the file away")
 	}
 	maps.Copy(out, c.MCP)
 	return out, nil

@@ -127,7 +127,7 @@ func (d *Doctor) tests() Finding {
 	}
 	command, from, err := d.TestCommand(d.Dir)
 	if err != nil {
-		return Finding{name, Lacking, err.Error(), hint.Command("trust --list") + " shows what is trusted"}
+		return Finding{name, Lacking, err.Error(), ""}
 	}
 	switch from {
 	case "", project.StagesFile:

@@ -19,7 +19,12 @@ import (
 var (
 	place   atomic.Pointer[func(words []string) []string]
 	program atomic.Pointer[string]
+	record  atomic.Pointer[func(template, command string)]
 )
+
+// Record has seen get the template of each command as it is made, and the command:
+// a test runs what was printed in the state in which it was.
+func Record(seen func(template, command string)) { record.Store(&seen) }
 
 // As has printed commands begin with the name of the program that prints them; "" is
 // adroit.
@@ -58,22 +63,26 @@ func Command(template string, values ...string) string {
 	if add := place.Load(); add != nil {
 		words = (*add)(words)
 	}
-	return join(Program(), words)
+	return join(template, Program(), words)
 }
 
 // Name is a command as what it is called wherever it runs.
 func Name(template string, values ...string) string {
-	return join(Program(), fill(template, values))
+	return join(template, Program(), fill(template, values))
 }
 
 // Replayed is a command in text that a replay makes again: that of adroit in each
 // program, since another program than the one that began a job may go on with it.
 func Replayed(template string, values ...string) string {
-	return join("adroit", fill(template, values))
+	return join(template, "adroit", fill(template, values))
 }
 
-func join(program string, words []string) string {
-	return strings.Join(append([]string{program}, words...), " ")
+func join(template, program string, words []string) string {
+	command := strings.Join(append([]string{program}, words...), " ")
+	if seen := record.Load(); seen != nil {
+		(*seen)(template, command)
+	}
+	return command
 }
 
 // fill returns the words of a template with its values.

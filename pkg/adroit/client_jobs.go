@@ -52,7 +52,7 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	j, err = m.Cancel(ctx, id)
 	switch {
 	case errors.Is(err, jobs.ErrFinal):
-		return nil, apierr.WithHint(err, "there is nothing to cancel; "+hint.Command("jobs undo")+" takes back what it changed")
+		return nil, apierr.WithHint(err, "there is nothing to cancel; "+hint.Command("jobs undo %s", id)+" takes back what it changed")
 	case err != nil:
 		return nil, apierr.AsError(err)
 	case j.Status != jobs.Cancelled:

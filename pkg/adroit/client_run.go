@@ -39,7 +39,7 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 	}
 	if err := run.wait(ctx, run.claimed); err != nil {
 		if errors.Is(err, jobs.ErrFinal) && j.Status == jobs.Limit {
-			return nil, apierr.Invalidf(raiseHint(j.ID), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
+			return nil, apierr.Invalidf(raiseHint(j), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
 		}
 		return nil, fault(j.ID, err)
 	}
@@ -67,7 +67,7 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 	case capped(j):
 		return apierr.Invalidf(hint.Command("jobs retry %s", j.ID)+" runs the pipeline from the start", "%s ended at a bound of its pipeline, which nothing raises: %s", j.ID, j.Reason)
 	case j.Status == jobs.Limit && !given:
-		return apierr.Invalidf(raiseHint(j.ID), "%s was stopped by a limit: %s", j.ID, j.Reason)
+		return apierr.Invalidf(raiseHint(j), "%s was stopped by a limit: %s", j.ID, j.Reason)
 	case given && !j.Status.Halted():
 		return apierr.Invalidf(hint.Command("jobs resume %s", j.ID)+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
 	}
@@ -80,8 +80,18 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 	return nil
 }
 
-func raiseHint(id string) string {
-	return fmt.Sprintf("%s goes on with a higher limit; so do --max-tokens, --max-cost and --timeout\n%s runs it again from the start", hint.Command("jobs resume %s --max-turns N", id), hint.Command("jobs retry %s", id))
+// raiseHint names the command that raises the limit by which a job was stopped.
+func raiseHint(j *jobs.Job) string {
+	resume := hint.Command("jobs resume %s --max-turns N", j.ID)
+	switch outcomeOf(j).Limit {
+	case "tokens":
+		resume = hint.Command("jobs resume %s --max-tokens N", j.ID)
+	case "cost":
+		resume = hint.Command("jobs resume %s --max-cost USD", j.ID)
+	case "time":
+		resume = hint.Command("jobs resume %s --timeout DURATION", j.ID)
+	}
+	return fmt.Sprintf("%s goes on with a higher limit\n%s runs it again from the start", resume, hint.Command("jobs retry %s", j.ID))
 }
 
 // fault explains why a job could not be run here.

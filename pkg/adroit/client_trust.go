@@ -25,7 +25,7 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 	}
 	st, err := s.Check(dir)
 	if err != nil {
-		return nil, apierr.WithHint(err, hint.Command("trust --list")+" shows what is trusted; remove the file to start anew")
+		return nil, apierr.WithHint(err, "remove the file to start anew: then nothing is trusted")
 	}
 	st = st.WithText()
 	return &st, nil

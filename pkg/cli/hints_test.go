@@ -1,20 +1,15 @@
 package cli
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/internal/hint/hinttest"
 )
 
 // A printed hint is where the product prints a command, and its template, with X for
@@ -25,7 +20,7 @@ type printedHint struct{ at, command string }
 // hint, an error, a prompt or a table, and holds it against the real commands: each of its
 // words is a command or an argument of one that takes some, and each flag is one of that
 // command's. So are those of help pages. The rule hints of internal/lint/vet says that there
-// are no others.
+// are no others. The scripts of cmd/adroit run them in the states that print them.
 func TestHints(t *testing.T) {
 	root := Program{}.Command()
 	for _, h := range helpHints(t, root) {
@@ -33,34 +28,14 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s: adroit %s: %s", h.at, h.command, why)
 		}
 	}
-	hints := printedHints(t)
-	if len(hints) < 200 {
-		t.Errorf("only %d commands are found: are these the files?", len(hints))
+	templates, err := hinttest.Templates("../..")
+	if err != nil {
+		t.Fatal(err)
 	}
-	unrun := linesOf(t, "testdata/hints/unrun.txt")
-	run := scripted(t, root)
-	left := map[string]bool{}
-	for _, h := range hints {
-		words := strings.Fields(h.command)
-		if why := wrong(root, words); why != "" {
-			t.Errorf("%s: adroit %s: %s", h.at, h.command, why)
-			continue
-		}
-		cmd, flags := shape(root, words)
-		name := strings.Join(append([]string{cmd}, flags...), " ")
-		if slices.ContainsFunc(run[cmd], func(of []string) bool {
-			return !slices.ContainsFunc(flags, func(f string) bool { return !slices.Contains(of, f) })
-		}) {
-			continue
-		}
-		left[name] = true
-		if !slices.Contains(unrun, name) {
-			t.Errorf("%s: no script in cmd/adroit/testdata runs %q, which is printed here: run it in the state that prints it", h.at, name)
-		}
-	}
-	for _, name := range unrun {
-		if !left[name] {
-			t.Errorf("testdata/hints/unrun.txt: %q is run, or printed no more: take it off the list", name)
+	for _, h := range templates {
+		command := strings.ReplaceAll(h.Text, "%s", "X")
+		if why := wrong(root, strings.Fields(command)); why != "" {
+			t.Errorf("%s: adroit %s: %s", h.At, command, why)
 		}
 	}
 }
@@ -76,67 +51,6 @@ func TestWrongHints(t *testing.T) {
 			t.Errorf("adroit %s: %q, want %q", said, got, want)
 		}
 	}
-}
-
-// shape is the command that words name, and the flags they give it.
-func shape(root *cobra.Command, words []string) (path string, flags []string) {
-	cmd := root
-	for i, w := range words {
-		next := child(cmd, w)
-		if next == nil {
-			if cmd != root || i > 3 {
-				break
-			}
-			continue
-		}
-		cmd = next
-	}
-	for _, w := range words {
-		if w == "--" {
-			break
-		}
-		name, _, _ := strings.Cut(strings.TrimRight(w, ".,;:)]'\""), "=")
-		switch {
-		case strings.HasPrefix(name, "--") && len(name) > 2:
-			flags = append(flags, name)
-		case len(name) == 2 && name[0] == '-':
-			if f := cmd.Flags().ShorthandLookup(name[1:]); f != nil {
-				flags = append(flags, "--"+f.Name)
-			}
-		}
-	}
-	slices.Sort(flags)
-	return cmd.CommandPath(), slices.Compact(flags)
-}
-
-// scripted are the commands that the scripts of cmd/adroit run, with the flags of each
-// time.
-func scripted(t *testing.T, root *cobra.Command) map[string][][]string {
-	t.Helper()
-	run := map[string][][]string{}
-	n := 0
-	err := filepath.WalkDir("../../cmd/adroit/testdata", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".txt") {
-			return err
-		}
-		b, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		script, _, _ := strings.Cut(string(b), "\n-- ")
-		for l := range strings.Lines(script) {
-			if _, args, ok := strings.Cut(strings.TrimSpace(l), "adroit "); ok && !strings.HasPrefix(l, "#") && !strings.HasPrefix(l, "std") {
-				path, flags := shape(root, strings.Fields(args))
-				run[path] = append(run[path], flags)
-				n++
-			}
-		}
-		return nil
-	})
-	if err != nil || n < 500 {
-		t.Fatalf("%d commands in scripts, %v: are these the scripts?", n, err)
-	}
-	return run
 }
 
 // wrong states what is wrong with a command, "" if nothing is.
@@ -202,51 +116,6 @@ func wrongFlag(cmd *cobra.Command, word string) string {
 	return ""
 }
 
-// printedHints are the templates of all calls of internal/hint.
-func printedHints(t *testing.T) (out []printedHint) {
-	t.Helper()
-	fset := token.NewFileSet()
-	for _, dir := range []string{"../../internal", "../../pkg"} {
-		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-				return err
-			}
-			f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok {
-					return true
-				}
-				fn, ok := call.Fun.(*ast.SelectorExpr)
-				if !ok || !slices.Contains([]string{"Command", "Name", "Replayed"}, fn.Sel.Name) || len(call.Args) == 0 {
-					return true
-				}
-				if pkg, ok := fn.X.(*ast.Ident); !ok || pkg.Name != "hint" {
-					return true
-				}
-				lit, ok := call.Args[0].(*ast.BasicLit)
-				if !ok {
-					return true
-				}
-				template, err := strconv.Unquote(lit.Value)
-				if err != nil {
-					t.Error(err)
-				}
-				out = append(out, printedHint{fset.Position(call.Pos()).String(), strings.ReplaceAll(template, "%s", "X")})
-				return true
-			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
-}
-
 // helpHints are the commands in examples, and the names of commands in the other texts
 // of help pages.
 func helpHints(t *testing.T, cmd *cobra.Command) (out []printedHint) {
@@ -286,18 +155,3 @@ var (
 	// sentences are words after which adroit is the subject of a sentence, or its adjective.
 	sentences = []string{"registers", "runs", "server", "without"}
 )
-
-func linesOf(t *testing.T, file string) (out []string) {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for l := range strings.Lines(string(b)) {
-		l, _, _ = strings.Cut(l, "#") // why there is no script
-		if l = strings.TrimSpace(l); l != "" {
-			out = append(out, l)
-		}
-	}
-	return out
-}

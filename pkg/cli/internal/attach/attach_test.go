@@ -202,7 +202,7 @@ func TestDetach(t *testing.T) {
 	f := open(t, nil)
 	id := f.submit(t, "wait/x")
 	logs := filepath.Join(t.TempDir(), "logs")
-	err := detach(t.Context(), f.e, f, id, logs, exec.Command("sh", "-c", "echo the disk is full; exit 3"))
+	err := detach(t.Context(), f.e, f, id, "go on", logs, exec.Command("sh", "-c", "echo the disk is full; exit 3"))
 	if code(err) != exit.Failed || !strings.Contains(err.Error(), "the disk is full") || f.out.Len() > 0 {
 		t.Errorf("%v, %s", err, f.out)
 	}
@@ -214,7 +214,7 @@ func TestDetach(t *testing.T) {
 			must(t, err)
 		}
 	}}
-	must(t, detach(t.Context(), f.e, c, id, logs, pause))
+	must(t, detach(t.Context(), f.e, c, id, "go on", logs, pause))
 	must(t, pause.Process.Kill())
 	if f.out.String() != id+"\n" {
 		t.Errorf("printed %q", f.out)

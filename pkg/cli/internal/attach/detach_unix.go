@@ -44,10 +44,14 @@ func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, o adroi
 	}
 	cmd := hostexec.Command(context.WithoutCancel(ctx), self, "--data-dir", data, "jobs", "resume", id, "--"+startFlag, startValue{&o}.String())
 	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
-	return detach(ctx, e, c, id, filepath.Join(data, "jobs", id, "logs"), cmd)
+	foreground := hint.Command("jobs resume %s", id) + " runs it in the foreground"
+	if l := o.Limits; l.Turns > 0 || l.Tokens > 0 || l.CostUSD > 0 || l.Time > 0 {
+		foreground = hint.Command("jobs show %s", id) + " has the command that raises its limit in the foreground"
+	}
+	return detach(ctx, e, c, id, foreground, filepath.Join(data, "jobs", id, "logs"), cmd)
 }
 
-func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, cmd *exec.Cmd) error {
+func detach(ctx context.Context, e *env.Env, c adroit.Client, id, foreground, logs string, cmd *exec.Cmd) error {
 	last, err := lastEvent(ctx, c, id)
 	if err != nil {
 		return err
@@ -66,7 +70,6 @@ func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, c
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	foreground := hint.Command("jobs resume %s", id) + " runs it in the foreground"
 	if err := cmd.Start(); err != nil {
 		return exit.Fail(fmt.Errorf("detaching: %w", err), foreground)
 	}

@@ -184,7 +184,7 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 	} else {
 		var err error
 		if steps, err = phases.Find(q.Dir, q.phases); err != nil {
-			return nil, exit.Usagef("for example: "+hint.Command("fix --phases build,test=\"make check\""), "--phases: %v", err)
+			return nil, exit.Usagef("for example: "+hint.Command("fix --phases build=make,test=\"make check\""), "--phases: %v", err)
 		}
 		q.Title, given["steps"] = "fix: "+strings.Join(q.phases, ", "), steps
 	}

@@ -51,7 +51,7 @@ func New(e *env.Env) *cobra.Command {
 			"  git log -5 | adroit run builder - --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.Usagef(hint.Command("run \"fix the failing test\"")+"; "+hint.Command("agents list")+" lists the agents", "run needs an agent or a prompt")
+				return exit.Usagef(hint.Command("run builder \"fix the failing test\"")+"; "+hint.Command("agents list")+" lists the agents", "run needs an agent or a prompt")
 			}
 			return nil
 		},

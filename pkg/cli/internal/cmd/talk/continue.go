@@ -82,7 +82,11 @@ func send(ctx context.Context, e *env.Env, c adroit.Client, id string, m executo
 			return false, err
 		}
 		if d.Unread == 0 {
-			return false, exit.Usagef(hint.Command("continue %s \"also add a test\"", d.Job.ID)+"; "+hint.Command("jobs resume")+" goes on without a message", "the message is empty")
+			help := hint.Command("continue %s \"also add a test\"", d.Job.ID)
+			if !d.Job.Status.Final() {
+				help += "; " + hint.Command("jobs resume %s", d.Job.ID) + " goes on without a message"
+			}
+			return false, exit.Usagef(help, "the message is empty")
 		}
 	}
 	j, err := c.Send(ctx, id, m)

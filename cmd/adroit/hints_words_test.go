@@ -1,0 +1,57 @@
+package main
+
+// standsFor has what a person types for a word that stands for something.
+var standsFor = map[string]string{
+	"N": "9999999", "USD": "99", "DURATION": "1h", "WHY": "'not now'", "WORDS": "'dark blue'", "continue|abort|WORDS": "abort", "PROMPT": "'look around'", "TASK": "'look around'",
+	"AGENT": "builder", `"..."`: "'look around'", "COMMAND": "true", "MODE": "edits", "ID": "last", "TURN": "1", "PROVIDER": "openai",
+}
+
+// hintWords is the same for single templates. What a sentence only names, as in "jobs
+// undo takes it back", is typed with what > has behind it, and < before it.
+var hintWords = map[string]map[string]string{
+	"jobs rm":                          {">": " last"},
+	"jobs show":                        {">": " last"},
+	"mcp add":                          {">": " added -- true"},
+	"mcp add %s …":                     {"…": "-- true"},
+	"mcp add NAME --url %s":            {"NAME": "other"},
+	"mcp add NAME -- COMMAND":          {"NAME": "other"},
+	"mcp add %s --read PATH --replace": {"PATH": "/usr/share"},
+	"memory add":                       {">": " 'The tests need Go.'"},
+	"memory forget":                    {">": " 1"},
+	"run --test COMMAND":               {">": " assistant 'look around'"},
+	"run --mode MODE":                  {">": " assistant 'look around'"},
+	"run --worktree":                   {">": " assistant 'look around'"},
+	"run":                              {">": " assistant 'look around'"},
+	"login PROVIDER":                   {"<": "echo sk-test | ", ">": " --no-verify"},
+	"login openai":                     {"<": "echo sk-test | ", ">": " --no-verify"},
+	"login anthropic":                  {"<": "echo sk-test | ", ">": " --no-verify"},
+	"login %s":                         {"<": "echo sk-test | ", ">": " --no-verify"},
+}
+
+// refusals are what a command may answer where it is printed, since it depends on what is
+// beside adroit.
+var refusals = map[string][]string{
+	// There is no Ollama where tests run.
+	"demo -m ollama/qwen3:8b": {"connection refused"},
+	"models pull qwen3:8b":    {"connection refused"},
+	// It says what is wrong with the model, the server or the file: that is what it is for.
+	"models check": {"connection refused", "has no turn"},
+	"mcp check %s": {"the MCP server"},
+	// What a person has to do first is said with the command.
+	"jobs merge %s": {"uncommitted changes are in the way", "Author identity unknown", "a repository of its own, whose settings"},
+	"jobs rm %s":    {"are in no commit"},
+	// The job has ended meanwhile.
+	"jobs cancel %s": {"the job has ended", "its runner has not confirmed"},
+	// A backup is restored elsewhere, or in place of what is there.
+	"restore %s": {"--replace moves them aside", "stop it first"},
+	// The template stands for a fact, a plan or another agent of the person's.
+	`memory edit ID "the text that is right"`: {"there is no fact"},
+	"jobs retry ID --carry-out --mode edits":  {"only plans"},
+	// What is wrong with the file, which is not put right yet, stands above it.
+	"run AGENT PROMPT": {"unknown key"},
+	"config show":      {"there is no sandbox level"},
+	// A name of files that are to be made first.
+	"run %s":                       {"no agent is named"}, // the default agent
+	"serve --cert FILE --key FILE": {"no such file or directory"},
+	"run ./agent.md PROMPT":        {"no such file or directory"},
+}
