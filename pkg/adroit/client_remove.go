@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 		if we.Other != "" {
 			return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs rm --force %s", j.ID)+" removes this one alone, and nothing of the other")
 		}
-		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s, or %s throws them away", hint.Command("jobs merge %s", j.ID), hint.Command("jobs rm --force %s", j.ID)))
+		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s; or %s throws the work away", cmp.Or(we.Remedy, hint.Command("jobs merge %s", j.ID)), hint.Command("jobs rm --force %s", j.ID)))
 	}
 	if errors.Is(err, jobdir.ErrMerging) {
 		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs merge %s", j.ID))
@@ -82,7 +83,13 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 	if err := r.Begin(); err != nil {
 		return err
 	}
-	return finishRemoval(ctx, m.Store, r)
+	if err := finishRemoval(ctx, m.Store, r); err != nil {
+		return err
+	}
+	if w := r.Worktree; w != nil && !r.Branch && w.Stays(ctx) {
+		rt.warn("branch %[1]s of %[2]s stays, as it is not merged: git -C %[2]s merge %[1]s merges it", w.Branch, w.Repo)
+	}
+	return nil
 }
 
 // A shrinker is a store that keeps the space of removed jobs until it is asked to give

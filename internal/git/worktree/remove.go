@@ -59,7 +59,7 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 		for _, e := range s.Entries {
 			paths = append(paths, e.Path)
 		}
-		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
+		return false, &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)]}
 	}
 	if err := w.checkHidden(ctx); err != nil {
 		return false, err
@@ -73,9 +73,15 @@ func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool
 	}
 	if len(left) > 0 {
 		return false, &Error{Reason: "files of the worktree are in no commit: they are in a submodule, or git ignores them", Paths: left[:min(len(left), 10)],
-			Remedy: fmt.Sprintf("copy what you need from %s, then force the removal", w.Top)}
+			Remedy: fmt.Sprintf("copy what you need from %s", w.Top)}
 	}
 	return w.merged(ctx, s)
+}
+
+// Stays reports whether the branch of the work tree is in the repository.
+func (w *Worktree) Stays(ctx context.Context) bool {
+	_, err := git.OnHost(w.Repo).ResolveCommit(ctx, "refs/heads/"+w.Branch)
+	return err == nil
 }
 
 // checkDetached is an error if the work tree is at a commit that no branch of the repository
@@ -89,7 +95,7 @@ func (w *Worktree) checkDetached(ctx context.Context, s *git.Status) error {
 		return err
 	}
 	return &Error{Reason: fmt.Sprintf("commit %.10s of the worktree is on no branch", s.Commit),
-		Remedy: fmt.Sprintf("git -C %s branch NAME %.10s keeps it; or force the removal", w.Repo, s.Commit)}
+		Remedy: fmt.Sprintf("git -C %s branch NAME %.10s keeps it", w.Repo, s.Commit)}
 }
 
 // gone reports whether the repository itself is not there any more.

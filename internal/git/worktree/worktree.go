@@ -34,6 +34,8 @@ type Worktree struct {
 	// Left is how many paths of the first work tree were not as in Base when
 	// this one was made: they are not in it.
 	Left int `json:"left,omitempty"`
+	// Detached says that the first work tree had no branch checked out then: a merge needs one.
+	Detached bool `json:"detached,omitempty"`
 
 	held *os.File // by its gits, see [git.Repo.Holding]; may be nil
 }
@@ -96,7 +98,7 @@ func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) erro
 	if w.Base = s.Commit; w.Base == "" {
 		return nil, &Error{Reason: repo + " has no commit yet", Remedy: "make a first commit; a worktree begins at one"}
 	}
-	w.Left = len(s.Entries)
+	w.Left, w.Detached = len(s.Entries), s.Branch == ""
 	if err := os.MkdirAll(filepath.Dir(top), 0o700); err != nil {
 		return nil, err
 	}

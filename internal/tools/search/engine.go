@@ -196,7 +196,7 @@ func (f found) result(q query) tools.Result {
 		sum = "no match"
 		b.WriteString("no match\n")
 		if q.glob != "" {
-			fmt.Fprintf(&b, "[no file fits glob %q, so nothing was searched]\n", q.glob)
+			fmt.Fprintf(&b, "[no file that tools may read fits glob %q, so nothing was searched]\n", q.glob)
 		}
 	}
 	if shown < len(f.hits) {

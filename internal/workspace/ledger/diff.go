@@ -40,9 +40,7 @@ func (p Selection) Diff(ctx context.Context, root string) (string, error) {
 	defer t.Close()
 	d := differ{Selection: p, tree: t}
 	if p.patch {
-		if d.prefix, d.id, err = patchForm(ctx, t); err != nil {
-			return "", err
-		}
+		d.prefix, d.id = patchForm(ctx, t)
 	}
 	var out strings.Builder
 	for _, c := range p.l.shifts(p.nets()) {
@@ -62,20 +60,21 @@ type differ struct {
 	id     func() hash.Hash // of content in a repository; nil: binaries are named only
 }
 
-// patchForm returns how git apply wants names and ids in a directory.
-func patchForm(ctx context.Context, t *rootfs.Tree) (prefix string, id func() hash.Hash, err error) {
+// patchForm returns how git apply wants names and ids in a directory. Where git refuses the
+// repository it applies nothing either: names are from the directory, and no binary is whole.
+func patchForm(ctx context.Context, t *rootfs.Tree) (prefix string, id func() hash.Hash) {
 	if _, _, ok := t.Repository(); !ok {
-		return "", sha1.New, nil
+		return "", sha1.New
 	}
 	out, err := t.Git(ctx, nil, "rev-parse", "--show-object-format", "--show-prefix")
 	if err != nil {
-		return "", nil, fmt.Errorf("asking git how it names the files: %w", err)
+		return "", nil
 	}
 	format, prefix, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
 	if format == "sha256" {
-		return prefix, sha256.New, nil
+		return prefix, sha256.New
 	}
-	return prefix, sha1.New, nil
+	return prefix, sha1.New
 }
 
 // names are the two of a change, as git writes them.

@@ -248,7 +248,7 @@ func stopReason(ctx context.Context) string {
 	return string(jobs.Interrupted)
 }
 
-// Begins prints what of the work tree the worktree of a new job lacks.
+// Begins prints what of the work tree the worktree of a new job lacks, and what its merge needs.
 func Begins(e *env.Env, s *adroit.Submitted) {
 	if s.Plan != nil {
 		for _, l := range render.Attachments(s.Plan.Input.Attached) {
@@ -256,6 +256,9 @@ func Begins(e *env.Env, s *adroit.Submitted) {
 		}
 	}
 	w := s.Worktree
+	if w != nil && w.Detached {
+		fmt.Fprintf(e.Err, "%s has no branch checked out: the work is on branch %s, and to merge it, check one out first: git switch NAME\n", e.Home(w.Repo), w.Branch)
+	}
 	if w == nil || w.Left == 0 {
 		return
 	}
