@@ -33,15 +33,17 @@ func known() *Redactor {
 func TestShapes(t *testing.T) {
 	r := New(Options{})
 	for in, want := range map[string]string{
-		"token is " + ghToken + ", ok":     "token is [secret: github token], ok",
-		"x=" + slack + "\n":                "x=[secret: slack token]\n",
-		`{"k":"` + awsKey + `"}`:           `{"k":"[secret: aws access key]"}`,
-		"a" + awsKey:                       "a" + awsKey,
-		awsKey + "X":                       awsKey + "X",
-		openai:                             "[secret: api key]",
-		"disk-" + strings.Repeat("a1", 30): "disk-" + strings.Repeat("a1", 30),
-		"Cookie: " + jwt + ";":             "Cookie: [secret: json web token];",
-		"key:\n" + pem + "\nafter":         "key:\n[secret: private key]\nafter",
+		"token is " + ghToken + ", ok":                      "token is [secret: github token], ok",
+		"x=" + slack + "\n":                                 "x=[secret: slack token]\n",
+		`{"k":"` + awsKey + `"}`:                            `{"k":"[secret: aws access key]"}`,
+		"a" + awsKey:                                        "a" + awsKey,
+		awsKey + "X":                                        awsKey + "X",
+		openai:                                              "[secret: api key]",
+		"sk-proj-abcdefghij0123456789":                      "[secret: api key]", // a provider's name needs no length
+		"sk-estimator-doc-link-1234567":                     "sk-estimator-doc-link-1234567",
+		"disk-" + strings.Repeat("a1", 30):                  "disk-" + strings.Repeat("a1", 30),
+		"Cookie: " + jwt + ";":                              "Cookie: [secret: json web token];",
+		"key:\n" + pem + "\nafter":                          "key:\n[secret: private key]\nafter",
 		strings.ReplaceAll("+"+pem, "\n", "\n+") + "\n x":   "+[secret: private key]\n x",
 		"the line -----BEGIN RSA PRIVATE KEY----- begins":   "the line -----BEGIN RSA PRIVATE KEY----- begins",
 		`re("-----BEGIN RSA PRIVATE KEY-----")`:             `re("-----BEGIN RSA PRIVATE KEY-----")`,

@@ -22,6 +22,7 @@ var shapes = []struct {
 	{"google api key", []string{"AIza"}, true, fixed(url64, 35)},
 	{"google oauth token", []string{"ya29."}, true, token(url64, 30, nil)},
 	{"google oauth secret", []string{"GOCSPX-"}, true, token(url64, 20, nil)},
+	{"api key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-ant-", "sk-or-"}, true, token(url64, 16, hasDigit)},
 	{"api key", []string{"sk-"}, true, token(url64, 32, hasDigit)},
 	{"stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, true, token(alnum, 20, nil)},
 	{"npm token", []string{"npm_"}, true, token(alnum, 36, nil)},
