@@ -147,11 +147,24 @@ var (
 
 const mostSource = 256 << 10 // bytes of a file that is searched
 
-// goneDirs are the directories that the files which an output and its command name give to
-// processes that they start, and that are not there, each with the line that names it.
-// What is computed otherwise is not found.
+// goneDirs are the directories that a command, and the files which it and its output name,
+// give to processes that they start, and that are not there, each with the line that names
+// it. What is computed otherwise is not found.
 func goneDirs(dir, command, output string) map[string]string {
 	out := map[string]string{}
+	search := func(source, fileDir string, at func(line int) string) {
+		for _, m := range cwdOf.Regexp().FindAllStringIndex(source, 100) {
+			name := cwdName(source, expression(source[m[1]:]), fileDir)
+			if name == "" || !isGone(dir, name) {
+				continue
+			}
+			if rel, err := filepath.Rel(dir, inDir(dir, name)); err == nil && filepath.IsLocal(rel) {
+				name = rel
+			}
+			out[name] = at(1 + strings.Count(source[:m[0]], "\n"))
+		}
+	}
+	search(strings.ReplaceAll(command, `\"`, `"`), dir, func(int) string { return "a process that the command line starts" })
 	for _, file := range Files(dir, output+"\n"+strings.ReplaceAll(command, " ", "\n")) {
 		at := inDir(dir, file)
 		if info, err := os.Stat(at); err != nil || info.Size() > mostSource {
@@ -161,16 +174,7 @@ func goneDirs(dir, command, output string) map[string]string {
 		if err != nil {
 			continue
 		}
-		for _, m := range cwdOf.Regexp().FindAllIndex(b, 100) {
-			name := cwdName(string(b), expression(string(b[m[1]:])), filepath.Dir(at))
-			if name == "" || !isGone(dir, name) {
-				continue
-			}
-			if rel, err := filepath.Rel(dir, inDir(dir, name)); err == nil && filepath.IsLocal(rel) {
-				name = rel
-			}
-			out[name] = fmt.Sprintf("%s:%d", file, 1+strings.Count(string(b[:m[0]]), "\n"))
-		}
+		search(string(b), filepath.Dir(at), func(line int) string { return fmt.Sprintf("%s:%d", file, line) })
 	}
 	return out
 }

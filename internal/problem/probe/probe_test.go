@@ -56,6 +56,17 @@ func TestMissingDirectory(t *testing.T) {
 			t.Errorf("%s: missing are %q, want %q", source, got, want)
 		}
 	}
+	for command, want := range map[string]string{
+		`node -e "require('child_process').exec('x', {cwd: 'gone/dir'}).on('error', e => { throw e })"`: "gone/dir",
+		`node -e 'spawn("x", {cwd: __dirname + "/gone"})'`:                                              "gone",
+		`node -e "spawn(\"x\", {cwd: \"gone\"})"`:                                                       "gone",
+		`node -e 'spawn("x", {cwd: "there"})'`:                                                          "",
+		`node -e 'spawn("x", {cwd: process.env.DIR})'`:                                                  "",
+	} {
+		if got := Directories(Facts(dir, command, node)); strings.Join(got, " ") != want {
+			t.Errorf("%s: missing are %q, want %q", command, got, want)
+		}
+	}
 	for output, want := range map[string]string{
 		"sh: 1: cd: can't cd to gone\n":                         "gone",
 		"bash: line 1: cd: gone/x: No such file or directory\n": "gone/x",
