@@ -27,6 +27,7 @@ const unread = "?"
 var underWay = map[string]string{
 	"MERGE_HEAD": "git merge --quit", "CHERRY_PICK_HEAD": "git cherry-pick --quit", "REVERT_HEAD": "git revert --quit",
 	"rebase-merge": "git rebase --quit", "rebase-apply": "git rebase --quit", "BISECT_LOG": "git bisect reset HEAD",
+	"sequencer": "git cherry-pick --quit",
 }
 
 // ownRefs are references of a work tree by itself, about what is under way in it.

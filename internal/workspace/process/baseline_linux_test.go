@@ -37,12 +37,12 @@ func TestGitObeys(t *testing.T) {
 		if got := dirtest.Content(t, filepath.Join(dir, "team.conf")) + dirtest.Content(t, filepath.Join(dir, "sub/more.conf")); got != want {
 			t.Errorf("the included files are %q", got)
 		}
-		for _, name := range []string{"absent.conf", ".git/rebase-merge/git-rebase-todo"} {
+		for _, name := range []string{"absent.conf", ".git/rebase-merge"} { // git takes an empty one for a rebase
 			if rootfs.Exists(filepath.Join(dir, name)) {
 				t.Errorf("%s is there", name)
 			}
 		}
-		did(t, r, `echo 'pick 0123 x' >.git/rebase-merge/git-rebase-todo`, 0, "")
+		did(t, r, `mkdir .git/rebase-merge; echo 'pick 0123 x' >.git/rebase-merge/git-rebase-todo`, 0, "")
 		if !rootfs.Exists(filepath.Join(dir, ".git/rebase-merge/git-rebase-todo")) {
 			t.Error("a list without programs was taken away")
 		}

@@ -165,8 +165,7 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	note := s.protection.check(&c.removed, func(rel, to string) bool { return p.holds(led, rel, to) })
-	if p.snap != nil && p.overlay == nil && len(s.protection.made) > 0 {
-		// A join has them among the changes.
+	if p.snap != nil && len(s.protection.made) > 0 {
 		names := strings.Join(s.protection.made[:min(len(s.protection.made), maxNotes)], ", ")
 		if err := p.snap.Ledger.NotePartial("an undo leaves the new git directories " + names); err != nil {
 			note += "; " + err.Error()

@@ -104,6 +104,7 @@ func (c *check) judgeRebase(r *gitDir) {
 	foreign := func(l string) bool { return !slices.Contains(r.execs, l) }
 	if rootfs.TypeOf(&st) != unix.S_IFREG || st.Size > maxGitConfig || slices.ContainsFunc(r.rebaseExecs(), foreign) {
 		c.take(r.scan, dir, path.Join(r.rel, todoFile), rootfs.ConfiguresPrograms)
+		_ = rootfs.UnlinkAt(r.fd, path.Dir(todoFile), unix.AT_REMOVEDIR) // with more in it git rebase --quit ends what is under way, which the ledger names
 	}
 }
 

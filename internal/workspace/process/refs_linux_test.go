@@ -46,6 +46,7 @@ func TestUndoMovesReferences(t *testing.T) {
 		{"git branch -D topic; git branch topic/x; git pack-refs --all"},
 		{"git checkout -q --detach; git branch -D main; git tag -d v1"},
 		{"git stash -q; git merge -q --no-edit topic; echo x >f"},
+		{"git reset -q --hard; git cherry-pick HEAD~1 topic >/dev/null 2>&1; [ -d .git/sequencer ]"},
 	}
 	var without []sandbox.Level // landlock compares references, too
 	if os.Getenv("ADROIT_UNDO_ROUNDS") == "" {
@@ -174,7 +175,7 @@ func references(t *testing.T, dir string) map[string]string {
 	if all["HEAD"] == "" {
 		all["HEAD"] = git("rev-parse", "HEAD")
 	}
-	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG"} {
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"} {
 		if _, err := os.Lstat(filepath.Join(dir, ".git", name)); err == nil {
 			all[name] = "under way"
 		}
@@ -302,17 +303,20 @@ func TestBranchesOfOtherJobs(t *testing.T) {
 	}
 }
 
-// A git directory that a command made is named by an undo, which leaves it, without an
-// overlay too; one that it moved, and one that was there, are not.
+// A git directory that a command made is named by the run and an undo, which leaves it, at
+// every level; one that it moved, and one that was there, are not.
 func TestUndoNamesRepositories(t *testing.T) {
 	t.Parallel()
-	r, led, dir := refJob(t, sandbox.Landlock)
-	dirtest.Git(t, dir, "init", "-q", "there")
-	for n, c := range []string{"mv there moved", "git init -q data && rm g"} {
-		_, err := r.Run(ledger.AtStep(t.Context(), strconv.Itoa(n+1)), Cmd{Shell: c, Snapshot: true})
-		dirtest.Must(t, err)
-	}
-	if got := led.Incomplete(t.Context()); len(got) != 1 || !strings.HasSuffix(got[0], " data/.git") {
-		t.Errorf("%q", got)
-	}
+	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
+		r, led, dir := refJob(t, level)
+		dirtest.Git(t, dir, "init", "-q", "there")
+		for n, c := range []string{"mv there moved", "git init -q data && rm g"} {
+			_, err := r.Run(ledger.AtStep(t.Context(), strconv.Itoa(n+1)), Cmd{Shell: c, Snapshot: true})
+			dirtest.Must(t, err)
+		}
+		if got := led.Incomplete(t.Context()); len(got) != 1 || !strings.HasSuffix(got[0], " data/.git") {
+			t.Errorf("%q", got)
+		}
+	})
 }
