@@ -240,8 +240,8 @@ func TestACP(t *testing.T) {
 		t.Errorf("asked %+v", e.asked)
 	}
 	e.answers = []string{"always"}
-	got = e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and again"))
-	contains(t, got, "plan: Echo in_progress, Rest pending,", "update: shell echo second completed", "agent: Done again.")
+	got = e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and again with ghp_0123456789abcdefghijABCDEFGHIJ012345"))
+	contains(t, got, "agent: Note: the message has a secret in it (github token", "plan: Echo in_progress, Rest pending,", "update: shell echo second completed", "agent: Done again.")
 	if strings.Contains(got, "todo") || strings.Count(got, "plan:") != 1 {
 		t.Errorf("the list was shown\n%s", got)
 	}
@@ -397,7 +397,8 @@ func TestACPCarriesOutAPlan(t *testing.T) {
 		}
 	}
 	mode("plan")
-	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("make it two")), "I change line one.", "planned: nothing was changed")
+	const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("make it two with "+key)), "agent: Note: the prompt has a secret in it (github token", "I change line one.", "planned: nothing was changed")
 	mode("edits")
 	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("go")), "agent: It is two.")
 	if b, err := os.ReadFile(p.path("repo/a.txt")); err != nil || string(b) != "two\n" {

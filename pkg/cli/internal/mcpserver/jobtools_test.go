@@ -60,8 +60,13 @@ func TestJobTools(t *testing.T) {
 		if _, v := c.call("job_result", map[string]any{"job": id, "artifact": "changes"}); !strings.Contains(v.Part.Text, "+done") {
 			w.Errorf("changes: %+v", v.Part)
 		}
-		_, v = c.call("job_start", map[string]any{"agent": "waiter", "prompt": "Wait."})
+		const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+		r, v = c.call("job_start", map[string]any{"agent": "waiter", "prompt": "Wait with " + key})
 		<-w.slow
+		if !strings.Contains(words(r), "note: the prompt has a secret in it (github token") || strings.Contains(words(r), key) {
+			w.Errorf("a secret in the prompt: %s", words(r))
+		}
+		validate(w, c, "job_start", r)
 		if _, v := c.call("job_cancel", map[string]any{"job": v.Job}); v.Status != jobs.Cancelled {
 			w.Errorf("cancelled: %+v", v)
 		}

@@ -107,6 +107,17 @@ func TestFailedRequest(t *testing.T) {
 	}
 }
 
+// The line of a finish says what is reported, and not always that it is done.
+func TestFinishReports(t *testing.T) {
+	for outcome, want := range map[string]string{"": "reports done", executor.Done: "reports done", string(jobs.NotNeeded): "reports not needed", string(jobs.CannotBeDone): "reports cannot be done"} {
+		got := watch(80, []event.Event{{Kind: event.StepFinished, Step: stepio.ToolStep, Name: "finish", Path: "1.1", Text: "Why.",
+			Data: data(t, map[string]any{"args": map[string]string{"summary": "Why.", "outcome": outcome}, "text": "Why."})}})
+		if !strings.Contains(plainText(got), want) {
+			t.Errorf("%q shows %q, want %q", outcome, got, want)
+		}
+	}
+}
+
 // plainText is what is left without the sequences of this program.
 func plainText(s string) string { return ours.ReplaceAllString(s, "") }
 
