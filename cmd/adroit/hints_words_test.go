@@ -11,7 +11,10 @@ var standsFor = map[string]string{
 var hintWords = map[string]map[string]string{
 	"jobs rm":                          {">": " last"},
 	"jobs show":                        {">": " last"},
+	"failures propose SIGNATURE":       {"SIGNATURE": `$(adroit failures propose --json | sed -n 's/.*"signature": "\(.*\)".*/\1/p' | head -1)`},
+	"restore FILE --replace":           {"FILE": "../all.tar.gz"},
 	"mcp add":                          {">": " added -- true"},
+	"mcp check":                        {">": " memory --accept"},
 	"mcp add %s …":                     {"…": "-- true"},
 	"mcp add NAME --url %s":            {"NAME": "other"},
 	"mcp add NAME -- COMMAND":          {"NAME": "other"},
@@ -22,6 +25,7 @@ var hintWords = map[string]map[string]string{
 	"run --mode MODE":                  {">": " assistant 'look around'"},
 	"run --worktree":                   {">": " assistant 'look around'"},
 	"run":                              {">": " assistant 'look around'"},
+	"login":                            {"<": "echo sk-test | ", ">": " openai --no-verify"},
 	"login PROVIDER":                   {"<": "echo sk-test | ", ">": " --no-verify"},
 	"login openai":                     {"<": "echo sk-test | ", ">": " --no-verify"},
 	"login anthropic":                  {"<": "echo sk-test | ", ">": " --no-verify"},
@@ -44,9 +48,6 @@ var refusals = map[string][]string{
 	"jobs cancel %s": {"the job has ended", "its runner has not confirmed"},
 	// A backup is restored elsewhere, or in place of what is there.
 	"restore %s": {"--replace moves them aside", "stop it first"},
-	// The template stands for a fact, a plan or another agent of the person's.
-	`memory edit ID "the text that is right"`: {"there is no fact"},
-	"jobs retry ID --carry-out --mode edits":  {"only plans"},
 	// What is wrong with the file, which is not put right yet, stands above it.
 	"run AGENT PROMPT": {"unknown key"},
 	"config show":      {"there is no sandbox level"},

@@ -86,8 +86,8 @@ func (m tidy) Run() int {
 		}
 	}
 	code := m.M.Run()
-	if all && code == 0 {
-		for _, wrong := range unrunHints() {
+	if code == 0 && noCopies() == "" {
+		for _, wrong := range unrunHints(all) {
 			fmt.Println("FAIL:", wrong)
 			code = 1
 		}

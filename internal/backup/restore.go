@@ -113,7 +113,11 @@ func restorable(ctx context.Context, data, version string, replace bool) error {
 		return fmt.Errorf("there is a database that cannot be opened (%w); --replace moves it aside", err)
 	}
 	list, err := db.List(ctx, jobs.Query{})
-	if err := errors.Join(err, db.Close()); err != nil {
+	err = errors.Join(err, db.Close())
+	if replace && errors.Is(err, sqlite.ErrDamaged) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	for _, j := range list {

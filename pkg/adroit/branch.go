@@ -49,7 +49,7 @@ func (o *RetryOptions) check() error {
 	case o.From > 0 && o.CarryOut:
 		return apierr.Invalidf("a plan is gone on from where it ended", "--from and --carry-out exclude each other")
 	case o.Mode != "" && !o.CarryOut:
-		return apierr.Invalidf(hint.Command("jobs retry ID --carry-out --mode edits")+" carries out a plan; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for --carry-out")
+		return apierr.Invalidf("it goes with --carry-out, for a plan; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for --carry-out")
 	case o.Mode == executor.ModePlan:
 		return apierr.Invalidf("it is edits or auto", "a plan cannot be carried out in mode plan")
 	case o.Mode != "" && !slices.Contains(executor.Modes, o.Mode):

@@ -174,9 +174,6 @@ func newEdit(e *env.Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args[1:], " ")
 			given := cmd.Flags().Changed
-			if text == "" && !given("kind") && !given("confidence") && !given("file") {
-				return exit.Usagef(hint.Command("memory edit ID \"the text that is right\""), "nothing is to be changed")
-			}
 			c, err := e.Client()
 			if err != nil {
 				return err
@@ -186,6 +183,9 @@ func newEdit(e *env.Env) *cobra.Command {
 				return err
 			}
 			f := found[0]
+			if text == "" && !given("kind") && !given("confidence") && !given("file") {
+				return exit.Usagef(hint.Command("memory edit %s \"the text that is right\"", f.ID), "nothing is to be changed")
+			}
 			n := adroit.FactNote{Fact: memory.Fact{Scope: f.Scope, Kind: f.Kind, Text: f.Text, Confidence: f.Confidence, Untrusted: f.Untrusted, Evidence: memory.Evidence{File: f.File}}, Replaces: f.ID, Dir: f.Project}
 			if text != "" {
 				n.Text, n.Untrusted = text, false

@@ -142,23 +142,6 @@ func (a *answer) run(ctx context.Context, e *env.Env, name string, args []string
 	return attach.Run(ctx, e, c, id, a.Options)
 }
 
-// command is what answers a job, one of its questions if it asks several.
-func command(name, job, question string) string {
-	switch only := question != ""; {
-	case name == "approve" && only:
-		return hint.Command("approve %s --question %s", job, question)
-	case name == "approve":
-		return hint.Command("approve %s", job)
-	case name == "deny" && only:
-		return hint.Command("deny %s --question %s", job, question)
-	case name == "deny":
-		return hint.Command("deny %s", job)
-	case only:
-		return hint.Command("answer %s WORDS --question %s", job, question)
-	}
-	return hint.Command("answer %s WORDS", job)
-}
-
 // job finds the job that is meant and what is left of the arguments: a job by its
 // id, or the one that waits in this directory.
 func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []string) (id string, rest []string, err error) {
@@ -191,15 +174,13 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 		if err != nil {
 			return "", nil, err
 		}
-		question := ""
-		if len(d.Questions) > 1 {
-			question = d.Questions[0].Path
-		}
-		line := command(name, j.ID, question) + "  "
-		if len(d.Questions) > 0 {
-			line += render.QuestionLine(&d.Questions[0])
-		} else {
-			line += "has its answer"
+		line := hint.Command("jobs resume %s", j.ID) + "  has its answer"
+		if len(d.Questions) > 0 && len(d.Questions[0].Signals) > 0 {
+			q, path := &d.Questions[0], ""
+			if len(d.Questions) > 1 {
+				path = q.Path
+			}
+			line = render.Answers(j.ID, q.Signals[0], path) + "  " + render.QuestionLine(q)
 		}
 		lines = append(lines, line)
 	}
