@@ -185,13 +185,21 @@ func copyIndex(ctx context.Context, g *git.Repo, root, to string) error {
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(root, from)
 	}
-	b, err := os.ReadFile(from)
+	info, err := os.Stat(from)          // before it is read: an older time only has git look closer
 	if errors.Is(err, fs.ErrNotExist) { // nothing is staged
 		return nil
 	} else if err != nil {
 		return err
 	}
-	return os.WriteFile(to, b, 0o600)
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	// By the time of the index git knows which files may have changed since without a trace.
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
 // what are the pathspecs of what is to be staged.

@@ -39,9 +39,6 @@ func newList(e *env.Env, use string) *cobra.Command {
 		Example: "  adroit " + below + "--status failed,stuck\n  adroit " + below + "--all --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if l.Limit < 0 {
-				return exit.Usagef("0 lists all jobs", "--limit is %d", l.Limit)
-			}
 			if err := l.read(); err != nil {
 				return err
 			}
