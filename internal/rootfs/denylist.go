@@ -128,6 +128,10 @@ func CheckPattern(pattern string) error {
 	if !deniable(pattern) {
 		return fmt.Errorf("the name %q does not match any file of a workspace", pattern)
 	}
+	whole := func(p string) bool { _, err := path.Match(p, ""); return err == nil }
+	if parts := strings.Split(pattern, "/"); whole(pattern) && slices.ContainsFunc(parts, func(part string) bool { return !whole(part) }) {
+		return fmt.Errorf("the name %q has a slash after a backslash or in brackets, where it parts no names: write it alone", pattern)
+	}
 	if choices(pattern) == nil {
 		return fmt.Errorf("the name %q has more than %d alternatives: write several", pattern, maxChoices)
 	}

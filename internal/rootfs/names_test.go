@@ -47,7 +47,7 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []string{"", ".", "..", "/a", "a/../b", "../a", "./", strings.Repeat("{a,b}", 8)} {
+	for _, p := range []string{"", ".", "..", "/a", "a/../b", "../a", "./", strings.Repeat("{a,b}", 8), `*\/b`, "a[/]b", "a/[^b/c]"} {
 		if CheckPattern(p) == nil {
 			t.Errorf("%q is taken", p)
 		}
