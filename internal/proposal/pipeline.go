@@ -31,21 +31,21 @@ func (c Case) Pipeline(name string) (string, error) {
 	repair := ""
 	switch {
 	case a.Fix != "":
-		repair = "    tool: replay_fix\n    args:\n      diff: " + block(strings.ReplaceAll(a.Fix, "{{", `{{"{{"}}`), "        ")
+		repair = "    tool: replay_fix\n    args:\n      diff: " + block(asText(a.Fix), "        ")
 	case a.Run != "":
-		repair = "    run: " + quoted(a.Run) + "\n"
+		repair = "    run: " + quoted(asText(a.Run)) + "\n"
 	}
 	if repair == "" {
-		fmt.Fprintf(&b, "  - id: run\n    run: %s\n%s", quoted(c.Command), c.policy(a.Agent == ""))
+		fmt.Fprintf(&b, "  - id: run\n    run: %s\n%s", quoted(asText(c.Command)), c.policy(a.Agent == ""))
 		return b.String(), c.check(name, b.String(), "")
 	}
-	fmt.Fprintf(&b, "  - id: try\n    run: %s\n    onSuccess: end\n    onFailure: repair\n", quoted(c.Command))
+	fmt.Fprintf(&b, "  - id: try\n    run: %s\n    onSuccess: end\n    onFailure: repair\n", quoted(asText(c.Command)))
 	b.WriteString("  - id: repair\n")
 	if p := pattern(c.text); p != "" {
 		fmt.Fprintf(&b, "    when: {var: steps.try.output, where: {pattern: %s}} # only this failure\n", quoted(p))
 	}
 	b.WriteString(repair + "    onFailure: continue\n")
-	fmt.Fprintf(&b, "  - id: verify\n    run: %s\n", quoted(c.Command))
+	fmt.Fprintf(&b, "  - id: verify\n    run: %s\n", quoted(asText(c.Command)))
 	if c.agent != "" {
 		b.WriteString(c.policy(false))
 	}
@@ -71,12 +71,12 @@ func (c Case) check(name, text, diff string) error {
 	for _, s := range p.Steps {
 		switch {
 		case s.ID != "repair":
-			same = same && s.Run == c.Command
+			same = same && s.Run == asText(c.Command)
 		case s.Run != "":
-			same = same && s.Run == strings.TrimSpace(c.did.Action.Run)
+			same = same && s.Run == asText(strings.TrimSpace(c.did.Action.Run))
 		default:
 			var args struct{ Diff string }
-			same = same && json.Unmarshal(s.Args, &args) == nil && strings.ReplaceAll(args.Diff, `{{"{{"}}`, "{{") == diff
+			same = same && json.Unmarshal(s.Args, &args) == nil && args.Diff == asText(diff)
 		}
 	}
 	if !same {
@@ -84,6 +84,9 @@ func (c Case) check(name, text, diff string) error {
 	}
 	return nil
 }
+
+// asText is a text that a template gives as it is, braces too.
+func asText(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
 // quoted is text as JSON has it, which YAML reads as well.
 func quoted(s string) string {

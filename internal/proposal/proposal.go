@@ -119,12 +119,8 @@ func caseOf(all []failures.Failure) Case {
 		c.Lacks = "nothing is known that helps"
 	case c.Command == "":
 		c.Lacks = "its command line is not remembered"
-	case strings.Contains(c.Command, "{{"):
-		c.Lacks = "its command has {{, which a pipeline would take for a value"
 	case a.Fix != "":
 		c.Helped = "a change of " + strings.Join(a.Files, ", ")
-	case a.Run != "" && strings.Contains(a.Run, "{{"):
-		c.Lacks = "what helps has {{, which a pipeline would take for a value"
 	case a.Run != "":
 		c.Helped = "the command " + a.Run
 	case a.Agent != "":
