@@ -264,7 +264,10 @@ func parseCheck(raw json.RawMessage) (c Criterion, err error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
+	var typ *json.UnmarshalTypeError
 	switch err := dec.Decode(&object); {
+	case errors.As(err, &typ):
+		return c, fmt.Errorf("%s cannot be %s; %w", strings.TrimSuffix("check."+typ.Field, "."), typ.Value, errCheck)
 	case err != nil:
 		return c, fmt.Errorf("check: %s; %w", strings.TrimPrefix(err.Error(), "json: "), errCheck)
 	case (object.Tool != "") == (strings.TrimSpace(object.Run) != ""):
