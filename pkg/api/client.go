@@ -73,7 +73,9 @@ func (r streamRoute[In, Out]) do(ctx context.Context, c *client, in In) iter.Seq
 
 func (c *client) post(ctx context.Context, path string, in any) (*http.Request, error) {
 	b, err := jsontext.Marshal(in)
-	if err != nil {
+	if e := new(json.UnsupportedValueError); errors.As(err, &e) {
+		return nil, apierr.Invalidf("give numbers that are finite", "the request to %s has %s, which is no number", path, e.Str)
+	} else if err != nil {
 		return nil, fmt.Errorf("encoding the request to %s: %w", path, err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(b))
