@@ -194,7 +194,7 @@ func (c *call) next() ([]byte, error) {
 			ev.Data = []byte("[DONE]")
 		default:
 			c.whole = true
-			if ev.Data, err = c.reply.All(); err == nil && bytes.TrimSpace(ev.Data)[0] != '{' {
+			if ev.Data, err = c.reply.All(); err == nil && bytes.TrimSpace(ev.Data)[0] != '{' && c.m.end.ErrorIn(ev.Data) == nil {
 				err = c.m.end.Error(llm.Garbled, "the answer is not JSON: "+string(ev.Data[:min(len(ev.Data), 200)]))
 			}
 		}

@@ -193,6 +193,17 @@ func TestJSONInsteadOfStream(t *testing.T) {
 	}
 }
 
+// TestRefusalInOnePiece: a refusal with status 200 is no broken answer.
+func TestRefusalInOnePiece(t *testing.T) {
+	for _, body := range []string{`[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, `{"detail":"Not authenticated"}`} {
+		_, err := newModel(false)(llmtest.New(t, llmtest.Raw("application/json", body)).URL).Generate(t.Context(), request(), nil)
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Kind != llm.Auth || !strings.Contains(e.Hint, "refused the key") {
+			t.Errorf("%s is read as %+v", body, err)
+		}
+	}
+}
+
 func TestWhatIsSent(t *testing.T) {
 	turn := llmtest.Say(llmtest.Turn{Text: "{}"})
 	s := llmtest.New(t, turn, turn)

@@ -33,6 +33,11 @@ func (e *Endpoint) Error(kind llm.ErrorKind, message string) *llm.Error {
 // sent inside an answer with status 200.
 func (e *Endpoint) Reported(object []byte) *llm.Error {
 	said := read(object)
+	for status := 400; status < 600 && said.status == 0; status++ { // in the words of HTTP alone
+		if strings.EqualFold(said.text, http.StatusText(status)) {
+			said.status = status
+		}
+	}
 	kind, denied := classify(said.status, said.words(string(object)), 0)
 	kind = cmp.Or(kind, llm.Overloaded)
 	err := e.Error(kind, "the server reports: "+said.text)
@@ -58,6 +63,10 @@ func (e *Endpoint) ErrorIn(data []byte) error {
 		Base    struct {
 			Code int `json:"status_code"`
 		} `json:"base_resp"`
+	}
+	var list []json.RawMessage // Gemini's
+	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
+		data = list[0]
 	}
 	words := func(raw json.RawMessage) bool { return len(raw) > 2 && raw[0] == '"' }
 	if json.Unmarshal(data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null" || in.Base.Code != 0 ||

@@ -63,7 +63,7 @@ func (said reason) kind(status int) llm.ErrorKind {
 		return llm.BadRequest
 	case said.has("rate limit", "rate_limit", "too many requests"):
 		return llm.RateLimit
-	case said.has("authentication", "unauthorized"):
+	case said.has("authentication", "not authenticated", "unauthorized"):
 		return llm.Auth
 	case said.has("overloaded", "server_error", "try again", "running the model"):
 		return llm.Overloaded
