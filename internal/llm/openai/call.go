@@ -76,13 +76,14 @@ func (c *call) Do(req *http.Request) (*http.Response, error) {
 	if c.reply, err = c.m.end.Do(req, body, c.m.stream); err != nil {
 		return nil, err
 	}
-	switch c.reply.Type {
+	switch usual := c.m.stream; c.reply.Type {
+	case "application/json", "application/problem+json":
+		usual = false // some servers ignore the wish for a stream
+		fallthrough
 	case "text/event-stream", "text/plain", "application/octet-stream", "":
-		if c.m.stream {
+		if c.reply.Events(usual) {
 			c.events = transport.NewEvents(c.reply, c.reply.Watch.Touch)
 		}
-	case "application/json", "application/problem+json":
-		// Some servers ignore the wish for a stream.
 	default:
 		c.reply.Close()
 		return nil, c.m.end.WrongType(c.reply.Type, "text/event-stream or application/json")

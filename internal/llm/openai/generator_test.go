@@ -45,6 +45,7 @@ type ways struct {
 	Pair         bool // the model wants the same call twice
 	ArgsTwice    bool // a call's last piece has all of its arguments again
 	EmptyAgain   bool // the calls come again in the end, with no arguments
+	Media        string
 }
 
 type drawn struct {
@@ -77,7 +78,7 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	}
 	w = ways{OtherIndexes: b(3), EmptyFirst: b(3), CallsAgain: b(3), CallsLate: b(5), Message: b(5), MessageLast: b(5), TextGrows: b(5), TextAgain: b(4),
 		ArgsGrow: b(5), Object: b(6), Raw: b(3), Escaped: b(3), NoFinish: b(4), NameEach: b(3), IDEach: b(5), NoIDs: b(4), NumberIDs: b(4), Index: r.IntN(4),
-		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5), ArgsTwice: b(5), EmptyAgain: b(5)}
+		Flat: b(6), Single: b(6), OldForm: b(5), Parts: b(6), Pair: b(5), ArgsTwice: b(5), EmptyAgain: b(5), Media: []string{"text/event-stream", "application/json", "text/plain"}[r.IntN(3)]}
 	if d.text == "" && len(d.calls) == 0 {
 		d.text = phrase("Answer", 4)
 	}
@@ -315,10 +316,10 @@ func (w *ways) send(r *rand.Rand, d drawn) string {
 	return out.String()
 }
 
-type answering string
+type answering struct{ media, body string }
 
 func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {a.media}}, Body: io.NopCloser(strings.NewReader(a.body))}, nil
 }
 
 // TestAnswersInEveryForm draws answers and sends each as servers do: whatever the form, it is
@@ -331,7 +332,7 @@ func TestAnswersInEveryForm(t *testing.T) {
 	for seed := range uint64(n) {
 		d, w := draw(rand.New(rand.NewPCG(seed, 27)))
 		stream := w.send(rand.New(rand.NewPCG(seed, 28)), d)
-		m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1:9/v1", HTTP: &http.Client{Transport: answering(stream)}})
+		m, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1:9/v1", HTTP: &http.Client{Transport: answering{w.Media, stream}}})
 		if err != nil {
 			t.Fatal(err)
 		}

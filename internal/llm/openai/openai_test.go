@@ -186,10 +186,12 @@ func TestUsageTwice(t *testing.T) {
 }
 
 func TestJSONInsteadOfStream(t *testing.T) {
-	s := llmtest.New(t, llmtest.Raw("application/json", `{"model":"m","choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`))
-	r, err := newModel(false)(s.URL).Generate(t.Context(), request(), nil)
-	if err != nil || r.Message.Text != "a" {
-		t.Errorf("%+v, %v", r, err)
+	for _, media := range []string{"application/json", "text/event-stream", "text/plain"} {
+		s := llmtest.New(t, llmtest.Raw(media, "\n"+`{"model":"m","choices":[{"message":{"content":"a"},`+"\n"+`"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`))
+		r, err := newModel(false)(s.URL).Generate(t.Context(), request(), nil)
+		if err != nil || r.Message.Text != "a" {
+			t.Errorf("%s: %+v, %v", media, r, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -64,6 +65,31 @@ type Reply struct {
 
 // Read reads the body; it fails when the answer grows out of all bounds.
 func (r *Reply) Read(p []byte) (int, error) { return r.r.Read(p) }
+
+// Events reports whether the answer is a stream of events, by how it begins, whatever its type
+// says; usual decides on what begins as neither a stream nor JSON does.
+func (r *Reply) Events(usual bool) bool {
+	b := bufio.NewReader(r.r)
+	r.r = b
+	for {
+		first, err := b.Peek(1) // a later read has the error, too
+		switch {
+		case err != nil:
+			return usual
+		case strings.Contains(" \t\r\n\xef\xbb\xbf", string(first)): // blank, or of a byte order mark
+			_, _ = b.Discard(1)
+			continue
+		}
+		field, _ := b.Peek(len("event:"))
+		switch {
+		case first[0] == '{', first[0] == '[':
+			return false
+		case first[0] == ':', bytes.HasPrefix(field, []byte("data:")), bytes.HasPrefix(field, []byte("event:")), bytes.HasPrefix(field, []byte("id:")), bytes.HasPrefix(field, []byte("retry:")):
+			return true
+		}
+		return usual
+	}
+}
 
 // Close ends the request.
 func (r *Reply) Close() error {

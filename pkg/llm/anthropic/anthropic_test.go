@@ -134,9 +134,11 @@ data: {"type":"message_stop"         }
 `
 
 func TestServerTool(t *testing.T) {
-	r, _, err := ask(t, request(), llmtest.Raw("text/event-stream; charset=utf-8", serverTool))
-	if err != nil || len(r.Message.Calls) != 0 || r.Message.Text != "Found." || r.Stop != llm.StopEnd || r.Usage != (llm.Usage{In: 7, Out: 9}) {
-		t.Errorf("%+v, %v", r, err)
+	for _, media := range []string{"text/event-stream; charset=utf-8", "application/json"} {
+		r, _, err := ask(t, request(), llmtest.Raw(media, serverTool))
+		if err != nil || len(r.Message.Calls) != 0 || r.Message.Text != "Found." || r.Stop != llm.StopEnd || r.Usage != (llm.Usage{In: 7, Out: 9}) {
+			t.Errorf("%s: %+v, %v", media, r, err)
+		}
 	}
 }
 

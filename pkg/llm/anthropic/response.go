@@ -43,9 +43,10 @@ type answer struct {
 // read reads events until the answer is complete.
 func (a *answer) read() error {
 	switch a.reply.Type {
-	case "text/event-stream", "":
-	case "application/json":
-		return a.whole()
+	case "text/event-stream", "application/json", "":
+		if !a.reply.Events(a.reply.Type != "application/json") {
+			return a.whole()
+		}
 	default:
 		return a.end.WrongType(a.reply.Type, "text/event-stream")
 	}
