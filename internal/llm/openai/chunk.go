@@ -129,6 +129,18 @@ func (p *part) pieces() (list []transport.Piece) {
 	return list
 }
 
+// calls reports whether there is a piece of a call.
+func (c *chunk) calls() bool {
+	for _, ch := range c.Choices {
+		for _, p := range []*part{ch.Delta.v, ch.Message.v} {
+			if p != nil && len(p.pieces()) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // texts are what the part says and thinks. A server that sends several spellings of reasoning
 // sends the same words each time.
 func (p *part) texts() (said, thought string) {

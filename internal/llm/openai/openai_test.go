@@ -69,6 +69,8 @@ func TestStreamsAsTheyAre(t *testing.T) {
 		{"again at the end", text("It is ") + text("four.") + `data: {"choices":[{"delta":{"content":"It is four."},"finish_reason":"stop"}]}` + "\n\n", "It is four.", ""},
 		{"halves", text(`\ud83d`) + text(`\ude80`) + text("\xe6\x97") + text("\xa5") + end, "🚀日", ""},
 		{"lone surrogate", text(`\ud83d`) + end, "\ufffd", ""},
+		{"NaN", text("a") + `data: {"choices":[{"delta":{"content":"NaN -Infinity \"NaN"},"finish_reason":"stop"}],"usage":{"prompt_tokens":NaN,"x":-Infinity}}` + "\n\n", `aNaN -Infinity "NaN`, ""},
+		{"a bad line", text("a") + "data: {]}\n\n" + text("b") + end, "ab", ""},
 		{"10 MB", text(strings.Repeat("x", 10<<20)) + end, strings.Repeat("x", 10<<20), ""},
 	} {
 		t.Run(c.label, func(t *testing.T) {
@@ -100,6 +102,10 @@ func TestStreamErrors(t *testing.T) {
 		{"done within a call", `data: {"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"a\""}}]}}]}` + "\n\ndata: [DONE]\n\n", llm.Cut, "without a finish reason"},
 		{"runner died", a + `data: {"model":"","choices":[{"delta":{},"finish_reason":null}]}` + "\n\n", llm.Cut, ""},
 		{"broken chunk", a + "data: {]}\n\n" + a, llm.Garbled, "chunk"},
+		{"broken chunk in a call", `data: {"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\ndata: {]}\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n", llm.Garbled, "{]}"},
+		{"broken call", a + `data: {"choices":[{"delta":{"tool_calls":[{]}` + "\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n", llm.Garbled, "tool_calls"},
+		{"NaN for a call", `data: {"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"n":NaN}}}]},"finish_reason":"tool_calls"}]}` + "\n\n", llm.Garbled, "NaN"},
+		{"only broken", "data: {]}\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n", llm.Garbled, "{]}"},
 		{"cut chunk", a + `data: {"choices":[{"delta":{"con`, llm.Cut, ""},
 		{"comments only", ": a\n\n: b\n\n", llm.Garbled, "no data"},
 		{"choices as text", `data: {"choices":"x"}` + "\n\n" + a, llm.Garbled, "chunk"},

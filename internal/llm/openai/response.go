@@ -2,11 +2,11 @@ package openai
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
@@ -21,12 +21,23 @@ type answer struct {
 	end     *transport.Endpoint
 	details details
 	finish  string
-	refused bool // it came, or some of it, in the field for refusals
-	counted bool // the last chunk had nothing but counts, as the last one has
+	refused bool  // it came, or some of it, in the field for refusals
+	broken  error // of a chunk that was skipped
+	counted bool  // the last chunk had nothing but counts, as the last one has
 }
 
-// read reads a stream until the answer is complete.
+// read reads a stream until the answer is complete. What cannot be read is skipped, unless it may
+// have been of a call or of a value that a program reads.
 func (a *answer) read(s *goopenai.ChatCompletionStream) error {
+	err := a.chunks(s)
+	var e *llm.Error
+	if errors.As(err, &e) && (e.Kind == llm.Cut || e.Kind == llm.Garbled) && a.broken != nil {
+		return a.broken
+	}
+	return err
+}
+
+func (a *answer) chunks(s *goopenai.ChatCompletionStream) error {
 	for any := false; ; any = true {
 		raw, err := s.RecvRaw()
 		var e *llm.Error
@@ -45,12 +56,16 @@ func (a *answer) read(s *goopenai.ChatCompletionStream) error {
 			return a.reply.Broken(err, a.Had())
 		}
 		var c chunk
-		err = json.Unmarshal(transport.Halves(raw), &c)
+		repaired, err := transport.Decode(raw, &c)
 		if transport.Ends(err) {
 			return a.end.Error(llm.Cut, "the answer ended inside a chunk after "+a.Had())
 		}
-		if err != nil {
-			return a.end.Error(llm.Garbled, "a chunk is not what the protocol says: "+err.Error())
+		switch {
+		case err != nil && transport.MayCall(raw), repaired && c.calls():
+			return a.end.Unreadable(raw)
+		case err != nil:
+			a.broken = a.end.Unreadable(raw)
+			continue
 		}
 		a.add(&c)
 		if a.finish != "" {
@@ -117,6 +132,13 @@ func (a *answer) response() (*llm.Response, error) {
 	cut := slices.Contains([]string{string(goopenai.FinishReasonLength), "model_length", "max_tokens", "MAX_TOKENS"}, a.finish)
 	a.Sent = a.sent
 	r := a.Response(cut)
+	if a.broken != nil {
+		// What is missing may have been of a call, or of the value.
+		if len(r.Message.Calls) > 0 || r.UnreadCall != "" || len(a.req.Output) > 0 || a.finish == string(goopenai.FinishReasonToolCalls) || a.finish == string(goopenai.FinishReasonFunctionCall) || strings.TrimSpace(r.Message.Text) == "" {
+			return nil, a.broken
+		}
+		r.Notes = append(r.Notes, "a chunk of the answer could not be read and was left out")
+	}
 	r.Message.State = a.state(len(r.Message.Calls))
 	if a.refused || a.finish == string(goopenai.FinishReasonContentFilter) {
 		// What a filter interrupted is not what the model meant to do.
