@@ -186,7 +186,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/fix":            append([]string{"internal/phases", "internal/problem/probe"}, command...),
 	"pkg/cli/internal/cmd/chat":           append([]string{"pkg/cli/internal/chat", "pkg/cli/internal/chatscreen"}, command...),
 	"pkg/cli/internal/cmd/stats":          append([]string{"internal/coordinator"}, command...),
-	"pkg/cli/internal/cmd/commit":         append([]string{"internal/git", "internal/hostexec", "internal/trust", "internal/workspace/process", "pkg/workspace"}, command...),
+	"pkg/cli/internal/cmd/commit":         append([]string{"internal/git", "internal/hostexec", "internal/rootfs", "internal/trust", "internal/workspace/process", "pkg/workspace"}, command...),
 	"pkg/cli/internal/cmd/compare":        append([]string{"pkg/cli/internal/contend", "internal/memory"}, command...),
 	"pkg/cli/internal/cmd/backup":         append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "internal/sqlite"}, command...),
 	"pkg/cli/internal/cmd/acp":            append([]string{"internal/acp", "pkg/cli/internal/chat", "pkg/cli/internal/cmd/version"}, command...),

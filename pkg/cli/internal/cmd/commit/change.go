@@ -13,6 +13,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -193,7 +194,7 @@ func copyIndex(ctx context.Context, g *git.Repo, root, to string) error {
 	}
 	b, err := os.ReadFile(from)
 	if err == nil {
-		err = os.WriteFile(to, b, 0o600)
+		err = rootfs.WriteScratch(to, 0o600, b)
 	}
 	if err != nil {
 		return err
