@@ -33,8 +33,13 @@ func (w *Worktree) merged(ctx context.Context, s *git.Status) (bool, error) {
 // branch that the first work tree has checked out. written are the paths below Dir
 // that the job wrote. Nothing is changed.
 func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool, err error) {
-	if w.gone() {
-		return false, nil
+	if _, err := os.Lstat(w.Top); w.gone() {
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		// The disk may be away, or the repository moved: nobody can tell what it has.
+		return false, &Error{Reason: fmt.Sprintf("its repository %s is not there any more, so what is in %s may be the only copy of its work", w.Repo, w.Top), Paths: written[:min(len(written), 10)],
+			Remedy: fmt.Sprintf("bring the repository back, or copy what you need from %s", w.Top)}
 	}
 	if _, err := os.Stat(w.Top); errors.Is(err, fs.ErrNotExist) {
 		// Somebody else removed it; only the branch is left.

@@ -296,6 +296,23 @@ func TestRemoveDetached(t *testing.T) {
 	}
 }
 
+// Without the repository nobody can tell what is only in the work tree.
+func TestRemoveWithoutRepository(t *testing.T) {
+	w, repo := worktree(t, "")
+	dirtest.Must(t, os.Rename(repo, repo+"2"))
+	var we *Error
+	if err := w.Remove(t.Context(), false); !errors.As(err, &we) || !strings.Contains(we.Hint(), w.Top) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(w.Top); err != nil {
+		t.Error(err)
+	}
+	dirtest.Must(t, w.Remove(t.Context(), true))
+	if _, err := w.Removable(t.Context(), nil); err != nil {
+		t.Errorf("both are gone: %v", err)
+	}
+}
+
 // Bits of the index hide no work from a merge or a removal.
 func TestIndexBits(t *testing.T) {
 	for _, bit := range []string{"assume-unchanged", "skip-worktree"} {
