@@ -473,7 +473,7 @@ func TestWorktreeOfAnotherRepository(t *testing.T) {
 	if _, err := w.Merge(t.Context(), "Work", "", nil, nil); !errors.As(err, &we) {
 		t.Errorf("%v", err)
 	}
-	if err := w.Remove(t.Context(), false); err != nil {
+	if err := w.Remove(t.Context(), true); err != nil { // without force the work is kept: nobody can tell whether it is elsewhere
 		t.Error(err)
 	}
 }
