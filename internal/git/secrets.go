@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"path"
 	"strings"
 	"time"
 
@@ -14,68 +15,109 @@ const (
 	// historyTimeout bounds the search of a history; then the last commit alone is
 	// searched.
 	historyTimeout = 5 * time.Second
-	// maxEnvVersions bounds how many versions of environment files are read.
-	maxEnvVersions = 500
+	// maxVersions bounds how many versions of environment files are read, and of denied files.
+	maxVersions = 500
+	// maxSecretFile is the size of a file whose lines are looked at, in bytes.
+	maxSecretFile = 256 << 10
 )
 
-// EnvSecrets finds the secrets in the environment files (.env and the like) of
-// dir: those that are there, and those that its repository has in any commit of
-// any branch, because a command can print these too. What cannot be read is
-// left out.
-func EnvSecrets(ctx context.Context, dir string) []secret.Known {
+// FileSecrets finds the secrets in the files of dir that a command can print though no tool
+// may read them: the values of environment files (.env and the like), and the lines of the
+// files that names denies and git knows, as they are and as they are or were in the index
+// and in any commit of any branch. What cannot be read is left out, and so are lines that
+// stand in another file of the last commit as well: they tell nothing.
+func FileSecrets(ctx context.Context, dir string, names *rootfs.DenyList) []secret.Known {
 	known := secret.DotenvIn(dir)
 	real, err := rootfs.Real(dir)
 	if err != nil {
 		return known
 	}
-	if _, ok := rootfs.Repository(real); !ok {
+	top, ok := rootfs.Repository(real)
+	if !ok {
 		return known
 	}
 	g := OnHost(dir)
-	for _, object := range g.envObjects(ctx) {
-		// An object that is large is no environment file.
-		if b, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"cat-file", "blob", object}}); err == nil && len(b) <= 256<<10 {
-			known = append(known, secret.Dotenv(string(b))...)
-		}
+	env := func(name string) bool { return secret.Dotfile(path.Base(name)) }
+	versions, err := g.versions(ctx, env, ":(top,glob)**/.env*")
+	if err != nil { // It took too long or is too much.
+		versions = chosen(g.head(ctx), env)
 	}
-	return known
+	for _, v := range versions {
+		known = append(known, secret.Dotenv(g.content(ctx, v.object))...)
+	}
+	return append(known, g.denied(ctx, top, names)...)
 }
 
-// envObjects are the contents that environment files have or had.
-func (g *Repo) envObjects(ctx context.Context) []string {
-	seen := map[string]bool{}
-	var out []string
-	add := func(object, name string) {
-		if i := strings.LastIndexByte(name, '/'); !secret.Dotfile(name[i+1:]) || seen[object] || len(out) == maxEnvVersions || strings.Trim(object, "0") == "" {
-			return
-		}
-		seen[object] = true
-		out = append(out, object)
-	}
+// A version is content that a file has or had.
+type version struct{ object, name string }
+
+// versions are the contents that files have or had, newest first, in any commit of any branch.
+func (g *Repo) versions(ctx context.Context, want func(name string) bool, specs ...string) ([]version, error) {
 	// ":mode mode object object status NUL path NUL", of all branches and the last commit.
-	b, err := g.RunPlumbing(ctx, [][2]string{{"log.showRoot", "true"}, {"diff.relative", "false"}}, process.Cmd{Args: []string{"log", "--all", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--no-ext-diff", "-z",
-		"--", ":(top,glob)**/.env*"}, Timeout: historyTimeout})
-	if err == nil {
-		fields := strings.Split(string(b), "\x00")
-		for i := 0; i+1 < len(fields); i++ {
-			if meta := strings.Fields(fields[i]); len(meta) == 5 && strings.HasPrefix(meta[0], ":") {
-				add(meta[2], fields[i+1])
-				add(meta[3], fields[i+1])
-				i++
-			}
-		}
-		return out
-	}
-	// It took too long or is too much: "mode blob object TAB path", of the last commit.
-	b, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"ls-tree", "-r", "-z", "--full-tree", "HEAD"}})
+	args := append([]string{"log", "--all", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--no-ext-diff", "-z", "--"}, specs...)
+	b, err := g.RunPlumbing(ctx, [][2]string{{"log.showRoot", "true"}, {"diff.relative", "false"}}, process.Cmd{Args: args, Timeout: historyTimeout})
 	if err != nil {
-		return out
+		return nil, err
 	}
-	for entry := range strings.SplitSeq(string(b), "\x00") {
-		meta, name, _ := strings.Cut(entry, "\t")
-		if f := strings.Fields(meta); len(f) == 3 && f[1] == "blob" {
-			add(f[2], name)
+	var all []version
+	fields := strings.Split(string(b), "\x00")
+	for i := 0; i+1 < len(fields); i++ {
+		if meta := strings.Fields(fields[i]); len(meta) == 5 && strings.HasPrefix(meta[0], ":") {
+			all = append(all, version{meta[3], fields[i+1]}, version{meta[2], fields[i+1]})
+			i++
+		}
+	}
+	return chosen(all, want), nil
+}
+
+// chosen are the versions of the files that are wanted, each once.
+func chosen(all []version, want func(name string) bool) []version {
+	seen := map[string]bool{}
+	var out []version
+	for _, v := range all {
+		if want(v.name) && !seen[v.object] && len(out) < maxVersions && strings.Trim(v.object, "0") != "" {
+			seen[v.object] = true
+			out = append(out, v)
 		}
 	}
 	return out
+}
+
+// head is what the last commit has: "mode blob object TAB path".
+func (g *Repo) head(ctx context.Context) []version {
+	return g.entries(ctx, func(meta []string) string {
+		if meta[1] != "blob" {
+			return ""
+		}
+		return meta[2]
+	}, "ls-tree", "-r", "-z", "--full-tree", "HEAD")
+}
+
+// index is what the index has: "mode object stage TAB path".
+func (g *Repo) index(ctx context.Context) []version {
+	return g.entries(ctx, func(meta []string) string { return meta[1] }, "ls-files", "-s", "-z", "--full-name", "--", ":(top)")
+}
+
+func (g *Repo) entries(ctx context.Context, object func(meta []string) string, args ...string) []version {
+	list, err := g.ListNames(ctx, args...)
+	if err != nil {
+		return nil
+	}
+	var out []version
+	for _, entry := range list {
+		meta, name, _ := strings.Cut(entry, "\t")
+		if f := strings.Fields(meta); len(f) == 3 && object(f) != "" {
+			out = append(out, version{object(f), name})
+		}
+	}
+	return out
+}
+
+// content is that of an object, "" if it cannot be read or is larger than files with secrets are.
+func (g *Repo) content(ctx context.Context, object string) string {
+	b, err := g.Capture(ctx, nil, process.Cmd{Args: []string{"cat-file", "blob", object}}, maxSecretFile)
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }

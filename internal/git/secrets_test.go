@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/secret"
 )
 
 // What an environment file held in any commit of any branch is a secret, also
 // in a directory, and after it was deleted.
-func TestEnvSecrets(t *testing.T) {
+func TestFileSecrets(t *testing.T) {
 	_, dir := gitRepo(t)
 	commit := func(name, text string) {
 		dirtest.Write(t, filepath.Join(dir, name), text)
@@ -34,7 +36,7 @@ func TestEnvSecrets(t *testing.T) {
 	dirtest.Write(t, filepath.Join(dir, "deep/er/.env"), "E=fifth66value\n")
 	found := func(dir string) []string {
 		var values []string
-		for _, k := range EnvSecrets(t.Context(), dir) {
+		for _, k := range FileSecrets(t.Context(), dir, nil) {
 			values = append(values, k.Value)
 		}
 		slices.Sort(values)
@@ -56,7 +58,45 @@ func TestEnvSecrets(t *testing.T) {
 	if got, want := found(dir), []string{"fifth66value", "second22value"}; !slices.Equal(got, want) {
 		t.Errorf("with a history that cannot be read: got %v, want %v of the files and the last commit", got, want)
 	}
-	if got := EnvSecrets(t.Context(), t.TempDir()); got != nil {
+	if got := FileSecrets(t.Context(), t.TempDir(), nil); got != nil {
 		t.Errorf("a directory without anything: %v", got)
+	}
+}
+
+// Git prints what it has of a file that is denied: each line that it has or had, in any
+// commit, in the index, in a stash, is a secret, unless it stands in another file too.
+func TestFileSecretsOfDeniedFiles(t *testing.T) {
+	_, dir := gitRepo(t)
+	write := func(name, text string) {
+		dirtest.Write(t, filepath.Join(dir, name), text)
+		dirtest.Git(t, dir, "add", "-f", name)
+	}
+	commit := func(name, text string) {
+		write(name, text)
+		dirtest.Git(t, dir, "commit", "-qm", name)
+	}
+	commit("main.go", "package main\n\nregion: eu-west-1\n")
+	commit("conf/Prod.yaml", "region: eu-west-1\npassword: older one\n")
+	commit("conf/Prod.yaml", "region: eu-west-1\npassword: newer one\n")
+	commit("deploy/a.tfvars", "phrase = \"correct horse\"\n")
+	dirtest.Git(t, dir, "rm", "-q", "deploy/a.tfvars")
+	dirtest.Git(t, dir, "commit", "-qm", "gone")
+	commit("lib/server.pem", "MIIBcertificate\n")
+	write("conf/Prod.yaml", "password: kept one\n")
+	dirtest.Git(t, dir, "stash", "-q")
+	write("conf/Prod.yaml", "password: staged one\n")
+	dirtest.Write(t, filepath.Join(dir, "conf/Prod.yaml"), "password: the work tree's\n")
+
+	names := &rootfs.DenyList{Deny: []string{"conf/prod.{yaml,yml}", "*.tfvars"}}
+	hide := secret.New(secret.Options{}).With(FileSecrets(t.Context(), dir, names)...)
+	for _, line := range []string{"password: older one", "+password: newer one", "correct horse", "MIIBcertificate", "password: kept one", "password: staged one", "password: the work tree's"} {
+		if got, hit := hide.String("x " + line); !hit || strings.Contains(got, "one") || strings.Contains(got, "horse") {
+			t.Errorf("%q is shown as %q", line, got)
+		}
+	}
+	for _, line := range []string{"region: eu-west-1", "package main"} {
+		if got, hit := hide.String(line); hit {
+			t.Errorf("%q, which stands in a file that may be read, is shown as %q", line, got)
+		}
 	}
 }

@@ -201,8 +201,11 @@ func braces(p string) (before string, list []string, after string) {
 	return p, nil, ""
 }
 
-// spelled are the patterns of Deny without lists.
-func (n *DenyList) spelled() []string {
+// Spelled are the patterns of Deny without lists in braces.
+func (n *DenyList) Spelled() []string {
+	if n == nil {
+		return nil
+	}
 	var all []string
 	for _, p := range n.Deny {
 		p = path.Clean(p)
@@ -219,7 +222,7 @@ func (n *DenyList) spelled() []string {
 // denied reports whether Deny has the name p or one above it. Folding makes some patterns narrower:
 // a range has fewer letters, ?? is not for a letter and its accent. They count as they are written, too.
 func (n *DenyList) denied(p string) bool {
-	all := n.spelled()
+	all := n.Spelled()
 	if listed(foldedParts(p), folded(all)) {
 		return true
 	}
@@ -234,7 +237,7 @@ func (n *DenyList) denied(p string) bool {
 
 // quick are patterns for folded names that leave out nothing of what Deny has.
 func (n *DenyList) quick() []string {
-	all := folded(n.spelled())
+	all := folded(n.Spelled())
 	for _, p := range all {
 		last := p[strings.LastIndexByte(p, '/')+1:] // what nameList looks at
 		if i := strings.IndexAny(last, "?["); i >= 0 {

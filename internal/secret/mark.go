@@ -16,6 +16,9 @@ func Fingerprint(value string) string {
 // byName is the kind of what only its name shows.
 const byName = "named secret"
 
+// maxKind is how long a kind is that Marked finds, in bytes.
+const maxKind = 64
+
 func mark(kind string) string { return "[secret: " + kind + "]" }
 
 // Sure reports whether text holds a replacement of something that was more than named like a
@@ -38,7 +41,7 @@ func Marked(text string) (string, bool) {
 		if !ok {
 			return "", false
 		}
-		if kind, _, closed := strings.Cut(rest, "]"); closed && len(kind) <= 64 && !strings.ContainsAny(kind, "\n\"\\") {
+		if kind, _, closed := strings.Cut(rest, "]"); closed && len(kind) <= maxKind && !strings.ContainsAny(kind, "\n\"\\") {
 			return mark(kind), true
 		}
 		text = rest

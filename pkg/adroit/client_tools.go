@@ -82,7 +82,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	dir := func(string) (string, error) { return c.Dir, nil }
 	runners := hooks.In(dir, rt.o.Hooks)
 	defer func() { err = errors.Join(err, runners.Close()) }()
-	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, c.Dir)...)
+	hide := rt.o.Secrets.With(git.FileSecrets(ctx, c.Dir, rt.o.Names)...)
 	client := rt.o.Network.Client()
 	defer client.CloseIdleConnections()
 	h := handler.Host{

@@ -158,7 +158,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
 	rt.o.guardOwn()
-	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...).With(offer.Secrets(c.Servers)...)
+	hide := rt.o.Secrets.With(git.FileSecrets(ctx, j.Dir, rt.o.Names)...).With(offer.Secrets(c.Servers)...)
 	b, err := rt.openWorkspaces(j, c, hide)
 	if err != nil {
 		return nil, nil, err

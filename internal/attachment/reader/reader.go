@@ -81,7 +81,7 @@ func (from *Reader) Read(ctx context.Context, a *executor.Attached) (taint tools
 		return 0, apierr.Invalidf("name directories, or let the agent read the files", "%d files are attached, and %d may be", len(list), mostAttached)
 	}
 	if len(list) > 0 { // it takes git some time
-		r.hide = r.Secrets.With(git.EnvSecrets(ctx, r.Dir)...)
+		r.hide = r.Secrets.With(git.FileSecrets(ctx, r.Dir, r.Names)...)
 	}
 	images := 0
 	for i := range list {

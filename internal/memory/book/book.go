@@ -56,7 +56,7 @@ func (k *Keeper) With(dir func(at string) (string, error), hide *secret.Redactor
 
 // Keep keeps a fact of a person or of another program for a directory.
 func (k *Keeper) Keep(ctx context.Context, dir string, n memory.Addition) (memory.Fact, error) {
-	b := &call{Keeper: k, id: n.ID, dir: dir, hide: k.Secrets.With(git.EnvSecrets(ctx, dir)...)}
+	b := &call{Keeper: k, id: n.ID, dir: dir, hide: k.Secrets.With(git.FileSecrets(ctx, dir, k.Names)...)}
 	return b.keep(ctx, n)
 }
 
@@ -265,7 +265,7 @@ func (k *Keeper) Import(ctx context.Context, project string, facts []memory.Fact
 	if err != nil {
 		return 0, nil, err
 	}
-	hide := k.Secrets.With(git.EnvSecrets(ctx, project)...)
+	hide := k.Secrets.With(git.FileSecrets(ctx, project, k.Names)...)
 	known, add, now := 0, []memory.Addition(nil), time.Now()
 	for i, f := range facts {
 		f.Project, f.Job, f.Step, f.Untrusted = project, "", "", true

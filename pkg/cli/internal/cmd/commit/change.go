@@ -272,7 +272,7 @@ func (ch *change) check(ctx context.Context, e *env.Env, g *git.Repo) error {
 			return exit.Usagef("take it out: git rm --cached, or git rebase if it is committed", "%s is on the list of secrets, and the pull request would publish it", name)
 		}
 	}
-	hide := config.Redactor(conf, e.Getenv, git.EnvSecrets(ctx, ch.root)...)
+	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, ch.root, list)...)
 	added, where := additions(ch.diff)
 	for _, f := range hide.Find(added) {
 		return exit.Usagef("take it out, and out of the commits; if it is none, name it in secrets.known: "+f.Fingerprint,

@@ -123,7 +123,7 @@ func redacted(ctx context.Context, e *env.Env, root string, texts map[string]str
 	if err != nil {
 		return nil, err
 	}
-	hide := config.Redactor(conf, e.Getenv, git.EnvSecrets(ctx, root)...)
+	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, root, conf.Names())...)
 	in := map[string]json.RawMessage{}
 	for name, text := range texts {
 		text, _ = hide.String(text)

@@ -1,0 +1,107 @@
+package git
+
+import (
+	"context"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/secret"
+)
+
+const (
+	// maxDeniedLines bounds how many lines of denied files are looked for in texts, the
+	// newest first.
+	maxDeniedLines = 5000
+	// openTimeout bounds the search for those that stand in other files too.
+	openTimeout = 3 * time.Second
+)
+
+// denied are the lines of the files below top that names denies: a command cannot read the
+// files, but git prints what it has of them.
+func (g *Repo) denied(ctx context.Context, top string, names *rootfs.DenyList) []secret.Known {
+	class := rootfs.NewClassifier(names)
+	hidden := func(name string) bool {
+		suspect := slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return class.Maybe(rootfs.Fold(part)) })
+		return suspect && class.Class(name).Secret() && !secret.Dotfile(path.Base(name))
+	}
+	index := g.index(ctx)
+	all := chosen(slices.Concat(index, g.head(ctx)), hidden)
+	var specs []string
+	for _, v := range all {
+		specs = append(specs, ":(top,literal)"+v.name)
+	}
+	for _, p := range names.Spelled() {
+		specs = append(specs, ":(top,glob,icase)**/"+p, ":(top,glob,icase)**/"+p+"/**")
+	}
+	if len(specs) == 0 {
+		return nil
+	}
+	if old, err := g.versions(ctx, hidden, slices.Compact(specs)...); err == nil { // else the last commit and the index must do
+		all = chosen(slices.Concat(all, old), hidden)
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	var lines []secret.Known
+	seen := map[string]bool{}
+	add := func(name, text string) {
+		if strings.Contains(text, "\x00") {
+			return
+		}
+		for _, k := range secret.Lines(path.Base(name), text) {
+			if !seen[k.Value] && len(lines) < maxDeniedLines {
+				seen[k.Value] = true
+				lines = append(lines, k)
+			}
+		}
+	}
+	for _, v := range all {
+		add(v.name, regular(root, v.name))
+	}
+	for _, v := range all {
+		add(v.name, g.content(ctx, v.object))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	open := openLines(root, index, seen, hidden)
+	return slices.DeleteFunc(lines, func(k secret.Known) bool { return open[k.Value] })
+}
+
+// openLines are those of lines that stand in a tracked file that is not hidden.
+func openLines(root *os.Root, index []version, lines map[string]bool, hidden func(name string) bool) map[string]bool {
+	open, until := map[string]bool{}, time.Now().Add(openTimeout)
+	for _, v := range index {
+		if time.Now().After(until) {
+			break
+		}
+		if hidden(v.name) || secret.Dotfile(path.Base(v.name)) {
+			continue
+		}
+		for _, k := range secret.Lines("", regular(root, v.name)) {
+			if lines[k.Value] {
+				open[k.Value] = true
+			}
+		}
+	}
+	return open
+}
+
+// regular is the text of a file, "" if it is none or large.
+func regular(root *os.Root, name string) string {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSecretFile {
+		return ""
+	}
+	b, err := root.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
