@@ -68,7 +68,7 @@ undo: ## 2,000 interleavings of jobs and a person, 2,000 patches and 1,000 jobs 
 	ADROIT_UNDO_ROUNDS=1000 $(GO) test -count 1 -timeout 60m -run "TestUndoIsTrue|TestUndoMovesReferences" ./internal/workspace/process
 
 streams: ## 60,000 drawn answers in every form that servers send, where test draws a sample
-	ADROIT_STREAMS=60000 $(GO) test -count 1 -timeout 60m -v -run TestAnswersInEveryForm ./internal/llm/openai
+	ADROIT_STREAMS=60000 $(GO) test -count 1 -timeout 60m -v -run TestAnswersInEveryForm ./internal/llm/transport
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(MAKE) --no-print-directory test

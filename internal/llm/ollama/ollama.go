@@ -7,9 +7,9 @@
 //		Model: "qwen3:8b", Messages: conversation, Options: llm.Options{Window: 32768},
 //	}, nil)
 //
-// Requests, messages, tools and lines of an answer are the types of
-// github.com/ollama/ollama/api, and its client asks the server about its
-// models. The loop that reads an answer is ours: see ADR 51.
+// Requests, messages and tools are the types of github.com/ollama/ollama/api, and
+// its client asks the server about its models. Lines of an answer are read by a type
+// of ours, see ADR 51.
 //
 // [Client] asks the server about its models. Pulling models is not its
 // business.

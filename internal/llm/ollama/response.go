@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ollama/ollama/api"
-
 	"github.com/adroit-run/adroit/internal/llm/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -18,23 +16,25 @@ import (
 // for it: models that think are sometimes not held to it.
 const unbound = "the server did not hold the model to the output schema"
 
-// A line is one line of an answer. Arguments stay as they came: the library's
-// type rounds large numbers and refuses what is no object.
+// A line is one line of an answer, or a whole one, as servers of this protocol send it.
+// Arguments stay as they came: the library's type rounds large numbers, refuses what is no
+// object, and loses a line whose date is in another form.
 type line struct {
-	api.ChatResponse
-	Message struct {
-		Content   string `json:"content"`
-		Thinking  string `json:"thinking"`
-		ToolCalls []struct {
-			ID       string `json:"id"`
-			Function struct {
-				Name      string          `json:"name"`
-				Arguments json.RawMessage `json:"arguments"`
-			} `json:"function"`
-		} `json:"tool_calls"`
-	} `json:"message"`
-	Cached transport.Count `json:"prompt_eval_cached_count"`
+	Model   transport.Scalar `json:"model"`
+	Message transport.Lenient[struct {
+		Content  transport.Text      `json:"content"`
+		Thinking transport.Text      `json:"thinking"`
+		Calls    transport.ToolCalls `json:"tool_calls"`
+	}] `json:"message"`
+	Done   transport.Scalar `json:"done"`
+	Reason transport.Scalar `json:"done_reason"`
+	In     transport.Count  `json:"prompt_eval_count"`
+	Out    transport.Count  `json:"eval_count"`
+	Cached transport.Count  `json:"prompt_eval_cached_count"`
 }
+
+// Calls reports whether there is a call.
+func (l *line) Calls() bool { return len(l.Message.V.Calls) > 0 }
 
 // answer collects the lines of an answer.
 type answer struct {
@@ -48,7 +48,9 @@ type answer struct {
 
 // read reads lines up to the one that says done. An answer in one piece is
 // one such line.
-func (a *answer) read(reply *transport.Reply) error {
+func (a *answer) read(reply *transport.Reply) error { return a.Missed(a.lines(reply)) }
+
+func (a *answer) lines(reply *transport.Reply) error {
 	lines := transport.NewLines(reply, reply.Watch.Touch)
 	any := false
 	for {
@@ -68,20 +70,14 @@ func (a *answer) read(reply *transport.Reply) error {
 			return err
 		}
 		var l line
-		if err := json.Unmarshal(transport.Halves(raw), &l); err != nil {
-			start := string(raw[:min(len(raw), 200)])
-			_, next := lines.Next()
-			switch {
-			case transport.Ends(err), any && next != nil:
-				return a.end.Error(llm.Cut, "the answer ended inside a line after "+a.Had())
-			case !any:
-				return a.end.Error(llm.Garbled, "the answer is not what the protocol says: "+start)
-			}
-			return a.end.Error(llm.Garbled, "a line is not what the protocol says: "+err.Error())
+		if ok, err := a.Decode(raw, &l); err != nil {
+			return err
+		} else if !ok {
+			continue
 		}
 		any = true
 		a.add(&l)
-		if l.Done {
+		if l.Done == "true" {
 			a.last = l
 			return nil
 		}
@@ -89,11 +85,13 @@ func (a *answer) read(reply *transport.Reply) error {
 }
 
 func (a *answer) add(l *line) {
-	a.Chunk(l.Done)
-	a.Add(l.Message.Content, l.Message.Thinking)
-	for _, t := range l.Message.ToolCalls {
+	a.Chunk(l.Done == "true")
+	m := &l.Message.V
+	a.Add(m.Content.Text, m.Thinking.Text+m.Content.Thought)
+	for _, p := range m.Calls.Pieces() {
 		a.order++ // the server hands over calls whole
-		a.Calls.Add(transport.Piece{Index: strconv.Itoa(a.order), ID: t.ID, Name: t.Function.Name, Args: string(t.Function.Arguments)})
+		p.Index = strconv.Itoa(a.order)
+		a.Calls.Add(p)
 	}
 }
 
@@ -102,9 +100,12 @@ func (a *answer) response() (*llm.Response, error) {
 	if err := a.silentCut(); err != nil {
 		return nil, err
 	}
-	a.Model, a.Usage = a.last.Model, llm.Usage{In: a.last.PromptEvalCount, Out: a.last.EvalCount, Cached: a.last.Cached.N}
-	r := a.Response(a.last.DoneReason == "length")
-	if len(a.req.Tools) > 0 && len(r.Message.Calls) == 0 && a.last.EvalCount > 0 && strings.TrimSpace(r.Message.Text) == "" && r.Message.Thinking == "" {
+	a.Model, a.Usage = string(a.last.Model), llm.Usage{In: a.last.In.N, Out: a.last.Out.N, Cached: a.last.Cached.N}
+	r := a.Response(a.last.Reason == "length")
+	if err := a.Whole(r, a.last.Reason == "tool_calls"); err != nil {
+		return nil, err
+	}
+	if len(a.req.Tools) > 0 && len(r.Message.Calls) == 0 && a.last.Out.N > 0 && strings.TrimSpace(r.Message.Text) == "" && r.Message.Thinking == "" {
 		r.Message.Text, r.UnreadCall = "", ""
 		r.Notes = append(r.Notes, llm.DroppedCall)
 	}
@@ -123,11 +124,11 @@ const minBytesPerToken = 12
 // not know the truncate field.
 func (a *answer) silentCut() error {
 	window := a.window
-	if window <= 0 || a.last.PromptEvalCount <= 0 {
+	if window <= 0 || a.last.In.N <= 0 {
 		return nil
 	}
 	var why string
-	switch in := a.last.PromptEvalCount; {
+	switch in := a.last.In.N; {
 	case in >= window-1 && a.Sent > window:
 		why = fmt.Sprintf("the prompt filled the window of %d tokens to the last one", window)
 	case in < window && a.Sent/minBytesPerToken > window:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
@@ -21,21 +20,12 @@ type answer struct {
 	end     *transport.Endpoint
 	details details
 	finish  string
-	refused bool  // it came, or some of it, in the field for refusals
-	broken  error // of a chunk that was skipped
-	counted bool  // the last chunk had nothing but counts, as the last one has
+	refused bool // it came, or some of it, in the field for refusals
+	counted bool // the last chunk had nothing but counts, as the last one has
 }
 
-// read reads a stream until the answer is complete. What cannot be read is skipped, unless it may
-// have been of a call or of a value that a program reads.
-func (a *answer) read(s *goopenai.ChatCompletionStream) error {
-	err := a.chunks(s)
-	var e *llm.Error
-	if errors.As(err, &e) && (e.Kind == llm.Cut || e.Kind == llm.Garbled) && a.broken != nil {
-		return a.broken
-	}
-	return err
-}
+// read reads a stream until the answer is complete.
+func (a *answer) read(s *goopenai.ChatCompletionStream) error { return a.Missed(a.chunks(s)) }
 
 func (a *answer) chunks(s *goopenai.ChatCompletionStream) error {
 	for any := false; ; any = true {
@@ -56,15 +46,9 @@ func (a *answer) chunks(s *goopenai.ChatCompletionStream) error {
 			return a.reply.Broken(err, a.Had())
 		}
 		var c chunk
-		repaired, err := transport.Decode(raw, &c)
-		if transport.Ends(err) {
-			return a.end.Error(llm.Cut, "the answer ended inside a chunk after "+a.Had())
-		}
-		switch {
-		case err != nil && transport.MayCall(raw), repaired && c.calls():
-			return a.end.Unreadable(raw)
-		case err != nil:
-			a.broken = a.end.Unreadable(raw)
+		if ok, err := a.Decode(raw, &c); err != nil {
+			return err
+		} else if !ok {
 			continue
 		}
 		a.add(&c)
@@ -76,23 +60,23 @@ func (a *answer) chunks(s *goopenai.ChatCompletionStream) error {
 
 func (a *answer) add(c *chunk) {
 	a.Model = cmp.Or(string(c.Model), a.Model)
-	for _, u := range []*usage{c.Usage.v, c.Groq.v.Usage.v} {
+	for _, u := range []*usage{c.Usage.V, c.Groq.V.Usage.V} {
 		if u == nil {
 			continue
 		}
 		// Servers that report usage more than once mean the largest.
 		in := max(u.Prompt.N, u.Input.N)
 		a.Usage.In, a.Usage.Out = max(a.Usage.In, in), max(a.Usage.Out, u.Completion.N, u.Output.N)
-		a.Usage.Cached = max(a.Usage.Cached, u.Hit.N, u.Details.v.Cached.N)
+		a.Usage.Cached = max(a.Usage.Cached, u.Hit.N, u.Details.V.Cached.N)
 		if a.m.dialect.thoughtsInTotal {
 			a.Usage.Out = max(a.Usage.Out, u.Total.N-in)
 		}
 	}
-	if t := c.Timings.v; t != nil && c.Usage.v == nil {
+	if t := c.Timings.V; t != nil && c.Usage.V == nil {
 		// What was cached was not read again.
 		a.Usage.In, a.Usage.Out, a.Usage.Cached = max(a.Usage.In, t.Prompt.N+t.Cached.N), max(a.Usage.Out, t.Predicted.N), max(a.Usage.Cached, t.Cached.N)
 	}
-	a.counted = c.Usage.v != nil && len(c.Choices) == 0
+	a.counted = c.Usage.V != nil && len(c.Choices) == 0
 	for i := range c.Choices {
 		ch := &c.Choices[i]
 		if ch.Index != "" && ch.Index != "0" {
@@ -103,19 +87,19 @@ func (a *answer) add(c *chunk) {
 			finish = ""
 		}
 		a.Chunk(finish != "")
-		if d := ch.Delta.v; d != nil {
-			a.details.add(d.Details.v)
-			a.refused = a.refused || d.Refusal.text != ""
+		if d := ch.Delta.V; d != nil {
+			a.details.add(d.Details.V)
+			a.refused = a.refused || d.Refusal.Text != ""
 			a.Add(d.texts())
 			for _, k := range d.pieces() {
 				a.Calls.Add(k)
 			}
 		}
-		if m := ch.Message.v; m != nil {
+		if m := ch.Message.V; m != nil {
 			if len(a.details) == 0 {
-				a.details.add(m.Details.v)
+				a.details.add(m.Details.V)
 			}
-			a.refused = a.refused || m.Refusal.text != ""
+			a.refused = a.refused || m.Refusal.Text != ""
 			a.AddWhole(m.texts())
 			a.Calls.AddWhole(m.pieces())
 		}
@@ -132,12 +116,8 @@ func (a *answer) response() (*llm.Response, error) {
 	cut := slices.Contains([]string{string(goopenai.FinishReasonLength), "model_length", "max_tokens", "MAX_TOKENS"}, a.finish)
 	a.Sent = a.sent
 	r := a.Response(cut)
-	if a.broken != nil {
-		// What is missing may have been of a call, or of the value.
-		if len(r.Message.Calls) > 0 || r.UnreadCall != "" || len(a.req.Output) > 0 || a.finish == string(goopenai.FinishReasonToolCalls) || a.finish == string(goopenai.FinishReasonFunctionCall) || strings.TrimSpace(r.Message.Text) == "" {
-			return nil, a.broken
-		}
-		r.Notes = append(r.Notes, "a chunk of the answer could not be read and was left out")
+	if err := a.Whole(r, a.finish == string(goopenai.FinishReasonToolCalls) || a.finish == string(goopenai.FinishReasonFunctionCall)); err != nil {
+		return nil, err
 	}
 	r.Message.State = a.state(len(r.Message.Calls))
 	if a.refused || a.finish == string(goopenai.FinishReasonContentFilter) {

@@ -25,6 +25,7 @@ type Answer struct {
 	emit           func(llm.Delta)
 	reader         *textcall.Reader
 	text, thinking text
+	missed         error // of a piece that was passed over
 }
 
 // NewAnswer returns an answer to req. emit may be nil; opened is the end tag of a thought that

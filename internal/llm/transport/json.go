@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -19,10 +18,9 @@ func Ends(err error) bool {
 	return errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input"
 }
 
-// Decode reads a piece of an answer. repaired says that it has numbers that JSON lacks, NaN or
-// Infinity, which Python writes: they are read as null. Who runs what the piece asks for must not
-// take it then.
-func Decode(raw []byte, into any) (repaired bool, err error) {
+// decode reads a piece of an answer. repaired says that it has numbers that JSON lacks, NaN or
+// Infinity, which Python writes: they are read as null.
+func decode(raw []byte, into any) (repaired bool, err error) {
 	raw = Halves(raw)
 	if err = json.Unmarshal(raw, into); err == nil || Ends(err) {
 		return false, err
@@ -41,16 +39,6 @@ func Decode(raw []byte, into any) (repaired bool, err error) {
 
 // noNumber finds strings, too, so that what is in one is left alone.
 var noNumber = lazyregexp.New(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
-
-// Unreadable is the error for a piece of an answer that is not what the protocol says.
-func (e *Endpoint) Unreadable(raw []byte) *llm.Error {
-	return e.Error(llm.Garbled, fmt.Sprintf("%s sent a chunk of an answer that is not what the protocol says: %s", e.host(), raw[:min(len(raw), 200)]))
-}
-
-// MayCall reports whether a piece that cannot be read may have been one of a call.
-func MayCall(raw []byte) bool {
-	return reason(raw).has("tool_", "function", "arguments", "input_json")
-}
 
 // maxCount keeps sums of absurd numbers positive.
 const maxCount = 1 << 40

@@ -4,12 +4,12 @@
 //	m, err := anthropic.New(anthropic.Config{Key: key})
 //	answer, err := m.Generate(ctx, &llm.Request{Model: "claude-sonnet-4-6", Messages: conversation}, nil)
 //
-// Requests and events are the types of github.com/anthropics/anthropic-sdk-go,
-// and its client makes the calls over an HTTPClient of ours, which owns the time
-// limits and the errors. Nothing is read from the environment. Prompts are cached
+// Requests are the types of github.com/anthropics/anthropic-sdk-go, and its client
+// makes the calls over an HTTPClient of ours, which owns the time limits and the
+// errors. Events are read by a type of ours, which takes values of any type. Nothing is read from the environment. Prompts are cached
 // by the server: each request marks its end as a place to cache up to.
 //
-// Answers are always streamed.
+// Answers are asked for as streams; one in one piece is read, too.
 package anthropic
 
 import (

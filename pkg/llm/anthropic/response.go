@@ -1,10 +1,12 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -26,6 +28,48 @@ type thought struct {
 	Data      string `json:"data,omitempty"`
 }
 
+// An event is a piece of an answer as servers of this protocol send it, with values of
+// any type. Its type may be missing where the event has it as its name.
+type event struct {
+	Type    transport.Scalar `json:"type"`
+	Index   transport.Scalar `json:"index"`
+	Message transport.Lenient[struct {
+		Model transport.Scalar         `json:"model"`
+		Usage transport.Lenient[usage] `json:"usage"`
+	}] `json:"message"`
+	Block transport.Lenient[block] `json:"content_block"`
+	Delta transport.Lenient[struct {
+		Text      transport.Text   `json:"text"`
+		Thinking  transport.Text   `json:"thinking"`
+		Signature string           `json:"signature"`
+		Args      transport.Args   `json:"partial_json"`
+		Stop      transport.Scalar `json:"stop_reason"`
+	}] `json:"delta"`
+	Usage transport.Lenient[usage] `json:"usage"`
+}
+
+// Calls reports whether a call, or a piece of one, is in the event.
+func (e *event) Calls() bool { return e.Block.V.Type == "tool_use" || e.Delta.V.Args != "" }
+
+// A block is a part of an answer, or the beginning of one.
+type block struct {
+	Type      transport.Scalar `json:"type"`
+	Text      transport.Text   `json:"text"`
+	Thinking  transport.Text   `json:"thinking"`
+	Signature string           `json:"signature"`
+	Data      string           `json:"data"`
+	ID        transport.Scalar `json:"id"`
+	Name      transport.Scalar `json:"name"`
+	Input     transport.Args   `json:"input"`
+}
+
+type usage struct {
+	In      transport.Count `json:"input_tokens"`
+	Written transport.Count `json:"cache_creation_input_tokens"`
+	Read    transport.Count `json:"cache_read_input_tokens"`
+	Out     transport.Count `json:"output_tokens"`
+}
+
 // An answer collects the events of an answer.
 type answer struct {
 	*transport.Answer
@@ -33,17 +77,20 @@ type answer struct {
 	body  []byte // that was sent
 	reply *transport.Reply
 
-	thoughts map[int64]*thought // by index of the block
-	calls    map[int64]bool     // blocks that are calls of our tools, not of the server's
-	order    []int64
+	thoughts map[transport.Scalar]*thought // by index of the block
+	calls    map[transport.Scalar]bool     // blocks that are calls of our tools, not of the server's
+	order    []transport.Scalar
+	blocks   int // that have begun
 	stop     sdk.StopReason
 	ended    bool
 }
 
 // read reads events until the answer is complete.
-func (a *answer) read() error {
+func (a *answer) read() error { return a.Missed(a.events()) }
+
+func (a *answer) events() error {
 	switch a.reply.Type {
-	case "text/event-stream", "application/json", "":
+	case "text/event-stream", "application/json", "text/plain", "application/octet-stream", "":
 		if !a.reply.Events(a.reply.Type != "application/json") {
 			return a.whole()
 		}
@@ -67,13 +114,17 @@ func (a *answer) read() error {
 		if err := a.end.ErrorIn(ev.Data); err != nil {
 			return err
 		}
-		e, err := decode(ev.Data)
-		if transport.Ends(err) {
-			return a.end.Error(llm.Cut, "the answer ended inside an event after "+a.Had())
+		if string(ev.Data) == "[DONE]" { // as in another protocol
+			a.ended = a.stop != "" || a.Complete()
+			continue
 		}
-		if err != nil {
-			return a.end.Error(llm.Garbled, "an event is not what the protocol says: "+err.Error())
+		var e event
+		if ok, err := a.Decode(ev.Data, &e); err != nil {
+			return err
+		} else if !ok {
+			continue
 		}
+		e.Type = cmp.Or(e.Type, transport.Scalar(ev.Name))
 		a.add(&e)
 		if a.stop != "" {
 			a.reply.Watch.Finish()
@@ -82,7 +133,7 @@ func (a *answer) read() error {
 	return nil
 }
 
-// whole is the error of an answer in one piece, which was not asked for.
+// whole reads an answer in one piece, from a server that does not stream.
 func (a *answer) whole() error {
 	b, err := a.reply.All()
 	if err != nil {
@@ -91,26 +142,49 @@ func (a *answer) whole() error {
 	if err := a.end.ErrorIn(b); err != nil {
 		return err
 	}
-	return a.end.Error(llm.Garbled, "the answer is no stream: "+string(b[:min(len(b), 200)]))
+	var m struct {
+		Model   transport.Scalar           `json:"model"`
+		Content []transport.Lenient[block] `json:"content"`
+		Stop    sdk.StopReason             `json:"stop_reason"`
+		Usage   transport.Lenient[usage]   `json:"usage"`
+	}
+	if json.Unmarshal(transport.Halves(b), &m) != nil || m.Content == nil {
+		return a.end.Error(llm.Garbled, "the answer is not what the protocol says: "+string(b[:min(len(b), 200)]))
+	}
+	a.Sent, a.Model, a.stop = len(a.body), string(m.Model), m.Stop
+	a.count(m.Usage.V)
+	for i := range m.Content {
+		a.begin(transport.Scalar(strconv.Itoa(i)), &m.Content[i].V)
+	}
+	return nil
 }
 
-func (a *answer) add(e *sdk.MessageStreamEventUnion) {
-	a.Chunk(e.Type == "message_delta" && e.Delta.StopReason != "")
+func (a *answer) add(e *event) {
+	d := &e.Delta.V
+	if e.Type == "content_block_start" {
+		a.blocks++
+	}
+	// Blocks come one after the other, so that one without an index is known.
+	e.Index = cmp.Or(e.Index, transport.Scalar(fmt.Sprint("block ", a.blocks)))
+	a.Chunk(e.Type == "message_delta" && d.Stop != "")
 	switch e.Type {
 	case "message_start":
-		a.Model = string(e.Message.Model)
-		u := e.Message.Usage
-		a.count(u.InputTokens, u.CacheCreationInputTokens, u.CacheReadInputTokens, u.OutputTokens)
+		a.Model = string(e.Message.V.Model)
+		a.count(e.Message.V.Usage.V)
 	case "content_block_start":
-		a.begin(e.Index, &e.ContentBlock)
+		a.begin(e.Index, &e.Block.V)
 	case "content_block_delta":
-		a.extend(e.Index, &e.Delta)
-	case "message_delta":
-		if e.Delta.StopReason != "" {
-			a.stop = e.Delta.StopReason
+		if t := a.thoughts[e.Index]; t != nil {
+			t.Thinking += d.Thinking.Text
+			t.Signature += d.Signature
 		}
-		u := e.Usage
-		a.count(u.InputTokens, u.CacheCreationInputTokens, u.CacheReadInputTokens, u.OutputTokens)
+		a.Add(d.Text.Text, d.Thinking.Text)
+		if a.calls[e.Index] && d.Args != "" {
+			a.Calls.Add(transport.Piece{Index: string(e.Index), Args: string(d.Args)})
+		}
+	case "message_delta":
+		a.stop = cmp.Or(sdk.StopReason(d.Stop), a.stop)
+		a.count(e.Usage.V)
 	case "message_stop":
 		a.ended = a.stop != "" || a.Complete() // the end is the reason
 	}
@@ -118,58 +192,32 @@ func (a *answer) add(e *sdk.MessageStreamEventUnion) {
 
 // count takes numbers of tokens. The server counts what it read from its cache,
 // or wrote to it, apart from the rest of the prompt, and reports totals so far.
-func (a *answer) count(in, written, read, out int64) {
+func (a *answer) count(n usage) {
 	u := &a.Usage
-	if in < 0 || written < 0 || read < 0 || out < 0 {
-		return // what is no count is estimated
-	}
-	u.In, u.Out, u.Cached = max(u.In, int(in+written+read)), max(u.Out, int(out)), max(u.Cached, int(read))
+	u.In, u.Out, u.Cached = max(u.In, n.In.N+n.Written.N+n.Read.N), max(u.Out, n.Out.N), max(u.Cached, n.Read.N)
 }
 
-func (a *answer) begin(index int64, b *sdk.ContentBlockStartEventContentBlockUnion) {
+func (a *answer) begin(index transport.Scalar, b *block) {
+	if a.calls == nil {
+		a.calls, a.thoughts = map[transport.Scalar]bool{}, map[transport.Scalar]*thought{}
+	}
+	a.calls[index] = b.Type == "tool_use"
 	switch b.Type {
 	case "text":
-		a.Add(b.Text, "")
+		a.Add(b.Text.Text, "")
 	case "thinking", "redacted_thinking":
-		if a.thoughts == nil {
-			a.thoughts = map[int64]*thought{}
-		}
 		if a.thoughts[index] != nil {
 			return // the block begins again
 		}
-		a.thoughts[index] = &thought{Thinking: b.Thinking, Signature: b.Signature, Data: b.Data}
+		a.thoughts[index] = &thought{Thinking: b.Thinking.Text, Signature: b.Signature, Data: b.Data}
 		a.order = append(a.order, index)
-		a.Add("", b.Thinking)
+		a.Add("", b.Thinking.Text)
 	case "tool_use":
-		args := ""
-		if in, ok := b.Input.(map[string]any); ok && len(in) > 0 { // servers that do not stream arguments
-			args = b.JSON.Input.Raw()
+		args := string(b.Input) // if the server does not stream them
+		if strings.Join(strings.Fields(args), "") == "{}" {
+			args = ""
 		}
-		if a.calls == nil {
-			a.calls = map[int64]bool{}
-		}
-		a.calls[index] = true
-		a.Calls.Add(transport.Piece{Index: strconv.FormatInt(index, 10), ID: b.ID, Name: b.Name, Args: args})
-	}
-}
-
-func (a *answer) extend(index int64, d *sdk.MessageStreamEventUnionDelta) {
-	switch d.Type {
-	case "text_delta":
-		a.Add(d.Text, "")
-	case "thinking_delta":
-		if t := a.thoughts[index]; t != nil {
-			t.Thinking += d.Thinking
-		}
-		a.Add("", d.Thinking)
-	case "signature_delta":
-		if t := a.thoughts[index]; t != nil {
-			t.Signature += d.Signature
-		}
-	case "input_json_delta":
-		if a.calls[index] {
-			a.Calls.Add(transport.Piece{Index: strconv.FormatInt(index, 10), Args: d.PartialJSON})
-		}
+		a.Calls.Add(transport.Piece{Index: string(index), ID: string(b.ID), Name: string(b.Name), Args: args})
 	}
 }
 
@@ -177,6 +225,9 @@ func (a *answer) extend(index int64, d *sdk.MessageStreamEventUnionDelta) {
 func (a *answer) response() (*llm.Response, error) {
 	cut := a.stop == sdk.StopReasonMaxTokens || a.stop == sdk.StopReasonModelContextWindowExceeded
 	r := a.Response(cut)
+	if err := a.Whole(r, a.stop == sdk.StopReasonToolUse); err != nil {
+		return nil, err
+	}
 	if a.stop == sdk.StopReasonRefusal {
 		// What was refused is not what the model meant to do.
 		r.Stop, r.Message.Calls = llm.StopFilter, nil
@@ -198,9 +249,4 @@ func (a *answer) response() (*llm.Response, error) {
 		r.Message.State = &llm.ProviderState{Dialect: stateDialect, Field: stateField, Value: value}
 	}
 	return r, nil
-}
-
-// decode reads one event into the SDK's type.
-func decode(data []byte) (ev sdk.MessageStreamEventUnion, err error) {
-	return ev, json.Unmarshal(transport.Halves(data), &ev)
 }

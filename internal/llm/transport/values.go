@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// What follows are parts of an answer as servers send them, whatever the protocol: of
+// another type than it says, in a list or without one.
+
+// Lenient is a value that counts as missing if it is of another type.
+type Lenient[T any] struct{ V T }
+
+// UnmarshalJSON never fails.
+func (l *Lenient[T]) UnmarshalJSON(b []byte) error {
+	var v T
+	if json.Unmarshal(b, &v) == nil {
+		l.V = v
+	}
+	return nil
+}
+
+// Scalar is a string, or a number or truth in the same form, "" for null.
+type Scalar string
+
+// UnmarshalJSON never fails.
+func (s *Scalar) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	if json.Unmarshal(b, (*string)(s)) == nil {
+		*s = Scalar(strings.TrimSpace(string(*s)))
+		return nil
+	}
+	*s = Scalar(b)
+	if f, err := strconv.ParseFloat(string(b), 64); err == nil {
+		*s = Scalar(strconv.FormatFloat(f, 'f', -1, 64))
+	}
+	return nil
+}
+
+// Text may come as a string, as null, as a part or as a list of parts, some of which may
+// be thoughts.
+type Text struct{ Text, Thought string }
+
+// UnmarshalJSON never fails.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &t.Text) == nil {
+		return nil
+	}
+	type piece struct {
+		Text     string `json:"text"`
+		Thinking Text   `json:"thinking"`
+	}
+	var parts []piece
+	if bytes.HasPrefix(b, []byte("{")) {
+		parts = make([]piece, 1)
+		_ = json.Unmarshal(b, &parts[0]) // what is no part says nothing
+	} else if json.Unmarshal(b, &parts) != nil {
+		return nil
+	}
+	for _, p := range parts {
+		t.Text += p.Text
+		t.Thought += p.Thinking.Text + p.Thinking.Thought
+	}
+	return nil
+}
+
+// Args are JSON inside a string, as it should be, or JSON itself.
+type Args string
+
+// UnmarshalJSON never fails.
+func (a *Args) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, (*string)(a)) != nil {
+		*a = Args(b)
+	}
+	return nil
+}
+
+// A Function is what a call wants.
+type Function struct {
+	Index Scalar `json:"index"`
+	Name  Scalar `json:"name"`
+	Args  Args   `json:"arguments"`
+}
+
+// ToolCalls is a list of calls, or of pieces of them, or the only element of one.
+type ToolCalls []toolCall
+
+type toolCall struct {
+	ID       Scalar            `json:"id"`
+	Function Lenient[Function] `json:"function"`
+	Extra    json.RawMessage   `json:"extra_content"`
+	flat                       // some servers leave out the object around it
+}
+
+type flat Function
+
+// UnmarshalJSON never fails.
+func (t *ToolCalls) UnmarshalJSON(b []byte) error {
+	var one toolCall
+	if json.Unmarshal(b, (*[]toolCall)(t)) != nil && json.Unmarshal(b, &one) == nil {
+		*t = ToolCalls{one}
+	}
+	return nil
+}
+
+// Pieces are the calls as [Calls] takes them.
+func (t ToolCalls) Pieces() (list []Piece) {
+	for _, c := range t {
+		p := Piece{Index: string(cmp.Or(c.Index, c.Function.V.Index)), ID: string(c.ID), Name: string(cmp.Or(c.Function.V.Name, c.Name)), Args: string(cmp.Or(c.Function.V.Args, c.Args))}
+		if string(c.Extra) != "null" {
+			p.Extra = c.Extra
+		}
+		list = append(list, p)
+	}
+	return list
+}
