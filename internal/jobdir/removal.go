@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -25,6 +26,9 @@ type Removal struct {
 	Job      *jobs.Job          `json:"job"`                // what names it: no input, no output
 	Worktree *worktree.Worktree `json:"worktree,omitempty"` // nil if it has none
 	Branch   bool               `json:"branch,omitempty"`   // of the worktree goes too
+
+	// Waiting is what goes with the job and is in no tree; nothing without force.
+	Waiting []ledger.Waiting `json:"-"`
 
 	data string
 	lock *os.File
@@ -38,8 +42,9 @@ func removalsDir(data string) string { return filepath.Join(data, "removing") }
 func (r *Removal) path() string { return filepath.Join(removalsDir(r.data), r.Job.ID+".json") }
 
 // CheckRemoval is what has to be removed with a job, without anything being changed.
-// Without force, a worktree with work that is nowhere else is a *worktree.Error. data is
-// the directory that keeps jobs.
+// Without force, a worktree with work that is nowhere else is a *worktree.Error, and what
+// a killed command has changed and is in no tree a *WaitingError. data is the directory
+// that keeps jobs.
 func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*Removal, error) {
 	r := &Removal{data: data, Branch: force,
 		Job: &jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Created: j.Created, Updated: j.Updated}}
@@ -52,6 +57,14 @@ func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*R
 	}
 	if !force && worktree.CutShort(MergeRecord(data, j.ID)) {
 		return nil, ErrMerging
+	}
+	if r.Waiting, err = Waiting(data, j.ID); !force {
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Waiting) > 0 {
+			return nil, &WaitingError{r.Waiting}
+		}
 	}
 	if r.Worktree = w; w != nil && !force {
 		written, err := Written(ctx, data, j.ID)

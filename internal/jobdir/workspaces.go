@@ -279,6 +279,9 @@ func (bs *Workspaces) Join(ctx context.Context, job, path, name, of string) (exe
 		return out, err
 	}
 	defer led.Close()
+	if err := led.Recover(ctx); err != nil { // what a killed command changed may not be in the copy yet
+		return out, err
+	}
 	got, err := c.Merge(ctx, to.files.At(path), led)
 	if err != nil {
 		return out, err

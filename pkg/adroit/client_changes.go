@@ -188,6 +188,14 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	if w == nil {
 		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), hint.Command("run --worktree")+" gives a job a worktree")
 	}
+	waits, err := jobdir.Waiting(rt.data(), j.ID)
+	if err != nil {
+		return nil, apierr.AsError(err)
+	}
+	if len(waits) > 0 {
+		waiting := &jobdir.WaitingError{Waiting: waits}
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, waiting), joinHint(j, waiting))
+	}
 	message = cmp.Or(message, j.Title, "Work of "+j.Agent)
 	if message == j.Title {
 		message += "\n\nadroit job " + j.ID

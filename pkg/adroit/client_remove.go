@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
@@ -13,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -73,6 +75,9 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 	if errors.Is(err, jobdir.ErrMerging) {
 		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs merge %s", j.ID))
 	}
+	if waits := new(jobdir.WaitingError); errors.As(err, &waits) {
+		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), joinHint(j, waits)+"\n"+hint.Command("jobs rm --force %s", j.ID)+" deletes it")
+	}
 	if err != nil {
 		return err
 	}
@@ -86,10 +91,29 @@ func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) err
 	if err := finishRemoval(ctx, m.Store, r); err != nil {
 		return err
 	}
+	if len(r.Waiting) > 0 {
+		rt.warn("%s is removed with what a killed command of it had changed: %s", j.ID, jobdir.Describe(r.Waiting))
+	}
 	if w := r.Worktree; w != nil && !r.Branch && w.Stays(ctx) {
 		rt.warn("branch %[1]s of %[2]s stays, as it is not merged: git -C %[2]s merge %[1]s merges it", w.Branch, w.Repo)
 	}
 	return nil
+}
+
+// joinHint says how what waits comes into the tree of a job.
+func joinHint(j *jobs.Job, waits *jobdir.WaitingError) string {
+	keep := "copy what you need from " + waits.Waiting[0].Dir
+	_, gone := os.Stat(j.Dir)
+	switch {
+	case gone != nil || j.Status == lost || capped(j):
+	case j.Status == jobs.Limit:
+		return raiseHint(j)
+	case !j.Status.Final() || j.Status.Halted() || j.Status == jobs.Failed:
+		return hint.Command("jobs resume %s", j.ID) + " brings it there and goes on"
+	case j.Workflow == agents.Workflow.Name:
+		return hint.Command("continue %s \"...\"", j.ID) + " brings it there and goes on"
+	}
+	return keep
 }
 
 // A shrinker is a store that keeps the space of removed jobs until it is asked to give
