@@ -104,6 +104,52 @@ func TestNumericFlags(t *testing.T) {
 	}
 }
 
+// No flag of any command takes an empty value, which a script gives with a variable that
+// is not set, and which would mean all, none or the default; but for these, whose empty
+// value says something.
+func TestEmptyFlags(t *testing.T) {
+	means := []string{
+		"adroit deny --because",      // no reason, as without it
+		"adroit mcp add --workspace", // with --replace, no more access to the job's directory
+		"adroit memory edit --file",  // no file any more
+	}
+	var taken []string
+	seen := 0
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		try := func(f *pflag.Flag) {
+			if slices.Contains([]string{"bool", "int", "int64", "float64", "duration", "json"}, f.Value.Type()) {
+				return // which read it as no value of theirs; see TestNumericFlags
+			}
+			seen++
+			name := cmd.CommandPath() + " --" + f.Name
+			err := cmd.Flags().Set(f.Name, "")
+			if err == nil {
+				taken = append(taken, name)
+			} else if err = flagFault(cmd, err); err.Error() != "--"+f.Name+" is empty" || exitOf(err).Hint == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if cmd.Flags().Lookup(f.Name) == nil {
+				cmd.Flags().AddFlag(f)
+			}
+		})
+		cmd.Flags().VisitAll(try)
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(Program{Tools: std.All()}.Command())
+	slices.Sort(taken)
+	if !slices.Equal(taken, means) {
+		t.Errorf("these take an empty value:\n%s\nwant:\n%s", strings.Join(taken, "\n"), strings.Join(means, "\n"))
+	}
+	if seen < 100 {
+		t.Errorf("only %d flags were tried", seen)
+	}
+}
+
 // A program of another name names itself where it prints a command, and nowhere adroit.
 func TestNameOfAProgram(t *testing.T) {
 	t.Cleanup(func() { hint.As("") })

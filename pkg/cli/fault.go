@@ -127,7 +127,10 @@ func flagFault(cmd *cobra.Command, err error) error {
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		var number *strconv.NumError
 		var bounds *outOfBounds
-		if errors.As(err, &bounds) {
+		if errors.Is(err, errEmpty) {
+			hint = "leave it out if none is meant, and look at the variable that was to fill it; " + hint
+			err = fmt.Errorf("--%s is empty", value.GetFlag().Name)
+		} else if errors.As(err, &bounds) {
 			hint = "leave it out for the default; " + hint
 			err = fmt.Errorf("--%s is %s: %s", value.GetFlag().Name, value.GetValue(), bounds.words)
 		} else if errors.As(err, &number) {
@@ -150,13 +153,20 @@ func flagFault(cmd *cobra.Command, err error) error {
 // tidy gives every command of the tree the same manners.
 func tidy(cmd *cobra.Command) {
 	// A second value for a flag that takes one is refused: where two could
-	// stand, the later one may have been smuggled in.
+	// stand, the later one may have been smuggled in. So is an empty one, which would
+	// mean all, none or the default where a script had a variable that was not set.
 	forOwnFlags(cmd, func(f *pflag.Flag) {
-		if _, many := f.Value.(pflag.SliceValue); many {
+		if list, many := f.Value.(pflag.SliceValue); many {
+			if _, wrapped := f.Value.(*several); !wrapped {
+				f.Value = &several{f.Value, list}
+				if f.DefValue == "[]" { // which help would show, as the type is hidden
+					f.DefValue = ""
+				}
+			}
 			return
 		}
 		if _, wrapped := f.Value.(*single); !wrapped {
-			f.Value = &single{Value: f.Value, zero: env.ZeroAllowed(f)}
+			f.Value = &single{Value: f.Value, zero: env.ZeroAllowed(f), empty: env.EmptyAllowed(f)}
 			if f.DefValue == "0s" { // which help would show, as the type is hidden
 				f.DefValue = ""
 			}
@@ -179,11 +189,30 @@ type single struct {
 	pflag.Value
 	given bool
 	zero  bool // 0 can be meant
+	empty bool // and so can no text
+}
+
+var errEmpty = errors.New("it is empty")
+
+// several is a flag that may be given more than once, or with several values in one.
+type several struct {
+	pflag.Value
+	pflag.SliceValue
+}
+
+func (s *several) Set(v string) error {
+	if strings.TrimSpace(v) == "" {
+		return errEmpty
+	}
+	return s.Value.Set(v)
 }
 
 func (s *single) Set(v string) error {
 	if s.given {
 		return errors.New("given twice")
+	}
+	if v == "" && !s.empty && s.Type() == "string" {
+		return errEmpty
 	}
 	s.given = true
 	if err := s.Value.Set(v); err != nil {

@@ -282,6 +282,22 @@ func ZeroAllowed(f *pflag.Flag) bool {
 	return ok
 }
 
+// emptyAllowed marks the flags whose empty text says something.
+const emptyAllowed = "adroit_empty"
+
+// AllowEmpty has a flag take an empty text, which is refused otherwise.
+func AllowEmpty(f *pflag.FlagSet, name string) {
+	if err := f.SetAnnotation(name, emptyAllowed, nil); err != nil {
+		panic(err) // it was added before
+	}
+}
+
+// EmptyAllowed reports whether a flag takes an empty text.
+func EmptyAllowed(f *pflag.Flag) bool {
+	_, ok := f.Annotations[emptyAllowed]
+	return ok
+}
+
 // JSONFlag adds --json.
 func JSONFlag(cmd *cobra.Command, on *bool) { cmd.Flags().BoolVar(on, "json", false, "as JSON") }
 

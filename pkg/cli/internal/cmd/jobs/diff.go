@@ -18,23 +18,9 @@ import (
 
 // selectionFlags adds the flags that select changes.
 func selectionFlags(s *adroit.Selection, f *pflag.FlagSet) {
-	f.Var((*stepName)(&s.Step), "step", "only what this step changed; adroit jobs steps lists them")
-	f.Var((*stepName)(&s.From), "from", "what this step and all later ones changed")
+	f.StringVar(&s.Step, "step", "", "only what this step changed; adroit jobs steps lists them")
+	f.StringVar(&s.From, "from", "", "what this step and all later ones changed")
 	f.BoolVar(&s.Uncertain, "include-uncertain", false, "also what changed while a command ran, which may be somebody else's work")
-}
-
-// stepName is the value of a flag that names a step. An empty one is refused: in
-// a Selection it is the whole job, and nobody asks for that with an unset variable.
-type stepName string
-
-func (n *stepName) String() string { return string(*n) }
-func (n *stepName) Type() string   { return "string" }
-func (n *stepName) Set(s string) error {
-	if s == "" {
-		return errors.New("it is empty; without it, the whole job is meant")
-	}
-	*n = stepName(s)
-	return nil
 }
 
 func newDiff(e *env.Env) *cobra.Command {

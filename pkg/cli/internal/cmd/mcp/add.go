@@ -87,6 +87,7 @@ func newAdd(e *env.Env) *cobra.Command {
 	f.StringArrayVar(&o.Read, "read", nil, "let the command read this path of the home directory")
 	f.StringArrayVar(&o.Write, "write", nil, "let the command write below this path")
 	f.StringVar(&o.Workspace, "workspace", "", "let the command read or write the job's directory")
+	env.AllowEmpty(f, "workspace") // takes it back with --replace
 	f.StringSliceVar(&o.Tools, "tools", nil, "offer only these tools, with wildcards")
 	f.StringSliceVar(&o.Agents, "agents", nil, "give its tools to these agents, with wildcards")
 	f.DurationVar(&o.Timeout, "timeout", 0, "of one call (default 2m)")

@@ -210,6 +210,7 @@ func newEdit(e *env.Env) *cobra.Command {
 	f.StringVar((*string)(&change.Kind), "kind", "", "fact, command, convention, decision, pitfall, preference")
 	f.StringVar((*string)(&change.Confidence), "confidence", "", "low, medium, high")
 	f.StringVar(&change.File, "file", "", "the file that shows it, from the project's top; \"\" for none")
+	env.AllowEmpty(f, "file")
 	env.JSONFlag(cmd, &asJSON)
 	return cmd
 }

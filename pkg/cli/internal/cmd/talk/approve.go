@@ -44,5 +44,6 @@ func NewDeny(e *env.Env) *cobra.Command {
 	}
 	a.flags(cmd)
 	cmd.Flags().StringVar(&a.because, "because", "", "why, for the model")
+	env.AllowEmpty(cmd.Flags(), "because")
 	return cmd
 }
