@@ -43,8 +43,8 @@ func (j judging) hit(r permit.Rule) fit {
 				return sure
 			}
 		}
-		if j.text != nil && j.text.names(r.Path) {
-			return sure
+		if j.text != nil {
+			return j.text.names(r.Path)
 		}
 		return none
 	}

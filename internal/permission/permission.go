@@ -112,7 +112,7 @@ func (rs Rules) of(agent, tool, source string) Rules {
 }
 
 func (rs Rules) guard() bool {
-	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Narrows() && r.Command != "" })
+	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Narrows() && (r.Command != "" || r.Path != "") })
 }
 
 func (rs Rules) permit() bool {

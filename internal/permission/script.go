@@ -3,7 +3,6 @@ package permission
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
@@ -38,6 +37,7 @@ type script struct {
 	reads    []string  // files that redirections read
 	opaque   []string  // why parts cannot be judged; empty if all was understood
 	moves    bool      // it changes directory: relative names mean something else
+	repeats  bool      // it has loops or functions: a change of directory may happen again
 }
 
 // A command is a simple command.
@@ -102,6 +102,8 @@ func (s *script) parse(text string, depth int) {
 
 func (s *script) visit(n syntax.Node, depth int) {
 	switch n := n.(type) {
+	case *syntax.WhileClause, *syntax.FuncDecl:
+		s.repeats = true
 	case *syntax.CallExpr:
 		for _, a := range n.Assigns {
 			s.assign(a)
@@ -139,6 +141,7 @@ func (s *script) visit(n syntax.Node, depth int) {
 	case *syntax.CoprocClause:
 		s.obscure("it starts a coprocess")
 	case *syntax.WordIter:
+		s.repeats = true
 		s.variable(n.Name.Value)
 	}
 }
@@ -242,20 +245,6 @@ func (s *script) redirect(r *syntax.Redirect) {
 	default:
 		s.writes = append(s.writes, path.Clean(name))
 	}
-}
-
-// names reports whether the script names a path that the glob holds for, as a
-// word or as the target of a redirection.
-func (s *script) names(glob string) bool {
-	for _, c := range s.commands {
-		for _, w := range c.words[1:] {
-			_, value, _ := strings.Cut(w.text, "=")
-			if w.text != "" && within(glob, w.text, true) || value != "" && within(glob, value, true) {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(append(slices.Clone(s.writes), s.reads...), func(p string) bool { return within(glob, p, true) })
 }
 
 // mentions reports whether the words of a pattern stand in text somewhere,
