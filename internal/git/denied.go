@@ -20,6 +20,33 @@ const (
 	openTimeout = 3 * time.Second
 )
 
+// FileSecrets finds the secrets in the files of dir that a command can print though no tool
+// may read them: the values of environment files (.env and the like), and the lines of the
+// files that names denies and git knows, as they are and as they are or were in the index
+// and in any commit of any branch. What cannot be read is left out, and so are lines that
+// stand in another file of the last commit as well: they tell nothing.
+func FileSecrets(ctx context.Context, dir string, names *rootfs.DenyList) []secret.Known {
+	known := secret.DotenvIn(dir)
+	real, err := rootfs.Real(dir)
+	if err != nil {
+		return known
+	}
+	top, ok := rootfs.Repository(real)
+	if !ok {
+		return known
+	}
+	g := OnHost(dir)
+	env := func(name string) bool { return secret.Dotfile(path.Base(name)) }
+	versions, err := g.versions(ctx, env, ":(top,glob)**/.env*")
+	if err != nil { // It took too long or is too much.
+		versions = chosen(g.head(ctx), env)
+	}
+	for _, v := range versions {
+		known = append(known, secret.Dotenv(g.content(ctx, v.object))...)
+	}
+	return append(known, g.denied(ctx, top, names)...)
+}
+
 // denied are the lines of the files below top that names denies: a command cannot read the
 // files, but git prints what it has of them.
 func (g *Repo) denied(ctx context.Context, top string, names *rootfs.DenyList) []secret.Known {

@@ -2,12 +2,9 @@ package git
 
 import (
 	"context"
-	"path"
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
@@ -20,33 +17,6 @@ const (
 	// maxSecretFile is the size of a file whose lines are looked at, in bytes.
 	maxSecretFile = 256 << 10
 )
-
-// FileSecrets finds the secrets in the files of dir that a command can print though no tool
-// may read them: the values of environment files (.env and the like), and the lines of the
-// files that names denies and git knows, as they are and as they are or were in the index
-// and in any commit of any branch. What cannot be read is left out, and so are lines that
-// stand in another file of the last commit as well: they tell nothing.
-func FileSecrets(ctx context.Context, dir string, names *rootfs.DenyList) []secret.Known {
-	known := secret.DotenvIn(dir)
-	real, err := rootfs.Real(dir)
-	if err != nil {
-		return known
-	}
-	top, ok := rootfs.Repository(real)
-	if !ok {
-		return known
-	}
-	g := OnHost(dir)
-	env := func(name string) bool { return secret.Dotfile(path.Base(name)) }
-	versions, err := g.versions(ctx, env, ":(top,glob)**/.env*")
-	if err != nil { // It took too long or is too much.
-		versions = chosen(g.head(ctx), env)
-	}
-	for _, v := range versions {
-		known = append(known, secret.Dotenv(g.content(ctx, v.object))...)
-	}
-	return append(known, g.denied(ctx, top, names)...)
-}
 
 // A version is content that a file has or had.
 type version struct{ object, name string }
