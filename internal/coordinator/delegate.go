@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -203,12 +204,12 @@ type Changes struct {
 }
 
 func (c *Coordinator) changed(path string) ([]string, error) {
-	got, err := flow.Do[Changes](c.sc.Run, changesStep, listChanges, scope{path, c.sc.Task.At})
+	got, err := stored.Do[Changes](c.sc.Run, changesStep, listChanges, scope{path, c.sc.Task.At})
 	return got.Changed, err
 }
 
 func (c *Coordinator) undo(path string) (Changes, error) {
-	got, err := flow.Do[Changes](c.sc.Run, changesStep, undoChanges, scope{path, c.sc.Task.At})
+	got, err := stored.Do[Changes](c.sc.Run, changesStep, undoChanges, scope{path, c.sc.Task.At})
 	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		return Changes{Kept: []string{"nothing could be undone: " + se.Message}}, nil
 	}

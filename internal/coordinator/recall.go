@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -24,7 +25,7 @@ func (c *Coordinator) begin() error {
 	if c.past.begun || c.o.NoRules || c.o.Decide != nil || !c.sc.Has(ReplayTool) {
 		return nil
 	}
-	setup, err := flow.Do[Setup](c.sc.Run, memoryStep, beginMemory, c.o.Choice)
+	setup, err := stored.Do[Setup](c.sc.Run, memoryStep, beginMemory, c.o.Choice)
 	if err = ignore(err); err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (c *Coordinator) recall(p *Problem, sig string) error {
 	if !c.past.Recall || c.past.known[sig] != nil {
 		return nil
 	}
-	k, err := flow.Do[Known](c.sc.Run, memoryStep, recallStep, asked{Signature: sig, Text: p.essence(), At: c.sc.Task.At, Everywhere: c.past.Everywhere})
+	k, err := stored.Do[Known](c.sc.Run, memoryStep, recallStep, asked{Signature: sig, Text: p.essence(), At: c.sc.Task.At, Everywhere: c.past.Everywhere})
 	if err = ignore(err); err != nil {
 		return err
 	}

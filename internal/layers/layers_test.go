@@ -34,19 +34,19 @@ var may = map[string][]string{
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
-	"pkg/executor":                 {"internal/executor/oldresult", "internal/permission", "internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/loopdetect", "internal/executor/stepio", "internal/executor/toolcall"},
+	"pkg/executor":                 {"internal/stored", "internal/executor/oldresult", "internal/permission", "internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/loopdetect", "internal/executor/stepio", "internal/executor/toolcall"},
 	"internal/executor/compaction": {"pkg/llm", "pkg/tools"},
 	"internal/executor/loopdetect": {"pkg/llm", "pkg/tools"},
 	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "internal/permission", "pkg/llm", "pkg/llm/price", "pkg/tools"},
 	"internal/executor/toolcall":   {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/tools"},
 	"internal/executor/oldresult":  {"internal/lazyregexp"},
-	"internal/executor/handler": {"internal/workspace/process", "internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
+	"internal/executor/handler": {"internal/stored", "internal/workspace/process", "internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
 		"internal/permission", "pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
-	"pkg/agents":         {"internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"pkg/agents":         {"internal/stored", "internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/agentfile": {"internal/workspace/textfile", "internal/permission", "internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/pipeline":  {"internal/executor/oldresult", "internal/workspace/textfile", "internal/agentfile", "internal/permission", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"internal/pipeline":  {"internal/stored", "internal/executor/oldresult", "internal/workspace/textfile", "internal/agentfile", "internal/permission", "internal/executor/stepio", "internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/workflows": {"internal/executor/oldresult", "internal/coordinator", "internal/executor/stepio", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
@@ -55,7 +55,8 @@ var may = map[string][]string{
 	"pkg/config":         {"internal/config", "pkg/adroit", "pkg/flow", "pkg/tools"},
 	"pkg/sqlite":         {"internal/sqlite", "pkg/jobs"},
 	"pkg/workflows":      {"internal/workflows", "pkg/flow"},
-	"pkg/jobs":           {"internal/jobid", "internal/owner", "pkg/event", "pkg/flow", "pkg/llm"},
+	"internal/stored":    {"pkg/flow"},
+	"pkg/jobs":           {"internal/jobid", "internal/stored", "internal/owner", "pkg/event", "pkg/flow", "pkg/llm"},
 
 	// The workspace's rooms, each above those it names.
 	"internal/workspace/sandbox":  {},
@@ -88,7 +89,7 @@ var may = map[string][]string{
 	"internal/acp":               {"internal/jobid", "internal/rootfs", "internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
 	"internal/backup":            {"internal/git/worktree", "internal/jobdir", "internal/keyfile", "internal/rootfs", "internal/scratch", "pkg/jobs", "internal/sqlite"},
 	"internal/scratch":           {"internal/filelock", "internal/rootfs"},
-	"internal/sqlite":            {"internal/filelock", "internal/rootfs", "internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
+	"internal/sqlite":            {"internal/stored", "internal/filelock", "internal/rootfs", "internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
@@ -151,7 +152,7 @@ var may = map[string][]string{
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
-	"internal/coordinator": {"internal/executor/oldresult", "internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"internal/coordinator": {"internal/stored", "internal/executor/oldresult", "internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"internal/tools/shell": append([]string{"pkg/event", "internal/problem/probe", "internal/spelling"}, pack...),
 
 	"configs": {"internal/rootfs"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -26,7 +27,7 @@ func (p *Pinned) UnmarshalJSON(b []byte) error {
 		*plain
 		Pipeline json.RawMessage `json:"pipeline"`
 	}{plain: (*plain)(p)}
-	if err := json.Unmarshal(b, &kept); err != nil {
+	if err := stored.Decode(b, &kept); err != nil {
 		return err
 	}
 	return strict(kept.Pipeline, &p.Pipeline)

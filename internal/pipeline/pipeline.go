@@ -90,6 +90,9 @@ const (
 // Policies lists the valid values of Policy.
 var Policies = []Policy{Stop, Continue, Recover, Repair}
 
+// Known reports whether p is one of [Policies].
+func (p Policy) Known() bool { return slices.Contains(Policies, p) }
+
 // policy is what holds after a failure of s, if it does not jump.
 func (p *Pipeline) policy(s *Step) Policy {
 	if v := Policy(s.OnFailure); slices.Contains(Policies, v) {

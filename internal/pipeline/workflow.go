@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"encoding/json"
+	"strconv"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -10,9 +13,12 @@ import (
 
 // Workflow runs a pipeline. Its input is an agents.Input, its output an
 // executor.State, whose artifact "pipeline" is the [Result].
-var Workflow = flow.Define("pipeline", func(r *flow.Run, in agents.Input) (*executor.State, error) {
-	pin, err := flow.Do[Pinned](r, pinning, in.Pipeline, in)
+var Workflow = stored.Define("pipeline", func(r *flow.Run, in agents.Input) (*executor.State, error) {
+	pin, err := stored.Do[Pinned](r, pinning, in.Pipeline, in)
 	if err != nil {
+		return nil, err
+	}
+	if err := stored.Unknown("its revision", strconv.Itoa(pin.Task.Revision), pin.Task.Revision <= stepio.Revision); err != nil {
 		return nil, err
 	}
 	return flow.Call(r, in.Pipeline, runPipeline, job{pin, in})

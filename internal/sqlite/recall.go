@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -84,7 +85,7 @@ func (j *journal) page(ctx context.Context, path string) error {
 		r.rec.Deadline = at(deadline)
 		if failure != nil {
 			r.rec.Failure = new(flow.Failure)
-			if err := json.Unmarshal(failure, r.rec.Failure); err != nil {
+			if err := stored.Decode(failure, r.rec.Failure); err != nil {
 				return fmt.Errorf("%w: failure of step %s: %w", ErrDamaged, r.rec.Path, err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -77,7 +78,7 @@ func (t *tx) history(id string) (flow.History, error) {
 		}
 		if failure != nil {
 			rec.Failure = new(flow.Failure)
-			if err := json.Unmarshal(failure, rec.Failure); err != nil {
+			if err := stored.Decode(failure, rec.Failure); err != nil {
 				return fmt.Errorf("%w: failure of step %s: %w", ErrDamaged, rec.Path, err)
 			}
 		}

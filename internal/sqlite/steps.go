@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/flow/stepid"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -44,7 +45,7 @@ func (t *tx) record(job, path string) (*flow.Record, error) {
 	}
 	if failure != nil {
 		rec.Failure = new(flow.Failure)
-		if err := json.Unmarshal(failure, rec.Failure); err != nil {
+		if err := stored.Decode(failure, rec.Failure); err != nil {
 			return nil, fmt.Errorf("%w: failure of step %s: %w", ErrDamaged, path, err)
 		}
 	}

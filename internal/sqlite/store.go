@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -187,6 +188,9 @@ func (d *DB) claim(ctx context.Context, id, owner string, ttl time.Duration, sta
 		if err != nil {
 			return err
 		}
+		if err := stored.Unknown(id+": its status", string(r.Status), r.Status.Known()); err != nil {
+			return err
+		}
 		switch {
 		case r.Status.Final():
 			return fmt.Errorf("%s: %w (%s)", id, jobs.ErrFinal, r.Status)
@@ -233,6 +237,9 @@ func (d *DB) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 	return d.do(ctx, func(t *tx) error {
 		r, err := t.load(id)
 		if err != nil {
+			return err
+		}
+		if err := stored.Unknown(id+": its status", string(r.Status), r.Status.Known()); err != nil {
 			return err
 		}
 		if r.Status == jobs.Running && !d.clock.dead(r) {

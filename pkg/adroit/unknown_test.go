@@ -209,3 +209,69 @@ func TestDatabaseGoesBack(t *testing.T) {
 		dirtest.Must(t, rt.Close())
 	}
 }
+
+// TestUnknownValues puts into the records of a job what a newer version may write: a value of
+// an enumeration, a key, a criterion, a revision. The job stops with words wherever it is, and
+// does nothing again; it can be shown and removed.
+func TestUnknownValues(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, says string }{
+		"role":      {`"role":"`, `"role":"chief `, `role is "chief `},
+		"key":       {`"turns":`, `"held_back":1,"turns":`, `unknown field "held_back"`},
+		"outcome":   {`"status":"done"`, `"status":"paused"`, `the status of its outcome is "paused"`},
+		"taint":     {`"spent_ns":`, `"taint":["cursed"],"spent_ns":`, `unknown taint "cursed"`},
+		"effect":    {`"effect":"`, `"effect":"un`, `effect is "un`},
+		"criterion": {`"tools":`, `"done":{"sworn":"x"},"tools":`, `unknown field "sworn"`},
+		"revision":  {`"revision":`, `"revision":9`, `its revision is "9`},
+		"input":     {`"prompt":`, `"hush":1,"prompt":`, `unknown field "hush"`},
+		"status":    {"", "", `its status is "paused"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, data := field(t), t.TempDir()
+			o := treesOptions(dir, data)
+			rt, err := adroit.Open(t.Context(), o)
+			dirtest.Must(t, err)
+			s, err := rt.Submit(t.Context(), adroit.Request{Target: "worker", Input: agents.Input{Prompt: put("new.txt", "new\n"), Approve: executor.ApproveAll}})
+			dirtest.Must(t, err)
+			id := s.Job.ID
+			_, err = rt.Start(t.Context(), id, adroit.StartOptions{})
+			dirtest.Must(t, err)
+			_, err = rt.Wait(t.Context(), id)
+			dirtest.Must(t, err)
+			dirtest.Must(t, rt.Close())
+			dirtest.Must(t, os.Remove(filepath.Join(dir, "new.txt")))
+			change(t, data, "update jobs set status = 'interrupted', finished = 0")
+			if name == "status" {
+				change(t, data, "update jobs set status = 'paused'")
+			}
+			for _, at := range []string{"checkpoints set value = %", "steps set output = %", "jobs set input = %"} {
+				table, column := strings.Fields(at)[0], strings.Fields(at)[2]
+				if c.from == "" {
+					break
+				}
+				change(t, data, "update "+table+" set "+column+" = cast(replace(cast("+column+" as text), '"+c.from+"', '"+c.to+"') as blob) where "+column+" is not null")
+			}
+			rt = open(t, o)
+			_, err = rt.Start(t.Context(), id, adroit.StartOptions{})
+			said := ""
+			if err == nil {
+				j, err := rt.Wait(t.Context(), id)
+				dirtest.Must(t, err)
+				if said = j.Reason; j.Status != "blocked" {
+					t.Errorf("the job is %s", j.Status)
+				}
+			} else {
+				said = err.Error()
+			}
+			if !strings.Contains(said, c.says) || !strings.Contains(said, "a newer one wrote it") {
+				t.Errorf("it says %q", said)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
+				t.Error("a finished step was repeated")
+			}
+			_, err = rt.Job(t.Context(), id)
+			dirtest.Must(t, err)
+			_, err = rt.Remove(t.Context(), id, adroit.RemoveOptions{Force: true})
+			dirtest.Must(t, err)
+		})
+	}
+}

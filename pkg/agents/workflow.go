@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -27,9 +29,12 @@ func Define(name string, body func(*executor.Scope) error) flow.Workflow {
 }
 
 func define(name string, body func(*flow.Run, executor.Task) (*executor.State, error)) flow.Workflow {
-	return flow.Define(name, func(r *flow.Run, in Input) (*executor.State, error) {
-		task, err := flow.Do[executor.Task](r, stepio.ResolveStep, in.Name(), in)
+	return stored.Define(name, func(r *flow.Run, in Input) (*executor.State, error) {
+		task, err := stored.Do[executor.Task](r, stepio.ResolveStep, in.Name(), in)
 		if err != nil {
+			return nil, err
+		}
+		if err := stored.Unknown("its revision", strconv.Itoa(task.Revision), task.Revision <= stepio.Revision); err != nil {
 			return nil, err
 		}
 		for _, words := range announce(&task) {

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -30,7 +31,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		a.Model, a.Options.Window = t.modelAt(s.Fallback)
 		a.Chain = stepio.Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
 		a.Grant = t.agentGrant(s, a.Model)
-		answer, head, err := flow.DoKeep[stepio.ModelResponse](r, stepio.ModelStep, a.Model, a)
+		answer, head, err := stored.DoKeep[stepio.ModelResponse](r, stepio.ModelStep, a.Model, a)
 		if err == nil {
 			answer.Ref, answer.Grant = a.Model, a.Grant
 			return s.addResponse(t, answer, head, a.HideTools), nil

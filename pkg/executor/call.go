@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -190,7 +191,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 	for {
 		use.Permission = unknownAttempt(use.Permission, unknown)
 		path := r.Next()
-		reply, err := flow.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
+		reply, err := stored.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
 		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != stepio.Gone {
 			switch t.afterInterruption(now.asked, c, se) {
 			case stepio.Again:

@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -161,7 +162,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 	// So that the next one is some turns away, however much is kept in any case.
 	target := cmp.Or(goal.target, max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2)))
 	in := stepio.CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.PerToken(), Handle: t.tool(compaction.ReadResult) != nil}
-	out, err := flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactResults, in)
+	out, err := stored.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactResults, in)
 	if err != nil {
 		return err
 	}
@@ -177,9 +178,9 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		if t.Budget.Cheap != "" {
 			model = t.Budget.Cheap
 		}
-		next, err := flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactSummary+" "+model, in)
+		next, err := stored.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactSummary+" "+model, in)
 		if _, poor := errors.AsType[*flow.StepError](err); poor {
-			next, err = flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactRecord, in)
+			next, err = stored.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactRecord, in)
 		}
 		if err != nil {
 			return err

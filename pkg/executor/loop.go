@@ -23,7 +23,7 @@ import (
 // done, and a *StopError if the loop itself ended it.
 func Loop(r *flow.Run, t Task) (*State, error) {
 	s := new(State)
-	resumed, err := flow.Load(r, s)
+	resumed, err := s.load(r)
 	if err != nil {
 		return nil, err
 	}

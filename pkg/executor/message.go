@@ -1,13 +1,13 @@
 package executor
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
@@ -64,7 +64,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 	compacts := false
 	for _, sig := range sent {
 		var m Message
-		if err := json.Unmarshal(sig.Value, &m); err != nil {
+		if err := stored.Decode(sig.Value, &m); err != nil {
 			return fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
 		}
 		compacts = compacts || m.Compact

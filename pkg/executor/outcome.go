@@ -35,6 +35,9 @@ const (
 	Failed            = "failed"
 )
 
+// outcomeStatuses has every status of an Outcome.
+var outcomeStatuses = []string{Done, Answered, Planned, NotNeeded, NotNeededUnproven, CannotBeDone, Silent, Limit, Stuck, Failed}
+
 // Succeeded reports whether a run with this outcome did what was asked.
 func (o *Outcome) Succeeded() bool {
 	switch o.Status {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
@@ -41,6 +42,9 @@ const (
 // Modes lists the valid values of Mode, the narrowest first.
 var Modes = []Mode{ModePlan, ModeEdits, ModeAuto}
 
+// Known reports whether m is one of [Modes].
+func (m Mode) Known() bool { return slices.Contains(Modes, m) }
+
 // Allows reports whether a tool may be used in a mode at all.
 func (m Mode) Allows(t tools.Metadata) bool {
 	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && t.Asks == "" && (t.Needs&tools.Exec == 0 || stepio.Repeatable(t))
@@ -55,6 +59,11 @@ const (
 	ApproveAll   Approve = "all"   // with yes; what rules deny stays denied
 	ApproveNone  Approve = "none"  // with no: nobody is there
 )
+
+// Known reports whether a is one of those that there are.
+func (a Approve) Known() bool {
+	return slices.Contains([]Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}, a)
+}
 
 // Permissions decide which tool calls run, and who is asked.
 type Permissions struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -117,20 +118,30 @@ func (o *reopener) repeatScope(state json.RawMessage) bool {
 }
 
 // stopped is the outcome that a scope ended with, or is about to; nil if there
-// is none.
-func stopped(state json.RawMessage) (*State, *Outcome) {
+// is none. The error is of an agent's state that has what is not known.
+func stopped(state json.RawMessage) (*State, *Outcome, error) {
 	s := new(State)
-	if json.Unmarshal(state, s) != nil {
-		return nil, nil
+	if json.Unmarshal(state, s) != nil || s.Outcome == nil && s.WrapUp == nil {
+		return nil, nil, nil // also a state of another kind
+	}
+	err := stored.Decode(state, s)
+	if err == nil {
+		err = s.known()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the saved state of the agent cannot be gone on with: %w", err)
 	}
 	if s.Outcome != nil {
-		return s, s.Outcome
+		return s, s.Outcome, nil
 	}
-	return s, s.WrapUp
+	return s, s.WrapUp, nil
 }
 
 func (o *reopener) ended(scope string, state json.RawMessage) bool {
-	s, end := stopped(state)
+	s, end, err := stopped(state)
+	if err != nil {
+		return true // revive says so
+	}
 	if end == nil {
 		return false
 	}
@@ -181,7 +192,10 @@ func (o *reopener) share(s *State, n int) Limits {
 
 // revive is the state with which a scope goes on.
 func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error) {
-	s, end := stopped(state)
+	s, end, err := stopped(state)
+	if err != nil {
+		return nil, err
+	}
 	if end == nil {
 		return nil, fmt.Errorf("reopening an agent: its state has no outcome")
 	}
@@ -214,6 +228,11 @@ func (o *reopener) raise(state json.RawMessage, at string) (json.RawMessage, err
 	var r raised
 	if state != nil && (json.Unmarshal(state, &r) != nil || len(r.Raised) == 0) {
 		return nil, nil // that of an agent, which is revived
+	}
+	if state != nil {
+		if err := stored.Decode(state, &r); err != nil {
+			return nil, fmt.Errorf("the raised limits of the job: %w", err)
+		}
 	}
 	r.Raised = append(r.Raised, raise{at, o.share(o.job, 1)})
 	return json.Marshal(r)

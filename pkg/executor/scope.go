@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/flow/stepid"
 	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -131,11 +132,11 @@ func (sc *Scope) exceeded() (*Outcome, error) {
 	if end == nil || t.part == "" {
 		return end, nil
 	}
-	var r raised
+	var r stored.Value[raised]
 	if _, err := sc.Run.Peek(t.part, &r); err != nil {
 		return end, err
 	}
-	for _, more := range r.Raised {
+	for _, more := range r.V.Raised {
 		now := more.Limits.Or(s.Raised)
 		if now.Or(t.Limits).exceeded(s.used()) == nil && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
 			s.Raised = now

@@ -10,6 +10,8 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/loopdetect"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -142,6 +144,34 @@ type callRepair struct {
 	Misread      int                    `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
 	RequireCall  bool                   `json:"must,omitempty"`     // only a call can bring the job on
 	Repairs      []string               `json:"mended,omitempty"`   // repairs of calls that the model has been shown
+}
+
+// known returns an error for what no program of this version writes into a state.
+func (s *State) known() error {
+	for _, o := range []*Outcome{s.Outcome, s.Ended, s.WrapUp} {
+		if o == nil {
+			continue
+		}
+		if err := stored.Unknown("the status of its outcome", o.Status, slices.Contains(outcomeStatuses, o.Status)); err != nil {
+			return err
+		}
+	}
+	if c := s.Claim; c != nil {
+		return stored.Unknown("the result of its claim", c.Result, slices.Contains([]string{"", NotNeeded, CannotBeDone}, c.Result))
+	}
+	return nil
+}
+
+// load gives the state that was saved last in r's scope: see [flow.Load].
+func (s *State) load(r *flow.Run) (bool, error) {
+	found, err := stored.Load(r, s)
+	if err == nil {
+		err = s.known()
+	}
+	if err != nil {
+		return false, fmt.Errorf("the saved state of the agent cannot be gone on with: %w", err)
+	}
+	return found, nil
 }
 
 // An Artifact is something a tool produced. Version counts from 1.

@@ -9,7 +9,6 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -118,7 +117,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		return nil, err
 	}
 	now := new(State)
-	resumed, err := flow.Load(r, now)
+	resumed, err := now.load(r)
 	switch {
 	case err != nil:
 		return nil, err

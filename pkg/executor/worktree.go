@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -38,7 +39,7 @@ func (sc *Scope) join(rep *Report) error {
 // addTree makes a copy of the work tree, with a name that follows from the place in the run.
 func (sc *Scope) addTree() (stepio.Tree, error) {
 	name := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-	got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	got, err := stored.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
 	got.Name = name
 	return got, err
 }
@@ -61,11 +62,11 @@ func (sc *Scope) InTree() (*Scope, error) {
 
 // JoinTree brings back what was changed in a copy of InTree, as one step.
 func (sc *Scope) JoinTree(name string) (Joined, error) {
-	return flow.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	return stored.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
 }
 
 // DropTree removes a copy of InTree with all that is in it.
 func (sc *Scope) DropTree(name string) error {
-	_, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.DropWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	_, err := stored.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.DropWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
 	return err
 }

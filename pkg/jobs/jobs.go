@@ -53,6 +53,9 @@ const (
 var Statuses = []Status{Queued, Running, Waiting, Interrupted, Blocked, Done, Answered, Planned, NotNeeded,
 	Limit, Stuck, NotNeededUnproven, CannotBeDone, Silent, Failed, Cancelled}
 
+// Known implements stored.Enum.
+func (s Status) Known() bool { return slices.Contains(Statuses, s) }
+
 // Ended lists the statuses in which a job never runs again by itself.
 func Ended() []Status {
 	return slices.DeleteFunc(slices.Clone(Statuses), func(s Status) bool { return !s.Final() })

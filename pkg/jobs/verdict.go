@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/adroit-run/adroit/internal/exhaustion"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -60,6 +61,7 @@ func verdict(err, cause error) (Status, string) {
 		Reason() string
 	}
 	parked, diverged, crash := new(flow.ParkedError), new(flow.DivergedError), new(panicError)
+	unknown := new(stored.UnknownError)
 	store, infra, step := new(storeError), new(flow.InfrastructureError), new(flow.StepError)
 	switch {
 	case errors.As(cause, &store):
@@ -68,8 +70,13 @@ func verdict(err, cause error) (Status, string) {
 		return Interrupted, fmt.Sprintf("%s; put that right, then resume it", infra)
 	case err == nil:
 		return Done, ""
+	case errors.As(err, &unknown):
+		return Blocked, err.Error()
 	case errors.As(err, &own):
-		return Status(own.Status()), own.Reason()
+		if status := Status(own.Status()); status.Known() {
+			return status, own.Reason()
+		}
+		return Failed, fmt.Sprintf("its workflow ended with the status %q, which there is not: %s", own.Status(), own.Reason())
 	case errors.As(err, &parked):
 		return Waiting, awaited(parked.Signals)
 	case errors.As(err, &diverged):

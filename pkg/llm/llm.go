@@ -9,6 +9,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // Options are a request's knobs. The zero value leaves all to the provider.
@@ -64,6 +65,11 @@ const (
 	StopLength Stop = "length" // it ran out of room; calls that were cut are Malformed
 	StopFilter Stop = "filter" // the provider withheld the answer
 )
+
+// Known reports whether s is one of those that there are.
+func (s Stop) Known() bool {
+	return slices.Contains([]Stop{StopEnd, StopCalls, StopLength, StopFilter, "bound"}, s)
+}
 
 // A Response is a complete answer. An adapter never returns a Response for a
 // stream that ended early: that is an [Error] of kind Cut.

@@ -1,6 +1,9 @@
 package llm
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // A Role is the author of a message.
 type Role string
@@ -11,6 +14,9 @@ const (
 	Assistant Role = "assistant"
 	Tool      Role = "tool"
 )
+
+// Known reports whether r is one of those that there are.
+func (r Role) Known() bool { return slices.Contains([]Role{System, User, Assistant, Tool}, r) }
 
 // A Call is a model's request to run a tool. Args is what the model wrote, with
 // its blanks; it is valid JSON unless Malformed says otherwise.

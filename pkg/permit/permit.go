@@ -29,6 +29,9 @@ const (
 	Deny  Do = "deny"  // it does not run, whoever is asked
 )
 
+// Known reports whether d is one of those that there are.
+func (d Do) Known() bool { return slices.Contains([]Do{Allow, Ask, Deny}, d) }
+
 // A Rule decides what becomes of the calls it holds for. Empty fields hold for
 // everything. Agent and Tool are names with wildcards. Path is a glob of
 // workspace paths, ** for any depth; it holds for everything below it too, and

@@ -24,6 +24,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/schema"
@@ -59,6 +60,9 @@ const (
 	Unsafe     Effect = "unsafe"     // never repeated; an interrupted call is reported as such
 )
 
+// Known reports whether e is one of those that there are.
+func (e Effect) Known() bool { return slices.Contains([]Effect{Pure, Idempotent, Unsafe}, e) }
+
 // Optionality reports how a tool is presented to the model.
 type Optionality string
 
@@ -67,6 +71,11 @@ const (
 	Optional    Optionality = "optional"    // useful at times
 	Conditional Optionality = "conditional" // only when Metadata.When holds
 )
+
+// Known reports whether o is one of those that there are.
+func (o Optionality) Known() bool {
+	return slices.Contains([]Optionality{Required, Optional, Conditional}, o)
+}
 
 // An Example is one call and what it is for. Args must satisfy the schema:
 // that is checked when the tool is registered.
@@ -193,6 +202,11 @@ const (
 	NothingToCheck Inconclusive = "nothing"     // the workspace has nothing of the kind, such as no tests
 	CannotCheck    Inconclusive = "unavailable" // it cannot be run here: its program is missing, or it was not permitted
 )
+
+// Known reports whether i is one of those that there are.
+func (i Inconclusive) Known() bool {
+	return slices.Contains([]Inconclusive{NothingToCheck, CannotCheck}, i)
+}
 
 // A Precondition is the call of a check that must have passed before another call
 // is made.

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/exhaustion"
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -73,7 +74,7 @@ func (m *models) chain(ctx context.Context, head string) ([]stepio.ModelRequest,
 			return nil, err
 		}
 		var prev stepio.ModelRequest
-		if err := json.Unmarshal(b, &prev); err != nil {
+		if err := stored.Decode(b, &prev); err != nil {
 			return nil, err
 		}
 		chain = append(chain, prev)

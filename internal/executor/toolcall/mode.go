@@ -7,6 +7,7 @@ package toolcall
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/internal/schema"
@@ -33,6 +34,9 @@ const (
 
 // Modes lists the valid values of Mode.
 var Modes = []Mode{Auto, Native, Constrained, Text}
+
+// Known reports whether m is one of [Modes].
+func (m Mode) Known() bool { return slices.Contains(Modes, m) }
 
 // Preference are tried in this order.
 var Preference = []Mode{Native, Constrained, Text}
