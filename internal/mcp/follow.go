@@ -58,6 +58,7 @@ func (c *pinning) built(fields []string) {
 var (
 	scriptEnds   = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"}
 	quoted       = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]")
+	loadedJSON   = lazyregexp.New("(?:require|import|from)[ \\t]*\\(?[ \\t]*[\"'`](\\.[^\"'`\\s]{1,200}\\.json)[\"'`]")
 	pythonImport = lazyregexp.New(`(?m)^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+\(?([\w, \t]*)|import[ \t]+([\w., \t]+))`)
 )
 
@@ -79,10 +80,18 @@ func (c *pinning) follow(path, text string) {
 	first, _, _ := strings.Cut(text, "\n")
 	switch end := strings.ToLower(filepath.Ext(path)); {
 	case slices.Contains(scriptEnds, end), strings.HasPrefix(first, "#!") && strings.Contains(first, "node"):
+		c.scope(dir, "package.json")
+		if strings.Contains(end, "ts") {
+			c.scope(dir, "tsconfig.json")
+		}
 		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 			c.imported(dir, m[1])
 		}
+		for _, m := range loadedJSON.FindAllStringSubmatch(text, -1) {
+			c.content(filepath.Join(dir, m[1]), false)
+		}
 	case end == ".py", strings.HasPrefix(first, "#!") && strings.Contains(first, "python"):
+		c.shadows(dir)
 		for _, m := range pythonImport.FindAllStringSubmatch(text, -1) {
 			c.pythonModules(dir, m[1:])
 		}
@@ -103,12 +112,10 @@ func (c *pinning) imported(dir, name string) {
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(dir, at)
 		}
-		c.script(at)
+		c.nodeModule(at)
 		for _, end := range scriptEnds {
-			c.file(filepath.Join(at, "index"+end), true)
 			c.file(strings.TrimSuffix(at, filepath.Ext(at))+end, true) // ./x.js of TypeScript is x.ts
 		}
-		c.file(filepath.Join(at, "package.json"), false)
 		return
 	}
 	parts := strings.SplitN(name, "/", 3)
@@ -119,15 +126,68 @@ func (c *pinning) imported(dir, name string) {
 		return
 	}
 	for ; ; dir = filepath.Dir(dir) {
-		if name[0] == '#' {
-			c.file(filepath.Join(dir, "package.json"), false) // it states what names stand for
+		if at := filepath.Join(dir, "package.json"); name[0] == '#' && !c.seen[at+"#"] {
+			c.seen[at+"#"] = true
+			c.content(at, false) // it states what names stand for
+			if text, err := os.ReadFile(at); err == nil {
+				c.follow(at, string(text))
+			}
 		}
 		at := filepath.Join(dir, "node_modules", name)
+		for _, end := range nodeEnds {
+			c.file(at+end, false) // is found before the directory
+		}
 		if info, err := os.Stat(at); err == nil && info.IsDir() {
 			c.installed(at)
 			return
 		}
 		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
+
+// nodeEnds are those that Node completes a name with.
+var nodeEnds = []string{".js", ".json", ".node", ".cjs", ".mjs"}
+
+// nodeModule pins what Node finds for a path: a file, with or without its end, or what the
+// package.json of a directory names, or its index.
+func (c *pinning) nodeModule(at string) {
+	c.script(at)
+	c.content(at+".json", false)
+	text, ok := c.content(filepath.Join(at, "package.json"), false)
+	if ok {
+		c.follow(filepath.Join(at, "package.json"), text)
+	}
+	var names struct {
+		Main string `json:"main"`
+	}
+	if json.Unmarshal([]byte(text), &names) == nil && names.Main != "" && filepath.Clean(names.Main) != "." {
+		main := filepath.Join(at, names.Main)
+		c.script(main)
+		c.index(main)
+	}
+	c.index(at)
+}
+
+// index pins what Node takes for a directory.
+func (c *pinning) index(dir string) {
+	for _, end := range slices.Concat(scriptEnds, nodeEnds) {
+		c.file(filepath.Join(dir, "index"+end), false)
+	}
+}
+
+// scope pins the nearest file of settings of that name, from a directory upwards, and those
+// that it extends.
+func (c *pinning) scope(dir, name string) {
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if at := filepath.Join(dir, name); isFile(at) {
+			text, _ := c.content(at, false)
+			for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+				if name != "package.json" && strings.HasSuffix(m[1], ".json") {
+					c.content(filepath.Join(dir, m[1]), false)
+				}
+			}
 			return
 		}
 	}
@@ -180,9 +240,8 @@ func (c *pinning) pythonModules(dir string, m []string) {
 		for _, base := range dirs {
 			at := base
 			for _, part := range parts {
+				c.pythonModule(at, part)
 				at = filepath.Join(at, part)
-				c.file(at+".py", false)
-				c.file(filepath.Join(at, "__init__.py"), false)
 			}
 		}
 	}
@@ -190,11 +249,14 @@ func (c *pinning) pythonModules(dir string, m []string) {
 
 // pythonPath finds where Python looks for modules besides the directory of a script: what
 // PYTHONPATH has, and what is installed in the environment of a program.
-func (c *pinning) pythonPath(program, paths string) {
+func (c *pinning) pythonPath(paths string) {
 	for _, dir := range append(slices.Clone(c.dirs), filepath.SplitList(paths)...) {
 		c.python = append(c.python, c.at(dir))
 	}
-	home := filepath.Dir(filepath.Dir(program))
+	for _, dir := range filepath.SplitList(paths) {
+		c.shadows(c.at(dir))
+	}
+	home := filepath.Dir(filepath.Dir(c.program))
 	if !isFile(filepath.Join(home, "pyvenv.cfg")) {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
 )
 
 // TestFollow has each program load a file by a name that stands in another: where the real
@@ -71,6 +73,63 @@ func TestFollow(t *testing.T) {
 			cmd := exec.Command(c.args[0], c.args[1:]...)
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "CARGO_TARGET_DIR="+t.TempDir(), "GOFLAGS=-mod=mod")
+			if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), "OTHER") {
+				t.Errorf("it does not run the file: %v %s", err, out)
+			}
+		})
+	}
+}
+
+// TestAppears has a file come that the program finds before the one that was accepted, or
+// besides it: where the real program prints what the new file says, it must be seen.
+func TestAppears(t *testing.T) {
+	node := func(more map[string]string) map[string]string {
+		more["srv.js"] = `try { require("left") } catch {}; try { require("./lib") } catch {}`
+		return more
+	}
+	for _, c := range []struct {
+		name  string
+		args  []string
+		files map[string]string
+		evil  string // the file that comes
+		text  string
+	}{
+		{"a package that was missing", []string{"node", "srv.js"}, node(map[string]string{}), "node_modules/left/index.js", "console.log('OTHER')"},
+		{"a nearer package", []string{"node", "a/srv.js"}, map[string]string{"a/srv.js": `require("left")`, "node_modules/left/index.js": ""}, "a/node_modules/left/index.js", "console.log('OTHER')"},
+		{"a file before a package", []string{"node", "srv.js"}, node(map[string]string{"node_modules/left/index.js": ""}), "node_modules/left.js", "console.log('OTHER')"},
+		{"a file before a directory", []string{"node", "srv.js"}, node(map[string]string{"lib/index.js": ""}), "lib.js", "console.log('OTHER')"},
+		{"main before the index", []string{"node", "srv.js"}, node(map[string]string{"lib/index.js": "", "lib/in/x.js": "console.log('OTHER')"}), "lib/package.json", `{"main": "in/x"}`},
+		{"a main without its end", []string{"node", "srv.js"}, node(map[string]string{"lib/package.json": `{"main": "in"}`, "lib/index.js": ""}), "lib/in/index.js", "console.log('OTHER')"},
+		{"the kind of module", []string{"node", "a/srv.js"}, map[string]string{"a/srv.js": "console.log(typeof require == 'function' ? '' : 'OTHER')"}, "package.json", `{"type": "module"}`},
+		{"a module of the library", []string{"python3", "srv.py"}, map[string]string{"srv.py": "import statistics"}, "fractions.py", "print('OTHER')"},
+		{"a package of the library", []string{"python3", "srv.py"}, map[string]string{"srv.py": "import statistics"}, "fractions/__init__.py", "print('OTHER')"},
+		{"a package before a module", []string{"python3", "srv.py"}, map[string]string{"srv.py": "import helper", "helper.py": ""}, "helper/__init__.py", "print('OTHER')"},
+		{"what Python runs first", []string{"env", "PYTHONPATH=lib", "python3", "srv.py"}, map[string]string{"srv.py": "", "lib/x.py": ""}, "lib/sitecustomize.py", "print('OTHER')"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range c.files {
+				dirtest.Write(t, filepath.Join(dir, name), text)
+			}
+			s := Server{Command: c.args, Grants: Grants{Workspace: "write"}}
+			if c.args[0] == "env" {
+				s.Command, s.Env = c.args[2:], map[string]string{"PYTHONPATH": "lib"}
+			}
+			before, err := s.pins(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dirtest.Write(t, filepath.Join(dir, c.evil), c.text)
+			now, err := s.pins(dir)
+			if err != nil || now.Digest == before.Digest || now.since(before) == "" {
+				t.Errorf("%s, which is new, is not seen (%v); compared are %v", c.evil, err, now.Files)
+			}
+			if _, err := exec.LookPath(s.Command[0]); err != nil {
+				return
+			}
+			cmd := exec.Command(c.args[0], c.args[1:]...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 			if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), "OTHER") {
 				t.Errorf("it does not run the file: %v %s", err, out)
 			}

@@ -92,7 +92,7 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 	if s.URL != "" {
 		return pin{}, nil
 	}
-	c := pinning{dir: dir, root: "/", seen: map[string]bool{}}
+	c := pinning{dir: dir, root: "/", seen: map[string]bool{}, shadowsIn: map[string]bool{}}
 	for _, w := range append(write, dir) {
 		if w != "" {
 			c.write = append(c.write, w, real(w))
@@ -106,14 +106,17 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 		return pin{}, nil
 	}
 	fields := c.fields(words)
-	program := c.at(words[0])
-	c.pythonPath(program, s.Env["PYTHONPATH"])
+	c.program = c.at(words[0])
+	found := true
 	if !strings.Contains(words[0], "/") {
-		if at, err := hostexec.InSandbox(words[0]); err == nil {
-			c.file(at, false)
+		at, err := hostexec.InSandbox(words[0])
+		if found = err == nil; found {
+			c.program = at
 		}
-	} else {
-		c.file(program, false)
+	}
+	c.pythonPath(s.Env["PYTHONPATH"])
+	if found {
+		c.file(c.program, false)
 	}
 	c.launched(fields, s.Env)
 	if slices.Contains(wrappers, filepath.Base(words[0])) {
@@ -149,8 +152,11 @@ type pinning struct {
 	files     []pinFile
 	err       error
 
-	python   []string // directories in which Python looks for modules
-	followed int      // files that were read for what they load
+	python    []string        // directories in which Python looks for modules
+	program   string          // that is started, with its directory
+	shadowsIn map[string]bool // directories that were looked at
+	shadowed  map[string]bool // see shadows; nil until it is asked for
+	followed  int             // files that were read for what they load
 }
 
 // fields are the words of a command, those of a shell's text one by one, and has the
@@ -291,8 +297,9 @@ func (c *pinning) module(name, paths string) {
 		if dir = c.at(dir); dir == "/" {
 			continue
 		}
-		c.file(filepath.Join(dir, top+".py"), false)
+		c.pythonModule(dir, top)
 		c.tree(filepath.Join(dir, top))
+		c.shadows(dir)
 	}
 }
 
@@ -329,46 +336,54 @@ func (c *pinning) fixed(path string) bool {
 	})
 }
 
-// file pins a file, with onlyCode one that is executed by its name, mode or first line.
+// file pins a file, with onlyCode one that is executed by its name, mode or first line, and
+// what it loads.
 func (c *pinning) file(path string, onlyCode bool) {
+	if text, ok := c.content(path, onlyCode); ok {
+		c.follow(path, text)
+	}
+}
+
+// content pins a file alone. ok is whether it is new; text is "" of a long one.
+func (c *pinning) content(path string, onlyCode bool) (text string, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || c.seen[path] {
-		return
+		return "", false
 	}
 	if to := real(path); c.fixed(to) {
 		if c.writable(path) { // a link to a program of the system
 			c.seen[path] = true
 			c.files = append(c.files, pinFile{Name: c.name(path), Hash: digest([]byte("link to " + to))})
 		}
-		return
+		return "", false
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return // the program cannot read it either
+		return "", false // the program cannot read it either
 	}
 	defer f.Close()
 	head := make([]byte, 2)
 	n, _ := io.ReadFull(f, head)
 	if onlyCode && info.Mode().Perm()&0o111 == 0 && string(head[:n]) != "#!" && !slices.Contains(codeNames, strings.ToLower(filepath.Ext(path))) {
-		return // data
+		return "", false // data
 	}
 	c.seen[path] = true
-	var text bytes.Buffer
+	var short bytes.Buffer
 	h := sha256.New()
 	whole := io.MultiReader(bytes.NewReader(head[:n]), f)
 	if info.Size() <= maxPinText {
-		whole = io.TeeReader(whole, &text)
+		whole = io.TeeReader(whole, &short)
 	}
 	if _, err := io.Copy(h, whole); err != nil {
 		c.err = cmp.Or(c.err, fmt.Errorf("reading %s, which the server starts: %w", path, err))
-		return
+		return "", false
 	}
 	p := pinFile{Name: c.name(path), Hash: hex.EncodeToString(h.Sum(nil))}
-	if info.Size() <= maxPinText && utf8.Valid(text.Bytes()) {
-		p.Text = text.String()
+	if info.Size() <= maxPinText && utf8.Valid(short.Bytes()) {
+		p.Text = short.String()
 	}
 	c.files = append(c.files, p)
-	c.follow(path, p.Text)
+	return p.Text, true
 }
 
 // tree pins all files of a directory as one, with those that links in it lead to.

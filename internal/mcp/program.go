@@ -79,6 +79,9 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 // environment are the variables that a server's program gets besides the common ones. What
 // it downloads is kept for the next start, apart from that of other servers.
 func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) ([]string, error) {
+	// What Python has compiled beside a source is not compared with what was accepted, and
+	// is not to be run: with a place of its own it looks there alone.
+	compiled := filepath.Join(conf.Private, "python")
 	var env []string
 	if program := s.Fetches(); program != "" {
 		if !s.Net && s.Sandbox != "off" {
@@ -90,7 +93,7 @@ func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) (
 				return nil, err
 			}
 			conf.Write = append(conf.Write, dir)
-			env = cached(dir)
+			env, compiled = cached(dir), filepath.Join(dir, "python")
 		}
 		if !s.Net {
 			env = append(env, "npm_config_fetch_retries=0") // each takes a minute
@@ -104,6 +107,7 @@ func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) (
 			}
 		}
 	}
+	env = append(env, "PYTHONPYCACHEPREFIX="+compiled)
 	own := []string{}
 	for k, v := range s.Env {
 		own = append(own, k+"="+v)
