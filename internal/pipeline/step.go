@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -116,6 +117,14 @@ func (x *run) command(s *Step) (outcome, error) {
 	return o, err
 }
 
+// overdue is why a command of a step was stopped, with what its time is called there.
+func overdue(timeout time.Duration) string {
+	if timeout == 0 {
+		return fmt.Sprintf("timed out: %s are over, which a command has whose step sets no timeout", time.Duration(seconds(0))*time.Second)
+	}
+	return fmt.Sprintf("timed out: the step's timeout of %s is over", timeout)
+}
+
 // interrupted is what becomes of the step's call if the process dies during it.
 func (s *Step) interrupted() stepio.Interruption {
 	switch {
@@ -149,6 +158,9 @@ func (x *run) call(s *Step, tool string, args any) (outcome, error) {
 			o.output = quote(reply.Text)
 		}
 		o.problem = coordinator.Of(x.sc.Task, reply)
+		if tool == shell && o.problem.TimedOut && x.sc.Task.Revision >= stepio.OwnTimeouts { // the tool has words for who sets its argument
+			o.err = strings.TrimSpace(overdue(s.Timeout) + "\n" + o.problem.Output)
+		}
 	}
 	o.artifacts = reply.Artifacts
 	return o, nil

@@ -83,6 +83,7 @@ const TooManyBytes = "model.bytes"
 //   - 11: what has the rest of a result, and which files a part of a plan is about, are
 //     values of the conversation and of an input, and are not read out of texts.
 //     What was compacted after a provider's refusal is in a checkpoint, too.
+//     A pipeline's command whose time is over names the step's timeout.
 const Revision = 11
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
@@ -100,6 +101,10 @@ const NamesWhole = 11
 
 // TypedResults is the first revision whose workflows read values of results.
 const TypedResults = 6
+
+// OwnTimeouts is the first revision whose pipelines name the timeout of a step whose command
+// was stopped, and not the argument of the tool.
+const OwnTimeouts = 11
 
 // WholeValues is the first revision whose pipelines read the values of failed calls
 // and cut values only in prompts.

@@ -111,10 +111,11 @@ func valued(res tools.Result, o *process.Output, most int) (tools.Result, error)
 // command that failed is a failed result: most of the time the model meant it
 // to work, and a run that ends with it should not look well.
 func show(o *process.Output) tools.Result {
-	state := fmt.Sprintf("exit code %d", o.Code)
+	state, advice := fmt.Sprintf("exit code %d", o.Code), ""
 	switch {
 	case o.TimedOut:
-		state = fmt.Sprintf("stopped after %s, which was its time limit; raise timeout_s or use background", o.Took.Round(time.Second))
+		state = fmt.Sprintf("stopped after %s, which was its time limit", o.Took.Round(time.Second))
+		advice = "; raise timeout_s or use background"
 	case o.Killed:
 		state = "killed"
 	case o.Code < 0:
@@ -122,7 +123,7 @@ func show(o *process.Output) tools.Result {
 	}
 	text, cut := clip(o.Text)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, %d bytes of output)\n", state, o.ID, o.Bytes)
+	fmt.Fprintf(&b, "%s%s (%s, %d bytes of output)\n", state, advice, o.ID, o.Bytes)
 	b.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		b.WriteByte('\n')
