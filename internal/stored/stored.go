@@ -171,7 +171,7 @@ func check(v reflect.Value, path string) error {
 		if plain(v.Type().Elem()) && plain(v.Type().Key()) {
 			return nil
 		}
-		keys := v.MapKeys()
+		keys := v.MapKeys() //flowvet:ignore they are sorted
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, key := range keys {
 			at := path + "[" + strconv.Quote(key.String()) + "]"
