@@ -25,6 +25,7 @@ import (
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -163,7 +164,7 @@ func LoadPlace(env Env, flags Flags) (*Config, error) {
 		}
 		b = textfile.ToUTF8(b)
 		if err := yaml.Unmarshal(b, &file); err != nil && (flags.DataDir == "" && bytes.Contains(b, []byte("data_dir")) || !textfile.IsText(b)) {
-			return fail(explain(path, b, err), "name the directory with --data-dir DIR, or correct the file")
+			return fail(plainyaml.Explain(path, b, err), "name the directory with --data-dir DIR, or correct the file")
 		}
 		c.DataDir = file.DataDir
 		return nil
@@ -209,7 +210,7 @@ func (c *Config) parse(path string, b []byte) error {
 			return err
 		}
 		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
-			return fail(explain(path, b, err), keysHelp())
+			return fail(plainyaml.Explain(path, b, err), keysHelp())
 		}
 	}
 	file.from, file.getenv = c.from, c.getenv

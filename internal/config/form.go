@@ -83,7 +83,7 @@ func (f *form) check(n ast.Node, t reflect.Type, least, key string, line int) {
 		f.scalar(n, t, least, key)
 	}
 	if !ok {
-		f.fault(line, keysHelp(), "%s", strings.TrimPrefix(key+": it must be "+typeWords(t), ": "))
+		f.fault(line, keysHelp(), "%s", strings.TrimPrefix(key+": it must be "+spelling.Form(t), ": "))
 	}
 }
 
@@ -115,7 +115,7 @@ func (f *form) scalar(n ast.Node, t reflect.Type, least, key string) {
 	lowest, _ := strconv.ParseFloat(least, 64)
 	switch {
 	case !ok:
-		f.fault(line, keysHelp(), "%s: it must be %s", key, typeWords(t))
+		f.fault(line, keysHelp(), "%s: it must be %s", key, spelling.Form(t))
 	case value < lowest && least == "":
 		f.fault(line, "leave it out to get its default", "%s is negative", key)
 	case value < lowest && least != "-":

@@ -9,10 +9,11 @@ import (
 
 // checkPermissions checks the permission rules, before anything runs under them.
 func checkPermissions(at place, rules []permit.Rule) error {
+	var faults []error
 	for i, r := range rules {
 		if err := r.Check(); err != nil {
-			return fail(fmt.Errorf("%s: permissions, rule %d: %w", culprit(at, r, permit.Rule.Check, "permissions", strconv.Itoa(i)), i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}")
+			faults = append(faults, fail(fmt.Errorf("%s: permissions, rule %d: %w", culprit(at, r, permit.Rule.Check, "permissions", strconv.Itoa(i)), i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}"))
 		}
 	}
-	return nil
+	return all(faults...)
 }

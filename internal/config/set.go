@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
@@ -30,7 +31,7 @@ func Set(path string, text []byte, key, value string) ([]byte, error) {
 	text = textfile.ToUTF8(text)
 	var before map[string]any
 	if err := yaml.Unmarshal(text, &before); err != nil {
-		return nil, fail(explain(path, text, err), "correct the file first")
+		return nil, fail(plainyaml.Explain(path, text, err), "correct the file first")
 	}
 	var fault error
 	for _, v := range spellings(value) {

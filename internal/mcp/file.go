@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
@@ -92,7 +93,9 @@ func changeServers(path string, change func(map[string]json.RawMessage) error) e
 	file := map[string]json.RawMessage{}
 	b, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(b, &file)
+		if err = json.Unmarshal(b, &file); err != nil {
+			err = jsontext.Fault(b, err)
+		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return apierr.WithHint(fmt.Errorf("%s: %w", path, err), "correct it first")
@@ -100,7 +103,7 @@ func changeServers(path string, change func(map[string]json.RawMessage) error) e
 	all := map[string]json.RawMessage{}
 	if raw := file["mcpServers"]; raw != nil {
 		if err := json.Unmarshal(raw, &all); err != nil {
-			return apierr.WithHint(fmt.Errorf("%s: mcpServers: %w", path, err), "correct it first")
+			return apierr.WithHint(fmt.Errorf("%s: %w", path, jsontext.Fault(b, err, "mcpServers")), "correct it first")
 		}
 	}
 	if err := change(all); err != nil {

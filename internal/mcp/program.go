@@ -42,6 +42,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(temp))
 	}
+	c.hint += misplaced(slices.Concat(s.Command, s.Args), root, dir, s.listing)
 	runner := process.New(root, "", nil, process.WithSandbox(conf))
 	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
 	in, out := io.Pipe()
@@ -76,6 +77,27 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
 }
 
+// misplaced is what helps where a word names a file that is not where the program starts:
+// in root, or, for a server that is only asked what it has, in dir.
+func misplaced(words []string, root, dir string, listing bool) string {
+	if listing {
+		root = dir
+	}
+	for _, word := range words {
+		if filepath.IsAbs(word) || !strings.HasPrefix(word, "./") && !strings.HasPrefix(word, "../") && !slices.Contains(codeNames, filepath.Ext(word)) || strings.HasPrefix(word, "-") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(root, word)); err == nil {
+			continue
+		}
+		if root == dir {
+			return fmt.Sprintf("; there is no %s in %s, where it starts", line(word), line(dir))
+		}
+		return fmt.Sprintf("; it starts in an empty directory of its own, where there is no %s: ${workspace}/%[1]s in its entry names that of the workspace", line(filepath.Clean(word)))
+	}
+	return ""
+}
+
 // environment are the variables that a server's program gets besides the common ones. What
 // it downloads is kept for the next start, apart from that of other servers.
 func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) ([]string, error) {
@@ -85,7 +107,7 @@ func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) (
 	var env []string
 	if program := s.Fetches(); program != "" {
 		if !s.Net && s.Sandbox != "off" {
-			c.hint = fmt.Sprintf("; %s downloads what it runs, and this server has no network: net: true in its entry, or %s, grants it", program, hint.Command("mcp add %s --net --replace", c.name))
+			c.hint += fmt.Sprintf("; %s downloads what it runs, and this server has no network: net: true in its entry, or %s, grants it", program, hint.Command("mcp add %s --net --replace", c.name))
 		}
 		if base := caches(p.o.Getenv); base != "" {
 			dir := cacheDir(base, c.name, s)

@@ -21,10 +21,12 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/toolserver"
 )
@@ -110,7 +112,11 @@ func (c *commandLine) UnmarshalJSON(b []byte) error {
 		}
 		return nil
 	}
-	return json.Unmarshal(b, (*[]string)(c))
+	err := json.Unmarshal(b, (*[]string)(c))
+	if typ := new(json.UnmarshalTypeError); errors.As(err, &typ) {
+		typ.Type = reflect.TypeFor[[]string]() // and not of the entry
+	}
+	return err
 }
 
 // UnmarshalYAML reads a list or a text.
@@ -373,7 +379,7 @@ func ParseFile(b []byte) (servers map[string]Server, problems []error, err error
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
 	if err := json.Unmarshal(b, &file); err != nil {
-		return nil, nil, err
+		return nil, nil, jsontext.Fault(b, err)
 	}
 	servers = map[string]Server{}
 	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
@@ -382,11 +388,12 @@ func ParseFile(b []byte) (servers map[string]Server, problems []error, err error
 			Enabled *bool `json:"enabled"` // as some write it
 		}
 		err := json.Unmarshal(file.Servers[name], &s)
-		s.Disabled = s.Disabled || s.Enabled != nil && !*s.Enabled
-		if err == nil {
-			err = s.Check()
-		}
 		if err != nil {
+			problems = append(problems, jsontext.Fault(b, err, "mcpServers", name))
+			continue
+		}
+		s.Disabled = s.Disabled || s.Enabled != nil && !*s.Enabled
+		if err := s.Check(); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 			continue
 		}

@@ -93,7 +93,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 			return nil, err
 		}
 	} else if t, err = p.program(ctx, c, s, dir); err != nil {
-		return nil, fmt.Errorf("the MCP server %s: %w", name, &startError{err})
+		return nil, fmt.Errorf("the MCP server %s: %w%s", name, &startError{err}, c.hint)
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "adroit", Version: cmp.Or(p.o.Version, "0")}, &sdk.ClientOptions{
 		// No roots, no sampling: both are going away.

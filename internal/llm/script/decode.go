@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 )
 
@@ -27,6 +28,11 @@ func decode(b []byte) (*file, error) {
 		}
 		dec := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
 		if err := dec.Decode(&f); err != nil && err != io.EOF {
+			var form *yaml.TypeError
+			var node *yaml.UnexpectedNodeTypeError
+			if errors.As(err, &form) || errors.As(err, &node) {
+				return nil, plainyaml.Explain("", b, err)
+			}
 			// Its text points to line and column and shows the place.
 			return nil, errors.New(strings.TrimSpace(yaml.FormatError(err, false, true)))
 		}
@@ -46,12 +52,13 @@ func decode(b []byte) (*file, error) {
 	at := dec.InputOffset()
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		return nil, jsontext.Fault(b, err)
+	}
 	var unknown = strings.TrimPrefix(err.Error(), "json: unknown field ")
 	switch {
 	case errors.As(err, &syntax):
 		at = syntax.Offset
-	case errors.As(err, &typ):
-		at = typ.Offset
 	case unknown != err.Error():
 		// The decoder does not say where; the first mention is close enough.
 		if i := bytes.Index(b, []byte(unknown)); i >= 0 {
