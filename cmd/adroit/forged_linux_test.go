@@ -56,6 +56,8 @@ func TestNoForgedLines(t *testing.T) {
 	turn("finish", map[string]any{"summary": "ok"})
 	files["turns.yaml"] = `{"turns":[` + strings.Join(turns, ",\n") + `]}`
 	files["questions.yaml"] = `{"turns":[{"calls":[{"name":"shell","args":{"command":"touch x\r\nFORGED"}}]}]}`
+	files["repo/.mcp.json"] = `{"mcpServers":{"a\nFORGED\u001b[2J":{"command":"x\nFORGED\u202e","args":["y\nFORGED"],"env":{"B\nFORGED":"z"}},"c":{"command":5,"env\nFORGED":1}}}`
+	files["message.yaml"] = `{"turns":[{"text":"Added."}],"loop":true}`
 	p := newPlace(t, files)
 	git(t, p.path("repo"), "init", "-q", "-b", "main")
 	git(t, p.path("repo"), "add", "-A")
@@ -100,7 +102,24 @@ func TestNoForgedLines(t *testing.T) {
 	if results < 40 {
 		t.Errorf("%d results of tools were seen", results)
 	}
+	// Every command that only reads, those of a name with one.
+	named := map[string][]string{"agents show": {"hand"}, "completion": {"bash"}, "config get": {"model"}, "memory show": {"m"}, "skills show": {"s"}, "tools show": {"read_file"}, "pipelines graph": {"p"}, "pipelines show": {"p"}}
+	for command := range strings.SplitSeq(nameChanges["reads"], ", ") {
+		if command == "jobs transcript" { // has the texts of the conversation, line by line
+			continue
+		}
+		args := append(strings.Fields(command), named[command]...)
+		if args[0] == "jobs" && command != "jobs list" {
+			args = append(args, "last")
+		}
+		run(args...)
+	}
+	for _, command := range []string{"commit", "pr", "review"} {
+		git(t, p.path("repo"), "add", "-A")
+		run(command, "-m", "script:"+p.path("message.yaml"))
+	}
 	for _, args := range [][]string{
+		{"mcp", "check"}, {"--trust-project", "mcp", "list"}, {"mcp", "list", "--trust-project"}, {"run", "hand", "x", "-m", "script:" + p.path("message.yaml"), "--trust-project"},
 		{"jobs"}, {"jobs", "show", "last"}, {"jobs", "logs", "last"}, {"jobs", "diff", "last", "--stat"}, {"jobs", "steps", "last"}, {"jobs", "graph", "last"}, {"agents"}, {"agents", "lint"}, {"pipelines", "lint"}, {"agents", "show", "hand"}, {"skills"},
 		{"trust", "--show"}, {"stats"}, {"doctor"}, {"jobs", "undo", "last", "--dry-run"}, {"jobs", "diff", "last"}, {"jobs", "undo", "last"},
 		{"run", "hand", "ask\nFORGED", "-m", "script:" + p.path("questions.yaml")}, {"jobs", "show", "last"}, {"jobs", "--status", "waiting"}, {"approve", "none"}, {"deny"},
