@@ -175,7 +175,7 @@ func TestKilledAndLost(t *testing.T) {
 		damage            func(p *place) error
 	}{
 		"nothing": {"editor", "", "", func(*place) error { return nil }},
-		"in a copy": {"p", "", "In the copy w1-2 of a sub-agent: deleted: a.txt", func(p *place) error {
+		"in a copy": {"p", "expect: {contains: 'Look at them before you go on. deleted: a.txt'}, ", "In the copy w1-2 of a sub-agent: deleted: a.txt", func(p *place) error {
 			found, err := filepath.Glob(p.path("data/worktrees/*/a.txt"))
 			if len(found) != 1 {
 				return fmt.Errorf("the copies have %q, %v", found, err)

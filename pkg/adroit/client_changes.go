@@ -79,6 +79,9 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
+	if err := rt.goneTree(j); err != nil {
+		return nil, apierr.AsError(err)
+	}
 	d := &Diff{Job: j.ID, Changes: []ledger.Change{}}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	if err != nil || led == nil {
@@ -120,6 +123,9 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	}
 	if held(j) {
 		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
+	}
+	if err := rt.goneTree(j); err != nil {
+		return nil, apierr.AsError(err)
 	}
 	if w := rt.worktree(j); w != nil { // its branch and its index are the repository's
 		if err := w.Connect(); err != nil {
@@ -187,6 +193,9 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	}
 	if w == nil {
 		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), hint.Command("run --worktree")+" gives a job a worktree")
+	}
+	if err := rt.goneTree(j); err != nil {
+		return nil, apierr.AsError(err)
 	}
 	waits, err := jobdir.Waiting(rt.data(), j.ID)
 	if err != nil {

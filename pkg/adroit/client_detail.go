@@ -73,7 +73,7 @@ func (rt *Runtime) queue(ctx context.Context, store jobs.Store, id string) (int,
 
 // summarize fills in what a job's row in the store does not have.
 func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummary) (err error) {
-	d := &JobDetail{Job: s.Job, Changes: ChangeSummary{Changed: rt.changed(s.ID)}, canCarryOut: rt.canBeCarriedOut(s.Job)}
+	d := &JobDetail{Job: s.Job, Changes: ChangeSummary{Changed: rt.changed(s.ID)}, canCarryOut: rt.canBeCarriedOut(s.Job), goneTree: rt.goneTree(s.Job) != nil}
 	switch s.Status {
 	case jobs.Interrupted:
 		log, err := rt.readLog(store.Events(ctx, s.ID, 0, false))
@@ -97,7 +97,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if err != nil {
 		return nil, apierr.AsError(err)
 	}
-	d := &JobDetail{Job: j, Changes: rt.changes(ctx, j.ID), canCarryOut: rt.canBeCarriedOut(j)}
+	d := &JobDetail{Job: j, Changes: rt.changes(ctx, j.ID), canCarryOut: rt.canBeCarriedOut(j), goneTree: rt.goneTree(j) != nil}
 	d.Config = rt.config(j)
 	d.Config.Servers = nil // they may have secrets
 	asked, err := jobWithSignals(ctx, m.Store, j.ID)

@@ -189,6 +189,9 @@ func next(d *JobDetail) []Action {
 		changes = []Action{act(actionDiff), act(actionUndo)}
 	}
 	resume := act(actionResume)
+	if d.goneTree && !held(j) {
+		return []Action{act(actionLogs), act(actionRetry)}
+	}
 	if d.Unread > 0 && j.Status.Final() {
 		return append([]Action{act(actionContinue)}, changes...)
 	}

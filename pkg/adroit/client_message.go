@@ -86,14 +86,16 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 		return apierr.Invalidf(fmt.Sprintf("%s starts a new job; so does another agent, with the files as they are", hint.Command("run %s \"...\"", j.Agent)),
 			"%s is led by the workflow %s, which decides by itself what its agents are asked: it takes no messages", j.ID, j.Workflow)
 	}
+	if held(j) {
+		return nil
+	}
+	if err := rt.unusableTree(j); err != nil {
+		return err
+	}
 	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return nil // what else is wrong, the run reports
 	}
-	help := fmt.Sprintf("%s does its task again in a new worktree", hint.Command("jobs retry %s", j.ID))
-	if rt.worktree(j) == nil {
-		return apierr.Invalidf("put it back, or start a new job elsewhere: "+hint.Command("run"), "the directory of %s is gone: %s", j.ID, j.Dir)
-	}
-	return apierr.Invalidf(help, "the worktree of %s is gone: %s", j.ID, j.Dir)
+	return apierr.Invalidf("put it back, or start a new job elsewhere: "+hint.Command("run"), "the directory of %s is gone: %s", j.ID, j.Dir)
 }
 
 // checkMessage refuses what cannot be meant, and finds out about the model.
@@ -217,7 +219,8 @@ func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string,
 }
 
 // reportLost compares the files of an interrupted job with what its finished steps left.
-// What differs is reported to the person and, where a model works on its own, to it.
+// What differs is reported to the person and, where a model works on its own, to it, and to
+// that of a sub-agent about its copy.
 func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job) error {
 	if j.Status != jobs.Interrupted || rt.bare {
 		return nil
@@ -231,7 +234,7 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 			finished[ev.Path] = true
 		}
 	}
-	list, digest := rt.lostFiles(ctx, j, func(step string) bool { return finished[step] })
+	list, digest, copies := rt.lostFiles(ctx, j, func(step string) bool { return finished[step] })
 	if list == "" {
 		return nil
 	}
@@ -240,39 +243,55 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 		return nil
 	}
 	rt.warn("%s: files are not as its finished steps left them, by a power cut or somebody's hand. %s", j.ID, list)
-	if j.Workflow == agents.Workflow.Name {
+	tell := func(name, list string) error {
 		value, err := json.Marshal(executor.Message{Changed: "Files are not as your finished calls left them, by a power cut or somebody's hand. Look at them before you go on. " + list})
 		if err != nil {
 			return err
 		}
-		if err := m.Store.Send(ctx, j.ID, flow.Signal{Name: stepio.MessageSignal, Value: value}); err != nil {
+		return m.Store.Send(ctx, j.ID, flow.Signal{Name: name, Value: value})
+	}
+	for _, c := range copies {
+		if err := tell(stepio.CopySignal+c.name, c.list); err != nil {
+			return err
+		}
+	}
+	if j.Workflow == agents.Workflow.Name {
+		if err := tell(stepio.MessageSignal, list); err != nil {
 			return err
 		}
 	}
 	return rootfs.WriteFile(named, []byte(digest))
 }
 
+// A lostCopy names the files that are lost in a copy in which a sub-agent is at work.
+type lostCopy struct{ name, list string }
+
 // lostFiles names the files that finished steps have left otherwise, in the job's
 // directory and in the copies in which its sub-agents work, and identifies what they are
 // now. What cannot be read, the run reports.
-func (rt *Runtime) lostFiles(ctx context.Context, j *jobs.Job, finished func(step string) bool) (list, digest string) {
-	add := func(where, dir string, led *ledger.Ledger, err error) {
+func (rt *Runtime) lostFiles(ctx context.Context, j *jobs.Job, finished func(step string) bool) (list, digest string, copies []lostCopy) {
+	add := func(where, dir string, led *ledger.Ledger, err error) string {
 		if err != nil || led == nil {
-			return
+			return ""
 		}
 		defer led.Close()
-		if s, err := led.Lost(ctx, dir, finished); err == nil && s.List() != "" {
-			list, digest = strings.TrimPrefix(list+" "+where+s.List(), " "), digest+s.Digest
+		s, err := led.Lost(ctx, dir, finished)
+		if err != nil || s.List() == "" {
+			return ""
 		}
+		list, digest = strings.TrimPrefix(list+" "+where+s.List(), " "), digest+s.Digest
+		return s.List()
 	}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	add("", j.Dir, led, err)
 	trees, _ := jobdir.Trees(rt.data(), j.ID)
 	for _, t := range trees {
 		led, err := jobdir.OpenTreeLedger(rt.data(), j.ID, t.Name)
-		add(fmt.Sprintf("In the copy %s of a sub-agent: ", t.Name), t.Dir(), led, err)
+		if lost := add(fmt.Sprintf("In the copy %s of a sub-agent: ", t.Name), t.Dir(), led, err); lost != "" && t.Result == nil {
+			copies = append(copies, lostCopy{t.Name, lost})
+		}
 	}
-	return list, digest
+	return list, digest, copies
 }
 
 // lostFile is the file of a job that identifies what reportLost reported last.

@@ -27,6 +27,9 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 		}
 		return nil, apierr.AsError(err)
 	}
+	if err := rt.unusableTree(j); err != nil {
+		return nil, apierr.AsError(err)
+	}
 	if o.DryRun {
 		return rt.started(ctx, m, j), nil
 	}

@@ -1,7 +1,14 @@
 package adroit
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -33,4 +40,34 @@ func (rt *Runtime) warnUnknown(about, format string, args ...any) {
 	if _, again := rt.unknown.LoadOrStore(about, true); !again {
 		rt.warn(format, args...)
 	}
+}
+
+// unusableTree is an error if a person has removed the worktree of a job, or its branch.
+func (rt *Runtime) unusableTree(j *jobs.Job) error {
+	if err := rt.goneTree(j); err != nil {
+		return err
+	}
+	if w := rt.worktree(j); w != nil {
+		if err := w.CheckBranch(); err != nil {
+			return apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
+		}
+	}
+	return nil
+}
+
+// goneTree is an error if the worktree of a job was removed by hand, with what still works.
+func (rt *Runtime) goneTree(j *jobs.Job) error {
+	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else is wrong, whoever works there reports
+	}
+	w := rt.worktree(j)
+	if w == nil {
+		return nil
+	}
+	help := fmt.Sprintf("%s does its task again in a new worktree\n%s lists what it had changed; %s forgets it",
+		hint.Command("jobs retry %s", j.ID), hint.Command("jobs steps %s", j.ID), hint.Command("jobs rm %s", j.ID))
+	if we := new(worktree.Error); errors.As(w.Check(), &we) && we.Remedy != "" {
+		help = we.Remedy + "\n" + help
+	}
+	return apierr.Invalidf(help, "the worktree of %s is gone, with what was not committed there: %s", j.ID, j.Dir)
 }

@@ -38,6 +38,7 @@ type JobDetail struct {
 	Actions    []Action `json:"actions,omitempty"` // what makes sense next, the likeliest first
 
 	canCarryOut bool // the plan with which it ended
+	goneTree    bool // its worktree was removed by hand
 }
 
 // A JobSummary is a job as lists show it.

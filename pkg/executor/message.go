@@ -51,12 +51,16 @@ func (m *Message) compactOnly() bool {
 }
 
 // readMessages takes the messages that were sent to the run. A run that has ended
-// as done or stuck goes on if there is one.
+// as done or stuck goes on if there is one. A sub-agent in a copy takes those about it.
 func (t *Task) readMessages(r *flow.Run, s *State) error {
-	if !t.Messages || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.goesOn() {
+	name := stepio.MessageSignal
+	if !t.Messages && t.At != "" {
+		name = stepio.CopySignal + t.At
+	}
+	if !t.Messages && t.At == "" || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.goesOn() {
 		return nil
 	}
-	sent, err := flow.Drain(r, stepio.MessageSignal, s.Read)
+	sent, err := flow.Drain(r, name, s.Read)
 	if err != nil {
 		return err
 	}

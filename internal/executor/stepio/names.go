@@ -30,6 +30,8 @@ const (
 
 	// MessageSignal is the name of the signal whose value is an executor.Message.
 	MessageSignal = "message"
+	// CopySignal and the name of a copy is that of one for the sub-agent that works in it.
+	CopySignal = MessageSignal + "@"
 )
 
 // Bounds of executor.SpawnLimits that set none.

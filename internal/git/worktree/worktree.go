@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -193,7 +194,38 @@ func (w *Worktree) Check() error {
 		return &Error{Reason: fmt.Sprintf("the repository of the job's worktree is not at %s any more; move it back there", w.Repo),
 			Remedy: "what the job wrote is in " + w.Dir()}
 	}
-	return nil
+	return w.CheckBranch()
+}
+
+// CheckBranch is an error if somebody has deleted the branch that the work tree has checked
+// out: for git it has no commit then, and all its files are new.
+func (w *Worktree) CheckBranch() error {
+	on, err := os.ReadFile(filepath.Join(w.Admin, "HEAD"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // which is Check's
+	}
+	if err != nil || string(on) != "ref: refs/heads/"+w.Branch+"\n" {
+		return err
+	}
+	there, err := git.OnHost(w.Repo).RunPlumbing(context.Background(), nil, process.Cmd{Args: []string{"for-each-ref", "refs/heads/" + w.Branch}})
+	if err != nil || len(there) > 0 {
+		return err
+	}
+	return &Error{Reason: fmt.Sprintf("branch %s of %s was deleted", w.Branch, w.Repo),
+		Remedy: fmt.Sprintf("git -C %s branch %s %.10s brings it back; what the job wrote is in %s", w.Repo, w.Branch, w.lastCommit(), w.Dir())}
+}
+
+// lastCommit is where the work tree last was, as far as git has noted it and has the commit
+// still; else where it began.
+func (w *Worktree) lastCommit() string {
+	log, _ := os.ReadFile(filepath.Join(w.Admin, "logs", "HEAD")) // a repository may keep none
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	if f := strings.Fields(lines[len(lines)-1]); len(f) > 1 {
+		if tip, err := git.OnHost(w.Repo).ResolveCommit(context.Background(), f[1]); err == nil {
+			return tip
+		}
+	}
+	return w.Base
 }
 
 // env says where the repository is, without asking what lies in the work tree.
