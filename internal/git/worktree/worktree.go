@@ -174,7 +174,7 @@ func (w *Worktree) locate() error {
 	return err
 }
 
-// Check is an error if the work tree or its repository is not where it was. One that has
+// Check is an error if the work tree, its branch or its repository is not where it was. One that has
 // been moved is connected with its repository.
 func (w *Worktree) Check() error {
 	if _, err := os.Stat(w.Dir()); err != nil {
