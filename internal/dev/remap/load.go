@@ -71,7 +71,7 @@ func folder(path string) (string, bool) {
 
 func (r *remap) load(c config) error {
 	env := append(os.Environ(), "GOOS="+c.os, "GOARCH="+c.arch, "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
-	cfg := &packages.Config{Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports,
+	cfg := &packages.Config{Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps,
 		Tests: true, Env: env, Fset: token.NewFileSet()}
 	if c.tags != "" {
 		cfg.BuildFlags = []string{"-tags=" + c.tags}

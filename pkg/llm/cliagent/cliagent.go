@@ -4,10 +4,7 @@
 // as the user's configuration says: see pkg/config.
 package cliagent
 
-import (
-	"github.com/adroit-run/adroit/internal/llm/cliagent"
-	"github.com/adroit-run/adroit/pkg/llm"
-)
+import "github.com/adroit-run/adroit/internal/llm/cliagent"
 
 // Open returns the agents as the models of one provider:
 //
@@ -16,10 +13,4 @@ import (
 //
 // The model's name may follow after a colon: cli/claude:haiku. Open does not look
 // whether the programs are there.
-func Open() (llm.Model, error) {
-	programs, err := cliagent.Open()
-	if err != nil {
-		return nil, err
-	}
-	return programs, nil
-}
+func Open(more ...cliagent.Config) (cliagent.Programs, error) { return cliagent.Open(more...) }

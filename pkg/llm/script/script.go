@@ -29,28 +29,13 @@
 // the request, except that a turn may expect something and refuse to go on.
 package script
 
-import (
-	"github.com/adroit-run/adroit/internal/llm/script"
-	"github.com/adroit-run/adroit/pkg/llm"
-)
+import "github.com/adroit-run/adroit/internal/llm/script"
 
 // A Recording is what a script of a job's real models says about that job.
 type Recording = script.Recording
 
 // Load reads a script from a file.
-func Load(path string) (llm.Model, error) {
-	m, err := script.Load(path)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
+func Load(path string) (*script.Model, error) { return script.Load(path) }
 
 // Parse reads a script. The name is for errors.
-func Parse(name string, b []byte) (llm.Model, error) {
-	m, err := script.Parse(name, b)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
+func Parse(name string, b []byte) (*script.Model, error) { return script.Parse(name, b) }
