@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	_ "github.com/adroit-run/adroit/internal/unixonly"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // The functions of this file are for trees that other processes change while we
@@ -20,6 +19,13 @@ import (
 // a link: what a name leads to is decided once, when it is opened. Larger steps
 // are made of these. internal/lint/vet refuses the calls of the system below
 // internal/workspace that these are made of, and these refuse a path.
+
+// An ID identifies a file or directory whatever its name is, for as long as
+// somebody keeps it open.
+type ID struct {
+	Dev uint64 `json:"dev"`
+	Ino uint64 `json:"ino"`
+}
 
 // ErrPath is the error of a function of this file for what is not one name.
 var ErrPath = fmt.Errorf("it is not one name in a directory: %w", unix.EINVAL)
@@ -68,7 +74,7 @@ func SymlinkAt(target string, dir int, name string) error {
 	return unix.Symlinkat(target, dir, name)
 }
 
-func FileID(st *unix.Stat_t) sandbox.ID { return sandbox.ID{Dev: uint64(st.Dev), Ino: st.Ino} }
+func FileID(st *unix.Stat_t) ID { return ID{Dev: uint64(st.Dev), Ino: st.Ino} }
 
 // TypeOf is the type in a mode, S_IFDIR and its like.
 func TypeOf(st *unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
@@ -140,7 +146,7 @@ func OpenParent(root int, rel string) (fd int, base string, err error) {
 }
 
 // SameDir reports whether an open directory is the one of an ID.
-func SameDir(fd int, id sandbox.ID) bool {
+func SameDir(fd int, id ID) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && FileID(&st) == id
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // PathOnly opens a file for its place in the tree: it asks for no right to read
@@ -70,7 +68,7 @@ func HasAttrAt(dir int, name, attr string) bool {
 
 // OpenSame opens what a name stands for, for its place, if it is the file of an
 // ID, a link never. Anything else is ErrAnother.
-func OpenSame(dir int, name string, id sandbox.ID) (int, error) {
+func OpenSame(dir int, name string, id ID) (int, error) {
 	fd, err := OpenAt(dir, name, PathOnly, 0)
 	if err != nil {
 		return -1, err

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // overwrite writes the new content into the file that is there. A kill in the
@@ -74,7 +73,7 @@ func openat(dir int, name string, flags int) (*os.File, error) {
 // A place is where a file of the workspace lies, and which file it is.
 type place struct {
 	path string
-	id   sandbox.ID
+	id   rootfs.ID
 }
 
 // link makes the temporary file another name of a file of the workspace, if that

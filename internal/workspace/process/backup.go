@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // maxBackup bounds what is kept of one file or tree, in bytes.
@@ -22,7 +21,7 @@ type backup struct {
 	rel  string // as it was named then
 	// anchor is the directory, by what it is, from which below leads to the file:
 	// a repository, or the directory that the file is in.
-	anchor sandbox.ID
+	anchor rootfs.ID
 	below  string
 	held   *node
 }

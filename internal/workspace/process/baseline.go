@@ -14,7 +14,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // A baseline is the state of trees that one command goes by, in a file, so that
@@ -37,7 +36,7 @@ type treeState struct {
 	Held   map[string]heldNode // backups, by absolute name
 	Before map[string]bool     // what was found
 	Links  map[string]string
-	Repos  map[sandbox.ID]repoState
+	Repos  map[rootfs.ID]repoState
 	// Unlocked is set where what must not change is put back rather than locked.
 	Unlocked bool
 }

@@ -122,7 +122,7 @@ func (c *runnerSandbox) look(names *rootfs.DenyList) ([]*scan, error) {
 
 // apply adds what was found to the policy of a command.
 func (p *protection) apply(to *sandbox.Policy) {
-	to.Mask, to.Fix, to.Pin, to.Expect = slices.Clone(to.Mask), slices.Clone(to.Fix), nil, map[string]sandbox.ID{}
+	to.Mask, to.Fix, to.Pin, to.Expect = slices.Clone(to.Mask), slices.Clone(to.Fix), nil, map[string]rootfs.ID{}
 	for _, s := range p.scans {
 		var st unix.Stat_t
 		if err := unix.Fstat(s.tree.FD(), &st); err == nil {

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // protect looks through trees that commands may change. everything asks for a
@@ -17,7 +16,7 @@ import (
 // note what they found.
 func protect(scans []*scan, beside *scan, top, baselines string, everything bool) (_ *protection, err error) {
 	p := &protection{
-		scans: scans, everything: everything, before: map[string]found{}, configs: map[sandbox.ID]found{}, links: map[string]string{}, repos: map[sandbox.ID]*gitDir{},
+		scans: scans, everything: everything, before: map[string]found{}, configs: map[rootfs.ID]found{}, links: map[string]string{}, repos: map[rootfs.ID]*gitDir{},
 	}
 	defer func() {
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // addGitFile protects a file named .git, which says where the repository is. Git
@@ -89,7 +88,7 @@ func (p *protection) addOne(s *scan, fd int, rel string, kind gitKind) {
 	}
 	for _, name := range slices.Concat(gitNames, gitAbsent, gitDirs, []string{"gitdir"}) {
 		f, link := r.entry(name)
-		if f.id == (sandbox.ID{}) {
+		if f.id == (rootfs.ID{}) {
 			continue
 		}
 		r.had[name] = f

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // check ends the protection of a command. It returns what it did in words for the
@@ -17,7 +16,7 @@ import (
 // was taken away, and where that is.
 func (p *protection) check(to *removed, hold func(rel, to string) bool) string {
 	defer p.Close()
-	c := &check{protection: p, removed: to, hold: hold, known: map[sandbox.ID]bool{}}
+	c := &check{protection: p, removed: to, hold: hold, known: map[rootfs.ID]bool{}}
 	defer c.closeRepos()
 	for _, s := range p.scans {
 		if s.isRepo() {

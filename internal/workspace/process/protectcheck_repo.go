@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // addRepos opens a git directory of now and those inside.
@@ -56,7 +55,7 @@ func (c *check) judgeRepo(r *gitDir) {
 	c.judgeRebase(r)
 	for _, name := range slices.Concat(gitAbsent, gitNames, gitDirs) {
 		now, link := r.entry(name)
-		if now.id == (sandbox.ID{}) {
+		if now.id == (rootfs.ID{}) {
 			continue
 		}
 		was, had := r.had[name]
@@ -221,7 +220,7 @@ func (c *check) judgeWorktree(s *scan, rel string, r *gitDir) bool {
 // judgeHooksPath takes away a directory of hooks that settings name, where there
 // was none or another before, and links on the way to it.
 func (c *check) judgeHooksPath(was found) {
-	if was.id != (sandbox.ID{}) && !c.everything {
+	if was.id != (rootfs.ID{}) && !c.everything {
 		return // it was locked
 	}
 	for _, s := range c.scans {

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // A protection is what commands must leave as it is in the trees that they may
@@ -26,9 +25,9 @@ type protection struct {
 	masked []string
 
 	before  map[string]found       // everything that was found, by absolute name
-	configs map[sandbox.ID]found   // of them, what configures programs
+	configs map[rootfs.ID]found   // of them, what configures programs
 	links   map[string]string      // links that were there, and where they led
-	repos   map[sandbox.ID]*gitDir // git directories
+	repos   map[rootfs.ID]*gitDir // git directories
 	hooks   []found                // directories of hooks that settings name, without an ID where there is none
 	backups []backup
 
@@ -51,7 +50,7 @@ func (p *protection) share() error {
 	for _, s := range states {
 		p.follow(s)
 	}
-	own := treeState{Held: map[string]heldNode{}, Before: map[string]bool{}, Links: p.links, Repos: map[sandbox.ID]repoState{}, Unlocked: p.everything}
+	own := treeState{Held: map[string]heldNode{}, Before: map[string]bool{}, Links: p.links, Repos: map[rootfs.ID]repoState{}, Unlocked: p.everything}
 	for _, s := range p.scans {
 		own.Trees = append(own.Trees, s.tree.Dir)
 	}

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // removed is where what commands must not leave is kept. It is safe for
@@ -55,7 +54,7 @@ type check struct {
 	hold    func(rel, to string) bool
 
 	repos []*gitDir // those of now; had is of before, nil for new ones
-	known map[sandbox.ID]bool
+	known map[rootfs.ID]bool
 	notes []string
 }
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // restore puts back what a backup holds if it was changed, in the directory that
@@ -110,7 +109,7 @@ func (c *check) allowed(b backup, now *node, err error, dir int, at string) bool
 	return false
 }
 
-func (c *check) repoOf(id sandbox.ID) *gitDir {
+func (c *check) repoOf(id rootfs.ID) *gitDir {
 	i := slices.IndexFunc(c.repos, func(r *gitDir) bool { return rootfs.SameDir(r.fd, id) })
 	if i < 0 {
 		return nil

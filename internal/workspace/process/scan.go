@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // A scan is what a tree has of names that need protection from commands. It is
@@ -49,7 +48,7 @@ type subdir struct {
 
 // A dirStamp changes whenever an entry of the directory does.
 type dirStamp struct {
-	id      sandbox.ID
+	id      rootfs.ID
 	changed int64 // in nanoseconds, 0 if the system does not tell
 }
 
@@ -58,7 +57,7 @@ type found struct {
 	rel  string
 	what rootfs.Class
 	kind uint32 // S_IFDIR and its like
-	id   sandbox.ID
+	id   rootfs.ID
 }
 
 // rereads is how many times its cost passes until a scan is made anew in whole,

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/hostexec"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // bwrapSelf is where bwrap puts a link to this program: in what it shows as
@@ -151,7 +152,7 @@ func (p *Policy) verifyMounts() error {
 		if err != nil {
 			return fmt.Errorf("looking at the mount on %s: %w", m.at, err)
 		}
-		same := ID{st.Dev, st.Ino} == *m.want
+		same := rootfs.ID{Dev: st.Dev, Ino: st.Ino} == *m.want
 		switch {
 		case mounted.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0:
 			return errors.New("checking the mounts that bwrap made needs Linux 5.8")

@@ -10,16 +10,18 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // identity is the ID of what lies at a path.
-func identity(t *testing.T, path string) ID {
+func identity(t *testing.T, path string) rootfs.ID {
 	t.Helper()
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err != nil {
 		t.Fatal(err)
 	}
-	return ID{st.Dev, st.Ino}
+	return rootfs.ID{Dev: st.Dev, Ino: st.Ino}
 }
 
 // confinedRun starts one shell command under a policy and waits for it.
@@ -81,7 +83,7 @@ func TestExpect(t *testing.T) {
 						}
 					}
 					p := &Policy{Dir: ws, Write: []string{ws}, Private: base + "/private", Pin: []string{ws + "/sub/.git"}, Fix: []string{ws + "/sub/.git/config"},
-						Mask: []string{ws + "/.env"}, Expect: map[string]ID{}, Mounts: mounts}
+						Mask: []string{ws + "/.env"}, Expect: map[string]rootfs.ID{}, Mounts: mounts}
 					for _, path := range []string{ws, ws + "/sub/.git", ws + "/sub/.git/config", ws + "/.env"} {
 						p.Expect[path] = identity(t, path)
 					}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -86,7 +87,7 @@ func (m mount) open() (int, error) {
 		unix.Close(fd)
 		return -1, fmt.Errorf("looking at %s: %w", m.at, err)
 	}
-	if (ID{st.Dev, st.Ino}) != *m.want {
+	if (rootfs.ID{Dev: st.Dev, Ino: st.Ino}) != *m.want {
 		unix.Close(fd)
 		return -1, changed(m.at, nil)
 	}

@@ -6,14 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// An ID identifies a file or directory whatever its name is, for as long as
-// somebody keeps it open.
-type ID struct {
-	Dev uint64 `json:"dev"`
-	Ino uint64 `json:"ino"`
-}
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
 
 // A Policy is what one command may touch. All paths are absolute and have
 // their links followed. Everything that it does not name is read-only.
@@ -35,7 +30,7 @@ type Policy struct {
 	// policy was made. Each is opened once, without following a link, and
 	// compared: if something else is there by now, the command does not run and
 	// the error is ErrChanged. Paths that it does not have are taken as they are.
-	Expect map[string]ID `json:"expect,omitempty"`
+	Expect map[string]rootfs.ID `json:"expect,omitempty"`
 	// Collect is a directory of ours with the directories upper and work and the
 	// file lock. At Full, what the command changes in the first of Write goes to
 	// upper, as the upper layer of an overlay, and nothing there changes. Other
@@ -158,9 +153,9 @@ type mount struct {
 	from string
 	at   string
 	ro   bool
-	pin  bool // must exist before: it is not made
-	want *ID  // what is at from and at; nil: anything
-	over bool // its place is seen through an overlay, where files have other identities
+	pin  bool       // must exist before: it is not made
+	want *rootfs.ID // what is at from and at; nil: anything
+	over bool       // its place is seen through an overlay, where files have other identities
 }
 
 // view is the mounts of a policy in the order they are made: parents first, so
