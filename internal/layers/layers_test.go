@@ -91,7 +91,6 @@ var may = map[string][]string{
 	"internal/scratch":           {"internal/filelock", "internal/rootfs"},
 	"internal/sqlite":            {"internal/stored", "internal/filelock", "internal/rootfs", "internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
-	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/tools/file":        {"internal/executor/stepio", "internal/rootfs", "internal/spelling", "internal/attachment", "pkg/llm", "pkg/tools", "internal/tools/edit", "pkg/workspace"},
 	"pkg/tools/std":              {"internal/tools/", "pkg/tools", "pkg/tools/"},
@@ -257,8 +256,6 @@ func TestLayers(t *testing.T) {
 			}
 			if ours, ok := strings.CutPrefix(imp, module); ok && !allowed(pkg, ours) {
 				t.Errorf("%s imports %s: the layers do not allow it", name, ours)
-			} else if strings.HasPrefix(imp, "go.temporal.io/") && pkg != "pkg/temporal" {
-				t.Errorf("%s imports %s: only pkg/temporal may", name, imp)
 			} else if strings.HasPrefix(imp, "github.com/charmbracelet/") && path.Base(pkg) != "chatscreen" {
 				t.Errorf("%s imports %s: only chatscreen may", name, imp)
 			}

@@ -6,8 +6,7 @@
 // runner through a lease with a fencing token: a runner that lost its lease
 // cannot write any more.
 //
-// The package is not a distributed queue. It serves one machine; beyond that
-// see pkg/temporal.
+// The package is not a distributed queue. It serves one machine.
 package jobs
 
 import (
