@@ -61,7 +61,7 @@ func product(dir string) bool {
 		}
 	}
 	r := room(dir)
-	for _, dev := range []string{"internal/dev", "internal/dev/bench", "internal/dev/dist", "internal/dev/docs", "internal/dev/e2e", "internal/dev/habits", "internal/dev/layers", "internal/dev/lint", "internal/dev/race", "internal/dev/realrepo", "internal/dev/testenv", "internal/dev/words", "internal/dev/apisnapshot", "cmd/flowvet"} {
+	for _, dev := range []string{"internal/dev", "internal/dev/bench", "internal/dev/dist", "internal/dev/reference", "internal/dev/e2e", "internal/dev/habits", "internal/dev/layers", "internal/dev/lint", "internal/dev/race", "internal/dev/realrepo", "internal/dev/testenv", "internal/dev/words", "internal/dev/apisnapshot", "cmd/flowvet"} {
 		if r == dev {
 			return false
 		}
