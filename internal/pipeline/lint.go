@@ -12,7 +12,7 @@ import (
 // never be run, what may never end, and values that are read before anything
 // has written them.
 func Lint(p *Pipeline, k Known) agents.Problems {
-	l := &linter{report: report{src: p.Source}, p: p, k: k, ids: map[string]string{}}
+	l := &linter{report: report{src: p.Source}, p: p, k: k, ids: map[string]string{}, needs: map[string][]string{}}
 	l.collect(p.Steps, "steps")
 	l.header()
 	l.each(p.Steps, "steps", l.step)
@@ -54,7 +54,7 @@ func (l *linter) collect(steps []Step, key string) {
 			l.bad(key+".id", hint, "two steps have the id %s", s.ID)
 			return
 		}
-		l.ids[s.ID] = key
+		l.ids[s.ID], l.needs[s.ID] = key, s.Needs
 	})
 }
 

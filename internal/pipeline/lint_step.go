@@ -39,6 +39,9 @@ func (l *linter) step(key string, s *Step) {
 	for i, id := range s.Needs {
 		l.need(fmt.Sprintf("%s.needs.%d", key, i), key, id)
 	}
+	if l.circle(s.ID) {
+		l.bad(key+".needs", "take one of the needs out", "the step %s needs steps that need it, so that none of them ever runs", s.ID)
+	}
 	for _, c := range []struct {
 		name string
 		c    *Condition
@@ -84,6 +87,26 @@ func (l *linter) need(at, key, id string) {
 	case inside && strings.HasPrefix(target, group+".parallel."):
 		l.bad(at, "put the step behind the group", "%s runs at the same time", id)
 	}
+}
+
+// circle reports whether a step needs itself by way of others.
+func (l *linter) circle(id string) bool {
+	seen := map[string]bool{}
+	var leads func(from string) bool
+	leads = func(from string) bool {
+		for _, next := range l.needs[from] {
+			if next == id && from != id {
+				return true
+			}
+			if !seen[next] && next != id {
+				if seen[next] = true; leads(next) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return leads(id)
 }
 
 // cutGroup gives the key of the group that a step is in.

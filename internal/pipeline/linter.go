@@ -32,6 +32,8 @@ type linter struct {
 	p   *Pipeline
 	k   Known
 	ids map[string]string // to keys
+
+	needs map[string][]string // of steps by their ids
 }
 
 // each calls f for all steps, those of groups too.

@@ -259,7 +259,7 @@ func (p *Pipeline) EachModel(f func(ref *string) error) error {
 
 // Prompted reports whether the pipeline reads {{input}}.
 func (p *Pipeline) Prompted() bool {
-	l := &linter{report: report{src: p.Source}, p: p, ids: map[string]string{}}
+	l := &linter{report: report{src: p.Source}, p: p, ids: map[string]string{}, needs: map[string][]string{}}
 	found := false
 	l.each(p.Steps, "steps", func(key string, s *Step) {
 		for _, r := range l.reads(key, s) {
