@@ -2,9 +2,12 @@ package mcp
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
@@ -23,7 +26,7 @@ func (q request) result(raw json.RawMessage) json.RawMessage {
 	case "tools/list":
 		return listResult(raw)
 	case "initialize", "server/discover":
-		return withObjects(raw, "capabilities", "serverInfo")
+		return withObjects(raw, "protocolVersion", "capabilities", "serverInfo")
 	}
 	return raw
 }
@@ -50,7 +53,12 @@ func (q request) callResult(raw json.RawMessage) json.RawMessage {
 		known, list = true, []json.RawMessage{textPart(plainText(old))}
 	}
 	structured, ok := fields["structuredContent"]
-	if known = known || ok || list != nil; !known {
+	failed := true
+	switch string(fields["isError"]) {
+	case "", "false", "null", `"false"`, `""`, "0":
+		failed = false
+	}
+	if known = known || ok || list != nil || failed; !known {
 		list = []json.RawMessage{textPart(textfile.Visible(string(raw)))}
 	}
 	q.note(func(d *delivery) { d.unreadable = d.unreadable || !known })
@@ -64,9 +72,7 @@ func (q request) callResult(raw json.RawMessage) json.RawMessage {
 	if ok {
 		out["structuredContent"] = structured
 	}
-	switch string(fields["isError"]) {
-	case "", "false", "null", `"false"`, `""`, "0":
-	default:
+	if failed {
 		out["isError"] = true
 	}
 	b, err := json.Marshal(out)
@@ -93,13 +99,30 @@ func listResult(raw json.RawMessage) json.RawMessage {
 	}
 	var fields map[string]json.RawMessage
 	var list, out []json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["tools"], &list) != nil {
+	var named map[string]map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	switch {
+	case json.Unmarshal(fields["tools"], &list) == nil:
+	case json.Unmarshal(fields["tools"], &named) == nil: // by their names
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			t := named[name]
+			if t == nil {
+				t = map[string]json.RawMessage{}
+			}
+			if t["name"] == nil {
+				t["name"] = jsontext.Quote(name)
+			}
+			if b, err := json.Marshal(t); err == nil {
+				list = append(list, b)
+			}
+		}
+	default:
 		return raw
 	}
 	for _, t := range list {
-		if t = plainTool(t); t != nil {
-			out = append(out, t)
-		}
+		out = append(out, plainTool(t))
 	}
 	kept := map[string]any{"tools": out}
 	var cursor string
@@ -113,14 +136,15 @@ func listResult(raw json.RawMessage) json.RawMessage {
 	return b
 }
 
-// plainTool is a tool with those of its fields that can be read, nil if it has no name.
+// plainTool is a tool with those of its fields that can be read.
 func plainTool(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, new(sdk.Tool)) == nil {
 		return raw
 	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return nil
+	_ = json.Unmarshal(raw, &fields) // else there are none
+	if name := fields["name"]; len(name) > 0 && name[0] != '"' && string(name) != "null" {
+		fields["name"] = jsontext.Quote(string(name))
 	}
 	kept := map[string]json.RawMessage{}
 	for _, name := range []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"} {
@@ -133,18 +157,15 @@ func plainTool(raw json.RawMessage) json.RawMessage {
 			delete(kept, name)
 		}
 	}
-	if kept["name"] == nil {
-		return nil
-	}
 	b, err := json.Marshal(kept)
-	if err != nil {
-		return nil
+	if err != nil || kept["name"] == nil {
+		return json.RawMessage(`{"name":""}`) // it is counted, and not usable
 	}
 	return b
 }
 
 // withObjects has {} where a language whose empty list is its empty object writes [],
-// within some of the fields of an object.
+// within some of the fields of an object, and a protocol version of any type as text.
 func withObjects(raw json.RawMessage, names ...string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -153,6 +174,10 @@ func withObjects(raw json.RawMessage, names ...string) json.RawMessage {
 	for _, name := range names {
 		var inner map[string]json.RawMessage
 		switch value := fields[name]; {
+		case name == "protocolVersion":
+			if len(value) > 0 && string(value) != "null" {
+				fields[name] = jsontext.Quote(plainText(value))
+			}
 		case string(value) == "[]":
 			fields[name] = json.RawMessage("{}")
 		case json.Unmarshal(value, &inner) == nil && inner != nil:

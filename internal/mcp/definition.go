@@ -89,9 +89,14 @@ func (d definition) unchecked() string {
 	return spelling.Clip("not checked before a call: "+strings.Join(d.Unchecked, "; "), 600)
 }
 
-// offers reports whether an entry lets a tool be offered.
+// offers reports whether an entry lets a tool be offered. A pattern that is a name means
+// that tool, and slashes are like other letters: names of tools are no paths.
 func (s Server) offers(tool string) bool {
-	return len(s.Tools) == 0 || slices.ContainsFunc(s.Tools, func(p string) bool { ok, _ := path.Match(p, tool); return ok })
+	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
+	return len(s.Tools) == 0 || slices.ContainsFunc(s.Tools, func(p string) bool {
+		ok, _ := path.Match(flat(p), flat(tool))
+		return ok || p == tool
+	})
 }
 
 // offline reports whether the program of a server is kept from the network, with

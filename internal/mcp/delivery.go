@@ -21,6 +21,7 @@ type delivery struct {
 	sent       bool   // some of it may have reached the server
 	status     int    // of an answer over HTTP; 0 for none
 	code       int64  // of an error that the server answered with
+	nameless   bool   // it does not say what the error is an answer to
 	answer     string // what the server said to it, if it is no result
 	unreadable bool   // it has answered, and nobody knows what
 	fault      string // why its answer was left
@@ -45,7 +46,7 @@ func (d delivery) undone() bool {
 	case d.status != 0 && (d.status < 200 || d.status > 299):
 		return slices.Contains(refusing, d.status)
 	}
-	return d.code == codeParse || d.code == codeInvalidRequest || d.code == codeNoMethod
+	return !d.nameless && (d.code == codeParse || d.code == codeInvalidRequest || d.code == codeNoMethod)
 }
 
 // words are what the server did, as the end of a sentence, "" if it is not known.

@@ -51,6 +51,9 @@ var answers = []struct {
 	{"an error that is a text", `{"jsonrpc":"2.0","id":%s,"error":"boom"}`, "boom; whether drop was done is not known", true, true},
 	{"an error without a number", `{"jsonrpc":"2.0","id":%s,"error":{"code":"E1","message":"boom"}}`, "boom; whether drop was done is not known", true, true},
 	{"no such method", `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, "drop was not done by the MCP server fake: it answered with the error -32601: Method not found", true, false},
+	{"failed without content", `{"jsonrpc":"2.0","id":%s,"result":{"isError":true}}`, "The tool failed and gave no reason.", true, false},
+	{"an error to nobody", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no such%.0s thing"}}`, "error -32600: no such thing", true, true},
+	{"a list with a notice", `[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}},{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"right"}]}}]`, "right", false, false},
 }
 
 func (f *fixture) answered(t *testing.T, server string) (string, bool, bool) {
@@ -224,7 +227,7 @@ func TestMCPNoise(t *testing.T) {
 		"before it":       {"Loading... " + message(1) + "\n", 1, "Loading..."},
 		"a mark":          {"\ufeff" + message(1) + "\n", 1, ""},
 		"several lines":   {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {\n    \"text\": \"a } b\"\n  }\n}\n" + message(2) + "\n", 2, ""},
-		"a list":          {"[" + message(1) + "," + message(2) + "]\n", 1, ""},
+		"a list":          {"[" + message(1) + "," + message(2) + "]\n", 2, ""}, // a revision may have no lists
 	} {
 		w := &wire{calls: newCalls("x"), changed: func() {}, asked: map[string]request{}}
 		named := ""

@@ -182,7 +182,7 @@ func (w *whole) Read(p []byte) (int, error) {
 	if w.ready == nil {
 		text, err := io.ReadAll(w.in)
 		if w.err = err; err == nil {
-			text = w.wire.read(text)
+			text = answerOf(w.wire.read(text))
 		}
 		w.ready = bytes.NewReader(text)
 	}
@@ -241,6 +241,7 @@ func (e *events) next() ([]byte, error) {
 		if len(text) == 0 || err != nil {
 			if has {
 				data = bytes.ReplaceAll(e.wire.read(data), []byte("\n"), []byte("\ndata: "))
+				data = oneByOne(data, "\n\ndata: ")
 				out = append(append(append(out, "data: "...), data...), '\n')
 			}
 			if len(out) > 0 {

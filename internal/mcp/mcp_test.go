@@ -57,10 +57,18 @@ func TestMCPMisbehaves(t *testing.T) {
 	}
 }
 
+// byShell answers what it is asked first with one thing.
+const byShell = `while read -r x; do case $x in
+*discover*) echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}';;
+*) echo '{"jsonrpc":"2.0","id":'$(echo "$x" | sed 's/.*"id":\([0-9]*\).*/\1/')',%s}';; esac; done`
+
 // TestMCPStart: a server that cannot be had is reported with what it printed.
 func TestMCPStart(t *testing.T) {
 	for _, tt := range []struct{ script, want string }{
 		{"echo npm noise", `ended with exit code 0; it wrote something on its standard output that is no message: "npm noise"`},
+		{fmt.Sprintf(byShell, `"error":{"code":-32000,"message":"no license"}`) + "; echo no luck >&2", "refuses the connection with the error -32000: no license; its standard error ends with: no luck"},
+		{fmt.Sprintf(byShell, `"result":{"protocolVersion":2099,"capabilities":{}}`), `cannot be talked to: unsupported protocol version: "2099"`},
+		{"exec 1>&-; sleep 60", "has closed its standard output and goes on"},
 		{"echo no luck >&2; exit 3", "ended with exit code 3; its standard error ends with: no luck"},
 	} {
 		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"bad": {Command: commandLine{"sh", "-c", tt.script}, Grants: Grants{Sandbox: "off"}}}})
@@ -165,8 +173,54 @@ func TestMCPUnchecked(t *testing.T) {
 		}
 	}
 	r, err := f.Check(t.Context(), f.scope, "fake", false)
-	if err != nil || len(r.Items) != 3 || r.Items[1].Name != "look" || len(r.Items[1].Unchecked) != 1 {
+	if err != nil || len(r.Items) != 4 || r.Items[0].Name != "5" || r.Items[2].Name != "look" || len(r.Items[2].Unchecked) != 1 {
 		t.Errorf("the report is %+v, %v", r, err)
+	}
+}
+
+// TestMCPList: of a list that is not as it should be the tools that can be read are offered, and
+// what cannot is named.
+func TestMCPList(t *testing.T) {
+	tool := func(name string) string { return `{"name":` + name + `,"inputSchema":{"type":"object"}}` }
+	for _, tt := range []struct{ name, list, offered, unusable string }{
+		{"in a circle", `{"tools":[` + tool(`"a"`) + `],"nextCursor":"c"}`, "a", `what follows in the list: it goes in a circle: the cursor "c" comes twice`},
+		{"one name twice", `{"tools":[` + tool(`"a"`) + `,{"name":"a","description":"Another.","inputSchema":{"type":"object"}}]}`, "a", "a: another tool of that name is listed before it"},
+		{"the same again", `{"tools":[` + tool(`"a"`) + `,` + tool(`"a"`) + `]}`, "a", ""},
+		{"by name", `{"tools":{"a":{"inputSchema":{"type":"object"}},"b":null}}`, "a b", ""},
+		{"names", `{"tools":[` + tool("7") + `,` + tool("null") + `,"x",` + tool(`"a/b"`) + `]}`, "7 a/b", `"": its name is empty, not printable or longer than 256 bytes` + "\n" + `"": its name is empty, not printable or longer than 256 bytes`},
+	} {
+		f := serve(t, "behaves", tt.list)
+		r, err := f.Check(t.Context(), f.scope, "fake", false)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		var offered []string
+		for _, i := range r.Items {
+			offered = append(offered, i.Name)
+		}
+		if got := strings.Join(offered, " "); got != tt.offered || strings.Join(r.Unusable, "\n") != tt.unusable {
+			t.Errorf("%s: %q is offered, %q is not usable", tt.name, got, r.Unusable)
+		}
+	}
+	f := serve(t, "behaves", `{"tools":[],"nextCursor":"c"}`)
+	if _, err := f.Check(t.Context(), f.scope, "fake", false); err == nil || !strings.Contains(err.Error(), "goes in a circle") {
+		t.Errorf("a circle without tools is %v", err)
+	}
+}
+
+// TestMCPOffers: names of tools are no paths, and a pattern that is a name means it.
+func TestMCPOffers(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, tool string
+		offered       bool
+	}{
+		{"*", "repo/create", true}, {"repo/*", "repo/a/b", true}, {"repo*", "repo/create", true}, {"a[b]", "a[b]", true}, {"a[b]", "ab", true},
+		{"a*", "a*", true}, {"größe", "größe", true}, {"a b", "a b", true}, {"-x", "-x", true}, {"repo/*", "repo", false}, {"a", "A", false},
+	} {
+		if got := (Server{Tools: []string{tt.pattern}}).offers(tt.tool); got != tt.offered {
+			t.Errorf("%q offers %q: %v", tt.pattern, tt.tool, got)
+		}
 	}
 }
 

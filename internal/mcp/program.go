@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -45,7 +46,8 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	c.hint += misplaced(slices.Concat(s.Command, s.Args), root, dir, s.listing)
 	runner := process.New(root, "", nil, process.WithSandbox(conf))
 	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
-	in, out := io.Pipe()
+	in, pipe := io.Pipe()
+	out := output{pipe, make(chan struct{})}
 	command.Env, command.Stdout = env, out
 	c.proc, err = runner.Start(context.WithoutCancel(ctx), command)
 	if err != nil {
@@ -57,13 +59,21 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 			break
 		}
 	}
-	go func() { // ends with the process, which close ends
-		<-c.proc.Done()
-		_ = out.CloseWithError(io.EOF)
-	}()
 	c.out = newMessageReader(in, c.wire, func(first string) {
 		p.warn("the MCP server %s writes on its standard output what is no message, and is passed over: %q", c.name, first)
 	})
+	go func() { // ends with the process, which close ends
+		select {
+		case <-c.proc.Done():
+		case <-out.closed:
+			select {
+			case <-c.proc.Done():
+			case <-time.After(endWait):
+				c.out.gone()
+			}
+		}
+		_ = pipe.CloseWithError(io.EOF)
+	}()
 	c.close = func() {
 		_ = in.CloseWithError(io.ErrClosedPipe) // what it still writes runs into the void
 		c.proc.Kill()
@@ -96,6 +106,18 @@ func misplaced(words []string, root, dir string, listing bool) string {
 		return fmt.Sprintf("; it starts in an empty directory of its own, where there is no %s: ${workspace}/%[1]s in its entry names that of the workspace", line(filepath.Clean(word)))
 	}
 	return ""
+}
+
+// An output is the standard output of a program.
+type output struct {
+	io.Writer
+	closed chan struct{}
+}
+
+// Close is called when the program has closed it.
+func (o output) Close() error {
+	close(o.closed)
+	return nil
 }
 
 // environment are the variables that a server's program gets besides the common ones. What

@@ -7,15 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -151,12 +154,15 @@ func (c *session) reason(err error, late bool, limit time.Duration) string {
 			said += "; its standard error ends with: " + clipHead(textfile.Visible(tail), 600)
 		}
 	}
+	refused, ended := new(jsonrpc.Error), err == nil || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, context.Canceled)
 	switch {
 	case c.out != nil && c.out.Fault() != "":
 		return c.out.Fault() + said
+	case c.proc != nil && errors.As(err, &refused):
+		return fmt.Sprintf("refuses the connection with the error %d: %s", refused.Code, line(cmp.Or(refused.Message, "without words"))) + said
 	case late:
 		return fmt.Sprintf("did not answer within %s", limit) + said
-	case code != "":
+	case code != "" && ended: // else it has ended because the connection was left
 		return code + said
 	case err != nil:
 		return "cannot be talked to: " + line(err.Error()) + said
@@ -247,32 +253,71 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 	if l.resources = caps != nil && caps.Resources != nil; caps == nil || caps.Tools == nil {
 		return l, nil
 	}
-	seen, n, size := map[string]bool{}, 0, 0
-	for t, err := range c.cs.Tools(ctx, nil) {
-		if err != nil {
-			return l, err
+	seen, size := map[string]string{}, 0
+	err = c.pages(ctx, func(t *sdk.Tool) {
+		if t == nil || !s.offers(t.Name) {
+			return
 		}
-		if n++; n > maxListed {
-			return l, fmt.Errorf("it has more than %d", maxListed)
-		}
-		if t == nil || !s.offers(t.Name) || seen[t.Name] {
-			continue
-		}
-		seen[t.Name] = true
 		if len(l.tools) >= maxTools || size > maxListBytes {
 			l.more++
-			continue
+			return
 		}
 		d, problem := define(t)
+		if had, again := seen[d.Name]; again && problem == "" {
+			if had != d.Digest {
+				l.unusable = append(l.unusable, line(t.Name)+": another tool of that name is listed before it")
+			}
+			return
+		}
 		size += len(d.Input) + len(d.Description)
 		if problem != "" {
-			l.unusable = append(l.unusable, line(t.Name)+": "+problem)
-			continue
+			l.unusable = append(l.unusable, cmp.Or(line(t.Name), `""`)+": "+problem)
+			return
 		}
+		seen[d.Name] = d.Digest
 		l.tools = append(l.tools, d)
+	})
+	if over := endless(""); errors.As(err, &over) && len(l.tools) > 0 {
+		l.unusable = append(l.unusable, "what follows in the list: "+err.Error())
+	} else if err != nil {
+		return l, err
 	}
 	slices.SortFunc(l.tools, func(a, b definition) int { return strings.Compare(a.Name, b.Name) })
 	return l, nil
+}
+
+// endless is what is wrong with a list that has no end.
+type endless string
+
+func (e endless) Error() string { return string(e) }
+
+// pages reads a list of tools page by page, up to maxListed of them.
+func (c *session) pages(ctx context.Context, each func(*sdk.Tool)) error {
+	const most = 100 // pages in turn that bring none
+	had, params, empty := map[string]bool{}, &sdk.ListToolsParams{}, 0
+	for n := 0; n < maxListed; {
+		page, err := c.cs.ListTools(ctx, params)
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Tools {
+			each(t)
+		}
+		n += len(page.Tools)
+		if empty++; len(page.Tools) > 0 {
+			empty = 0
+		}
+		switch params.Cursor = page.NextCursor; {
+		case params.Cursor == "":
+			return nil
+		case had[params.Cursor]:
+			return endless(fmt.Sprintf("it goes in a circle: the cursor %q comes twice", line(params.Cursor)))
+		case empty == most:
+			return endless(fmt.Sprintf("it does not end: %d pages in turn have no tool", most))
+		}
+		had[params.Cursor] = true
+	}
+	return nil
 }
 
 // because is err, or why the connection is gone if it is.

@@ -58,6 +58,13 @@ func (m *messageReader) Read(p []byte) (int, error) {
 // Close implements [io.Closer]. What the program still prints may be read.
 func (m *messageReader) Close() error { return nil }
 
+// gone notes that nothing comes any more although the program goes on.
+func (m *messageReader) gone() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fault = errors.New("has closed its standard output and goes on, so that no answer can come")
+}
+
 // finish reads what a program that has ended has printed, unless that takes long.
 func (m *messageReader) finish() {
 	go func() { _, _ = io.Copy(io.Discard, m) }() // ends with the program's output
@@ -86,7 +93,7 @@ func (m *messageReader) next() ([]byte, error) {
 			// What is open may have been no message, and this is one.
 			if out, ok := m.wire.receives(text); ok {
 				m.skip(open)
-				return append(out, '\n'), err
+				return append(oneByOne(out, "\n"), '\n'), err
 			}
 		case open == nil && len(text) > 0 && text[0] != '{' && text[0] != '[':
 			at := bytes.Index(text, []byte(`{"`))
@@ -101,7 +108,7 @@ func (m *messageReader) next() ([]byte, error) {
 			open = append(open, l...)
 			if nest.add(l); nest.depth <= 0 && !nest.inside || err != nil {
 				if out, ok := m.wire.message(open); ok {
-					return append(out, '\n'), err
+					return append(oneByOne(out, "\n"), '\n'), err
 				}
 				m.skip(open)
 				open, nest = nil, nesting{}
@@ -111,6 +118,30 @@ func (m *messageReader) next() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// oneByOne are the messages of a batch, which newer revisions do not have, with sep between them.
+func oneByOne(message []byte, sep string) []byte {
+	var list [][]byte
+	var raw []json.RawMessage
+	if len(message) == 0 || message[0] != '[' || json.Unmarshal(message, &raw) != nil {
+		return message
+	}
+	for _, m := range raw {
+		list = append(list, m)
+	}
+	return bytes.Join(list, []byte(sep))
+}
+
+// answerOf is the answer in a batch to one request, and any other message as it is.
+func answerOf(message []byte) []byte {
+	for l := range bytes.Lines(oneByOne(message, "\n")) {
+		var m struct{ Method, ID json.RawMessage }
+		if json.Unmarshal(l, &m) == nil && m.Method == nil && m.ID != nil {
+			return l
+		}
+	}
+	return message
 }
 
 // boundedLine is the next line with its end.

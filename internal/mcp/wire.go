@@ -71,6 +71,18 @@ func (w *wire) answered(id json.RawMessage) (request, bool) {
 	return q, ok
 }
 
+// onlyCall is the only request that waits for an answer, if it is a call.
+func (w *wire) onlyCall() (q request, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, q = range w.asked {
+	}
+	if ok = len(w.asked) == 1 && q.call != nil; ok {
+		delete(w.asked, idText(q.id))
+	}
+	return q, ok
+}
+
 // receives returns a message as the library takes it; ok is false for what is none.
 func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	message = bytes.TrimSpace(message)
@@ -91,7 +103,15 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	}
 	m["jsonrpc"] = json.RawMessage(`"2.0"`)
 	q, asked := request{}, false
-	if isNull(method) {
+	switch {
+	case isNull(method) && isNull(id) && !isNull(fault):
+		// It could not read what it was sent. That is known only where one call waits, and what
+		// became of that is not.
+		if q, asked = w.onlyCall(); !asked {
+			return nil, false
+		}
+		q.note(func(d *delivery) { d.nameless = true })
+	case isNull(method):
 		q, asked = w.answered(id)
 	}
 	if asked {

@@ -25,7 +25,8 @@ type Cmd struct {
 	// Start: with Run nobody could write, so the input just ends.
 	Interactive bool
 	// Stdout, if set, gets standard output as it is, and Output.Text has standard
-	// error alone. It is written to by one goroutine, until the command is done.
+	// error alone. It is written to by one goroutine, until the command is done. An
+	// io.Closer is closed when nothing comes any more, which may be before that.
 	Stdout io.Writer
 	// Watch, if set, gets what Output.Text has, as it comes. It is written to by one
 	// goroutine, until the command is done, and must not block.

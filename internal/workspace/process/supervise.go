@@ -250,6 +250,9 @@ func (s *plumbing) pipe(w io.Writer) error {
 		if _, err := io.Copy(w, r); err != nil {
 			_, _ = io.Copy(io.Discard, r) // a reader that gave up must not block the command
 		}
+		if c, ok := w.(io.Closer); ok {
+			_ = c.Close() // who wants to know
+		}
 	})
 	return nil
 }
