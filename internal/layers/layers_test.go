@@ -59,7 +59,7 @@ var may = map[string][]string{
 	"pkg/jobs":           {"internal/jobid", "internal/stored", "internal/owner", "pkg/event", "pkg/flow", "pkg/llm"},
 
 	// The workspace's rooms, each above those it names.
-	"internal/workspace/sandbox":  {},
+	"internal/workspace/sandbox":  {"internal/rootfs"},
 	"internal/workspace/textfile": {"internal/rootfs"},
 	"internal/workspace/ledger":   {"internal/filelock", "internal/rootfs", "internal/workspace/textfile"},
 	"internal/workspace/overlay":  {"internal/filelock", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/sandbox", "internal/workspace/textfile"},

@@ -6,6 +6,12 @@ package cliagent
 
 import "github.com/adroit-run/adroit/internal/llm/cliagent"
 
+// A Config describes one more agent, besides those that are known.
+type Config = cliagent.Config
+
+// Programs are the agents, as the models of one provider.
+type Programs = cliagent.Programs
+
 // Open returns the agents as the models of one provider:
 //
 //	cli, err := cliagent.Open()
@@ -13,4 +19,4 @@ import "github.com/adroit-run/adroit/internal/llm/cliagent"
 //
 // The model's name may follow after a colon: cli/claude:haiku. Open does not look
 // whether the programs are there.
-func Open(more ...cliagent.Config) (cliagent.Programs, error) { return cliagent.Open(more...) }
+func Open(more ...Config) (Programs, error) { return cliagent.Open(more...) }

@@ -34,8 +34,11 @@ import "github.com/adroit-run/adroit/internal/llm/script"
 // A Recording is what a script of a job's real models says about that job.
 type Recording = script.Recording
 
+// A Model plays a script.
+type Model = script.Model
+
 // Load reads a script from a file.
-func Load(path string) (*script.Model, error) { return script.Load(path) }
+func Load(path string) (*Model, error) { return script.Load(path) }
 
 // Parse reads a script. The name is for errors.
-func Parse(name string, b []byte) (*script.Model, error) { return script.Parse(name, b) }
+func Parse(name string, b []byte) (*Model, error) { return script.Parse(name, b) }
