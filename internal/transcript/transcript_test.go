@@ -13,14 +13,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A log writes the inputs of steps as the loop does: each request names the one whose
+// A stepLog writes the inputs of steps as the loop does: each request names the one whose
 // conversation it continues by its digest.
-type log struct {
+type stepLog struct {
 	t      *testing.T
 	inputs []json.RawMessage
 }
 
-func (l *log) ask(head string, tools []llm.ToolSpec, news ...llm.Message) (digest string) {
+func (l *stepLog) ask(head string, tools []llm.ToolSpec, news ...llm.Message) (digest string) {
 	l.t.Helper()
 	b, err := json.Marshal(stepio.ModelRequest{Head: head, Model: "m", New: news, Tools: tools})
 	if err != nil {
@@ -43,7 +43,7 @@ func texts(msgs []llm.Message) string {
 // conversation is a job of two turns with a sub-agent's turn between them; the result
 // of the last call was not sent any more.
 func conversation(t *testing.T) *transcript.Transcript {
-	l := &log{t: t}
+	l := &stepLog{t: t}
 	own := []llm.ToolSpec{{Name: "read_file"}}
 	first := l.ask("", own, said(llm.System, "rules"), said(llm.User, "task"))
 	l.inputs = append(l.inputs, json.RawMessage(`{"question": "may it?"}`), json.RawMessage(`not JSON`))
@@ -85,7 +85,7 @@ func TestOf(t *testing.T) {
 
 // What the last request had is in its turn and is no rest: that request has failed.
 func TestOfFailed(t *testing.T) {
-	l := &log{t: t}
+	l := &stepLog{t: t}
 	first := l.ask("", nil, said(llm.System, "rules"), said(llm.User, "task"))
 	news := []llm.Message{said(llm.Assistant, "answer"), said(llm.Tool, "result")}
 	l.ask(first, nil, news...)

@@ -24,11 +24,11 @@ type protection struct {
 	pinned []found // directories to be written, not to be replaced
 	masked []string
 
-	before  map[string]found       // everything that was found, by absolute name
+	before  map[string]found      // everything that was found, by absolute name
 	configs map[rootfs.ID]found   // of them, what configures programs
-	links   map[string]string      // links that were there, and where they led
+	links   map[string]string     // links that were there, and where they led
 	repos   map[rootfs.ID]*gitDir // git directories
-	hooks   []found                // directories of hooks that settings name, without an ID where there is none
+	hooks   []found               // directories of hooks that settings name, without an ID where there is none
 	backups []backup
 
 	everything bool // keep what must not change, where the level cannot lock it
