@@ -43,6 +43,77 @@ func (s *stream) String() string {
 	return s.buf.String()
 }
 
+// smallDisk mounts a file system of a size.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		testenv.Missing(t, "a small file system cannot be mounted here: "+err.Error())
+	}
+	t.Cleanup(func() { dirtest.Must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	return dir
+}
+
+// fill leaves no byte of the disk of a file.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	filler, err := os.Create(name)
+	dirtest.Must(t, err)
+	chunk := make([]byte, 1<<20)
+	for len(chunk) > 0 {
+		if _, err := filler.Write(chunk); errors.Is(err, syscall.ENOSPC) {
+			chunk = chunk[:len(chunk)/2]
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dirtest.Must(t, filler.Close())
+}
+
+// A run whose disk is full before there is a job says once that it waits, and is done when
+// there is room: with a database from before, which could be read, and without one.
+func TestFullAtStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("mounts a file system; run it without -short")
+	}
+	for name, before := range map[string]int{"no data directory": 0, "a database": 1} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlaceIn(t, smallDisk(t, "24m"), map[string]string{"home/.config/adroit/agents/editor.md": powerAgent, "turns.yaml": fullTurns, "repo/log": "", "repo/go": ""})
+			p.bin = program(t)
+			args := []string{"run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "off"}
+			for range before {
+				p.ok(0, args...)
+			}
+			fill(t, p.path("filler"))
+			var out stream
+			c := exec.Command(p.bin, args...)
+			c.Dir, c.Env, c.Stdout, c.Stderr = p.path("repo"), p.env, &out, &out
+			dirtest.Must(t, c.Start())
+			t.Cleanup(func() { _ = c.Process.Kill() })
+			ended := make(chan error, 1)
+			go func() { ended <- c.Wait() }()
+			for late := time.Now().Add(time.Minute); !strings.Contains(out.String(), "waiting: the disk is full"); time.Sleep(20 * time.Millisecond) {
+				select {
+				case err := <-ended:
+					t.Fatalf("the run did not wait: %v\n%s", err, out.String())
+				default:
+				}
+				if time.Now().After(late) {
+					t.Fatalf("the run did not say that it waits\n%s", out.String())
+				}
+			}
+			time.Sleep(300 * time.Millisecond) // it tries again some times
+			dirtest.Must(t, os.Remove(p.path("filler")))
+			if err := <-ended; err != nil || strings.Count(out.String(), "the disk is full") != 1 {
+				t.Errorf("%v\n%s", err, out.String())
+			}
+			if log := p.read("repo/log"); log != strings.Repeat("line\n", before+1) {
+				t.Errorf("the commands wrote %q", log)
+			}
+		})
+	}
+}
+
 // Processes whose disk is full in the middle of their jobs wait, and when there is room
 // again all jobs are done, with each command run once. Data and workspace are on that disk.
 func TestFullData(t *testing.T) {
@@ -53,11 +124,7 @@ func TestFullData(t *testing.T) {
 	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
 		n = 20
 	}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=96m"); err != nil {
-		testenv.Missing(t, "a small file system cannot be mounted here: "+err.Error())
-	}
-	t.Cleanup(func() { dirtest.Must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	dir := smallDisk(t, "96m")
 	p := newPlaceIn(t, dir, map[string]string{"home/.config/adroit/agents/editor.md": powerAgent, "turns.yaml": fullTurns, "repo/log": "", "repo/going": ""})
 	p.bin = program(t)
 
@@ -88,17 +155,7 @@ func TestFullData(t *testing.T) {
 	until("commands run", func() bool { return strings.Count(p.ok(0, "jobs"), "  running  ") == n })
 	time.Sleep(time.Second) // the commands begin; one that begins later waits for room as well
 
-	filler, err := os.Create(p.path("filler"))
-	dirtest.Must(t, err)
-	chunk := make([]byte, 1<<20)
-	for len(chunk) > 0 {
-		if _, err := filler.Write(chunk); errors.Is(err, syscall.ENOSPC) {
-			chunk = chunk[:len(chunk)/2]
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	dirtest.Must(t, filler.Close())
+	fill(t, p.path("filler"))
 	dirtest.Must(t, os.Rename(p.path("repo/going"), p.path("repo/go")))
 	until("a process waits", func() bool {
 		for i := range all {

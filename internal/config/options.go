@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/sqlite"
@@ -88,7 +89,8 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 }
 
 // store opens the database of a data directory. Where it cannot be written, jobs
-// can be read.
+// can be read. What is to change jobs gets the error where the host has run out of
+// something, which is waited for.
 func (p Program) store(data string) func(context.Context) (jobs.Store, error) {
 	return func(ctx context.Context) (jobs.Store, error) {
 		// Opening goes on when the operator has pressed Ctrl-C already: what
@@ -96,6 +98,9 @@ func (p Program) store(data string) func(context.Context) (jobs.Store, error) {
 		db, denied, err := sqlite.OpenReadable(context.WithoutCancel(ctx), filepath.Join(data, "adroit.db"), sqlite.Options{Version: p.Version})
 		if err != nil {
 			return nil, fail(fmt.Errorf("opening the data directory: %w", err), "run "+hint.Command("doctor")+" for details; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
+		}
+		if exhaustion.Of(denied) != "" && exhaustion.Changes(ctx) {
+			return nil, errors.Join(denied, db.Close())
 		}
 		if denied != nil && p.Warn != nil {
 			p.Warn("jobs can be read and not changed: opening the data directory: " + denied.Error())

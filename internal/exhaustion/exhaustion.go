@@ -139,6 +139,7 @@ type (
 	outliveKey  struct{}
 	noticeKey   struct{}
 	begunKey    struct{}
+	changesKey  struct{}
 )
 
 // WithPatience bounds how long the host is waited for, instead of ten minutes.
@@ -171,6 +172,15 @@ func Patience(ctx context.Context) time.Duration {
 func WithNotice(ctx context.Context, f func(Resource, error)) context.Context {
 	return context.WithValue(ctx, noticeKey{}, f)
 }
+
+// WithChanges is ctx for what is to change something: what could be opened for reading
+// only, because the host has run out of something, is waited for instead.
+func WithChanges(ctx context.Context) context.Context {
+	return context.WithValue(ctx, changesKey{}, true)
+}
+
+// Changes reports whether ctx is of [WithChanges].
+func Changes(ctx context.Context) bool { return ctx.Value(changesKey{}) != nil }
 
 // Notify reports that something with this context begins to wait because of err.
 func Notify(ctx context.Context, err error) {

@@ -39,6 +39,7 @@ type Submitted struct {
 // before there is a job.
 func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 	var s *Submitted
+	ctx = exhaustion.WithChanges(ctx)
 	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.submit(ctx, r); return err })
 	if err != nil {
 		return nil, apierr.AsError(err)
@@ -173,6 +174,7 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 // one had one.
 func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
 	var s *Submitted
+	ctx = exhaustion.WithChanges(ctx)
 	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.retry(ctx, ref, o); return err })
 	if err != nil {
 		return nil, apierr.AsError(err)
