@@ -20,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/internal/project"
 	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/requirement"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/scratch"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
@@ -29,7 +30,7 @@ import (
 // Examine returns what it finds.
 func (d *Doctor) Examine(ctx context.Context) []Finding {
 	hostexec.Forbid(d.Dir)
-	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules())
+	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules(), d.repository(ctx))
 	if d.Failed == nil {
 		out = append(out, d.Models(ctx)...)
 	}
@@ -38,6 +39,19 @@ func (d *Doctor) Examine(ctx context.Context) []Finding {
 		out = append(out, d.check(ctx)...)
 	}
 	return out
+}
+
+// repository reports what is broken of the repository of the project.
+func (d *Doctor) repository(ctx context.Context) []Finding {
+	dir, err := filepath.EvalSymlinks(d.Dir)
+	if d.Dir == "" || err != nil {
+		return nil // tests says so
+	}
+	broken := rootfs.BrokenRepository(ctx, dir)
+	if broken == nil {
+		return nil
+	}
+	return []Finding{{"repository", Lacking, broken.Error() + "; runs go on without git, commit and pr do not", broken.Remedy}}
 }
 
 // lowDisk is the free space in bytes below which data warns.

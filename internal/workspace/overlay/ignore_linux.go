@@ -34,7 +34,9 @@ func (o *Overlay) noteExcludes(ctx context.Context, t *rootfs.Tree) error {
 	file := filepath.Join(top, ".git", "info", "exclude")
 	if info, err := os.Lstat(filepath.Join(top, ".git")); err != nil || !info.IsDir() {
 		out, err := t.Git(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
-		if err != nil {
+		if err != nil && rootfs.BrokenRepository(ctx, t.Dir) != nil {
+			return o.gitDir(nil) // a run goes on without git: what it would ignore is recorded
+		} else if err != nil {
 			return err
 		}
 		file = strings.TrimSuffix(string(out), "\n")

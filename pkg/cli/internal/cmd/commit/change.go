@@ -53,7 +53,9 @@ type change struct {
 // read finds out what a pull request of a directory would have. It changes nothing.
 func (q *prFlags) read(ctx context.Context, e *env.Env, dir string) (*change, error) {
 	root, err := git.OnHost(dir).Root(ctx)
-	if err != nil {
+	if broken := cause(ctx, dir, err); err != nil && broken != err {
+		return nil, broken
+	} else if err != nil {
 		return nil, exit.Usagef("-C names a directory of a git repository", "%v", err)
 	}
 	g, ch := git.OnHost(root), &change{root: root}
@@ -79,7 +81,7 @@ func (q *prFlags) read(ctx context.Context, e *env.Env, dir string) (*change, er
 func (q *prFlags) place(ctx context.Context, e *env.Env, g *git.Repo, ch *change) error {
 	status, err := g.Status(ctx)
 	if err != nil {
-		return err
+		return cause(ctx, ch.root, err)
 	}
 	for _, entry := range status.Entries {
 		if entry.Conflict {

@@ -3,8 +3,10 @@ package commit
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -26,13 +28,16 @@ func readStaged(ctx context.Context, e *env.Env, dir string) (s staged, err erro
 	g, done := open(dir, names)
 	s.root, err = g.Root(ctx)
 	if err = errors.Join(err, done()); err != nil {
+		if broken := cause(ctx, dir, err); broken != err {
+			return s, broken
+		}
 		return s, exit.Usagef("-C names a directory of a git repository", "%v", err)
 	}
 	g, done = open(s.root, names)
 	defer func() { err = errors.Join(err, done()) }()
 	status, err := g.Status(ctx)
 	if err != nil {
-		return s, err
+		return s, cause(ctx, s.root, err)
 	}
 	if err := check(e, status, names); err != nil {
 		return s, err
@@ -77,4 +82,19 @@ func check(e *env.Env, status *git.Status, names *workspace.DenyList) error {
 		return exit.Usagef("git add what the commit is to have", "nothing is staged")
 	}
 	return nil
+}
+
+// cause is what is broken of the repository of a directory, where git has failed because
+// of it; else err.
+func cause(ctx context.Context, dir string, err error) error {
+	if _, ok := errors.AsType[*git.ExitError](err); !ok {
+		return err
+	}
+	if real, e := filepath.EvalSymlinks(dir); e == nil {
+		dir = real
+	}
+	if broken := rootfs.BrokenRepository(ctx, dir); broken != nil {
+		return broken
+	}
+	return err
 }
