@@ -94,7 +94,8 @@ func Decode[T any](b []byte, v *T) error {
 		}
 		return &UnknownError{"it has what cannot be read (" + strings.TrimPrefix(err.Error(), "json: ") + ")"}
 	}
-	return check(reflect.ValueOf(v), "")
+	path, value, found := shapeOf(reflect.TypeFor[T]()).unknown(reflect.ValueOf(v).Elem())
+	return Unknown(path, value, !found)
 }
 
 // roots has the types that are complete.
@@ -142,81 +143,129 @@ func forgotten(t reflect.Type, within map[reflect.Type]bool) reflect.Type {
 	return found
 }
 
-// check returns an *UnknownError for the first value in v that is not known.
-func check(v reflect.Value, path string) error {
-	switch v.Kind() {
+// A shape is where values of a type have enumerations in them; nil has none.
+type shape struct {
+	kind   reflect.Kind
+	elem   *shape // of pointers, slices, arrays and the values of maps
+	key    *shape // of maps
+	fields []field
+}
+
+type field struct {
+	index int
+	name  string // "" for what is embedded
+	shape *shape
+}
+
+// shapes has those of the types that were decoded, a *shape each.
+var shapes sync.Map
+
+func shapeOf(t reflect.Type) *shape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s := newShape(t, map[reflect.Type]*shape{})
+	shapes.Store(t, s)
+	return s
+}
+
+// newShape returns the shape of t. A type within itself is taken to have something.
+func newShape(t reflect.Type, within map[reflect.Type]*shape) *shape {
+	if s, ok := within[t]; ok {
+		return s
+	}
+	s := &shape{kind: t.Kind()}
+	within[t] = s
+	asked := false
+	switch t.Kind() {
 	case reflect.String:
-		e, ok := v.Interface().(Enum)
-		if !ok || v.Len() == 0 {
-			return nil
-		}
-		return Unknown(path, v.String(), e.Known())
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return nil
-		}
-		return check(v.Elem(), path)
+		asked = t.Implements(reflect.TypeFor[Enum]())
+	case reflect.Interface:
+		asked = true
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		s.elem = newShape(t.Elem(), within)
+		asked = s.elem != nil
+	case reflect.Map:
+		s.key, s.elem = newShape(t.Key(), within), newShape(t.Elem(), within)
+		asked = s.key != nil || s.elem != nil
 	case reflect.Struct:
-		return checkFields(v, path)
-	case reflect.Slice, reflect.Array:
-		if plain(v.Type().Elem()) {
-			return nil
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !f.IsExported() && !f.Anonymous || name == "-" {
+				continue
+			}
+			if name == "" && !f.Anonymous {
+				name = f.Name
+			}
+			if in := newShape(f.Type, within); in != nil {
+				s.fields = append(s.fields, field{i, name, in})
+			}
 		}
+		asked = len(s.fields) > 0
+	}
+	if !asked {
+		within[t] = nil
+		return nil
+	}
+	return s
+}
+
+// unknown looks for a value in v that is not known, and returns where it is.
+func (s *shape) unknown(v reflect.Value) (path, value string, found bool) {
+	if s == nil {
+		return "", "", false
+	}
+	switch s.kind {
+	case reflect.String:
+		return "", v.String(), v.Len() > 0 && !enum(v).Known()
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return s.elem.unknown(v.Elem())
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			return shapeOf(v.Elem().Type()).unknown(v.Elem())
+		}
+	case reflect.Struct:
+		for _, f := range s.fields {
+			if path, value, found = f.shape.unknown(v.Field(f.index)); found {
+				return join(f.name, path), value, true
+			}
+		}
+	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			if err := check(v.Index(i), path+"["+strconv.Itoa(i)+"]"); err != nil {
-				return err
+			if path, value, found = s.elem.unknown(v.Index(i)); found {
+				return join("["+strconv.Itoa(i)+"]", path), value, true
 			}
 		}
 	case reflect.Map:
-		if plain(v.Type().Elem()) && plain(v.Type().Key()) {
-			return nil
-		}
 		keys := v.MapKeys() //flowvet:ignore they are sorted
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, key := range keys {
-			at := path + "[" + strconv.Quote(key.String()) + "]"
-			if err := check(key, at); err != nil {
-				return err
+			if path, value, found = s.key.unknown(key); !found {
+				path, value, found = s.elem.unknown(v.MapIndex(key))
 			}
-			if err := check(v.MapIndex(key), at); err != nil {
-				return err
+			if found {
+				return join("["+strconv.Quote(key.String())+"]", path), value, true
 			}
 		}
 	}
-	return nil
+	return "", "", false
 }
 
-func checkFields(v reflect.Value, path string) error {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() && !f.Anonymous {
-			continue
-		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" {
-			continue
-		}
-		at := path
-		if !f.Anonymous || name != "" {
-			if name == "" {
-				name = f.Name
-			}
-			at = strings.TrimPrefix(path+"."+name, ".")
-		}
-		if err := check(v.Field(i), at); err != nil {
-			return err
-		}
+// enum returns v as the enumeration that it is, without a copy where it has an address.
+func enum(v reflect.Value) Enum {
+	if v.CanAddr() {
+		return v.Addr().Interface().(Enum)
 	}
-	return nil
+	return v.Interface().(Enum)
 }
 
-// plain reports whether values of t have nothing in them to be asked about.
-func plain(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.String:
-		return !t.Implements(reflect.TypeFor[Enum]())
-	case reflect.Pointer, reflect.Interface, reflect.Struct, reflect.Slice, reflect.Array, reflect.Map:
-		return false
+// join puts a key before a path.
+func join(key, path string) string {
+	if key == "" || path == "" || path[0] == '[' {
+		return key + path
 	}
-	return true
+	return key + "." + path
 }
