@@ -184,7 +184,7 @@ func variablesOf(t *testing.T) (out []string) {
 
 // cliDirs are the folders whose code reads the environment.
 func cliDirs(t *testing.T) (dirs []string) {
-	root := filepath.Join("..", "..")
+	root := "../.."
 	for _, top := range []string{"pkg/cli", "internal/config", "pkg/adroit", "internal/provider"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {

@@ -152,7 +152,7 @@ func TestConfig(t *testing.T) {
 		value := strings.ReplaceAll(defaults[w.name].Value, home, "~")
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", w.name, plain(kinds[w.name]), value, cell(w.about))
 	}
-	example, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.example.yaml"))
+	example, err := os.ReadFile("../../docs/config.example.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestConfigSchema(t *testing.T) {
 // TestExample loads the example as the program does, and demands that it
 // sets every key there is.
 func TestExample(t *testing.T) {
-	path, err := filepath.Abs(filepath.Join("..", "..", "docs", "config.example.yaml"))
+	path, err := filepath.Abs("../../docs/config.example.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,12 @@ package docs
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 )
 
 // TestPermissions holds docs/permissions.md to the list that decides.
 func TestPermissions(t *testing.T) {
-	list, err := os.ReadFile(filepath.Join("..", "..", "internal", "permission", "options.txt"))
+	list, err := os.ReadFile("../../internal/permission/options.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // system by names that Windows lacks stands above this one.
 func TestWindowsMeetsOneSentence(t *testing.T) {
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}|{{.Dir}}|{{join .GoFiles ","}}|{{join .Deps ","}}`, "./internal/...", "./pkg/...", "./cmd/...")
-	cmd.Dir = filepath.Join("..", "..")
+	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "GOOS=windows")
 	out, err := cmd.Output()
 	if err != nil {

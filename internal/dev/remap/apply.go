@@ -116,6 +116,9 @@ func (r *remap) paths(b []byte, moved map[string]string) []byte {
 				prefix, s = p, rest
 			}
 		}
+		if rest, ok := strings.CutPrefix(s, "/"); ok && slices.Contains([]string{"internal", "pkg", "cmd"}, strings.SplitN(rest, "/", 2)[0]) {
+			prefix, s = "/", rest
+		}
 		for strings.HasPrefix(s, "../") {
 			prefix, s = prefix+"../", s[3:]
 		}

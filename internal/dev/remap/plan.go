@@ -13,6 +13,7 @@ type plan struct {
 	to    map[string]place  // by old folder
 	order []string          // old folders as they were listed
 	names map[object]string // names that somebody chose
+	words []string          // files whose literals name nothing of the tree
 }
 
 type place struct{ dir, name string }
@@ -49,6 +50,10 @@ func readMap(mapFile, namesFile string) (*plan, error) {
 	for l := range strings.Lines(string(b)) {
 		f := strings.Fields(l)
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		if f[0] == "words" {
+			p.words = append(p.words, f[1:]...)
 			continue
 		}
 		dir, name, ok := strings.Cut(f[0], ":")

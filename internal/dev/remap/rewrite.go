@@ -286,8 +286,8 @@ func (r *remap) comments(f *file) {
 func (r *remap) strings(f *file, newDir string) {
 	newDir = strings.TrimSuffix(newDir, "_test")
 	oldDir := strings.TrimSuffix(f.dir, "_test")
-	if newDir == oldDir {
-		return
+	if newDir == oldDir || !strings.HasSuffix(f.path, "_test.go") && !strings.HasPrefix(newDir, "internal/dev/") {
+		return // the product names no place of its source
 	}
 	var s scanner.Scanner
 	fs := token.NewFileSet()
@@ -301,10 +301,17 @@ func (r *remap) strings(f *file, newDir string) {
 			continue
 		}
 		v, err := strconv.Unquote(lit)
-		if err != nil || !strings.HasPrefix(v, "..") {
+		if err != nil || !strings.HasPrefix(v, "../") || slices.Contains(r.plan.words, f.path) {
 			continue
 		}
-		was := filepath.Join(oldDir, v)
+		named, rest := v, ""
+		if i := strings.IndexAny(v, "*?["); i >= 0 { // a pattern: the folder before it
+			i = strings.LastIndexByte(v[:i], '/')
+			named, rest = v[:i], v[i:]
+		} else if strings.HasSuffix(v, "/") {
+			named, rest = v[:len(v)-1], "/"
+		}
+		was := filepath.Join(oldDir, named)
 		if _, err := os.Stat(was); err != nil {
 			r.problem("path: %s: %s", f.path, lit)
 			continue
@@ -313,6 +320,7 @@ func (r *remap) strings(f *file, newDir string) {
 		if err != nil {
 			continue
 		}
+		rel += rest
 		at := int(fs.Position(pos).Offset)
 		f.edits[[2]int{at, at + len(lit)}] = strconv.Quote(rel)
 	}

@@ -31,7 +31,7 @@ func TestMermaidReadsGraphs(t *testing.T) {
 		return l.draw(jobs.Running).Mermaid()
 	}
 	work := t.TempDir()
-	args := []string{filepath.Join("..", "..", "..", "..", "internal", "e2e", "mermaid", "read.mjs")}
+	args := []string{"../../../../internal/e2e/mermaid/read.mjs"}
 	for i, words := range append([]string{"plain"}, hostile...) {
 		file := filepath.Join(work, fmt.Sprintf("%d.mmd", i))
 		if err := os.WriteFile(file, []byte(draw(words)), 0o600); err != nil {
