@@ -47,8 +47,8 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	runner := process.New(root, "", nil, process.WithSandbox(conf))
 	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
 	in, pipe := io.Pipe()
-	out := output{pipe, make(chan struct{})}
-	command.Env, command.Stdout = env, out
+	ended := make(chan struct{})
+	command.Env, command.Stdout, command.StdoutEnded = env, pipe, func() { close(ended) }
 	c.proc, err = runner.Start(context.WithoutCancel(ctx), command)
 	if err != nil {
 		return nil, errors.Join(err, runner.Close(), os.RemoveAll(temp))
@@ -65,7 +65,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	go func() { // ends with the process, which close ends
 		select {
 		case <-c.proc.Done():
-		case <-out.closed:
+		case <-ended:
 			select {
 			case <-c.proc.Done():
 			case <-time.After(endWait):
@@ -106,18 +106,6 @@ func misplaced(words []string, root, dir string, listing bool) string {
 		return fmt.Sprintf("; it starts in an empty directory of its own, where there is no %s: ${workspace}/%[1]s in its entry names that of the workspace", line(filepath.Clean(word)))
 	}
 	return ""
-}
-
-// An output is the standard output of a program.
-type output struct {
-	io.Writer
-	closed chan struct{}
-}
-
-// Close is called when the program has closed it.
-func (o output) Close() error {
-	close(o.closed)
-	return nil
 }
 
 // environment are the variables that a server's program gets besides the common ones. What

