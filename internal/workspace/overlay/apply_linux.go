@@ -333,6 +333,9 @@ func (j *joiner) findStaying() {
 		if op.kind == opPut && !op.alike() {
 			op.inPlace = j.keepsInode(op)
 		}
+		if op.up.Mode&unix.S_IFMT == unix.S_IFLNK {
+			continue // nothing writes to a link: a name of its own does as well
+		}
 		if op.up.Nlink > 1 && op.low != nil && (op.inPlace || op.alike() || op.kind == opDrop && op.copied) {
 			j.stays[op.up.Ino] = place{op.path, rootfs.FileID(op.low)}
 		}
