@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -70,12 +69,12 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 		rep.at(plainyaml.At(1, 1), agents.Error, "keep long material in files that the agent reads", "the file has %d bytes; an agent has at most %d", len(src), maxFile)
 		return "", "", 0, false
 	}
-	src = textfile.ToUTF8(src)
-	if !utf8.Valid(src) {
-		rep.at(plainyaml.At(1, 1), agents.Error, "save it as UTF-8", "the file is not valid UTF-8")
+	s, err := textfile.Plain(src)
+	if err != nil {
+		rep.at(plainyaml.At(1, 1), agents.Error, "", "the file cannot be read: %v", err)
 		return "", "", 0, false
 	}
-	s := strings.ReplaceAll(string(src), "\r\n", "\n")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
 	lines := strings.Split(s, "\n")
 	fence := func(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 	if !fence(lines[0]) {

@@ -75,7 +75,7 @@ func TestParseProblems(t *testing.T) {
 	for _, tt := range []struct{ name, src, want string }{
 		{"no front matter", "You count.", "x.md:1:1: error: there is no front matter; begin with a line ---, then name: and description:, then another ---"},
 		{"open", "---\nname: x\n", "x.md:1:1: error: the front matter does not end; close it with a line ---"},
-		{"not text", "---\nname: \xff\n---\n", "x.md:1:1: error: the file is not valid UTF-8; save it as UTF-8"},
+		{"not text", "---\nname: \xff\n---\n", "x.md:1:1: error: the file cannot be read: it is not text in UTF-8, nor in UTF-16 with a byte order mark; save it as UTF-8"},
 		{"a list", "---\n- a\n---\nx", "x.md:2:1: error: the front matter is a list, not keys with values; write it like name: builder"},
 		{"unknown keys", "---\ntols: [a]\nlimits: {turn: 3, x: 1}\n---\nx",
 			"x.md:2:1: error: unknown key \"tols\"; did you mean tools?\n" +

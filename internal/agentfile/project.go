@@ -1,7 +1,6 @@
 package agentfile
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
@@ -163,11 +161,11 @@ func readText(fsys fs.FS, name string, most int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b = textfile.ToUTF8(b)
-	if bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b) {
-		return "", errors.New("it is not text")
+	s, err := textfile.Plain(b)
+	if err != nil {
+		return "", err
 	}
-	s := strings.ReplaceAll(string(b), "\r\n", "\n")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.TrimRight(s, " \t\n"), nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -88,7 +89,12 @@ func Read(file string, src []byte) (*Book, agents.Problems) {
 		r.Report(top, "", fmt.Sprintf("the file has %d bytes; %d are the most", len(src), mostBook))
 		return r.b, r.list
 	}
-	doc, err := plainyaml.Parse(strings.ReplaceAll(string(src), "\r\n", "\n"), 1)
+	text, unread := textfile.Plain(src)
+	if unread != nil {
+		r.Report(top, "", "the file cannot be read: "+unread.Error())
+		return r.b, r.list
+	}
+	doc, err := plainyaml.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 1)
 	if err != nil {
 		r.Report(err.Place, err.Hint, "the file "+err.Message)
 		return r.b, r.list

@@ -30,7 +30,7 @@ var may = map[string][]string{
 	"pkg/workspace":   {"internal/glob", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/textfile"},
 	"internal/secret": {},
 	"pkg/secret":      {},
-	"internal/trust":  {"internal/rootfs", "internal/filelock"},
+	"internal/trust":  {"internal/rootfs", "internal/filelock", "internal/workspace/textfile"},
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
@@ -117,7 +117,7 @@ var may = map[string][]string{
 	"internal/live":                {"pkg/event"},
 	"internal/transcript":          {"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm"},
 	"internal/coordinator/repairs": {"internal/coordinator", "internal/executor/handler", "internal/jobdir", "internal/tools/edit", "internal/workspace/ledger"},
-	"internal/project":             {"internal/agentfile", "internal/jobdir", "internal/plainyaml", "internal/rootfs", "internal/toolserver", "internal/tools/test", "internal/trust", "internal/workflows", "pkg/agents", "pkg/tools", "pkg/workspace"},
+	"internal/project":             {"internal/agentfile", "internal/jobdir", "internal/plainyaml", "internal/rootfs", "internal/toolserver", "internal/tools/test", "internal/trust", "internal/workflows", "internal/workspace/textfile", "pkg/agents", "pkg/tools", "pkg/workspace"},
 	"internal/catalog":             {"internal/rootfs", "internal/agentfile", "internal/coordinator", "internal/pipeline", "internal/project", "internal/toolserver/offer", "pkg/agents", "pkg/flow", "pkg/tools"},
 	"internal/toolserver/offer":    {"internal/rootfs", "internal/agentfile", "internal/jobdir", "internal/toolserver", "internal/tools/describe", "pkg/agents", "pkg/executor", "pkg/tools"},
 	"internal/memory/book":         {"internal/executor/handler", "internal/executor/stepio", "internal/git", "internal/jobdir", "pkg/agents", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/tools", "pkg/workspace"},
@@ -151,7 +151,7 @@ var may = map[string][]string{
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
-	"internal/coordinator": {"internal/stored", "internal/executor/oldresult", "internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"internal/coordinator": {"internal/stored", "internal/workspace/textfile", "internal/executor/oldresult", "internal/agentfile", "internal/executor/stepio", "internal/permission", "internal/definitions", "internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"internal/tools/shell": append([]string{"pkg/event", "internal/problem/probe", "internal/spelling"}, pack...),
 
 	"configs": {"internal/rootfs"},
@@ -169,7 +169,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/env":     {"internal/workspace/textfile", "pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools", "pkg/cli/internal/format"},
 	"pkg/cli/internal/attach":  {"internal/rootfs", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/term", "pkg/cli/internal/format", "pkg/cli/internal/render", "pkg/cli/internal/viewer"},
 	"pkg/cli/internal/request": append([]string{"internal/agentfile", "internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
-	"pkg/cli/internal/chat":    append([]string{"internal/rootfs", "pkg/cli/internal/viewer", "internal/executor/stepio", "pkg/executor", "pkg/flow", "internal/trust"}, command...),
+	"pkg/cli/internal/chat":    append([]string{"internal/rootfs", "internal/workspace/textfile", "pkg/cli/internal/viewer", "internal/executor/stepio", "pkg/executor", "pkg/flow", "internal/trust"}, command...),
 	// A surface for other programs: over the client alone.
 	"pkg/cli/internal/mcpserver": {"internal/memory", "internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/format", "pkg/cli/internal/render"},
 	"pkg/cli/internal/listen":    {"pkg/adroit"},

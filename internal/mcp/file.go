@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
 // File is where adroit mcp add keeps servers, in the directory of the configuration
@@ -93,6 +94,7 @@ func changeServers(path string, change func(map[string]json.RawMessage) error) e
 	file := map[string]json.RawMessage{}
 	b, err := os.ReadFile(path)
 	if err == nil {
+		b = textfile.ToUTF8(b)
 		if err = json.Unmarshal(b, &file); err != nil {
 			err = jsontext.Fault(b, err)
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
 // A Server is an entry of the configuration: a program that serves MCP on its
@@ -375,6 +376,11 @@ func ParseFile(b []byte) (servers map[string]Server, problems []error, err error
 	if len(b) > maxFile {
 		return nil, nil, fmt.Errorf("the file is longer than %d bytes", maxFile)
 	}
+	text, err := textfile.Plain(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	b = []byte(text)
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -47,15 +46,14 @@ func read(src []byte, rep *report) *plainyaml.Node {
 		rep.at(top, agents.Error, "keep long texts in files that the agents read", "the file has %d bytes; a pipeline has at most %d", len(src), maxFile)
 		return nil
 	}
-	src = textfile.ToUTF8(src)
-	if !utf8.Valid(src) {
-		rep.at(top, agents.Error, "save it as UTF-8", "the file is not valid UTF-8")
+	text, err := textfile.Plain(src)
+	if err != nil {
+		rep.at(top, agents.Error, "", "the file cannot be read: %v", err)
 		return nil
 	}
-	text := strings.ReplaceAll(string(src), "\r\n", "\n")
-	doc, err := plainyaml.Parse(text, 1)
-	if err != nil {
-		rep.at(err.Place, agents.Error, err.Hint, "the file %s", err.Message)
+	doc, bad := plainyaml.Parse(strings.ReplaceAll(text, "\r\n", "\n"), 1)
+	if bad != nil {
+		rep.at(bad.Place, agents.Error, bad.Hint, "the file %s", bad.Message)
 		return nil
 	}
 	return doc.Read(func(p plainyaml.Place, hint, words string) { rep.at(p, agents.Error, hint, "%s", words) })

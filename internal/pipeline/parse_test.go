@@ -160,7 +160,7 @@ func TestHostile(t *testing.T) {
 		{"steps", "steps:\n" + strings.Repeat("  - {id: a, run: ls}\n", 20_000), "the pipeline has more than 200 steps"},
 		{"groups", "steps:\n  - {id: a, parallel: [" + strings.Repeat("{id: a, parallel: [", 20) + strings.Repeat("]}", 21), "groups nest more than 5 deep"},
 		{"values", manyValues.String(), "reads values in more than 2000 places"},
-		{"bytes", "steps: \xff", "not valid UTF-8"},
+		{"bytes", "steps: \xff", "not text in UTF-8"},
 		{"documents", "steps:\n  - {id: a, run: ls}\n---\nsteps: []\n", "more than one YAML document"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

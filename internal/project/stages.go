@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/workflows"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -58,7 +59,11 @@ func (d Decision) stages() (s workflows.Stages, raw json.RawMessage, err error) 
 
 // ParseStages reads stages as a person writes them.
 func ParseStages(b []byte) (s workflows.Stages, raw json.RawMessage, err error) {
-	doc, bad := plainyaml.Parse(string(b), 1)
+	text, err := textfile.Plain(b)
+	if err != nil {
+		return s, nil, err
+	}
+	doc, bad := plainyaml.Parse(text, 1)
 	if bad != nil {
 		return s, nil, bad
 	}

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
-// FS has the trusted files below Dir and nothing else. A file that was changed
-// since the status was made does not exist in it: what is read is what was
-// trusted.
+// FS has the trusted files below Dir and nothing else, each as the text that
+// [Status.WithText] shows. A file that was changed since the status was made
+// does not exist in it: what is read is what was trusted.
 func (s Status) FS() fs.FS { return s.At(s.Dir) }
 
 // At is like FS for another directory: one that [Around] lists.
@@ -68,6 +70,9 @@ func (t tree) Open(name string) (fs.File, error) {
 	}
 	if digest(b) != want.Hash {
 		return fail(errors.New("it was changed after it was trusted"))
+	}
+	if text, err := textfile.Plain(b); err == nil {
+		b = []byte(text)
 	}
 	return &content{entry{name: path.Base(name), size: int64(len(b))}, bytes.NewReader(b)}, nil
 }

@@ -26,9 +26,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
 // Bounds of what can be trusted at all.
@@ -70,7 +70,7 @@ type File struct {
 	Hash  string `json:"sha256,omitempty"`
 	State State  `json:"state"`
 	Why   string `json:"why,omitempty"` // of Never
-	// Text is all of it, as it was hashed; not escaped. See [Status.WithText].
+	// Text is all of what [Status.FS] has of it; not escaped. See [Status.WithText].
 	Text string `json:"text,omitempty"`
 }
 
@@ -100,8 +100,12 @@ func (s Status) WithText() Status {
 		if f.Hash == "" || f.Size > int64(room) {
 			continue
 		}
-		if b, _, err := load(root, f.Path); err == nil && digest(b) == f.Hash && utf8.Valid(b) {
-			f.Text, room = string(b), room-len(b)
+		b, _, err := load(root, f.Path)
+		if err != nil || digest(b) != f.Hash {
+			continue
+		}
+		if text, err := textfile.Plain(b); err == nil && len(text) <= room {
+			f.Text, room = text, room-len(text)
 		}
 	}
 	return s
@@ -309,8 +313,16 @@ func (f *File) read(root *os.Root, p string) {
 		f.State, f.Why = Never, err.Error()
 		return
 	}
+	if _, err := textfile.Plain(b); err != nil && !f.beside() {
+		f.State, f.Why = Never, err.Error() // nobody could see what they trust
+		return
+	}
 	f.Hash = digest(b)
 }
+
+// beside reports whether a file is the material of a skill, of which what is no text is
+// left out by who reads it.
+func (f *File) beside() bool { return f.Kind == Skill && path.Base(f.Path) != "SKILL.md" }
 
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)

@@ -3,6 +3,7 @@ package textfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf16"
@@ -111,6 +112,20 @@ func ToUTF8(b []byte) []byte {
 		return []byte(decode16(b[2:], UTF16BE))
 	}
 	return b
+}
+
+// Plain is b as the text that it is for a person and for every reader of files of other
+// programs: UTF-8, or UTF-16 that says so by its byte order mark. What it refuses cannot be
+// shown, so nothing may obey it either.
+func Plain(b []byte) (string, error) {
+	b = ToUTF8(b)
+	switch {
+	case bytes.IndexByte(b, 0) >= 0:
+		return "", errors.New("it is not text, it has NUL bytes; save it as UTF-8")
+	case !utf8.Valid(b):
+		return "", errors.New("it is not text in UTF-8, nor in UTF-16 with a byte order mark; save it as UTF-8")
+	}
+	return string(b), nil
 }
 
 // split takes the line ends out of s.

@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
@@ -119,7 +120,11 @@ func readTemplate(file, sum string) (template, error) {
 	if got := sha256.Sum256(b); sum != "" && hex.EncodeToString(got[:]) != sum {
 		return t, fmt.Errorf("the command /%s: %s has changed since it was trusted; %s shows it", t.name, file, hint.Command("trust"))
 	}
-	t.text = strings.ReplaceAll(string(b), "\r\n", "\n")
+	text, err := textfile.Plain(b)
+	if err != nil {
+		return t, fmt.Errorf("the command /%s: %s: %w", t.name, file, err)
+	}
+	t.text = strings.ReplaceAll(text, "\r\n", "\n")
 	if front, ok := strings.CutPrefix(t.text, "---\n"); ok {
 		if front, body, ok := strings.Cut(front, "\n---\n"); ok {
 			t.text = body
