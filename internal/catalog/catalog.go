@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/agentfile"
@@ -67,7 +68,7 @@ func (c *Catalog) Agents(d project.Decision) *agentfile.Catalog {
 				continue
 			}
 			if more := c.reach(ag) &^ c.reach(under); more != 0 {
-				wide = append(wide, path.Base(ag.Source.File))
+				wide = append(wide, strings.TrimPrefix(ag.Source.File, dir+"/"))
 				c.o.Warn("%s is not used: the agent %s would get more than it has (%s); give it a name of its own", ag.Source.File, ag.Name, more)
 			}
 		}
@@ -159,7 +160,7 @@ type without struct {
 
 func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
 	list, err := fs.ReadDir(w.FS, name)
-	return slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(w.names, e.Name()) }), err
+	return slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(w.names, path.Join(name, e.Name())) }), err
 }
 
 // hinted is an error with its hint as other packages read it.

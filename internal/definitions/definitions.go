@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -154,31 +155,35 @@ type File struct {
 	Problems agents.Problems // of reading it
 }
 
-// Files reads the files of a layer that end in suffix, but for hidden ones and a
-// README. A directory that is nil or not there is empty.
-func Files(l agents.Layer, suffix string, limit int64) ([]File, agents.Problems) {
+// Files reads the files of a layer that [projectdir.Defines] names, in one of Claude
+// Code in the directories below as well. A directory that is nil or not there is empty.
+func Files(l agents.Layer, suffix string, limit int64) (files []File, bad agents.Problems) {
 	if l.FS == nil {
 		return nil, nil
 	}
-	list, err := fs.ReadDir(l.FS, ".")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, unreadable(l.Dir, "the directory", err)
-	}
-	var files []File
-	for _, f := range list {
-		if f.IsDir() || !strings.HasSuffix(f.Name(), suffix) || strings.HasPrefix(f.Name(), ".") || strings.EqualFold(f.Name(), "README"+suffix) {
-			continue
+	err := fs.WalkDir(l.FS, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && name == ".":
+			return err
+		case err != nil:
+			bad = append(bad, unreadable(path.Join(l.Dir, name), "the directory", err)...)
+			return fs.SkipDir
+		case e.IsDir() && name != "." && (!l.Claude || strings.HasPrefix(e.Name(), ".")):
+			return fs.SkipDir
+		case e.IsDir() || !projectdir.Defines(name, suffix, l.Claude):
+			return nil
 		}
-		one := File{Path: path.Join(l.Dir, f.Name())}
-		if one.Text, err = read(l.FS, f.Name(), limit+1); err != nil {
+		one := File{Path: path.Join(l.Dir, name)}
+		if one.Text, err = read(l.FS, name, limit+1); err != nil {
 			one.Problems = unreadable(one.Path, "the file", err)
 		}
 		files = append(files, one)
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, unreadable(l.Dir, "the directory", err)
 	}
-	return files, nil
+	return files, bad
 }
 
 func unreadable(file, what string, err error) agents.Problems {

@@ -30,7 +30,7 @@ var may = map[string][]string{
 	"pkg/workspace":   {"internal/glob", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/textfile"},
 	"internal/secret": {},
 	"pkg/secret":      {},
-	"internal/trust":  {"internal/rootfs", "internal/filelock", "internal/workspace/textfile"},
+	"internal/trust":  {"internal/projectdir", "internal/rootfs", "internal/filelock", "internal/workspace/textfile"},
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.

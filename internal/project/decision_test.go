@@ -20,6 +20,8 @@ import (
 // word that shows whether it was read.
 var instructions = map[string]string{
 	".adroit/agents/spy.md":       "---\nname: spy\ndescription: hunter2\n---\nhunter2\n",
+	".claude/agents/spy.md":       "---\nname: spy\ndescription: hunter2\n---\nhunter2\n",
+	".claude/agents/a/b/spy.md":   "---\nname: spy\ndescription: hunter2\n---\nhunter2\n",
 	".adroit/pipelines/spy.yaml":  "description: hunter2\nsteps: [{id: a, agent: hunter2}]\n",
 	".adroit/problems/spy.yaml":   "detectors:\n  - {name: hunter2, pattern: hunter2}\n",
 	".adroit/skills/spy/SKILL.md": "---\nname: spy\ndescription: hunter2\n---\nhunter2\n",

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,6 +52,37 @@ func TestReadAsShown(t *testing.T) {
 				}
 				if loaded := strings.Contains(read(t, dir, nil, true), "hunter2"); loaded != save.loads {
 					t.Errorf("where all is trusted it loads: %v, want %v", loaded, save.loads)
+				}
+			})
+		}
+	}
+}
+
+// TestShownIsRead names the files of a project in every way: one is shown as one to
+// trust exactly if it is read when it is trusted.
+func TestShownIsRead(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{}
+	for name, text := range instructions {
+		if dir := path.Dir(name); dir != "." && name != ".adroit/validation.yaml" && path.Base(name) != "SKILL.md" {
+			texts[strings.TrimSuffix(strings.TrimSuffix(dir, "/b"), "/a")+" "+path.Ext(name)] = text
+		}
+	}
+	for place, text := range texts {
+		dir, ext, _ := strings.Cut(place, " ")
+		for _, name := range []string{"x" + ext, "sub/x" + ext, "sub/vendor/x" + ext, "README" + ext, "sub/readme" + ext, ".x" + ext, ".sub/x" + ext, "sub/.x/y" + ext, "x.txt", "x"} {
+			t.Run(strings.ReplaceAll(dir+" "+name, "/", " "), func(t *testing.T) {
+				t.Parallel()
+				at, store := t.TempDir(), trust.In(t.TempDir())
+				dirtest.Write(t, filepath.Join(at, dir, name), text)
+				st, err := store.Check(at)
+				dirtest.Must(t, err)
+				dirtest.Must(t, store.Record(st, st.Files, true))
+				if loaded := strings.Contains(read(t, at, store, false), "hunter2"); loaded != (len(st.Files) == 1) {
+					t.Errorf("shown: %v; read: %v", st.Files, loaded)
+				}
+				if loaded := strings.Contains(read(t, at, nil, true), "hunter2"); loaded != (len(st.Files) == 1) {
+					t.Errorf("shown: %v; read where all is trusted: %v", st.Files, loaded)
 				}
 			})
 		}

@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/projectdir"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
@@ -281,16 +282,20 @@ func skipped(p, name string) bool {
 
 // kindOf reports what a file below the workspace would be, "" if nothing.
 func kindOf(p string) string {
+	in := func(dir, suffix string) bool {
+		name, ok := strings.CutPrefix(p, dir+"/")
+		return ok && projectdir.Defines(name, suffix, dir == projectdir.ClaudeAgents)
+	}
 	switch {
-	case strings.HasPrefix(p, ".adroit/agents/"), strings.HasPrefix(p, ".claude/agents/"):
+	case in(projectdir.Agents, ".md"), in(projectdir.ClaudeAgents, ".md"):
 		return Agent
-	case strings.HasPrefix(p, ".adroit/pipelines/"):
+	case in(projectdir.Pipelines, ".yaml"):
 		return Pipeline
 	case strings.HasPrefix(p, ".adroit/skills/"), strings.HasPrefix(p, ".claude/skills/"):
 		return Skill
-	case strings.HasPrefix(p, ".adroit/commands/"):
+	case in(".adroit/commands", ".md"):
 		return Command
-	case strings.HasPrefix(p, ".adroit/problems/"):
+	case in(projectdir.Problems, ".yaml"):
 		return Problem
 	case p == ".adroit/validation.yaml":
 		return Stages
