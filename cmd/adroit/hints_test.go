@@ -264,10 +264,11 @@ func (m madeHint) run(work string) string {
 		return err.Error()
 	}
 	defer os.RemoveAll(dir)
-	for _, args := range [][]string{{"cp", "-a", work, dir + "/work"}, {"cp", "testdata/hints/turns.yaml", dir}} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			return fmt.Sprintf("%v: %s", err, out)
-		}
+	if err := copyLive(work, dir+"/work"); err != nil {
+		return err.Error()
+	}
+	if out, err := exec.Command("cp", "testdata/hints/turns.yaml", dir).CombinedOutput(); err != nil {
+		return fmt.Sprintf("%v: %s", err, out)
 	}
 	if m.Dir == work && strings.HasPrefix(m.Template, "run") { // it has the data, so nothing is run there
 		m.Dir += "/elsewhere"
@@ -302,6 +303,35 @@ func (m madeHint) run(work string) string {
 		return ""
 	default:
 		return fmt.Sprintf("exit code %d, %v\n%s", code, err, out.String())
+	}
+}
+
+// copyLive copies a directory in which a job of the script may be running, whose files come
+// and go meanwhile: the log of the database is gone once the last process has closed it. A
+// copy that missed one is made again, since what was in that log is in another file then.
+// What still goes after many of them is left out.
+func copyLive(from, to string) error {
+	const most = 20
+	for n := 1; ; n++ {
+		cmd := exec.Command("cp", "-a", from, to)
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		vanished := true
+		for l := range strings.Lines(string(out)) {
+			vanished = vanished && strings.HasSuffix(strings.TrimSpace(l), ": No such file or directory")
+		}
+		if _, e := os.Stat(from); e != nil || !vanished {
+			return fmt.Errorf("cp -a %s: %w: %s", from, err, out)
+		}
+		if n == most {
+			return nil
+		}
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
 	}
 }
 
