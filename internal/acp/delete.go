@@ -97,8 +97,12 @@ func (s *server) remove(ctx context.Context, id sdk.SessionId) error {
 		if err != nil {
 			return failure(err)
 		}
-		if _, err := s.c.Remove(ctx, j.ID, adroit.RemoveOptions{}); err != nil {
+		removed, err := s.c.Remove(ctx, j.ID, adroit.RemoveOptions{})
+		if err != nil {
 			return failure(err)
+		}
+		for _, note := range removed.Notes {
+			s.log().Warn(note)
 		}
 	}
 	s.mu.Lock()

@@ -75,7 +75,7 @@ type JobWriter interface {
 	// RetryOptions.From it goes on from a turn of the old one's conversation.
 	Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error)
 	// Remove forgets a job with all that is kept for it, and returns what it was.
-	Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error)
+	Remove(ctx context.Context, ref string, o RemoveOptions) (*Removed, error)
 	// ForgetFailures removes what coordinators remember, and returns how much it was.
 	ForgetFailures(ctx context.Context, q FailureQuery) (int, error)
 	// Prune removes the jobs that ended long ago. One that cannot be removed keeps

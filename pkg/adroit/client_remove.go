@@ -19,10 +19,11 @@ import (
 )
 
 // Remove implements [JobWriter].
-func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error) {
+func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*Removed, error) {
 	j, err := rt.findOrFolder(ctx, ref)
+	var notes []string
 	if err == nil {
-		err = rt.remove(ctx, j, o)
+		notes, err = rt.remove(ctx, j, o)
 	} else if r := rt.resumedRemoval(ref); r != nil {
 		j, err = r.job, r.err
 	}
@@ -30,7 +31,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 		return nil, apierr.AsError(err)
 	}
 	rt.sweep(ctx)
-	return j, nil
+	return &Removed{j, notes}, nil
 }
 
 // sweep frees the former content of files that no job has any more, and removes what
@@ -60,44 +61,45 @@ func (rt *Runtime) sweep(ctx context.Context) {
 }
 
 // remove removes a job: from the store first, so that nobody can claim, merge or
-// continue it while its files go. A kill after Begin is made up for by finishRemovals.
-func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) error {
+// continue it while its files go. A kill after Begin is made up for by finishRemovals. The
+// notes are those of [Removed].
+func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) (notes []string, err error) {
 	if held(j) {
-		return apierr.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
 	}
 	r, err := jobdir.CheckRemoval(ctx, rt.data(), j, o.Force)
 	if we := new(worktree.Error); errors.As(err, &we) {
 		if we.Other != "" {
-			return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs rm --force %s", j.ID)+" removes this one alone, and nothing of the other")
+			return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs rm --force %s", j.ID)+" removes this one alone, and nothing of the other")
 		}
-		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s; or %s throws the work away", cmp.Or(we.Remedy, hint.Command("jobs merge %s", j.ID)), hint.Command("jobs rm --force %s", j.ID)))
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s; or %s throws the work away", cmp.Or(we.Remedy, hint.Command("jobs merge %s", j.ID)), hint.Command("jobs rm --force %s", j.ID)))
 	}
 	if errors.Is(err, jobdir.ErrMerging) {
-		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs merge %s", j.ID))
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs merge %s", j.ID))
 	}
 	if waits := new(jobdir.WaitingError); errors.As(err, &waits) {
-		return apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), joinHint(j, waits)+"\n"+hint.Command("jobs rm --force %s", j.ID)+" deletes it")
+		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), joinHint(j, waits)+"\n"+hint.Command("jobs rm --force %s", j.ID)+" deletes it")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m, err := rt.Manager(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.Begin(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := finishRemoval(ctx, m.Store, r); err != nil {
-		return err
+		return nil, err
 	}
 	if len(r.Waiting) > 0 {
-		rt.warn("%s is removed with what a killed command of it had changed: %s", j.ID, jobdir.Describe(r.Waiting))
+		notes = append(notes, fmt.Sprintf("%s is removed with what a killed command of it had changed: %s", j.ID, jobdir.Describe(r.Waiting)))
 	}
 	if w := r.Worktree; w != nil && !r.Branch && w.Stays(ctx) {
-		rt.warn("branch %[1]s of %[2]s stays, as it is not merged: git -C %[2]s merge %[1]s merges it", w.Branch, w.Repo)
+		notes = append(notes, fmt.Sprintf("branch %[1]s of %[2]s stays, as it is not merged: git -C %[2]s merge %[1]s merges it", w.Branch, w.Repo))
 	}
-	return nil
+	return notes, nil
 }
 
 // joinHint says how what waits comes into the tree of a job.
@@ -138,10 +140,12 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 			continue
 		}
 		if !o.DryRun {
-			if err := rt.remove(ctx, j, RemoveOptions{}); err != nil {
+			notes, err := rt.remove(ctx, j, RemoveOptions{})
+			if err != nil {
 				r.Kept = append(r.Kept, KeptJob{j.ID, apierr.AsError(err)})
 				continue
 			}
+			r.Notes = append(r.Notes, notes...)
 		}
 		r.Removed = append(r.Removed, j.ID)
 	}

@@ -176,6 +176,14 @@ type RemoveOptions struct {
 	Force bool `json:"force,omitempty"` // also what is not committed or merged in its worktree
 }
 
+// Removed is a job that is no more, as it was.
+type Removed struct {
+	*jobs.Job
+	// Notes are for whoever had it removed: the branch that stays, what went with it. They
+	// are no reason to stop.
+	Notes []string `json:"notes,omitempty"`
+}
+
 // PruneOptions are which jobs are removed.
 type PruneOptions struct {
 	Age    time.Duration `json:"age_ns"`            // since they ended
@@ -186,6 +194,7 @@ type PruneOptions struct {
 type PruneReport struct {
 	Removed []string  `json:"removed"`
 	Kept    []KeptJob `json:"kept,omitempty"`
+	Notes   []string  `json:"notes,omitempty"` // those of [Removed]
 }
 
 // A KeptJob is a job that could not be removed.

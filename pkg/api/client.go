@@ -244,7 +244,7 @@ func (c *client) Retry(ctx context.Context, ref string, o adroit.RetryOptions) (
 	return jobsRetry.do(ctx, c, of[adroit.RetryOptions]{ref, o})
 }
 
-func (c *client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) (*jobs.Job, error) {
+func (c *client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) (*adroit.Removed, error) {
 	return jobsRemove.do(ctx, c, of[adroit.RemoveOptions]{ref, o})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
-	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // A slow client takes as long for a removal as its caller waits.
@@ -22,7 +21,7 @@ type slow struct {
 	begun, ended chan struct{}
 }
 
-func (s slow) Remove(ctx context.Context, _ string, _ adroit.RemoveOptions) (*jobs.Job, error) {
+func (s slow) Remove(ctx context.Context, _ string, _ adroit.RemoveOptions) (*adroit.Removed, error) {
 	close(s.begun)
 	<-ctx.Done()
 	close(s.ended)

@@ -147,8 +147,8 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.RetryOptions]) (*adroit.Submitted, error) {
 			return c.Retry(ctx, in.Job, in.Options)
 		}}
-	jobsRemove = route[of[adroit.RemoveOptions], *jobs.Job]{"jobs/remove", "Forget a job.",
-		func(ctx context.Context, c adroit.Client, in of[adroit.RemoveOptions]) (*jobs.Job, error) {
+	jobsRemove = route[of[adroit.RemoveOptions], *adroit.Removed]{"jobs/remove", "Forget a job.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.RemoveOptions]) (*adroit.Removed, error) {
 			return c.Remove(ctx, in.Job, in.Options)
 		}}
 	jobsPrune = route[adroit.PruneOptions, *adroit.PruneReport]{"jobs/prune", "Remove the jobs that ended long ago.",

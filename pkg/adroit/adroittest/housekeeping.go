@@ -2,6 +2,7 @@ package adroittest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,21 @@ func testRemove(t *testing.T, f *fixture) {
 	}
 	_, err = f.Job(t.Context(), j.ID)
 	kind(t, err, apierr.NotFound)
+
+	// Whoever had it removed learns which branch stays, wherever the runtime is.
+	f.repository(t)
+	must(t, exec.Command("git", "-C", f.dir, "switch", "-q", "--detach").Run())
+	r := f.request(executor.ApproveAll)
+	r.Worktree = true
+	j = f.run(t, r)
+	if _, err := f.Merge(t.Context(), j.ID, ""); err == nil {
+		t.Error("it was merged into no branch")
+	}
+	gone, err = f.Remove(t.Context(), j.ID, adroit.RemoveOptions{})
+	must(t, err)
+	if len(gone.Notes) != 1 || !strings.Contains(gone.Notes[0], "stays, as it is not merged") {
+		t.Errorf("%q is noted of a branch that stays", gone.Notes)
+	}
 }
 
 // Jobs that ended long enough ago are removed, one that cannot be is reported.

@@ -48,6 +48,9 @@ func newPrune(e *env.Env) *cobra.Command {
 			for _, id := range r.Removed {
 				fmt.Fprintf(e.Out, "%s %s\n", id, map[bool]string{false: "removed", true: "would be removed"}[o.DryRun])
 			}
+			for _, note := range r.Notes {
+				e.Warn("%s", note)
+			}
 			if len(r.Removed)+len(r.Kept) == 0 {
 				fmt.Fprintf(e.Err, "no job ended longer ago than %s\n", older)
 			}

@@ -29,6 +29,9 @@ func newRemove(e *env.Env) *cobra.Command {
 					return err
 				}
 				fmt.Fprintf(e.Out, "%s removed\n", j.ID)
+				for _, note := range j.Notes {
+					e.Warn("%s", note)
+				}
 			}
 			return nil
 		}),

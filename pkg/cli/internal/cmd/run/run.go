@@ -186,6 +186,9 @@ func retire(ctx context.Context, e *env.Env, c adroit.Client) {
 	}
 	r, err := c.Prune(ctx, adroit.PruneOptions{Age: age})
 	if err == nil {
+		for _, note := range r.Notes {
+			e.Warn("retention: %s", note)
+		}
 		err = r.Err()
 	}
 	if err != nil {
