@@ -171,6 +171,13 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 			note += "; " + err.Error()
 		}
 	}
+	if p.snap != nil {
+		for _, what := range s.protection.lost {
+			if err := p.snap.Ledger.NotePartial("a command " + what); err != nil {
+				note += "; " + err.Error()
+			}
+		}
+	}
 	s.protection = nil
 	if o.Code != 0 {
 		if h := c.covered(s, o.Text, unseen); h != "" && note != "" {

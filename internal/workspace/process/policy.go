@@ -37,6 +37,7 @@ func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *roo
 	if err != nil {
 		return nil, nil, err
 	}
+	c.keepStores(found)
 	st := &commandSandbox{protection: found}
 	p := *c.base
 	p.Dir = dir

@@ -18,6 +18,7 @@ func (p *protection) check(to *removed, hold func(rel, to string) bool) string {
 	defer p.Close()
 	c := &check{protection: p, removed: to, hold: hold, known: map[rootfs.ID]bool{}}
 	defer c.closeRepos()
+	c.restoreStores(false)
 	for _, s := range p.scans {
 		if s.isRepo() {
 			c.addRepos(s, ".", gitMain)
@@ -53,6 +54,7 @@ func (p *protection) check(to *removed, hold func(rel, to string) bool) string {
 	for _, h := range p.hooks {
 		c.judgeHooksPath(h)
 	}
+	c.restoreStores(true)
 	if n := len(c.notes) - maxNotes; n > 0 {
 		c.notes = append(c.notes[:maxNotes], fmt.Sprintf("and %d more like these", n))
 	}

@@ -30,6 +30,8 @@ type protection struct {
 	repos   map[rootfs.ID]*gitDir // git directories
 	hooks   []found               // directories of hooks that settings name, without an ID where there is none
 	backups []backup
+	lost    []string                 // what the command removed of the history of repositories, and whether it is back
+	stores  map[rootfs.ID]*heldStore // what the repositories keep their history in
 
 	everything bool // keep what must not change, where the level cannot lock it
 	shared     *baseline
@@ -171,6 +173,10 @@ func (p *protection) uncover() {
 func (p *protection) Close() {
 	p.shared.close()
 	p.shared = nil
+	for _, h := range p.stores {
+		h.close()
+	}
+	p.stores = nil
 	for _, r := range p.repos {
 		unix.Close(r.fd)
 	}

@@ -49,6 +49,8 @@ type runnerSandbox struct {
 	sized     time.Time     // when the size of a build cache was looked at
 	sizing    time.Duration // what that cost
 
+	stores map[rootfs.ID]*gitStore
+
 	overlays overlay.Support
 }
 
@@ -112,6 +114,7 @@ func (c *runnerSandbox) Close() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	dropStores(c.stores)
 	var err error
 	for dir, s := range c.scans {
 		err = errors.Join(err, s.tree.Close())
