@@ -42,7 +42,7 @@ var may = map[string][]string{
 	"internal/executor/oldresult":  {"internal/lazyregexp"},
 	"internal/executor/handler": {"internal/stored", "internal/workspace/process", "internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
 		"internal/permission", "pkg/permit", "pkg/tools"},
-	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
+	"pkg/llm/price": {"internal/glob", "pkg/llm"},
 
 	"pkg/agents":         {"internal/stored", "internal/plainyaml", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/stepio", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/agentfile": {"internal/workspace/textfile", "internal/permission", "internal/requirement", "internal/executor/compaction", "internal/executor/stepio", "internal/llm/route", "internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
@@ -68,7 +68,7 @@ var may = map[string][]string{
 	"internal/git/worktree":       {"internal/filelock", "internal/rootfs", "internal/git", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process", "internal/workspace/textfile"},
 	"internal/llm/textcall":       {"pkg/llm"},
 	"internal/llm/schema":         {},
-	"internal/llm/route":          {"pkg/llm"},
+	"internal/llm/route":          {"internal/glob", "pkg/llm"},
 	"internal/llm/transport":      {"internal/llm/textcall", "pkg/llm"},
 	"pkg/llm/llmtest":             {"pkg/llm"},
 	"internal/llm/openai":         {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "internal/llm/transport"},
@@ -162,7 +162,7 @@ var may = map[string][]string{
 	"pkg/adroit/adroittest": {"internal/", "pkg/"},
 	"pkg/cli":               {"internal/", "pkg/", "configs"},
 
-	"internal/provider": {"internal/rootfs", "internal/filelock", "internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
+	"internal/provider": {"internal/glob", "internal/rootfs", "internal/filelock", "internal/llm/", "internal/llm/cliagent", "internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
 	"internal/config": {"internal/plainyaml", "internal/workspace/textfile", "internal/agentfile", "internal/executor/compaction", "internal/llm/", "internal/llm/cliagent", "configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/openai"
-	"github.com/adroit-run/adroit/internal/llm/route"
 )
 
 // dialect is the protocol dialect of an endpoint's server; configured is false
@@ -49,7 +49,7 @@ func (m *Source) callings() *callings {
 
 // Modes implements [handler.CallModes].
 func (c *callings) Modes(ctx context.Context, ref string) ([]toolcall.Mode, string) {
-	if way, ok := route.Pick(c.models.conf.Calling, ref); ok && way != toolcall.Auto {
+	if way, ok := glob.Pick(c.models.conf.Calling, ref); ok && way != toolcall.Auto {
 		return []toolcall.Mode{way}, "configured under calling"
 	}
 	list, why := c.able(ctx, ref)

@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
@@ -172,7 +172,7 @@ func (m *Source) Forget(ref string) (int, error) {
 // fit is the context window to ask for: the one that is configured; else the usual,
 // within this machine's memory. What the model was made for bounds both.
 func (m *Source) fit(name string, info ollama.Info) int {
-	if n, ok := route.Pick(m.conf.Windows, Ollama+"/"+name); ok {
+	if n, ok := glob.Pick(m.conf.Windows, Ollama+"/"+name); ok {
 		return info.Window(ollama.Limits{Want: n})
 	}
 	return info.Window(ollama.Limits{Memory: spare(m.ollama().BaseURL)})

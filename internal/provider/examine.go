@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
@@ -67,7 +67,7 @@ func (m *Source) windowWords(ctx context.Context, ref string) string {
 	}
 	ref = provider + "/" + name
 	n, guess := m.conf.Windows.Of(ref, func(string) (int, int) { return m.Stated(ctx, ref) })
-	switch _, configured := route.Pick(m.conf.Windows, ref); {
+	switch _, configured := glob.Pick(m.conf.Windows, ref); {
 	case guess:
 		return fmt.Sprintf("; window %d, a guess: windows: in the config file says what it is", n)
 	case configured:

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/internal/llm/cliagent"
 	"github.com/adroit-run/adroit/internal/llm/ollama"
 	"github.com/adroit-run/adroit/internal/llm/openai"
@@ -145,7 +146,7 @@ func (c *Config) fallbacks(ref string) []string {
 	if r := c.Roles[ref]; len(r.Fallbacks) > 0 {
 		return r.Fallbacks
 	}
-	list, _ := route.Pick(c.Fallbacks, c.resolve(ref))
+	list, _ := glob.Pick(c.Fallbacks, c.resolve(ref))
 	return list
 }
 

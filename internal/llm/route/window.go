@@ -3,6 +3,7 @@ package route
 import (
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
 )
 
@@ -19,7 +20,7 @@ type Ask func(model string) (tokens, most int)
 // server states. Where neither does, it is a guess by the family in the name, and no
 // more than the model can have. A nil ask asks nobody.
 func (w Windows) Of(model string, ask Ask) (tokens int, guess bool) {
-	if n, ok := Pick(w, model); ok {
+	if n, ok := glob.Pick(w, model); ok {
 		return n, false
 	}
 	if extagent.IsAgent(model) {

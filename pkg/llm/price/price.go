@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/llm/route"
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -15,7 +15,7 @@ import (
 type Table map[string]Price
 
 // Of gives the price of a model; ok is false if nobody knows it.
-func (p Table) Of(model string) (price Price, ok bool) { return route.Pick(p, model) }
+func (p Table) Of(model string) (price Price, ok bool) { return glob.Pick(p, model) }
 
 // Price is what a model costs, in USD per million tokens. The zero value is
 // free. Cached input tokens cost Cached, or In if Cached is zero.
