@@ -69,12 +69,11 @@ type machine struct {
 	note  bool // keep spans; for a text in one piece
 	pipe  bool // fill out also where nothing is found
 
-	prev  string  // two bytes before what run is given
+	prev  string  // what stands before what run is given, at least two and at most [lookback] bytes
 	rest  matcher // of a secret that is replaced already: what is still to be dropped
 	due   int     // where in the text a secret begins that was recognised by what stands before it; 0: none
 	late  verdict
 	kind  string // of late
-	data  int    // where a name of data ends, within which no other name begins
 	out   []byte
 	hit   bool
 	spans []span
@@ -87,13 +86,22 @@ type span struct {
 
 // before are the two bytes before s[i].
 func (m *machine) before(s string, i int) (byte, byte) {
-	switch i {
+	switch n := len(m.prev); i {
 	case 0:
-		return m.prev[0], m.prev[1]
+		return m.prev[n-2], m.prev[n-1]
 	case 1:
-		return m.prev[1], s[0]
+		return m.prev[n-1], s[0]
 	}
 	return s[i-2], s[i-1]
+}
+
+// behind is what stands before s[i], as far as a name is looked at.
+func (m *machine) behind(s string, i int) string {
+	if i >= lookback {
+		return s[i-lookback : i]
+	}
+	all := m.prev + s[:i]
+	return all[max(0, len(all)-lookback):]
 }
 
 // run redacts s as far as it can be decided, adds the result to out and
@@ -106,13 +114,11 @@ func (m *machine) run(s string, final bool) int {
 		}
 		m.out = append(m.out, s[plain:i]...)
 		if i > 0 {
-			a, b := m.before(s, i)
-			m.prev = string([]byte{a, b})
+			m.prev = strings.Clone(m.behind(s, i))
 		}
 		if m.due > 0 {
 			m.due -= i
 		}
-		m.data = max(0, m.data-i)
 		return i
 	}
 	replace := func(kind string, n int, rest matcher) {
@@ -181,16 +187,6 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 		if !strings.HasPrefix(rest, e.lit) {
 			continue
 		}
-		if e.rule != nil && e.rule.data {
-			if joined(m.before(s, i)) {
-				continue
-			}
-			m.data = i + len(e.lit)
-			continue
-		}
-		if e.rule != nil && e.rule.kind == byName && i < m.data {
-			continue
-		}
 		if e.rule == nil {
 			replace(e.kind, len(e.lit), matcher{})
 			return yes
@@ -203,6 +199,7 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 		case v.answer == more:
 			return more
 		case v.answer == no || m.allowed(rest, v):
+		case e.rule.kind == byName && dataName(m.behind(s, i), rest[:v.from], rest[v.from:v.from+v.n]):
 		case v.from == 0:
 			replace(e.rule.kind, v.n, v.rest)
 			return yes

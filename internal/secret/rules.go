@@ -30,7 +30,6 @@ type verdict struct {
 type rule struct {
 	kind  string
 	word  bool // it begins a word
-	data  bool // it is a name of data, and no secret
 	match func(s string, lead int, final, whole bool) verdict
 }
 

@@ -1,7 +1,5 @@
 package secret
 
-import "strings"
-
 // shapes are the well-known secrets. Each is precise enough that ordinary text
 // and code do not look like it: what is replaced for nothing is missed by the
 // model.
@@ -61,28 +59,5 @@ func anchors() []entry {
 			out = append(out, entry{lit: lit, rule: r})
 		}
 	}
-	add := func(words ...string) {
-		camel := words[0]
-		for _, w := range words[1:] {
-			camel += title(w)
-		}
-		for _, lit := range []string{camel + "Token", title(camel) + "Token", strings.Join(words, "_") + "_token", strings.Join(words, "-") + "-token"} {
-			out = append(out, entry{lit: lit, rule: &rule{word: true, data: true}})
-		}
-	}
-	for _, data := range strings.Fields(dataNames) {
-		add(data)
-		for _, which := range []string{"next", "prev", "previous", "last"} {
-			if which != data {
-				add(which, data)
-			}
-		}
-	}
 	return out
 }
-
-func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
-
-// dataNames are words before "token" that make it a name of data: of a place in a list, or of
-// a value in a design. They count as whole names only: FB_PAGE_TOKEN is a secret.
-const dataNames = "page next prev previous paging cursor continuation continue resume sync delta scroll position start end last marker stop begin first design color colour theme spacing font style"

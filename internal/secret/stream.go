@@ -55,7 +55,7 @@ func (s *Stream) next(final bool) []byte {
 
 func (s *Stream) end() []byte {
 	out := s.next(true)
-	s.m.prev, s.m.rest, s.m.due, s.m.data = "\n\n", matcher{}, 0, 0
+	s.m.prev, s.m.rest, s.m.due = "\n\n", matcher{}, 0
 	return out
 }
 
