@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -31,6 +32,37 @@ func Match(pattern, name string) bool {
 		return true
 	}
 	return Parts(strings.Split(pattern, "/"), strings.Split(name, "/"), fits)
+}
+
+// Covers reports whether a pattern of a rule about paths holds for p, a path from the top
+// of a workspace: for what it fits and for all below, and without a slash at any depth. A
+// rule that takes rights away is read generously: neither case nor the form of accents
+// helps to get round it. It holds as it is written, too: a range may lose letters to the
+// rest.
+func Covers(pattern, p string, generous bool) bool {
+	if generous {
+		fold := func(s string) string { return norm.NFC.String(strings.ToLower(s)) }
+		return covers(pattern, p, true) || covers(fold(pattern), fold(p), true)
+	}
+	return covers(pattern, p, false)
+}
+
+func covers(pattern, p string, generous bool) bool {
+	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
+	p = path.Clean(p)
+	if !generous && (path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../")) {
+		return false
+	}
+	patterns := []string{pattern, pattern + "/**"}
+	if clean := path.Clean(pattern); generous && clean == "." {
+		patterns = append(patterns, "**") // the workspace
+	} else if generous && clean != pattern {
+		patterns = append(patterns, clean, clean+"/**")
+	}
+	if !strings.Contains(pattern, "/") {
+		patterns = append(patterns, "**/"+pattern, "**/"+pattern+"/**")
+	}
+	return slices.ContainsFunc(patterns, func(g string) bool { return Match(g, p) })
 }
 
 // Parts matches a path part by part, ** with any number of them. What follows the last ** that was seen is tried at each

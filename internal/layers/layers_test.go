@@ -40,7 +40,7 @@ var may = map[string][]string{
 	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "internal/permission", "pkg/llm", "pkg/llm/price", "pkg/tools"},
 	"internal/executor/toolcall":   {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/tools"},
 	"internal/executor/oldresult":  {"internal/lazyregexp"},
-	"internal/executor/handler": {"internal/stored", "internal/workspace/process", "internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
+	"internal/executor/handler": {"internal/glob", "internal/stored", "internal/workspace/process", "internal/rootfs", "internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
 		"internal/permission", "pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"internal/glob", "pkg/llm"},
 
@@ -62,7 +62,7 @@ var may = map[string][]string{
 	"internal/workspace/sandbox":  {"internal/rootfs"},
 	"internal/workspace/textfile": {"internal/rootfs"},
 	"internal/workspace/ledger":   {"internal/filelock", "internal/rootfs", "internal/workspace/textfile"},
-	"internal/workspace/overlay":  {"internal/filelock", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/sandbox", "internal/workspace/textfile"},
+	"internal/workspace/overlay":  {"internal/filelock", "internal/glob", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/sandbox", "internal/workspace/textfile"},
 	"internal/workspace/process":  {"internal/filelock", "internal/rootfs", "internal/workspace/ledger", "internal/workspace/overlay", "internal/workspace/sandbox", "internal/workspace/textfile"},
 	"internal/git":                {"internal/rootfs", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	"internal/git/worktree":       {"internal/filelock", "internal/rootfs", "internal/git", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process", "internal/workspace/textfile"},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
@@ -20,7 +21,7 @@ func Idle(dir string, rules []permit.Rule, names []string) []string {
 	var text []string
 	for _, r := range rules {
 		if r.Path != "" {
-			open = append(open, func(p string) bool { return within(r.Path, p, true) })
+			open = append(open, func(p string) bool { return glob.Covers(r.Path, p, true) })
 			text = append(text, r.String())
 		}
 	}

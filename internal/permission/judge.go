@@ -2,11 +2,8 @@ package permission
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -39,7 +36,7 @@ func (j judging) hit(r permit.Rule) fit {
 		return best
 	case r.Path != "":
 		for _, p := range j.Paths {
-			if within(r.Path, p, true) {
+			if glob.Covers(r.Path, p, true) {
 				return sure
 			}
 		}
@@ -145,7 +142,7 @@ func (j judging) hidden(rules Rules) string {
 }
 
 func (rs Rules) path(p string) bool {
-	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Path != "" && within(r.Path, p, false) })
+	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Path != "" && glob.Covers(r.Path, p, false) })
 }
 
 // Propose is the rule that would let a script run next time, narrow enough to
@@ -187,32 +184,3 @@ func (rs Rules) Propose(c Call) (permit.Rule, bool) {
 
 // manifold are programs whose first word decides what they do.
 var manifold = map[string]bool{"go": true, "git": true, "npm": true, "pnpm": true, "yarn": true, "cargo": true, "make": true, "pip": true, "uv": true, "docker": true}
-
-// within reports whether a path glob holds for p. A rule that takes rights
-// away is read generously: neither case nor the form of accents helps to get round it. It
-// holds as it is written, too: a range may lose letters to the rest.
-func within(pattern, p string, generous bool) bool {
-	if generous {
-		fold := func(s string) string { return norm.NFC.String(strings.ToLower(s)) }
-		return holds(pattern, p, true) || holds(fold(pattern), fold(p), true)
-	}
-	return holds(pattern, p, false)
-}
-
-func holds(pattern, p string, generous bool) bool {
-	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
-	p = path.Clean(p)
-	if !generous && (path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../")) {
-		return false
-	}
-	patterns := []string{pattern, pattern + "/**"}
-	if clean := path.Clean(pattern); generous && clean == "." {
-		patterns = append(patterns, "**") // the workspace
-	} else if generous && clean != pattern {
-		patterns = append(patterns, clean, clean+"/**")
-	}
-	if !strings.Contains(pattern, "/") {
-		patterns = append(patterns, "**/"+pattern, "**/"+pattern+"/**")
-	}
-	return slices.ContainsFunc(patterns, func(g string) bool { return glob.Match(g, p) })
-}

@@ -22,9 +22,12 @@ var pathless = set(`echo printf : true false exit return break continue shift wa
 func (s *script) names(rule string) fit {
 	dirs, lost := s.dirs()
 	best := none
-	note := func(text string, glob, whole bool) {
+	note := func(text string, glob, whole, files bool) {
 		for _, dir := range dirs {
 			best = max(best, named(rule, dir, text, glob))
+			if files {
+				best = max(best, s.linked(rule, dir, text, glob))
+			}
 		}
 		if lost && whole {
 			best = max(best, maybe)
@@ -43,14 +46,39 @@ func (s *script) names(rule string) fit {
 			if option && namesFrom(w.text) {
 				best = max(best, maybe)
 			}
-			note(w.text, w.glob, !quiet && !option && !moving(c, i+1))
+			note(w.text, w.glob, !quiet && !option && !moving(c, i+1), !quiet)
 			for _, part := range partsOf(w.text) {
-				note(part, w.glob, false)
+				note(part, w.glob, false, !quiet)
 			}
 		}
 	}
 	for _, p := range slices.Concat(s.writes, s.reads) {
-		note(p, false, true)
+		note(p, false, true, true)
+	}
+	return best
+}
+
+// linked reports how far a path rule holds for what a word that is used in dir leads to.
+func (s *script) linked(rule, dir, text string, wild bool) fit {
+	if s.follow == nil {
+		return none
+	}
+	if !path.IsAbs(text) {
+		text = dir + "/" + text // as it is: what .. leads to depends on links
+	}
+	names, unknown := s.follow(text, wild)
+	best := none
+	if unknown {
+		best = maybe
+	}
+	for _, name := range names {
+		switch {
+		case !glob.Covers(rule, name, true):
+		case wild:
+			best = max(best, maybe)
+		default:
+			best = sure
+		}
 	}
 	return best
 }
@@ -78,7 +106,7 @@ func namesFrom(option string) bool {
 // named reports how far a path rule holds for a word that is used in dir.
 func named(rule, dir, text string, wild bool) fit {
 	switch p := path.Join(dir, text); {
-	case !wild && within(rule, p, true), within(rule, text, true) && dir == ".":
+	case !wild && glob.Covers(rule, p, true), glob.Covers(rule, text, true) && dir == ".":
 		return sure
 	case wild && mayFit(rule, p):
 		return maybe
@@ -92,7 +120,7 @@ func named(rule, dir, text string, wild bool) fit {
 			if !ok {
 				return none
 			}
-			if p = rest; p != "" && (!wild && within(rule, p, true) || wild && mayFit(rule, p)) {
+			if p = rest; p != "" && (!wild && glob.Covers(rule, p, true) || wild && mayFit(rule, p)) {
 				return maybe
 			}
 		}

@@ -8,7 +8,7 @@
 //	v := rules.Judge(permission.Call{Tool: "shell", Script: "go test ./... && rm x", Default: permit.Ask})
 //	// v.Do is permit.Ask: nothing allows rm
 //
-// Judging is pure: the same call and rules give the same verdict.
+// Judging is pure: the same call, links and rules give the same verdict.
 //
 // The package does not confine anything. What a command does once it runs is
 // for the sandbox; what a tool may reach is for its Env.
@@ -17,6 +17,7 @@ package permission
 import (
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/glob"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
@@ -36,6 +37,9 @@ type Call struct {
 	// Shell means that Script, shell text, is what will run.
 	Shell  bool
 	Script string
+	// Follow, if set, is what names of the workspace may be once links are followed, for
+	// those in Script; wild means that a name has wildcards. unknown: there may be others.
+	Follow func(name string, wild bool) (names []string, unknown bool)
 	// Default is what becomes of it where no rule holds.
 	Default permit.Do
 }
@@ -53,6 +57,7 @@ func (rs Rules) Judge(c Call) Verdict {
 	var text *script
 	if c.Shell && (len(mine) > 0 || c.Default == permit.Ask) {
 		text = read(c.Script)
+		text.follow = c.Follow
 	}
 	j := judging{Call: c, text: text}
 	asks := ""
@@ -130,18 +135,18 @@ func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
 	return "", false
 }
 
-// Bars reports why a path may not be touched by a tool at all, "" if it may. It
-// is for what lies below the tools: there only denials hold.
+// DeniedPaths are the rules that keep a tool from paths, whoever is asked. They are for
+// what lies below the tools: there only denials hold.
+func (rs Rules) DeniedPaths(agent, tool string) []permit.Rule {
+	return slices.DeleteFunc(rs.of(agent, tool, ""), func(r permit.Rule) bool { return r.Do != permit.Deny || r.Path == "" })
+}
+
+// Bars reports why a path may not be touched by a tool at all, "" if it may.
 func (rs Rules) Bars(agent, tool, path string) string {
-	for _, r := range rs.of(agent, tool, "") {
-		if r.Do == permit.Deny && r.Path != "" && within(r.Path, path, true) {
+	for _, r := range rs.DeniedPaths(agent, tool) {
+		if glob.Covers(r.Path, path, true) {
 			return "may not be used: " + because(r)
 		}
 	}
 	return ""
-}
-
-// BarsPaths reports whether there is any path that Bars could name.
-func (rs Rules) BarsPaths() bool {
-	return slices.ContainsFunc(rs, func(r permit.Rule) bool { return r.Do == permit.Deny && r.Path != "" })
 }

@@ -37,7 +37,8 @@ type script struct {
 	reads    []string  // files that redirections read
 	opaque   []string  // why parts cannot be judged; empty if all was understood
 	moves    bool      // it changes directory: relative names mean something else
-	repeats  bool      // it has loops or functions: a change of directory may happen again
+	follow   func(name string, wild bool) (names []string, unknown bool)
+	repeats  bool // it has loops or functions: a change of directory may happen again
 }
 
 // A command is a simple command.

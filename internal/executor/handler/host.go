@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
@@ -170,6 +171,9 @@ type Confinement struct {
 }
 
 func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
+
+// locks reports whether a path can be kept from the commands.
+func (f Confinement) locks() bool { return f.closed() && !strings.HasPrefix(f.Sandbox, "landlock") }
 
 func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -35,6 +36,9 @@ func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f func() Confi
 	case t.Asks != "":
 		return permit.Ask, t.Asks
 	case t.Needs&tools.Shell != 0 && executor.Mode(m.Mode) == executor.ModeAuto && executor.Approve(m.Approve) != executor.ApproveAsk && f().closed():
+		if !f().locks() && len(m.Rules.DeniedPaths(m.Agent, t.Name)) > 0 {
+			return permit.Ask, "a rule denies paths, and nothing keeps a command from them at this level of the sandbox"
+		}
 		return permit.Allow, ""
 	case t.Needs&tools.Shell != 0:
 		return permit.Ask, ""
@@ -145,13 +149,27 @@ func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
 			env := *p.Env
 			env.Approved, p.Env = files, &env
 		}
-		if p.Env != nil && p.Env.Files != nil && may.Rules.BarsPaths() {
+		if bars := may.Rules.DeniedPaths(may.Agent, p.Tool.Name); p.Env != nil && p.Env.Files != nil && len(bars) > 0 {
 			env := *p.Env
 			env.Files = env.Files.WithGuard(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
 			p.Env = &env
+			ctx = process.WithDenied(ctx, deniedPaths(bars))
 		}
 		return p.Tool.Run(ctx, p.Env, p.Args)
 	}
+}
+
+// deniedPaths are the paths of rules for commands, with the rules in words.
+func deniedPaths(rules []permit.Rule) []process.Denied {
+	var out []process.Denied
+	for _, r := range rules {
+		words := "the rule: " + r.String()
+		if r.Why != "" {
+			words += ", " + r.Why
+		}
+		out = append(out, process.Denied{Path: r.Path, Rule: words})
+	}
+	return out
 }
 
 func denied(why string) tools.Result {
@@ -207,6 +225,9 @@ func ruleCall(m stepio.PermissionContext, p Invocation, def permit.Do) permissio
 	}
 	_ = json.Unmarshal(fields[t.Command], &c.Script) // what is no text runs nothing
 	c.Paths = callPaths(p, fields, args)
+	if p.Env != nil && p.Env.Files != nil {
+		c.Follow = follower(p.Env)
+	}
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
 // errLeft is why a directory is not removed: somebody put something into it.
@@ -92,6 +93,8 @@ func (j *joiner) Keep(op *operation) error {
 	switch {
 	case err != nil:
 		return err
+	case op.denied:
+		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: op.path, Reason: op.why + "; the command's version is kept in " + to})
 	case op.why != "":
 		j.report.Aside = append(j.report.Aside, Aside{op.path, to, op.why})
 	default:

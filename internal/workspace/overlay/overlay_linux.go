@@ -43,6 +43,8 @@ type note struct {
 	// ignores is not kept apart; see Kept.
 	Excludes string `json:"excludes,omitempty"`
 	Kept     bool   `json:"kept,omitempty"`
+	// Denied is what the command must not change, also where another process joins it.
+	Denied []Denied `json:"denied,omitempty"`
 }
 
 // Path is the directory for sandbox.Policy.Collect.
@@ -54,9 +56,9 @@ func (o *Overlay) old() bool { return !o.Kept }
 func (o *Overlay) upper() string { return filepath.Join(o.dir, "upper") }
 
 // New prepares the directories of an overlay for a command that
-// belongs to the snapshot. It returns once the times of files
+// belongs to the snapshot and must not change what is denied. It returns once the times of files
 // distinguish changes from now on from earlier ones.
-func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot) (*Overlay, error) {
+func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot, denied []Denied) (*Overlay, error) {
 	fail := func(err error) (*Overlay, error) {
 		return nil, fmt.Errorf("preparing the overlay for the command's changes: %w", err)
 	}
@@ -69,7 +71,7 @@ func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot) (*Overlay,
 		return fail(err)
 	}
 	o := &Overlay{led: led, dir: dir, note: note{
-		Root: s.Root, Step: led.StepPath, Pending: filepath.Base(s.File), Temp: filepath.Base(rootfs.TempName("x"))}}
+		Root: s.Root, Step: led.StepPath, Pending: filepath.Base(s.File), Temp: filepath.Base(rootfs.TempName("x")), Denied: denied}}
 	if err := o.prepare(ctx); err != nil {
 		o.Discard()
 		return fail(err)
@@ -154,6 +156,7 @@ type Report struct {
 	Changed   []string
 	Conflicts []ledger.Skipped
 	Aside     []Aside
+	Denied    []ledger.Skipped // what a rule keeps as it is
 }
 
 // Finish joins a command's changes and takes the overlay and the snapshot away.
@@ -250,7 +253,7 @@ func recoverOverlay(ctx context.Context, l *ledger.Ledger, note string) error {
 	return nil
 }
 
-// maxListed bounds how many conflicts are listed.
+// maxListed bounds how many paths are listed.
 const maxListed = 8
 
 // Messages are what the reader of the command's output should know.
@@ -259,15 +262,22 @@ func (r *Report) Messages() []string {
 	for _, a := range r.Aside {
 		out = append(out, fmt.Sprintf("%s was made by the command and not brought into the workspace, since it %s; it is kept in %s", a.Path, a.Why, a.Kept))
 	}
-	if n := len(r.Conflicts); n > 0 {
-		var list []string
-		for _, c := range r.Conflicts[:min(n, maxListed)] {
-			list = append(list, c.Path+" ("+c.Reason+")")
-		}
-		if n > maxListed {
-			list = append(list, fmt.Sprintf("and %d more", n-maxListed))
-		}
-		out = append(out, "not brought into the workspace, where somebody else's version stays: "+strings.Join(list, ", "))
+	if len(r.Denied) > 0 {
+		out = append(out, "not changed in the workspace, since a rule denies it: "+list(r.Denied))
+	}
+	if len(r.Conflicts) > 0 {
+		out = append(out, "not brought into the workspace, where somebody else's version stays: "+list(r.Conflicts))
 	}
 	return out
+}
+
+func list(all []ledger.Skipped) string {
+	var out []string
+	for _, c := range all[:min(len(all), maxListed)] {
+		out = append(out, c.Path+" ("+c.Reason+")")
+	}
+	if n := len(all) - len(out); n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(out, ", ")
 }

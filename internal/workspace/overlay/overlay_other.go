@@ -25,7 +25,7 @@ func (*Support) Usable(string, string) string { return "this system has no overl
 
 func (*Support) Fits(string, []string) string { return "this system has no overlays" }
 
-func New(context.Context, *ledger.Ledger, *ledger.Snapshot) (*Overlay, error) {
+func New(context.Context, *ledger.Ledger, *ledger.Snapshot, []Denied) (*Overlay, error) {
 	return nil, errors.ErrUnsupported
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
 // An operation is what is to be done about one name.
@@ -23,6 +24,7 @@ type operation struct {
 	aside  bool // of a quiet one, what was there is kept
 	after  int  // for opTree: index of the first op behind what is in it
 	why    string
+	denied bool // of opKeep: why is a rule
 
 	was, now rootfs.State
 	unkept   bool
@@ -106,10 +108,20 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		j.ops = append(j.ops, op)
 		return nil
 	}
+	if rule := DenialOf(j.o.Denied, p); rule != "" && (op.low == nil || op.low.Mode&unix.S_IFMT != kind || kind != unix.S_IFDIR) {
+		j.deny(op, rule)
+		return nil
+	}
 	lowDir := op.low != nil && op.low.Mode&unix.S_IFMT == unix.S_IFDIR
 	if op.low != nil && lowDir != (kind == unix.S_IFDIR) { // one has taken the place of the other
+		ops, denied := len(j.ops), len(j.report.Denied)
 		if err := j.gone(ctx, lower, p, op.quiet); err != nil {
 			return err
+		}
+		if len(j.report.Denied) > denied {
+			j.ops = j.ops[:ops]
+			j.deny(op, j.report.Denied[denied].Reason)
+			return nil
 		}
 		op.low = nil
 	}
@@ -142,11 +154,23 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 		return err
 	}
 	j.ops[at].after = len(j.ops)
-	if op.kind == opDir { // its mode and times come last, when what is in it has been changed
+	if op.kind == opDir && DenialOf(j.o.Denied, p) != "" {
+		j.ops[at].kind = opNothing
+	} else if op.kind == opDir { // its mode and times come last, when what is in it has been changed
 		j.ops = append(j.ops, op)
 		j.ops[at].kind = opNothing
 	}
 	return nil
+}
+
+// deny leaves what lies in the workspace as a rule wants it. What the command wrote is kept
+// aside, unless it is the same.
+func (j *joiner) deny(op operation, rule string) {
+	op.kind, op.why, op.denied = opKeep, rule, true
+	if op.low != nil && j.equal(op.path) {
+		op.kind = opDrop
+	}
+	j.ops = append(j.ops, op)
 }
 
 // gone lists what lies in the workspace at p and is not there for the command.
@@ -157,6 +181,10 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 	name := path.Base(p)
 	op := operation{kind: opRemove, path: p, low: lstat(lower, name), quiet: quiet || name == ".git"}
 	if op.low == nil || name == j.o.Temp {
+		return nil
+	}
+	if rule := DenialOf(j.o.Denied, p); rule != "" {
+		j.report.Denied = append(j.report.Denied, ledger.Skipped{Path: p, Reason: rule})
 		return nil
 	}
 	if op.low.Mode&unix.S_IFMT == unix.S_IFDIR {

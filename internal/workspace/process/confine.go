@@ -34,6 +34,7 @@ func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 		return errors.New("no command can be started: the job is ending")
 	}
 	root := filepath.FromSlash(t.Dir)
+	settled := false // whether it has an overlay
 	p.plan = func() error {
 		if p.policy, p.confined, err = r.sandbox.policy(level, root, p.cmd.Dir, r.DenyList, c.Interactive); err != nil {
 			return err
@@ -45,7 +46,10 @@ func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 		if p.overlay != nil {
 			p.policy.Collect = p.overlay.Path()
 		}
-		return nil
+		if !settled {
+			return nil
+		}
+		return p.lock(t)
 	}
 	if err := p.plan(); err != nil {
 		return err
@@ -54,6 +58,10 @@ func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 		return err
 	}
 	if err := r.collect(ctx, p, root); err != nil {
+		return err
+	}
+	settled = true
+	if err := p.lock(t); err != nil {
 		return err
 	}
 	if p.disks, err = disks(p.policy, r.sandbox.Limits.FreeMB); err != nil {
@@ -105,7 +113,7 @@ func (r *Runner) collect(ctx context.Context, p *Process, root string) error {
 		return nil
 	}
 	var err error
-	if p.overlay, err = overlay.New(ctx, p.snap.Ledger, p.snap); err != nil {
+	if p.overlay, err = overlay.New(ctx, p.snap.Ledger, p.snap, p.denied); err != nil {
 		return err
 	}
 	p.policy.Collect = p.overlay.Path()

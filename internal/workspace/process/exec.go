@@ -99,7 +99,7 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 	if err != nil {
 		return nil, err
 	}
-	p.late = exhaustion.Outlive(ctx)
+	p.late, p.denied = exhaustion.Outlive(ctx), deniedOf(ctx)
 	if awaited && c.Snapshot && r.led != nil {
 		p.hold = holdOf(ctx)
 	}

@@ -30,6 +30,7 @@ type overlayKillJob struct {
 	Kill                 int    // at this point, counted from 1
 	Notes                string // file for what the next command's output would have
 	Points               string // file for the number of points
+	Denied               []Denied
 }
 
 // TestOverlayKillJob is the child process.
@@ -57,7 +58,7 @@ func TestOverlayKillJob(t *testing.T) {
 	}
 	r := New(e.Dir, "", led, WithSandbox(SandboxOptions{Level: sandbox.Full, Private: e.Private}))
 	defer r.Close()
-	o := ran(t, r, e.Script)
+	o := ranDenied(t, r, e.Script, e.Denied)
 	if o.Uncertain {
 		_, why := Attribution(sandbox.Full, e.Dir, e.Ledger)
 		t.Errorf("the command had no overlay: %s", why)

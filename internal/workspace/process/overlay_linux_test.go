@@ -47,7 +47,12 @@ func overlaidAt(t *testing.T, dir, home string) (*Runner, *ledger.Ledger, string
 // ran runs a command that records what it changes.
 func ran(t *testing.T, r *Runner, script string) *Output {
 	t.Helper()
-	o, err := r.Run(ledger.AtStep(t.Context(), "1"), Cmd{Shell: script, Snapshot: true, Timeout: time.Minute})
+	return ranDenied(t, r, script, nil)
+}
+
+func ranDenied(t *testing.T, r *Runner, script string, denied []Denied) *Output {
+	t.Helper()
+	o, err := r.Run(WithDenied(ledger.AtStep(t.Context(), "1"), denied), Cmd{Shell: script, Snapshot: true, Timeout: time.Minute})
 	dirtest.Must(t, err)
 	return o
 }

@@ -112,7 +112,7 @@ func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 	if p.overlay == nil {
 		changed, err := p.snap.Record(p.late)
 		o.Changed, o.Uncertain = changed, len(changed) > 0
-		notes = append(notes, p.snap.Partial)
+		notes = append(notes, p.snap.Partial, p.deniedNote(changed))
 		if err != nil {
 			notes = append(notes, "what it changed could not be recorded and cannot be undone: "+err.Error())
 		}
