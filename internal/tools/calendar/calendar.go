@@ -69,6 +69,9 @@ func (c calendars) readCalendar(ctx context.Context, env *tools.Env, in input) (
 	if in.Zone != "" {
 		z, ok := lookup(in.Zone)
 		if !ok {
+			z, ok = lookupWritten(in.Zone)
+		}
+		if !ok {
 			return tools.Result{}, fmt.Errorf("there is no time zone %q; names are like Europe/Berlin, America/New_York or UTC", spelling.Clip(in.Zone, 60))
 		}
 		here = z
@@ -147,7 +150,7 @@ func (c calendars) icsOf(ctx context.Context, env *tools.Env, in input, from, to
 		if err != nil {
 			return nil, "", err
 		}
-		text, err := fetch.Decode(b, "utf-8")
+		text, err := decode(b, "utf-8")
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", in.File, err)
 		}
@@ -183,7 +186,7 @@ func (c calendars) icsOf(ctx context.Context, env *tools.Env, in input, from, to
 	if err != nil {
 		return nil, "", err
 	}
-	text, err := fetch.Decode(a.Body, a.Charset)
+	text, err := decode(a.Body, a.Charset)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", what, err)
 	}

@@ -196,6 +196,9 @@ func (c *calendar) zone(id string) zone {
 			ok = true
 		}
 	} else if !ok {
+		z, ok = lookupWritten(id)
+	}
+	if !ok && c.defs[id] == nil {
 		c.note("time zone %q is not known; its times are taken as local", spelling.Clip(fetch.OneLine(id, 60), 60))
 	}
 	if !ok {

@@ -207,3 +207,46 @@ func FuzzCalendar(f *testing.F) {
 		}
 	})
 }
+
+// Names of zones that programs write and no database has.
+func TestZonesAsWritten(t *testing.T) {
+	summer, winter := wallTime(t, "20260701T120000"), wallTime(t, "20260101T120000")
+	for name, want := range map[string]string{
+		"GMT+0200": "10:00 10:00", "GMT+02:00": "10:00 10:00", "UTC+2": "10:00 10:00", "utc-05:30": "17:30 17:30", "+0200": "10:00 10:00", "(UTC+01:00)": "11:00 11:00", "GMT -5": "17:00 17:00",
+		"W. Europe Standard Time": "10:00 11:00", "W. Europe Standard Time 1": "10:00 11:00", "w. europe daylight time": "10:00 11:00", "Eastern Daylight Time": "16:00 17:00", "Central Standard Time (Mexico)": "18:00 18:00",
+		"(UTC+01:00) Amsterdam, Berlin, Bern, Rome, Stockholm, Vienna": "10:00 11:00", "(UTC-05:00) Eastern Time (US & Canada)": "16:00 17:00", "(GMT-08:00) Pacific Time (US & Canada)": "19:00 20:00", "(UTC+02:00) Helsinki, Kyiv, Riga": "09:00 10:00",
+		"(UTC) Coordinated Universal Time": "12:00 12:00", "(UTC+00:00) Dublin, Edinburgh, Lisbon, London": "11:00 12:00", "(UTC+05:30) Chennai, Kolkata, Mumbai": "06:30 06:30", "tzone://Microsoft/Utc": "12:00 12:00", "/freeassociation.sourceforge.net/Europe/Berlin": "10:00 11:00",
+		"(UTC+09:00) Berlin": "", "GMT+99": "", "UTC+1a": "", "Mars/Olympus": "", "Customized Time Zone": "", "UTC 5": "", "Some Time 2": "", "+": "",
+	} {
+		z, ok := lookup(name)
+		if !ok {
+			z, ok = lookupWritten(name)
+		}
+		got := ""
+		if ok {
+			got = z.moment(summer).Format("15:04") + " " + z.moment(winter).Format("15:04")
+		}
+		if got != want {
+			t.Errorf("%s: noon is %q in UTC, want %q", name, got, want)
+		}
+	}
+}
+
+// TestFoldsAnywhere folds a line at every byte, as servers do: the text is the same.
+func TestFoldsAnywhere(t *testing.T) {
+	const summary = "Zoë’s naïve café — 日本語 😀 ok"
+	text := "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;TZID=GMT+0200:20260401T090000\r\nSUMMARY:" + summary + "\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+	from := strings.Index(text, summary)
+	for at := from; at < from+len(summary); at++ {
+		for _, fold := range []string{"\r\n ", "\r\n\t", "\n ", "\r\n \r\n "} {
+			got, err := decode([]byte(text[:at]+fold+text[at:]), "utf-8")
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := parseICS(got)
+			if err != nil || parts[0].parts[0].text("SUMMARY") != summary {
+				t.Fatalf("folded at %d by %q: %v %q", at-from, fold, err, got)
+			}
+		}
+	}
+}

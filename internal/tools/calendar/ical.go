@@ -1,11 +1,14 @@
 package calendar
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 )
 
 const (
@@ -60,7 +63,8 @@ func parseICS(text string) ([]*part, error) {
 	var top []*part
 	var open []*part
 	lines := 0
-	for l := range unfolded(text) {
+	for l := range strings.Lines(folds.ReplaceAllString(text, "")) {
+		l = strings.TrimRight(l, "\r\n")
 		if lines++; lines > mostLines {
 			return nil, fmt.Errorf("it has more than %d lines", mostLines)
 		}
@@ -104,28 +108,15 @@ func parseICS(text string) ([]*part, error) {
 	return top, nil
 }
 
-// unfolded yields content lines, put together again.
-func unfolded(text string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		var parts []string
-		flush := func() bool {
-			l := strings.Join(parts, "")
-			parts = parts[:0]
-			return l == "" || yield(l)
-		}
-		for l := range strings.Lines(text) {
-			l = strings.TrimRight(l, "\r\n")
-			if len(parts) > 0 && (strings.HasPrefix(l, " ") || strings.HasPrefix(l, "\t")) {
-				parts = append(parts, l[1:])
-				continue
-			}
-			if !flush() {
-				return
-			}
-			parts = append(parts, l)
-		}
-		flush()
+var folds = lazyregexp.New(`\r*\n[ \t]`)
+
+// decode makes UTF-8 of an iCalendar file. Lines are folded by bytes, also in the middle
+// of a character, so they are put together before.
+func decode(b []byte, label string) (string, error) {
+	if !bytes.Contains(b[:min(len(b), 64)], []byte{0}) { // not UTF-16
+		b = folds.Regexp().ReplaceAll(b, nil)
 	}
+	return fetch.Decode(b, label)
 }
 
 // parseLine reads NAME;PARAM=value;PARAM="value":value.

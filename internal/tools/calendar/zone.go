@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 	_ "time/tzdata"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
 )
 
@@ -59,13 +61,74 @@ func (z region) moment(wall time.Time) time.Time {
 	return early
 }
 
+// written are offsets that programs write for names of zones, east of Greenwich if positive.
+var written = lazyregexp.New(`(?i)^\(?(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?\)?$`)
+
+// display are names of zones as Windows shows them: (UTC+01:00) Amsterdam, Berlin.
+var display = lazyregexp.New(`(?i)^\((?:UTC|GMT)([+-]\d\d:\d\d)?\)\s*(.+)$`)
+
+// lookupWritten finds a zone by an offset, or by the name that Windows shows for it.
+func lookupWritten(name string) (zone, bool) {
+	name = strings.Trim(strings.TrimSpace(name), `"`)
+	if m := written.FindStringSubmatch(name); m != nil {
+		d, err := offset(m[1] + ("0" + m[2])[len(m[2])-1:] + (m[3] + "00")[:2])
+		if err != nil || d.Abs() > 18*time.Hour {
+			return nil, false
+		}
+		return region{time.FixedZone(name, int(d/time.Second))}, true
+	}
+	if strings.EqualFold(strings.TrimPrefix(name, "tzone://Microsoft/"), "utc") {
+		return region{time.UTC}, true
+	}
+	m := display.FindStringSubmatch(name)
+	if m == nil {
+		return nil, false
+	}
+	off, err := offset(strings.ReplaceAll(cmp.Or(m[1], "+00:00"), ":", ""))
+	if err != nil {
+		return nil, false
+	}
+	known := func(name string) (zone, bool) {
+		z, ok := lookup(name)
+		if r, is := z.(region); ok && is && r.winter() == off {
+			return z, true
+		}
+		return nil, false
+	}
+	shown, _, _ := strings.Cut(m[2], " (")
+	for _, name := range []string{shown, strings.TrimSuffix(shown, " Time") + " Standard Time"} {
+		if z, ok := known(name); ok {
+			return z, true
+		}
+	}
+	for place := range strings.SplitSeq(m[2], ",") {
+		place = strings.ReplaceAll(strings.TrimSpace(place), " ", "_")
+		for _, area := range []string{"Etc", "Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"} {
+			if z, ok := known(area + "/" + place); ok {
+				return z, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// winter is the offset without daylight saving time, this year.
+func (z region) winter() time.Duration {
+	at := func(m time.Month) int {
+		_, off := time.Date(2026, m, 1, 0, 0, 0, 0, time.UTC).In(z.Location).Zone()
+		return off
+	}
+	return time.Duration(min(at(time.January), at(time.July))) * time.Second
+}
+
 // lookup finds a zone of the tz database by its name, by the name that Windows
 // has for it, or by one of the longer forms that programs write.
 func lookup(name string) (zone, bool) {
 	name = strings.Trim(strings.TrimSpace(name), `"`)
-	if iana, ok := windows()[strings.ToLower(name)]; ok {
-		name = iana
-	}
+	low := strings.ToLower(name)
+	// Outlook counts names that stand twice, and some say which half of the year it is.
+	alike, _, _ := strings.Cut(strings.NewReplacer(" daylight time", " standard time", " summer time", " standard time").Replace(low), " time ")
+	name = cmp.Or(windows()[low], windows()[strings.TrimSuffix(alike, " time")+" time"], name)
 	tries := []string{name}
 	if parts := strings.Split(name, "/"); len(parts) > 2 { // /example.org/20260101/Europe/Berlin
 		tries = append(tries, strings.Join(parts[len(parts)-2:], "/"), strings.Join(parts[len(parts)-3:], "/"))
