@@ -255,3 +255,25 @@ func FuzzFeed(f *testing.F) {
 		}
 	})
 }
+
+// A guid is a link exactly where RSS says so and the item has none.
+func TestPermalinks(t *testing.T) {
+	at, _ := url.Parse("https://x.example/feed")
+	const guid = "https://x.example/?p=1"
+	for item, want := range map[string]string{
+		`<guid>` + guid + `</guid>`:                                                       guid,
+		`<guid isPermaLink="true">` + guid + `</guid>`:                                    guid,
+		`<guid isPermaLink="false">` + guid + `</guid>`:                                   "",
+		`<guid isPermaLink="FALSE ">` + guid + `</guid>`:                                  "",
+		`<guid>tag:1</guid>`:                                                              "",
+		`<guid>javascript://x</guid>`:                                                     "",
+		`<link>https://x.example/a</link><guid>` + guid + `</guid>`:                       "https://x.example/a",
+		`<guid isPermaLink="false">` + guid + `</guid><link>https://x.example/a</link>`:   "https://x.example/a",
+		`<link></link><guid isPermaLink="true"> ` + guid + ` </guid><title>again</title>`: guid,
+	} {
+		f, err := readFeed([]byte(`<rss version="2.0"><channel><title>t</title><item><title>a</title>`+item+`</item></channel></rss>`), "", at)
+		if err != nil || len(f.items) != 1 || f.items[0].URL != want {
+			t.Errorf("%s: %v %+v, want %q", item, err, f, want)
+		}
+	}
+}

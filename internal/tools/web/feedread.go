@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/mmcdole/gofeed"
+	"github.com/mmcdole/gofeed/rss"
 )
 
 // A feed is what was read of one.
@@ -49,7 +50,9 @@ func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
 	} else if !strings.HasPrefix(text, "{") {
 		return nil, errors.New("it is not a feed: neither XML nor JSON")
 	}
-	parsed, err := gofeed.NewParser().ParseString(text)
+	parser := gofeed.NewParser()
+	parser.RSSTranslator = permalinks{&gofeed.DefaultRSSTranslator{}}
+	parsed, err := parser.ParseString(text)
 	switch {
 	case errors.Is(err, gofeed.ErrFeedTypeNotDetected):
 		return nil, errors.New("it is not a feed of a known kind (Atom, RSS or JSON Feed); web_fetch reads pages")
@@ -76,6 +79,24 @@ func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
 		return b.Time.Compare(a.Time)
 	})
 	return f, nil
+}
+
+// permalinks gives items of RSS that have no link of their own the one that their guid
+// is, unless that says it is none.
+type permalinks struct{ *gofeed.DefaultRSSTranslator }
+
+func (t permalinks) Translate(in any) (*gofeed.Feed, error) {
+	out, err := t.DefaultRSSTranslator.Translate(in)
+	from, ok := in.(*rss.Feed)
+	if err != nil || !ok || len(out.Items) != len(from.Items) {
+		return out, err
+	}
+	for i, it := range from.Items {
+		if it.GUID != nil && out.Items[i].Link == "" && !strings.EqualFold(strings.TrimSpace(it.GUID.IsPermalink), "false") && strings.Contains(it.GUID.Value, "://") {
+			out.Items[i].Link = it.GUID.Value
+		}
+	}
+	return out, nil
 }
 
 func read(it *gofeed.Item, at *url.URL) item {
