@@ -106,15 +106,21 @@ func (c *Collector) order() {
 
 // unroll takes out what captions that scroll say twice: the lines, and the beginning of
 // a line that grows, that the cue before has shown already. That a speaker says the same
-// twice is left alone unless the file scrolls, which most of its cues show.
+// twice is left alone unless the file scrolls, which most of its cues show: they go on
+// with more than they repeat, or stand for a moment only.
 func (c *Collector) unroll() {
-	scrolls := 0
+	scrolls, least := 0, 3
 	for i := 1; i < len(c.List); i++ {
-		if n, grown := repeated(c.List[i-1], c.List[i]); n > 0 || grown > 0 {
+		before, q := c.List[i-1], c.List[i]
+		n, grown := repeated(before, q)
+		if grown > 0 || n > 0 && (n <= strings.Count(q.Text, "\n") || flash(before) || flash(q)) {
 			scrolls++
 		}
 	}
-	whole := scrolls > 2 && scrolls*2 >= len(c.List)
+	if c.Format == "vtt" {
+		least = 2 // where captions scroll most
+	}
+	whole := scrolls >= least && scrolls*2 >= len(c.List)
 	out := c.List[:0]
 	var before Cue // as the file has it
 	for i, q := range c.List {
@@ -123,12 +129,12 @@ func (c *Collector) unroll() {
 			n, grown := repeated(before, q)
 			lines := strings.SplitAfter(q.Text, "\n")
 			switch {
-			case n == len(lines) && (whole || c.Format == "vtt" || q.Text == before.Text):
+			case n == len(lines) && (whole || flash(before) || flash(q)):
 				out[len(out)-1].End = max(out[len(out)-1].End, q.End)
 				c.fault("repeated, joined")
 				before = shown
 				continue
-			case n > 0 && (whole || c.Format == "vtt"):
+			case n > 0 && whole:
 				c.fault("repeated, joined")
 				q.Text = strings.Join(lines[n:], "")
 			case grown > 0 && whole:
@@ -144,6 +150,9 @@ func (c *Collector) unroll() {
 	}
 	c.List = out
 }
+
+// flash reports whether a cue stands too short to be read.
+func flash(q Cue) bool { return q.End > 0 && q.End-q.Start < 0.1 }
 
 // repeated is how many lines a cue begins with that the one right before it ends with,
 // and else how many bytes of its first line are the last line before.

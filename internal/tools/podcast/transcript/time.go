@@ -14,8 +14,8 @@ import (
 const maxTime = 100 * 3600
 
 // clock is a time as transcripts write it: hours may be left out, the fraction
-// has a point or a comma.
-var clock = lazyregexp.New(`^(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,](\d{1,9}))?$`)
+// has a point or a comma, or three digits behind a colon.
+var clock = lazyregexp.New(`^(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,](\d{1,9})|:(\d{3}))?$`)
 
 // ParseTime reads 01:02:03.500, 2:03,5 or 2:03 as seconds.
 func ParseTime(s string) (float64, bool) {
@@ -27,8 +27,8 @@ func ParseTime(s string) (float64, bool) {
 	min, _ := strconv.Atoi(m[2])     // digits
 	sec, _ := strconv.Atoi(m[3])     // digits
 	t := float64(h)*3600 + float64(min)*60 + float64(sec)
-	if m[4] != "" {
-		f, _ := strconv.ParseFloat("0."+m[4], 64) // digits
+	if digits := m[4] + m[5]; digits != "" {
+		f, _ := strconv.ParseFloat("0."+digits, 64)
 		t += f
 	}
 	return Millis(t), sec < 60 && t <= maxTime

@@ -45,6 +45,10 @@ func TestParseTranscript(t *testing.T) {
 		{"plain text", "Ann: Hello.\nAnd welcome.\n\nBen: Thank you.\n", "0-0 Ann: Hello. And welcome.\n0-0 Ben: Thank you.\n", ""},
 		{"text with times", "[00:00:05] Ann: Hello.\n00:12 - Ben: Thank you.\nA lot.\n", "5-12 Ann: Hello.\n12-12 Ben: Thank you. A lot.\n", ""},
 		{"text with lines of who and when", "Ann Lee  0:00\nHello.\n\nAnd welcome.\n\nBen (1:02:03)\nThank you.\n", "0-3723 Ann Lee: Hello. And welcome.\n3723-3723 Ben: Thank you.\n", ""},
+		{"fractions in every spelling", "1\n00:00:01,000 --> 00:00:02.500\na\n\n2\n00:00:02:500 --> 00:00:03.5\nb\n\n3\n00:00:03:500-->0:04:250\nc\n", "1-2.5 : a\n2.5-3.5 : b\n3.5-4.25 : c\n", ""},
+		{"said twice, srt", "1\n00:00:01,000 --> 00:00:02,000\nNo.\n\n2\n00:00:02,000 --> 00:00:03,000\nNo.\n", "1-2 : No.\n2-3 : No.\n", ""},
+		{"said twice, vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nNo.\n\n00:02.000 --> 00:03.000\nNo.\n\n00:03.000 --> 00:04.000\nNo.\nI said no.\n\n00:04.000 --> 00:05.000\nGood.\n", "1-2 : No.\n2-3 : No.\n3-4 : No. I said no.\n4-5 : Good.\n", ""},
+		{"shown again for a moment", "WEBVTT\n\n00:01.000 --> 00:02.000\nNo.\n\n00:02.000 --> 00:02.010\nNo.\n\n00:03.000 --> 00:04.000\nGood.\n", "1-2.01 : No.\n3-4 : Good.\n", "1 cues repeated, joined"},
 		{"control characters", "WEBVTT\n\n00:00.000 --> 00:01.000\na\x1b[31mb\u202ec\u200b\n", "0-1 : a[31mbc\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
