@@ -23,9 +23,17 @@ type format struct {
 	// last: the line is printed again as tests end, and only the last one counts. Those
 	// that begin with another group named of are counted by themselves.
 	last bool
+	// whole: a summary is of all that ran, so that one which is there twice, to the
+	// second, is that of another reporter: see once.
+	whole bool
 	// none shows that there was no test to run, ran that there were some, which the
 	// runner does not count.
 	none, ran *lazyregexp.Regexp
+	// seen shows that the program wrote this, and nothing else.
+	seen *lazyregexp.Regexp
+	// skips are tests that did not run: with a group named among those that count has as
+	// passed, without it those that it does not have.
+	skips *lazyregexp.Regexp
 }
 
 var formats = []format{
@@ -33,13 +41,13 @@ var formats = []format{
 	{name: "go test", typ: Test,
 		fail: lazyregexp.New(`(?m)^\s*--- FAIL: |^FAIL\t\S+\t[\d.]+s$|^panic: test timed out`),
 		none: lazyregexp.New(`(?m)^\?\s+\t?\S+\t\[no test files\]$|^ok\s.*\[no tests to run\]$`),
-		ran:  lazyregexp.New(`(?m)^ok\s+\S+\t(?:[\d.]+s|\(cached\))(?:\tcoverage:.*)?$`)},
+		ran:  lazyregexp.New(`(?m)^ok\s+\S+\t(?:[\d.]+s|\(cached\))(?:\tcoverage: (?:\[no statements\]|[^\[\n]*))?$`)},
 	{name: "run_tests", typ: Test, fail: lazyregexp.New(`(?m)^(?:FAIL|BROKEN) \S|^\d+ of \d+ failed\b`)}, // our own tool
 	{name: "gotestsum", typ: Test, count: lazyregexp.New(`(?m)^DONE (?:\d+ runs, )?(?P<total>\d+) tests?(?:, (?P<skipped>\d+) skipped)?(?:, (?P<failed>\d+) failures?)?(?:, (?P<errors>\d+) errors?)? in [\d.]+s$`)},
 	{name: "pytest", typ: Test,
 		fail:  lazyregexp.New(`(?m)^FAILED \S+::|^E       ?\w*(?:Error|assert)\b`),
 		count: lazyregexp.New(`(?m)^=* ?(?P<words>(?:\d+ [a-z]+(?: [a-z]+)?,? ?)+)in [\d.]+s(?: \([\d:]+\))? ?=*$`),
-		none:  lazyregexp.New(`(?m)^=* ?no tests ran in |^collected 0 items$`)},
+		none:  lazyregexp.New(`(?m)^=* ?(?:no tests ran|\d+ deselected(?:, \d+ warnings?)?) in |^collected 0 items$`)},
 	{name: "unittest", typ: Test,
 		fail:  lazyregexp.New(`(?m)^(?:FAIL|ERROR): \S+ \(|^FAILED \(`),
 		count: lazyregexp.New(`(?m)^Ran (?P<total>\d+) tests? in [\d.]+s\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((?:failures=(?P<failed>\d+))?(?:, )?(?:errors=(?P<errors>\d+))?(?:, )?(?:skipped=(?P<skipped>\d+))?)?`),
@@ -48,12 +56,13 @@ var formats = []format{
 		fail:  lazyregexp.New(`(?m)^test \S.* \.\.\. FAILED$|^test result: FAILED|^thread '.*' panicked at`),
 		count: lazyregexp.New(`(?m)^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored;`)},
 	{name: "nextest", typ: Test, fail: lazyregexp.New(`(?m)^\s+FAIL \[`),
-		count: lazyregexp.New(`(?m)^\s+Summary \[.*\] (?P<total>\d+)(?:/\d+)? tests? run: (?P<words>(?:\d+ (?:passed|failed|skipped|timed out)(?: \([^)]*\))?,? ?)+)`)},
-	{name: "jest, vitest, pest", typ: Test,
+		count: lazyregexp.New(`(?m)^\s+Summary \[.*\] (?P<total>\d+)(?:/\d+)? tests? run: (?P<words>(?:\d+ (?:passed|failed|skipped|timed out)(?: \([^)]*\))?,? ?)+)`),
+		none:  lazyregexp.New(`(?m)^error: no tests to run$`)},
+	{name: "jest, vitest, pest", typ: Test, whole: true,
 		fail:  lazyregexp.New(`(?m)^ *FAIL +\S+\.\w+|^\s*● \S.* › `),
 		count: lazyregexp.New(`(?m)^\s*Tests:?\s+(?P<words>(?:\d+ (?:passed|failed|skipped|todo|pending|risky|incomplete|warnings?|deprecated)\b[,| ]*)+)`),
 		none:  lazyregexp.New(`(?m)^No tests? (?:files )?found|^\s*No test files found`)},
-	{name: "mocha, cypress", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+ failing$`),
+	{name: "mocha, cypress", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^\s+\d+ failing$`),
 		count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:passing|failing|pending)\b)`),
 		none:  lazyregexp.New(`(?m)^\s*0 passing\b|^Error: No test files found`)},
 	{name: "node:test", typ: Test, fail: lazyregexp.New(`(?m)^[#ℹ] fail\s+[1-9]|^Failed tests:$|^✖ failing tests:$`),
@@ -61,28 +70,30 @@ var formats = []format{
 		none:  lazyregexp.New(`(?m)^[#ℹ] tests\s+0$`)},
 	{name: "bun", typ: Test, fail: lazyregexp.New(`(?m)^\(fail\) `), count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ (?:pass|fail|skip|todo))\s*$`), none: lazyregexp.New(`(?m)^No tests found!$`)},
 	{name: "ava", typ: Test, count: lazyregexp.New(`(?m)^\s*(?P<words>\d+ tests? (?:passed|failed|skipped|todo))\s*$`)},
-	{name: "playwright", typ: Test, fail: lazyregexp.New(`(?m)^  \d+\) \[?.*›`),
-		count: lazyregexp.New(`(?m)^\s+(?P<words>\d+ (?:passed|failed|flaky|skipped|interrupted|did not run))(?: \([\d.]+m?s\))?$`), none: lazyregexp.New(`(?m)^Error: No tests found`)},
+	{name: "playwright", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^  \d+\) \[?.*›`),
+		count: lazyregexp.New(`(?m)^\s+(?P<words>\d+ (?:passed|failed|flaky|skipped|interrupted|did not run))(?: \([\d.]+(?:ms|[smhd])\))?$`), none: lazyregexp.New(`(?m)^Error: No tests found`)},
 	{name: "jasmine", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending specs?)?$`), none: lazyregexp.New(`(?m)^No specs found|^0 specs, 0 failures`)},
 	{name: "karma", typ: Test, last: true, fail: lazyregexp.New(`(?m)^[A-Z]\w+ [\w.]+ \(.*\) .* FAILED$`),
 		count: lazyregexp.New(`(?m)(?P<of>[\w .]+(?: \([^)\n]*\))?): Executed \d+ of (?P<total>\d+)(?: \((?P<failed>\d+) FAILED\))?(?: \(skipped (?P<skipped>\d+)\))?`), none: lazyregexp.New(`: Executed 0 of 0 `)},
 	{name: "uvu", typ: Test, count: lazyregexp.New(`(?m)^\s+Total:\s+(?P<total>\d+)\n\s+Passed:\s+(?P<passed>\d+)\n\s+Skipped:\s+(?P<skipped>\d+)`)},
 	{name: "maven", typ: Test, fail: lazyregexp.New(`(?m)^(?:\[ERROR\] )?Tests run: .* <<< (?:FAILURE|ERROR)!`),
-		count: lazyregexp.New(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)\s*$`), // without the line of each class
+		count: lazyregexp.New(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?:, Flakes: \d+)?\s*$`), // without the line of each class
 		none:  lazyregexp.New(`(?m)^(?:\[INFO\] )?No tests to run\.`)},
 	{name: "gradle", typ: Test, fail: lazyregexp.New(`(?m)^\S+ > .* FAILED$`), count: lazyregexp.New(`(?m)^(?P<total>\d+) tests? completed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$`),
-		none: lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est NO-SOURCE$|^BUILD SUCCESSFUL in `), // it names the tasks that ran
+		none: lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est NO-SOURCE$`),
+		seen: lazyregexp.New(`(?m)^BUILD SUCCESSFUL in `), // of which task, it need not say
 		ran:  lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)},
 	{name: "JUnit console", typ: Test, count: lazyregexp.New(`(?m)^\[\s+(?P<words>\d+ tests (?:successful|failed|skipped))\s+\]$`)},
 	{name: "sbt", typ: Test, fail: lazyregexp.New(`(?m)^\[error\] Failed tests:`), count: lazyregexp.New(`(?m)^\[(?:info|error)\] (?:Passed|Failed): Total (?P<total>\d+), Failed (?P<failed>\d+), Errors (?P<errors>\d+), Passed \d+(?:, (?:Ignored|Skipped) (?P<skipped>\d+))?`)},
 	{name: "dotnet", typ: Test, fail: lazyregexp.New(`(?m)^\s+Failed \S+ \[`), count: lazyregexp.New(`(?m)^\w+!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+), Skipped:\s+(?P<skipped>\d+), Total:`), none: lazyregexp.New(`(?m)^No test (?:is available|matches)`)},
 	{name: "dotnet summary", typ: Test, count: lazyregexp.New(`(?m)^Test summary: total: (?P<total>\d+), failed: (?P<failed>\d+), succeeded: \d+, skipped: (?P<skipped>\d+)`)},
 	{name: "mix, bats, CppUTest", typ: Test, fail: lazyregexp.New(`(?m)^\s+\d+\) test .* \(\S+\)$`), count: lazyregexp.New(`(?m)^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(?P<total>\d+) tests?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) (?:skipped|excluded|invalid))*$`), none: lazyregexp.New(`(?m)^There are no tests to run`)},
-	{name: "rspec", typ: Test, fail: lazyregexp.New(`(?m)^rspec \S+:\d+ # `), count: lazyregexp.New(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`), none: lazyregexp.New(`(?m)^0 examples, 0 failures$`)},
-	{name: "minitest, test-unit", typ: Test, count: lazyregexp.New(`(?m)^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?:\d+ pendings, )?(?P<skipped>\d+) (?:skips|omissions)`), none: lazyregexp.New(`(?m)^0 (?:runs|tests), 0 assertions`)},
+	{name: "rspec", typ: Test, whole: true, fail: lazyregexp.New(`(?m)^rspec \S+:\d+ # `), count: lazyregexp.New(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`), none: lazyregexp.New(`(?m)^0 examples, 0 failures$`)},
+	{name: "minitest, test-unit", typ: Test, whole: true, count: lazyregexp.New(`(?m)^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?:\d+ pendings, )?(?P<skipped>\d+) (?:skips|omissions)`), none: lazyregexp.New(`(?m)^0 (?:runs|tests), 0 assertions`)},
 	{name: "phpunit", typ: Test, count: lazyregexp.New(`(?m)^OK \((?P<passed>\d+) tests?, \d+ assertions?\)$`), none: lazyregexp.New(`(?m)^No tests executed!$`)},
 	{name: "phpunit, failed", typ: Test, count: lazyregexp.New(`(?m)^Tests: (?P<total>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?(?:, (?:PHPUnit )?(?:Warnings|Deprecations|Notices): \d+)*(?:, Skipped: (?P<skipped>\d+))?`)},
-	{name: "ctest", typ: Test, fail: lazyregexp.New(`(?m)^The following tests FAILED:$`), count: lazyregexp.New(`(?m)^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<total>\d+)$`), none: lazyregexp.New(`(?m)^No tests were found!!!$`)},
+	{name: "ctest", typ: Test, fail: lazyregexp.New(`(?m)^The following tests FAILED:$`), count: lazyregexp.New(`(?m)^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<total>\d+)$`),
+		skips: lazyregexp.New(`(?m)^\s+\d+ - .* \((?:(?P<among>Skipped)|(?:Not Run )?\(?Disabled\)?)\)$`), none: lazyregexp.New(`(?m)^No tests were found!!!$`)},
 	{name: "tox", typ: Test, fail: lazyregexp.New(`(?m)^\s+\S+: FAIL (?:code \d+|✖)`), ran: lazyregexp.New(`(?m)^\s+\S+: OK (?:\(|✔)|^\s+congratulations :\)`)},
 	{name: "googletest", typ: Test, fail: lazyregexp.New(`(?m)^\[  FAILED  \] \w`), count: lazyregexp.New(`(?m)^\[  (?:PASSED  \] (?P<passed>\d+) tests?\.|FAILED  \] (?P<failed>\d+) tests?, listed below:|SKIPPED \] (?P<skipped>\d+) tests?, listed below:)$`)},
 	{name: "catch2", typ: Test, count: lazyregexp.New(`(?m)^All tests passed \(\d+ assertions? in (?P<passed>\d+) test cases?\)$`), none: lazyregexp.New(`(?m)^No test cases? matched`)},
@@ -92,7 +103,7 @@ var formats = []format{
 	{name: "swift", typ: Test, fail: lazyregexp.New(`(?m)^Test Case '.*' failed \(`), last: true, count: lazyregexp.New(`(?m)^\s*Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`), none: nil},
 	{name: "swift testing", typ: Test, fail: lazyregexp.New(`(?m)^[✘􀢄] Test .* failed after `), count: lazyregexp.New(`(?m)^\S+ Test run with (?P<total>\d+) tests?(?: in \d+ suites?)? (?:passed after .*|failed after .* with (?P<failed>\d+) issues?\.)$`)},
 	{name: "prove", typ: Test, fail: lazyregexp.New(`(?m)^Failed \d+/\d+ (?:subtests|test programs)`), count: lazyregexp.New(`(?m)^Files=\d+, Tests=(?P<total>\d+),`)},
-	{name: "dart, flutter", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All|Some) tests`)},
+	{name: "dart, flutter", typ: Test, last: true, count: lazyregexp.New(`(?m)^\d\d:\d\d \+(?P<passed>\d+)(?: ~(?P<skipped>\d+))?(?: -(?P<failed>\d+))?: (?:All|Some) tests`), none: lazyregexp.New(`(?m)^No tests ran\.$|^No tests match `)},
 	{name: "busted", typ: Test, count: lazyregexp.New(`(?m)^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)},
 	{name: "zig", typ: Test, count: lazyregexp.New(`(?m)^(?:(?P<passed>\d+) passed; (?P<skipped>\d+) skipped; (?P<failed>\d+) failed\.|All (?P<total>\d+) tests passed\.)$`)},
 	{name: "a plain closing line", typ: Test, count: lazyregexp.New(`(?m)^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?\.?$`)},
@@ -173,6 +184,7 @@ var (
 func Read(output string) Reading {
 	text := strings.ReplaceAll(Plain(output), "\r\n", "\n")
 	out := read(text)
+	out.None = out.None && !beside(text)
 	if out.Counted || out.None {
 		if parts := split(text, taskPrefix); len(parts) < 2 {
 			return out
@@ -187,12 +199,38 @@ func Read(output string) Reading {
 		for _, part := range parts {
 			sum.add(read(part))
 		}
+		sum.None = sum.None && out.None
 		if sum.Counted {
 			sum.add(Reading{Formats: out.Formats, Types: out.Types})
 			return sum
 		}
 	}
 	return out
+}
+
+var works = lazyregexp.New(`(?m)^\s*[^\s>$]`) // a line that is no echo of a command
+
+// header is what a package manager prints before a script, and make before a directory.
+var header = lazyregexp.New(`^(?:> \S+@\S+ \S+|> \S+:[\w:-]+|make\[\d+\]: Entering directory .*)$`)
+
+// beside reports whether a part of a monorepo has run something else than a test runner
+// that found no test.
+func beside(text string) bool {
+	parts, heads := split(text, taskPrefix), strings.Builder{}
+	part := ""
+	for line := range strings.Lines(text) {
+		if h := header.FindString(strings.TrimSpace(line)); h != "" {
+			part = h
+		} else if part != "" {
+			heads.WriteString("[" + strings.ReplaceAll(strings.ReplaceAll(part, " ", "_"), "]", "_") + "] " + line)
+		}
+	}
+	for _, part := range append(parts, split(heads.String(), taskPrefix)...) {
+		if r := read(part); !r.None && works.MatchString(part) {
+			return true
+		}
+	}
+	return false
 }
 
 // mostParts of a monorepo are known by prefixes that name no task.
@@ -261,7 +299,7 @@ func read(text string) (r Reading) {
 		if failed {
 			r.add(Reading{Types: []string{f.typ}})
 		}
-		if failed || known {
+		if failed || known || f.seen != nil && f.seen.MatchString(text) {
 			r.Formats = append(r.Formats, f.name)
 		}
 	}
@@ -278,6 +316,31 @@ func read(text string) (r Reading) {
 
 var counted = lazyregexp.New(`(\d+) (?:tests? )?([a-z]+)|(pass|fail|skipped|todo)\s+(\d+)`)
 
+// summaries are the matches of count, without those of a run that is summed up again.
+func (f *format) summaries(text string) [][]string {
+	count := f.count.Regexp()
+	at := count.FindAllStringSubmatchIndex(text, -1)
+	if f.whole {
+		at = once(text, at)
+	}
+	var out [][]string
+	for _, m := range at {
+		var groups []string
+		for i := 0; i < len(m); i += 2 {
+			group := ""
+			if m[i] >= 0 {
+				group = text[m[i]:m[i+1]]
+			}
+			groups = append(groups, group)
+		}
+		out = append(out, groups)
+	}
+	return out
+}
+
+// inBrackets is what is already in the number before it: 3 passed (1 slow, 1 flaky).
+var inBrackets = lazyregexp.New(`\([^)\n]*\)`)
+
 // counts sums up what a runner counted.
 func (f *format) counts(text string) (r Reading) {
 	last := map[string][]string{}
@@ -288,7 +351,7 @@ func (f *format) counts(text string) (r Reading) {
 		}
 		return ""
 	}
-	for i, m := range f.count.FindAllStringSubmatch(text, -1) {
+	for i, m := range f.summaries(text) {
 		key := strconv.Itoa(i)
 		if f.last {
 			key = strings.TrimSpace(group(m, "of"))
@@ -302,7 +365,7 @@ func (f *format) counts(text string) (r Reading) {
 		m := last[key]
 		number := func(name string) int { n, _ := strconv.Atoi(group(m, name)); return n }
 		r.Counted = true
-		if words := group(m, "words"); words != "" {
+		if words := inBrackets.ReplaceAllString(group(m, "words"), ""); words != "" {
 			for _, c := range counted.FindAllStringSubmatch(words, -1) {
 				n, _ := strconv.Atoi(c[1] + c[4])
 				switch w := c[2] + c[3]; {
@@ -324,6 +387,13 @@ func (f *format) counts(text string) (r Reading) {
 			bad = max(0, number("total")-passed-number("skipped"))
 		}
 		r.Passed, r.Failed, r.Skipped = r.Passed+passed, r.Failed+bad, r.Skipped+number("skipped")
+	}
+	if f.skips != nil && r.Counted {
+		for _, m := range f.skips.FindAllStringSubmatch(text, -1) {
+			if r.Skipped++; m[f.skips.SubexpIndex("among")] != "" {
+				r.Passed = max(0, r.Passed-1)
+			}
+		}
 	}
 	return r
 }

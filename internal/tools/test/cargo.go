@@ -5,16 +5,19 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/problem"
 )
 
 var (
-	rustRun   = lazyregexp.New(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
-	rustTest  = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
-	rustStart = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. `)
-	rustHead  = lazyregexp.New(`^---- (.+?) (?:stdout|stderr) ----$`)
-	rustPlace = lazyregexp.New(`panicked at (?:'.*', )?([^\s:]+\.rs):(\d+):\d+`)
-	rustError = lazyregexp.New(`^error(\[E\d+\])?: `)
-	rustThere = lazyregexp.New(`(?m)^\s+--> ([^\s:]+):(\d+):\d+`)
+	rustRun    = lazyregexp.New(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
+	rustTarget = lazyregexp.New(`(?m)^\s+(?:Running (?:unittests )?\S+|Doc-tests \S+)`)
+	rustCount  = lazyregexp.New(`(?m)^running \d+ tests?$`)
+	rustTest   = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
+	rustStart  = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. `)
+	rustHead   = lazyregexp.New(`^---- (.+?) (?:stdout|stderr) ----$`)
+	rustPlace  = lazyregexp.New(`panicked at (?:'.*', )?([^\s:]+\.rs):(\d+):\d+`)
+	rustError  = lazyregexp.New(`^error(\[E\d+\])?: `)
+	rustThere  = lazyregexp.New(`(?m)^\s+--> ([^\s:]+):(\d+):\d+`)
 )
 
 // readCargo reads the text of `cargo test`; its JSON is not stable yet.
@@ -75,6 +78,12 @@ func readCargo(p project, out string) testResult {
 		r.add(t)
 	} else if len(tests) == 0 && text != "" {
 		r.Problem = clip(text)
+	}
+	if len(tests) == 0 && r.Failed == 0 { // quiet, or of a harness that is not Rust's own
+		n := problem.Read(out)
+		r.Passed, r.Failed, r.Skipped = n.Passed, n.Failed, n.Skipped
+		r.Uncounted = n.Passed+n.Failed == 0 && len(rustTarget.FindAllString(out, -1)) > len(rustCount.FindAllString(out, -1))
+		r.Unknown = r.Uncounted && !n.Known()
 	}
 	return r
 }

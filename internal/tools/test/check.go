@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/exhaustion"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -149,7 +150,9 @@ type checker struct {
 	// names of those that are wrong, and show reports what is wrong with them.
 	each []string
 	show []string
-	fix  []string // makes right what it checks, if a program can; given files as the check is
+	// script is what a package manager runs, if it is one command.
+	script string
+	fix    []string // makes right what it checks, if a program can; given files as the check is
 }
 
 const notInstalled = "is not installed here, or not where commands can see it"
@@ -158,7 +161,7 @@ const notInstalled = "is not installed here, or not where commands can see it"
 const mostFiles = 1000
 
 // run returns the text for the model, and in a line why the check failed, "" if
-// it passed. missing reports that its program is.
+// it passed. missing reports that its program is, or could not do its work.
 func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration) (text, why string, missing bool, err error) {
 	cmd := process.Cmd{Args: c.args, Dir: c.dir, Env: c.env, Timeout: max(within, time.Second), Snapshot: true}
 	var out *process.Output
@@ -173,11 +176,18 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 	}
 	if err != nil || out.Code == 127 || missingModule(out.Text) {
 		why = c.args[0] + " " + notInstalled
+		if out != nil {
+			if names := problem.Programs(out.Text); len(names) > 0 {
+				why = names[0] + " " + notInstalled
+			}
+		}
 		return fmt.Sprintf("%s: %s\n", c.command(), why), why, true, nil
 	}
 	switch {
 	case out.TimedOut:
 		why = fmt.Sprintf("stopped after %s, its time limit", out.Took.Round(time.Second))
+	case out.Code != 0 && c.idle(out) != "":
+		why, missing = c.idle(out), true
 	case out.Code != 0:
 		why = fmt.Sprintf("exit code %d", out.Code)
 	case said != "":
@@ -188,7 +198,40 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 		verdict = why
 	}
 	text = fmt.Sprintf("%s: %s\n%s", c.command(), verdict, clip(strings.TrimSpace(said+out.Text)))
-	return strings.TrimSpace(text) + "\n", why, false, nil
+	return strings.TrimSpace(text) + "\n", why, missing, nil
+}
+
+// checkStatuses are those of linters and of checkers of types.
+var checkStatuses = []exitStatus{
+	{program: word("eslint"), from: 2, to: 2, words: "a fault of its configuration, or of eslint"},
+	{program: word(`\S*ruff`), from: 2, to: 2, words: "a fault of its configuration or arguments, or of ruff"},
+	{program: word("golangci-lint"), from: 3, to: 7, words: "golangci-lint failed, ran out of time or found no files or configuration"},
+	{program: word(`\S*mypy`), from: 2, to: 2, words: "a fault of its configuration or arguments, or of mypy"},
+	{program: word(`\S*pyright`), from: 2, to: 4, words: "a fault of its configuration or arguments, or of pyright"},
+	{program: word(`\S*pylint`), from: 32, to: 32, words: "pylint was called wrongly"},
+	{program: word("stylelint"), from: 64, to: 78, words: "a fault of its configuration or arguments"},
+	{program: word("rubocop"), from: 2, to: 2, words: "a fault of its configuration, or of rubocop"},
+	{program: word("shellcheck"), from: 2, to: 4, words: "shellcheck could not read a file or was called wrongly"},
+}
+
+// idle is why a check that ended with an exit code other than 0 has checked nothing, "" if
+// what it found is wrong, or nobody knows.
+func (c checker) idle(out *process.Output) string {
+	text := problem.Unwrap(out.Text)
+	read := problem.Read(text)
+	if slices.Contains(read.Types, problem.Lint) || slices.Contains(read.Types, problem.Type) || read.Failing() {
+		return ""
+	}
+	why := problem.NotStarted(text)
+	if s := find(checkStatuses, cmp.Or(c.script, strings.Join(c.args, " ")), out.Code); s != nil {
+		why = s.words
+	} else if out.Code == 126 {
+		why = "a program in it is there but cannot be executed"
+	}
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("could not run, exit code %d: %s", out.Code, why)
 }
 
 // files runs the command on some files after the other, and has those that it

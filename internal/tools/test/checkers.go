@@ -179,6 +179,9 @@ func (s *site) node() error {
 				continue
 			}
 			c := s.add(k.kind, env, "npm", "run", "--silent", name)
+			if script := pkg.Scripts[name]; !strings.ContainsAny(script, "|&;`$") {
+				c.script = script
+			}
 			for _, fix := range []string{"format", "fmt", "format:write", "prettier:write"} {
 				if k.kind == "format" && c.fix == nil && strings.TrimSpace(pkg.Scripts[fix]) != "" {
 					c.fix = []string{"npm", "run", "--silent", fix}

@@ -53,9 +53,9 @@ func failures(out string) (tests []testCase) {
 	return tests
 }
 
-// readRunner is readOutput of a runner that was found by the files of a build tool:
-// where it prints nothing, nothing shows that there was a test.
-func readRunner(p project, out string) testResult {
+// readDotnet is readOutput of dotnet test, which ends with exit code 0 and prints nothing
+// where a solution has no tests.
+func readDotnet(p project, out string) testResult {
 	r := readOutput(p, out)
 	r.Uncounted = r.Uncounted && strings.TrimSpace(out) != ""
 	return r

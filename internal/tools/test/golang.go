@@ -109,6 +109,7 @@ func (g *goReport) finish() {
 }
 
 func (g *goReport) result(p project) (r testResult) {
+	r.exact = true
 	failed := map[string]bool{}
 	for _, key := range g.order {
 		t := g.tests[key]

@@ -67,8 +67,8 @@ func readPytest(p project, out string) testResult {
 	case strings.HasSuffix(strings.TrimSpace(out), "No module named pytest"):
 		r.Unavailable = true
 		r.Problem = fmt.Sprintf("pytest is not installed for this Python: %s cannot be run. Install it, or have the tests run by another command: --test \"python3 -m unittest\"", p.command())
-	case r.Passed+r.Failed+r.Skipped == 0 && strings.TrimSpace(out) != "" && !strings.Contains(out, "no tests ran"):
-		r.Uncounted, r.Unknown = true, true // options or a plug-in have it print something else
+	case r.Passed+r.Failed+r.Skipped == 0 && !strings.Contains(out, "no tests ran"):
+		r.Uncounted, r.Unknown = true, strings.TrimSpace(out) != "" // options or a plug-in have it print something else
 	}
 	return r
 }

@@ -30,6 +30,11 @@ type testResult struct {
 	// Unavailable is set if the tests cannot be run on this machine.
 	Unavailable bool `json:"unavailable,omitempty"`
 
+	// Note is what the output says beside the exit code, which does not follow from it.
+	Note string `json:"note,omitempty"`
+
+	exact bool // failures are those of a report for programs, not words of an output
+	none  bool // a runner found no test, and nothing else ran
 	code  int  // of the command, the first that is not 0
 	timed bool // it did not end in its time
 }
@@ -91,8 +96,7 @@ func (r *testResult) seal() {
 	if len(r.Tests) <= mostTests {
 		return
 	}
-	bad := func(t testCase) bool { return t.Status == statusFail || t.Status == statusBroken }
-	sort.SliceStable(r.Tests, func(i, j int) bool { return bad(r.Tests[i]) && !bad(r.Tests[j]) })
+	sort.SliceStable(r.Tests, func(i, j int) bool { return r.Tests[i].bad() && !r.Tests[j].bad() })
 	r.Dropped = len(r.Tests) - mostTests
 	r.Tests = r.Tests[:mostTests]
 }
@@ -103,13 +107,16 @@ func join(rs []testResult) testResult {
 		return rs[0]
 	}
 	var all testResult
-	var cmds, problems []string
+	var cmds, problems, notes []string
 	// A project without tests beside one that has some takes nothing away.
 	some := slices.ContainsFunc(rs, func(r testResult) bool { return r.Passed+r.Failed > 0 || r.Uncounted })
 	for _, r := range rs {
 		cmds = append(cmds, r.Command)
-		if r.Problem != "" && (r.Problem != noTest || !some) {
+		if r.Problem != "" && (!r.none || !some) {
 			problems = append(problems, r.Command+": "+r.Problem)
+		}
+		if r.Note != "" {
+			notes = append(notes, r.Command+": "+r.Note)
 		}
 		all.Passed += r.Passed
 		all.Failed += r.Failed
@@ -118,10 +125,14 @@ func join(rs []testResult) testResult {
 		all.Uncounted = all.Uncounted || r.Uncounted
 		all.Unknown = all.Unknown || r.Unknown
 		all.Unavailable = all.Unavailable || r.Unavailable
-		all.code, all.timed = cmp.Or(all.code, r.code), all.timed || r.timed
+		if !r.none || !some { // the code of a runner that found no test is no failure beside others
+			all.code = cmp.Or(all.code, r.code)
+		}
+		all.timed = all.timed || r.timed
 		all.Tests = append(all.Tests, r.Tests...)
 	}
 	all.Command, all.Problem = strings.Join(cmds, " ; "), strings.Join(problems, "\n")
+	all.Note = strings.Join(notes, "; ")
 	return all
 }
 
@@ -140,9 +151,16 @@ func (r testResult) Headline() string {
 		return first
 	}
 	if r.Passed == 0 && r.Uncounted {
-		return "passed, exit code 0" + r.unknown() + skipped
+		return "passed, exit code 0" + r.unknown() + skipped + r.note()
 	}
-	return fmt.Sprintf("%d passed%s", r.Passed, skipped)
+	return fmt.Sprintf("%d passed%s%s", r.Passed, skipped, r.note())
+}
+
+func (r testResult) note() string {
+	if r.Note == "" {
+		return ""
+	}
+	return "; " + r.Note
 }
 
 func (r testResult) unknown() string {
@@ -169,7 +187,7 @@ func (r testResult) text() string {
 	}
 	shown := 0
 	for _, t := range r.Tests {
-		if t.Status != statusFail && t.Status != statusBroken {
+		if !t.bad() {
 			continue
 		}
 		if shown++; shown > mostShown+50 {
@@ -183,6 +201,8 @@ func (r testResult) text() string {
 	}
 	return b.String()
 }
+
+func (t testCase) bad() bool { return t.Status == statusFail || t.Status == statusBroken }
 
 func (t testCase) title() string {
 	s := "FAIL"

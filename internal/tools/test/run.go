@@ -26,6 +26,7 @@ import (
 	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/exhaustion"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -121,7 +122,7 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 		results = append(results, r)
 	}
 	r := join(results)
-	r.None = !slices.ContainsFunc(results, func(r testResult) bool { return r.Problem != noTest })
+	r.None = !slices.ContainsFunc(results, func(r testResult) bool { return !r.none })
 	r.seal()
 	return bind(r, r.Text()+notes)
 }
@@ -175,35 +176,15 @@ func (p project) run(ctx context.Context, env *tools.Env, within time.Duration) 
 	} else if full, ok := fullLog(out); ok {
 		text = full
 	}
-	r = p.read(p, strings.ToValidUTF8(text, "\uFFFD"))
+	text = problem.Unwrap(strings.ToValidUTF8(text, "\uFFFD"))
+	r = p.read(p, text)
 	r.Command = p.command()
 	if out.Log != "" && !split && len(text) > mostOutput {
 		r.Log = out.ID
 	}
 	r.code, r.timed = out.Code, out.TimedOut
-	r.judge(out, text)
+	r.judge(p.command(), out, text)
 	return r, out.Note, nil
-}
-
-// judge explains a run that does not count, if the tests themselves do not.
-func (r *testResult) judge(out *process.Output, text string) {
-	switch {
-	case out.TimedOut:
-		r.Problem = fmt.Sprintf("the tests were stopped after %s: run fewer with target or filter", out.Took.Round(time.Second))
-	case r.Failed > 0 && out.Code == 0 && r.Problem != "":
-		r.Problem = fmt.Sprintf("the output reports failures although the exit code is 0\n%s", r.Problem)
-	case r.Failed > 0 || r.Problem != "":
-	case out.Code != 0 && r.Uncounted:
-		r.Problem = fmt.Sprintf("the tests failed, exit code %d%s\n%s", out.Code, r.unknown(), tail(text, mostOutput))
-	case out.Code != 0 && r.Passed+r.Skipped == 0:
-		r.Problem = fmt.Sprintf("no test ran, exit code %d\n%s", out.Code, clip(strings.TrimSpace(text)))
-	case out.Code != 0:
-		r.Problem = fmt.Sprintf("exit code %d although no test failed\n%s", out.Code, clip(strings.TrimSpace(out.Text)))
-	case r.Passed == 0 && r.Skipped > 0:
-		r.Problem = fmt.Sprintf("no test ran: all %d were skipped", r.Skipped)
-	case r.Passed == 0 && !r.Uncounted:
-		r.Problem = noTest
-	}
 }
 
 // capped keeps the first maxRead bytes. The buffer is no embedded one: its

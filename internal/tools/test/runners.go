@@ -97,31 +97,31 @@ func (s *site) build() *project {
 	}
 	switch {
 	case s.has("gradlew"):
-		return s.whole("gradlew", readRunner, s.script("gradlew", "test", "--console=plain")...)
+		return s.whole("gradlew", readOutput, s.script("gradlew", "test", "--console=plain")...)
 	case s.has("build.gradle"), s.has("build.gradle.kts"), s.has("settings.gradle"), s.has("settings.gradle.kts"):
-		return s.whole("build.gradle", readRunner, "gradle", "test", "--console=plain")
+		return s.whole("build.gradle", readOutput, "gradle", "test", "--console=plain")
 	case s.has("pom.xml") && s.has("mvnw"):
-		return s.whole("mvnw", readRunner, s.script("mvnw", "-B", "test")...)
+		return s.whole("mvnw", readOutput, s.script("mvnw", "-B", "test")...)
 	case s.has("pom.xml"):
-		return s.whole("pom.xml", readRunner, "mvn", "-B", "test")
+		return s.whole("pom.xml", readOutput, "mvn", "-B", "test")
 	case s.glob("*.sln", "*.slnx", "*.csproj", "*.fsproj"):
-		return s.whole("*.sln or *.csproj", readRunner, "dotnet", "test", "--nologo")
+		return s.whole("*.sln or *.csproj", readDotnet, "dotnet", "test", "--nologo")
 	case s.has("mix.exs"):
-		return s.whole("mix.exs", readRunner, "mix", "test")
+		return s.whole("mix.exs", readOutput, "mix", "test")
 	case rakeSpec.Match(s.read("Rakefile")) && !strings.Contains(string(s.read("Rakefile")), "Rake::TestTask"):
-		return s.whole("Rakefile", readRunner, ruby("rake", "spec")...)
+		return s.whole("Rakefile", readOutput, ruby("rake", "spec")...)
 	case rakeTest.Match(s.read("Rakefile")):
-		return s.whole("Rakefile", readRunner, ruby("rake", "test")...)
+		return s.whole("Rakefile", readOutput, ruby("rake", "test")...)
 	case s.has(".rspec"), s.has("spec/spec_helper.rb"):
-		return s.whole("spec", readRunner, ruby("rspec")...)
+		return s.whole("spec", readOutput, ruby("rspec")...)
 	case composerTest(s.read("composer.json")):
 		return s.whole("composer.json", readOutput, "composer", "--no-interaction", "run-script", "test")
 	case (s.has("phpunit.xml") || s.has("phpunit.xml.dist")) && s.has("vendor/bin/phpunit"):
-		return s.whole("phpunit.xml", readRunner, s.script("vendor/bin/phpunit", "--colors=never")...)
+		return s.whole("phpunit.xml", readOutput, s.script("vendor/bin/phpunit", "--colors=never")...)
 	case s.has("deno.json"), s.has("deno.jsonc"):
-		return s.whole("deno.json", readRunner, "deno", "test", "--no-prompt")
+		return s.whole("deno.json", readOutput, "deno", "test", "--no-prompt")
 	case s.has("CMakeLists.txt") && s.has("build/CTestTestfile.cmake"):
-		p := s.whole("CMakeLists.txt", readRunner)
+		p := s.whole("CMakeLists.txt", readOutput)
 		p.shell = "cmake --build build && ctest --test-dir build --output-on-failure" // tests what is there, not what was built
 		return p
 	}
@@ -133,9 +133,9 @@ func (s *site) build() *project {
 func (s *site) last() *project {
 	switch {
 	case s.has("tox.ini"):
-		return s.whole("tox.ini", readRunner, "tox")
+		return s.whole("tox.ini", readOutput, "tox")
 	case s.has("MODULE.bazel"), s.has("WORKSPACE.bazel"), s.has("WORKSPACE"):
-		return s.whole("MODULE.bazel", readRunner, installed("bazel", "bazelisk"), "test", "//...")
+		return s.whole("MODULE.bazel", readOutput, installed("bazel", "bazelisk"), "test", "//...")
 	}
 	return nil
 }
