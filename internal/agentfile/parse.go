@@ -35,7 +35,7 @@ func parseFile(from agents.Source, src []byte) (*agents.DynamicAgent, agents.Pro
 	if !ok {
 		return nil, rep.list
 	}
-	root := frontMatter(front, rep)
+	root := frontMatter(front, rep, agentText)
 	if root == nil {
 		return nil, rep.list
 	}

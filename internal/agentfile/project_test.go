@@ -146,12 +146,12 @@ func TestLoadSkills(t *testing.T) {
 	for _, s := range list {
 		got = append(got, s.Name+" "+s.Source.Layer+" "+strconv.Itoa(len(s.Files)))
 	}
-	if s := strings.Join(got, ", "); s != "good project 0, many user 64, named user 0" {
+	if s := strings.Join(got, ", "); s != "good project 0, many user 64, mute user 0, named user 0" {
 		t.Errorf("got %s", s)
 	}
 	for _, want := range []string{
 		"home/list/SKILL.md:3:14: error: description is a list, not text",
-		"home/mute/SKILL.md:1:1: error: the description is missing",
+		"home/mute/SKILL.md:1:1: note: the description is missing",
 		"home/void/SKILL.md:1:1: error: there are no instructions",
 		"home/Bad_Name/SKILL.md:1:1: error: the name \"Bad_Name\" cannot be used",
 		"home/large/SKILL.md: error: it has 7",

@@ -90,11 +90,14 @@ func loadSkill(l agents.Layer, folder string) (*agents.Skill, agents.Problems) {
 		return nil, rep.list
 	}
 	s := &agents.Skill{Source: from}
-	front, body, _, ok := split([]byte(src), rep)
+	front, body, ok := "", strings.TrimSpace(src), true
+	if first, _, _ := strings.Cut(src, "\n"); strings.TrimRight(first, " \t") == "---" {
+		front, body, _, ok = split([]byte(src), rep)
+	}
 	if !ok {
 		return nil, rep.list
 	}
-	root := frontMatter(front, rep)
+	root := frontMatter(front, rep, skillText)
 	if root == nil || rep.list.Err() != nil {
 		return nil, rep.list
 	}
@@ -113,6 +116,16 @@ func loadSkill(l agents.Layer, folder string) (*agents.Skill, agents.Problems) {
 		}
 	}
 	s.Body = body
+	// The program that the format is of takes the folder's name and the first words where
+	// there are no others.
+	if !skillName.MatchString(s.Name) && skillName.MatchString(folder) {
+		rep.at(plainyaml.At(1, 1), agents.Note, "say name: "+folder, "the name %q cannot be used; its folder's is", s.Name)
+		s.Name = folder
+	}
+	if s.Description == "" && rep.list.Err() == nil && body != "" {
+		s.Description = firstWords(body)
+		rep.at(plainyaml.At(1, 1), agents.Note, "say in description: when to use it", "the description is missing; the first words of the text are")
+	}
 	switch {
 	case rep.list.Err() != nil:
 	case !skillName.MatchString(s.Name):
@@ -129,6 +142,22 @@ func loadSkill(l agents.Layer, folder string) (*agents.Skill, agents.Problems) {
 	}
 	skillFiles(s, l.FS, folder, rep)
 	return s, rep.list
+}
+
+// firstWords is the first paragraph of a text that is no heading, else what it has.
+func firstWords(body string) string {
+	for paragraph := range strings.SplitSeq(body, "\n\n") {
+		var lines []string
+		for line := range strings.Lines(paragraph) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				lines = append(lines, line)
+			}
+		}
+		if lines != nil {
+			return short(strings.Join(lines, " "), maxSkillLine)
+		}
+	}
+	return short(strings.TrimSpace(strings.TrimLeft(body, "#")), maxSkillLine)
 }
 
 // link reports whether the last part of name is a link. A file system that

@@ -1,8 +1,10 @@
 package agentfile
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
@@ -20,22 +22,21 @@ const (
 // A node is a value of front matter with its place.
 type node = plainyaml.Node
 
-// frontMatter reads YAML that begins on the second line of a file.
-func frontMatter(src string, rep *report) *node {
+// frontMatter reads YAML that begins on the second line of a file. What is no YAML is
+// read as the programs read it that such files are written for, line by line: a key that
+// lenient names has for its text what stands behind it. All else is refused by its line.
+func frontMatter(src string, rep *report, lenient func(key, value string) bool) *node {
 	doc, err := plainyaml.Parse(src, 2)
 	if err != nil {
-		quoted, ok := quoteDescription(src)
-		if !ok {
-			rep.at(err.Place, agents.Error, err.Hint, "the front matter %s", err.Message)
-			return nil
-		}
+		quoted, keys := quoteText(src, lenient)
 		again, worse := plainyaml.Parse(quoted, 2)
-		if worse != nil {
+		if keys == nil || worse != nil {
 			rep.at(err.Place, agents.Error, err.Hint, "the front matter %s", err.Message)
 			return nil
 		}
-		p := plainyaml.At(2+strings.Count(src[:strings.Index("\n"+src, "\ndescription:")], "\n"), 1)
-		rep.at(p, agents.Note, "quote it", "the description is not valid YAML and was taken as it is")
+		for _, k := range keys {
+			rep.at(k.Place, agents.Note, "quote it", "the %s is not valid YAML and was taken as it is", k.Text)
+		}
 		doc = again
 	}
 	return doc.Read(func(p place, hint, words string) {
@@ -43,17 +44,54 @@ func frontMatter(src string, rep *report) *node {
 	})
 }
 
-// quoteDescription quotes a plain description of one line: descriptions with
-// a colon in them are common in agent files, and no valid YAML.
-func quoteDescription(src string) (string, bool) {
+// agentText are the keys of agent files that hold text, or names between commas. Keys
+// that decide more are YAML or nothing.
+func agentText(key, value string) bool {
+	return slices.Contains([]string{"name", "description", "model", "color", "tools", "disallowedTools"}, key) && isWords(value)
+}
+
+// skillText are the keys of skills: those that are not ours are text to us, whatever they
+// are to others.
+func skillText(key, value string) bool {
+	return key != "name" && key != "description" || isWords(value)
+}
+
+// isWords reports whether a value that is no YAML was meant as words, and not begun as
+// something else and left unfinished.
+func isWords(value string) bool {
+	if value == "" || strings.ContainsAny(value[:1], "[{|>") {
+		return false
+	}
+	return !strings.ContainsAny(value[:1], `"'`) || len(value) > 1 && value[len(value)-1] == value[0]
+}
+
+var frontKey = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(.*)|)$`)
+
+// quoteText writes the values that are no YAML by themselves, and that may be text, as
+// quoted text. Each key keeps its line. It returns the keys too.
+func quoteText(src string, lenient func(key, value string) bool) (string, []node) {
 	lines := strings.Split(src, "\n")
-	for i, line := range lines {
-		v, ok := strings.CutPrefix(line, "description:")
-		if v = strings.TrimSpace(v); !ok || v == "" || strings.ContainsAny(v[:1], `"'|>[{&*!`) {
+	var keys []node
+	for from := 0; from < len(lines); {
+		m := frontKey.FindStringSubmatch(lines[from])
+		to := from + 1
+		for to < len(lines) && frontKey.FindStringSubmatch(lines[to]) == nil && !strings.HasPrefix(lines[to], "#") {
+			to++
+		}
+		if m == nil {
+			from = to
 			continue
 		}
-		lines[i] = "description: '" + strings.ReplaceAll(v, "'", "''") + "'"
-		return strings.Join(lines, "\n"), true
+		value := strings.Join(strings.Fields(strings.Join(append([]string{m[2]}, lines[from+1:to]...), " ")), " ")
+		if _, err := plainyaml.Parse(strings.Join(lines[from:to], "\n"), 1); err != nil && lenient(m[1], value) {
+			if n := len(value); n > 1 && strings.ContainsAny(value[:1], `"'`) && value[0] == value[n-1] {
+				value = value[1 : n-1]
+			}
+			keys = append(keys, node{Place: plainyaml.At(2+from, 1), Text: m[1]})
+			lines[from] = m[1] + ": '" + strings.ReplaceAll(value, "'", "''") + "'"
+			clear(lines[from+1 : to])
+		}
+		from = to
 	}
-	return "", false
+	return strings.Join(lines, "\n"), keys
 }

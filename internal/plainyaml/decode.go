@@ -73,9 +73,18 @@ func (d *Decoder) Names(n *Node, what string) []string {
 	var out []string
 	switch n.Kind {
 	case Text:
-		for part := range strings.SplitSeq(n.Text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				out = append(out, part)
+		rest, depth, from := n.Text+",", 0, 0
+		for i, c := range rest {
+			switch {
+			case c == '(':
+				depth++
+			case c == ')' && depth > 0:
+				depth--
+			case c == ',' && (depth == 0 || i == len(rest)-1):
+				if part := strings.TrimSpace(rest[from:i]); part != "" {
+					out = append(out, part)
+				}
+				from = i + 1
 			}
 		}
 	case List:
