@@ -483,7 +483,8 @@ func TestRetryAfter(t *testing.T) {
 		from, to time.Duration
 	}{
 		{[]string{"Retry-After", "2"}, "", 2 * time.Second, 2 * time.Second},
-		{[]string{"Retry-After", "1e9"}, "", time.Hour, time.Hour},
+		{[]string{"Retry-After", "1e9"}, "", 366 * 24 * time.Hour, 366 * 24 * time.Hour},
+		{[]string{"Retry-After", "100000"}, "", 100000 * time.Second, 100000 * time.Second},
 		{[]string{"Retry-After", "-3"}, "", 0, 0},
 		{[]string{"Retry-After", time.Now().Add(40 * time.Second).UTC().Format(http.TimeFormat)}, "", 30 * time.Second, 41 * time.Second},
 		{[]string{"Retry-After-Ms", "1500"}, "", 1500 * time.Millisecond, 1500 * time.Millisecond},

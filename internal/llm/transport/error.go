@@ -346,10 +346,9 @@ func read(body []byte) reported {
 	return out
 }
 
-// retryAfter reads how long the server wants to be left alone, at most an
-// hour.
+// retryAfter reads how long the server wants to be left alone, at most [longestWait].
+// Who waits has a bound of their own; the error says what was asked for.
 func retryAfter(h http.Header) time.Duration {
-	const most = time.Hour
 	seconds := math.NaN()
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		seconds = ms / 1000
@@ -363,8 +362,8 @@ func retryAfter(h http.Header) time.Duration {
 	switch {
 	case math.IsNaN(seconds) || seconds <= 0:
 		return 0
-	case seconds >= most.Seconds():
-		return most
+	case seconds >= longestWait.Seconds():
+		return longestWait
 	}
 	return time.Duration(seconds * float64(time.Second))
 }

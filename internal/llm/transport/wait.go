@@ -10,6 +10,10 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
+// longestWait bounds what a server may ask for: a year, after which arithmetic and people
+// give up.
+const longestWait = 366 * 24 * time.Hour
+
 // waiting finds out how long the server wants to be left alone from what it
 // says besides Retry-After: the headers that tell when a limit is lifted, of
 // limits that are used up, and the words of the error. 0 is unknown.
@@ -26,7 +30,7 @@ func waiting(h http.Header, body string) time.Duration {
 			longest = span(cmp.Or(m[1], m[2]))
 		}
 	}
-	return min(longest, time.Hour)
+	return min(longest, longestWait)
 }
 
 // again matches "try again in 1m2.5s", "quota will reset after 26s", "retryDelay": "34s" and
@@ -46,7 +50,7 @@ func span(s string) time.Duration {
 		case n > 1e9:
 			return max(0, time.Until(time.Unix(int64(n), 0)))
 		}
-		return time.Duration(min(n, 3600) * float64(time.Second))
+		return time.Duration(min(n, longestWait.Seconds()) * float64(time.Second))
 	}
 	if at, err := http.ParseTime(s); err == nil {
 		return max(0, time.Until(at))
