@@ -21,6 +21,7 @@ import (
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/jobid"
 	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -49,11 +50,12 @@ func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 
 // submit adds a job, or leaves nothing of it.
 func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
-	r.Dir = cmp.Or(r.Dir, rt.o.Dir)
-	var err error
-	if r.Dir, err = filepath.Abs(r.Dir); err != nil {
-		return nil, err
+	// One directory has one name, whoever asks: a key is unique in it.
+	dir, err := rootfs.Real(cmp.Or(r.Dir, rt.o.Dir))
+	if err != nil {
+		return nil, fmt.Errorf("looking at the directory: %w", err)
 	}
+	r.Dir = dir
 	if !r.Worktree { // which is elsewhere
 		rt.o.guardOwn()
 		if err := rt.o.apart(r.Dir); err != nil {

@@ -376,6 +376,22 @@ func testKey(t *testing.T, f *fixture) {
 	if first.Repeated || !second.Repeated || second.Job.ID != first.Job.ID {
 		t.Errorf("%+v, %+v", first, second)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(f.dir, link))
+	r.Dir = link
+	third, err := f.Submit(t.Context(), r)
+	must(t, err)
+	if !third.Repeated || third.Job.ID != first.Job.ID {
+		t.Errorf("through a link to the directory the key gives %+v", third.Job)
+	}
+	r.Key = "" // none
+	for range 2 {
+		other, err := f.Submit(t.Context(), r)
+		must(t, err)
+		if other.Repeated {
+			t.Errorf("without a key it is job %s again", other.Job.ID)
+		}
+	}
 }
 
 // What a job did in its worktree is merged into the repository.
