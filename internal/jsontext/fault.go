@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -24,6 +25,9 @@ func Fault(file []byte, err error, keys ...string) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("line %d: it is no JSON: it ends too early", lineOf(file, int64(len(file))))
 	case !errors.As(err, &typ):
+		if key, ok := UnknownKey(err); ok {
+			return fmt.Errorf("line %d: there is no key %q", lineOf(file, int64(bytes.Index(file, []byte(strconv.Quote(key))))), key)
+		}
 		return err
 	}
 	whole := len(keys) == 0
@@ -41,6 +45,16 @@ func Fault(file []byte, err error, keys ...string) error {
 		words = strings.Join(found, ".") + ": " + words
 	}
 	return fmt.Errorf("line %d: %s", line, words)
+}
+
+// UnknownKey is the key that a decoder has refused that knows no others than its fields.
+func UnknownKey(err error) (key string, ok bool) {
+	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ") // it has no type of its own
+	if !ok {
+		return "", false
+	}
+	key, err = strconv.Unquote(quoted)
+	return key, err == nil
 }
 
 // foundWords are those for what the decoder calls a value.

@@ -26,11 +26,17 @@ func TestFault(t *testing.T) {
 		"{\"part\":\n{\"N\": true}}":                 "line 2: part.N: it must be a whole number, and is true or false",
 		"{\n\"env\": {\n\"A\": 5}}":                  "line 2: env: it must be text, and is a number",
 		"{\"list\": [\n{\"b\": true},\n{\"b\": 1}]}": "line 3: list.B: it must be true or false, and is a number",
-		"[]":     "line 1: it must be keys with values, and is a list",
-		"{\n\n,": "line 3: it is no JSON: invalid character ',' looking for beginning of object key string",
-		"{\n":    "line 2: it is no JSON: unexpected end of JSON input",
+		"{\n\"nam\": \"x\"}":                         "line 2: there is no key \"nam\"",
+		"[]":                                         "line 1: it must be keys with values, and is a list",
+		"{\n\n,":                                     "line 3: it is no JSON: invalid character ',' looking for beginning of object key string",
+		"{\n":                                        "line 2: it is no JSON: unexpected end of JSON input",
 	} {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
 		err := json.Unmarshal([]byte(text), &v)
+		if err == nil {
+			err = d.Decode(&v)
+		}
 		if err == nil {
 			t.Fatalf("%q is read", text)
 		}

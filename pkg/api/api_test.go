@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -55,6 +56,22 @@ func TestRefusedRequests(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/show", strings.NewReader(body)))
 		if w.Code != want || !strings.Contains(w.Body.String(), `"kind":`) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"jbo": "x"}`:         `line 1: there is no key "jbo" (did you mean "job"?)`,
+		"{\n\"quite odd\": 1}": `line 2: there is no key "quite odd"`,
+		`{"job": 5}`:           `line 1: job: it must be text, and is a number`,
+		`[]`:                   `line 1: it must be keys with values, and is a list`,
+		``:                     `is empty; send one JSON object`,
+		`{"job"`:               `line 1: it is no JSON`,
+		`{"job": "` + strings.Repeat("x", 17<<20) + `"}`: `has more than 16777216 bytes`,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/show", strings.NewReader(body)))
+		var e apierr.Error
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusBadRequest || !strings.Contains(e.Message+"; "+e.Hint, want) || strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "Go ") {
+			t.Errorf("%.40s: %d %+v %v, want %s", body, w.Code, e, err, want)
 		}
 	}
 	w := httptest.NewRecorder()

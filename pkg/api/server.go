@@ -1,16 +1,20 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -60,10 +64,11 @@ func (r streamRoute[In, Out]) serve(c adroit.Client) http.HandlerFunc {
 
 // request decodes what a request holds, or answers it.
 func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) {
-	dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
+	var read bytes.Buffer
+	dec := json.NewDecoder(io.TeeReader(http.MaxBytesReader(w, req.Body, maxBody), &read))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		fail(w, apierr.Invalidf("see the reference of the interface", "decoding the request to %s: %v", req.URL.Path, err))
+		fail(w, malformed(req.URL.Path, read.Bytes(), reflect.TypeFor[In](), err))
 		return in, false
 	}
 	// Only when all of the body is read does the server notice that the client leaves.
@@ -75,6 +80,35 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 		return in, false
 	}
 	return in, true
+}
+
+// malformed is the error for a body that does not decode as a request of type in.
+func malformed(path string, body []byte, in reflect.Type, err error) error {
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return apierr.Invalidf("put what is long into files", "the request to %s has more than %d bytes", path, large.Limit)
+	case err == io.EOF:
+		return apierr.Invalidf("send one JSON object, {} if there is nothing to say", "the request to %s is empty", path)
+	}
+	near := ""
+	if key, ok := jsontext.UnknownKey(err); ok {
+		near = spelling.DidYouMean(key, keysOf(in))
+	}
+	return apierr.Invalidf("see the reference of the interface", "the request to %s cannot be read: %v%s", path, jsontext.Fault(body, err), near)
+}
+
+// keysOf are the keys of the JSON form of a struct, embedded ones included.
+func keysOf(t reflect.Type) (keys []string) {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // refuseLast answers a request about last: whoever sends it means their directory, which
