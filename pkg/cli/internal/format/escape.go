@@ -13,6 +13,9 @@ func Sanitize(s string) string { return escape(s, true) }
 // SanitizeLine is lines for text that must stay on one line.
 func SanitizeLine(s string) string { return escape(s, false) }
 
+// Path is SanitizeLine for a name of a file, of which a tab is a part.
+func Path(s string) string { return SanitizeLine(strings.ReplaceAll(s, "\t", `\t`)) }
+
 func escape(s string, multi bool) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	if !strings.ContainsFunc(s, invisible) && utf8.ValidString(s) && (multi || !strings.ContainsAny(s, "\n\t")) {

@@ -74,7 +74,7 @@ func Uncertain(w io.Writer, cs []ledger.Change) (any bool) {
 	for _, c := range cs {
 		if c.Uncertain {
 			any = true
-			fmt.Fprintf(w, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, format.SanitizeLine(c.Path), format.SanitizeLine(c.Step))
+			fmt.Fprintf(w, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, format.Path(c.Path), format.SanitizeLine(c.Step))
 		}
 	}
 	return any
@@ -100,7 +100,7 @@ func Refs(w io.Writer, d *adroit.Diff) {
 					fmt.Fprintf(w, "#   and %d more, each of %s\n", len(list.names)-i, list.what)
 					break
 				}
-				fmt.Fprintf(w, "#   has %s, %s\n", format.SanitizeLine(p), list.what)
+				fmt.Fprintf(w, "#   has %s, %s\n", format.Path(p), list.what)
 			}
 		}
 	}
@@ -138,16 +138,16 @@ func refChange(r ledger.Change) string {
 // Undo renders what an undo did to w, and how to undo it to help.
 func Undo(w, help io.Writer, r *adroit.UndoReport) {
 	for _, p := range r.Restored {
-		fmt.Fprintf(w, "restored %s\n", format.SanitizeLine(p))
+		fmt.Fprintf(w, "restored %s\n", format.Path(p))
 	}
 	for _, p := range r.Removed {
-		fmt.Fprintf(w, "removed %s\n", format.SanitizeLine(p))
+		fmt.Fprintf(w, "removed %s\n", format.Path(p))
 	}
 	for _, c := range r.Moved {
 		fmt.Fprintf(w, "%s\n", format.SanitizeLine(refChange(c)))
 	}
 	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "left alone %s: %s\n", format.SanitizeLine(s.Path), format.SanitizeLine(s.Reason))
+		fmt.Fprintf(w, "left alone %s: %s\n", format.Path(s.Path), format.SanitizeLine(s.Reason))
 	}
 	switch {
 	case r.Step != "":
@@ -167,7 +167,7 @@ func CommitsKept(w io.Writer, commits []string) {
 // Merge renders the files that a merge changed to w, and what it did to summary.
 func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string) {
 	for _, p := range m.Left {
-		fmt.Fprintf(summary, "not merged: %s is in a submodule, or git ignores it\n", format.SanitizeLine(p))
+		fmt.Fprintf(summary, "not merged: %s is in a submodule, or git ignores it\n", format.Path(p))
 	}
 	if len(m.Left) > 0 {
 		fmt.Fprintf(summary, "%s | git apply --include=PATH brings one\n", hint.Command("jobs diff %s", m.Job))
@@ -181,7 +181,7 @@ func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string
 		return
 	}
 	for _, p := range m.Paths {
-		fmt.Fprintf(w, "%s\n", format.SanitizeLine(p))
+		fmt.Fprintf(w, "%s\n", format.Path(p))
 	}
 	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    %s\n", format.Plural(len(m.Paths), "file"), format.SanitizeLine(m.Into), format.SanitizeLine(home(m.Repo)), format.SanitizeLine(m.Commit), hint.Command("jobs rm %s", m.Job))
 }

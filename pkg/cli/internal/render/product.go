@@ -76,7 +76,7 @@ func findings(s *term.Screen, value json.RawMessage) bool {
 		fmt.Fprintln(s, "no findings")
 	}
 	for _, f := range list {
-		place := fmt.Sprintf("%s:%d", format.SanitizeLine(f.File), f.Line)
+		place := fmt.Sprintf("%s:%d", format.Path(f.File), f.Line)
 		severity := format.SanitizeLine(f.Severity)
 		for i, row := range format.Wrap(format.SanitizeLine(f.Title), format.RowWidth(s, format.Columns(place+severity)+2)) {
 			if i == 0 {
@@ -114,7 +114,7 @@ func triage(s *term.Screen, value json.RawMessage) bool {
 		}
 	}
 	for _, f := range t.Files {
-		put("  "+format.SanitizeLine(f.Path)+":", f.Reason)
+		put("  "+format.Path(f.Path)+":", f.Reason)
 	}
 	if t.Reproduction != "" {
 		put("  reproduce:", t.Reproduction)

@@ -21,7 +21,7 @@ func TrustFiles(w io.Writer, files []trust.File, most int, hide *secret.Redactor
 		return format.SanitizeLine(s)
 	}
 	for _, f := range files {
-		fmt.Fprintf(w, "%-8s %-13s %s  %s\n", f.State, f.Kind, format.SanitizeLine(f.Path), format.Plural(int(f.Size), "byte"))
+		fmt.Fprintf(w, "%-8s %-13s %s  %s\n", f.State, f.Kind, format.Path(f.Path), format.Plural(int(f.Size), "byte"))
 		if f.Why != "" {
 			fmt.Fprintf(w, "         %s\n", format.SanitizeLine(f.Why))
 		}
@@ -33,7 +33,7 @@ func TrustFiles(w io.Writer, files []trust.File, most int, hide *secret.Redactor
 		if most == 0 || f.Hash == "" || f.Size == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "\n%s %s\n", f.State, format.SanitizeLine(f.Path))
+		fmt.Fprintf(w, "\n%s %s\n", f.State, format.Path(f.Path))
 		if f.Text == "" {
 			fmt.Fprintf(w, "         %s that are not shown here, since they are no text, or too many, or have changed meanwhile: sha256 %s\n", format.Plural(int(f.Size), "byte"), f.Hash)
 			continue
@@ -42,7 +42,7 @@ func TrustFiles(w io.Writer, files []trust.File, most int, hide *secret.Redactor
 		lines, room := strings.Split(strings.TrimSuffix(text, "\n"), "\n"), most
 		for i, line := range lines {
 			if room -= len(line); most > 0 && room < 0 {
-				fmt.Fprintf(w, "         %s not shown: less %s shows all\n", format.Plural(len(lines)-i, "more line"), format.SanitizeLine(f.Path))
+				fmt.Fprintf(w, "         %s not shown: less %s shows all\n", format.Plural(len(lines)-i, "more line"), format.Path(f.Path))
 				break
 			}
 			fmt.Fprintf(w, "         | %s\n", Quote(format.SanitizeLine(strings.TrimSuffix(line, "\r"))))

@@ -76,7 +76,7 @@ func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, 
 	if !asJSON {
 		request.ShowTrust(ctx, e, e.Out, st.Files)
 		for _, p := range st.Removed {
-			fmt.Fprintf(e.Out, "removed  %s\n", format.SanitizeLine(p))
+			fmt.Fprintf(e.Out, "removed  %s\n", format.Path(p))
 		}
 		if st.Partial {
 			fmt.Fprintln(e.Err, hint.Program()+": note: the project has too many directories to look into all; what was not seen is not trusted")
