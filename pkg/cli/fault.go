@@ -134,7 +134,11 @@ func flagFault(cmd *cobra.Command, err error) error {
 			hint = "leave it out for the default; " + hint
 			err = fmt.Errorf("--%s is %s: %s", value.GetFlag().Name, value.GetValue(), bounds.words)
 		} else if errors.As(err, &number) {
-			err = fmt.Errorf("--%s is %q: not a number, or too large", value.GetFlag().Name, value.GetValue())
+			what := "not a number, or too large"
+			if value.GetFlag().Value.Type() == "bool" {
+				what = "not true or false; the flag alone means true"
+			}
+			err = fmt.Errorf("--%s is %q: %s", value.GetFlag().Name, value.GetValue(), what)
 		} else if value.GetFlag().Value.Type() == "duration" {
 			err = fmt.Errorf("--%s is %q: not a duration; write 30s, 10m or 1h30m", value.GetFlag().Name, value.GetValue())
 		}
@@ -172,9 +176,29 @@ func tidy(cmd *cobra.Command) {
 			}
 		}
 	})
+	if takes := cmd.Args; takes != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := takes(cmd, args); err != nil {
+				return err
+			}
+			return emptyArg(cmd, args)
+		}
+	}
 	for _, c := range cmd.Commands() {
 		tidy(c)
 	}
+}
+
+// emptyArg refuses an empty name of a file or setting, as where a script had a variable that
+// was not set.
+func emptyArg(cmd *cobra.Command, args []string) error {
+	names := strings.Fields(cmd.Use)[1:]
+	for i, name := range names[:min(len(names), len(args))] {
+		if args[i] == "" && slices.Contains([]string{"FILE", "KEY"}, name) {
+			return misused(cmd, fmt.Errorf("%s is empty", name))
+		}
+	}
+	return nil
 }
 
 // forOwnFlags calls do for the flags that cmd declares. LocalFlags has cobra merge
@@ -211,7 +235,7 @@ func (s *single) Set(v string) error {
 	if s.given {
 		return errors.New("given twice")
 	}
-	if v == "" && !s.empty && s.Type() == "string" {
+	if v == "" && !s.empty {
 		return errEmpty
 	}
 	s.given = true
