@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -284,8 +285,15 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule,
 		return "", nil, err
 	}
 	if sig.Name == yes {
-		var how struct{ Always bool }
-		if json.Unmarshal(sig.Value, &how) == nil && how.Always && q.Always != nil {
+		var how struct {
+			Always bool `json:"always,omitempty"`
+		}
+		if jsonObject(sig.Value) { // what it states beside that may narrow what is approved
+			if err := stored.Decode(sig.Value, &how); err != nil {
+				return "", nil, fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
+			}
+		}
+		if how.Always && q.Always != nil {
 			rules = []permit.Rule{*q.Always}
 		}
 		return "", rules, nil
@@ -295,6 +303,10 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule,
 		why = "no reason given"
 	}
 	return "not run: denied by a person (" + why + ")", nil, nil
+}
+
+func jsonObject(b json.RawMessage) bool {
+	return len(b) > 0 && bytes.TrimLeft(b, " \t\r\n")[0] == '{'
 }
 
 // maxUserQuestions bounds what one call may ask: more is cancelled unasked.

@@ -35,10 +35,13 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON.
+// UnmarshalJSON is the inverse of MarshalJSON. A key that is not known is an error: in a
+// journal, a newer program wrote it.
 func (c *Call) UnmarshalJSON(b []byte) error {
 	in := callJSON{plainCall: plainCall(*c)}
-	if err := json.Unmarshal(b, &in); err != nil {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
 		return err
 	}
 	*c = Call(in.plainCall)
