@@ -142,7 +142,14 @@ func (c *pinning) imported(dir, name string) {
 			return
 		}
 		if dir == filepath.Dir(dir) {
-			return
+			break
+		}
+	}
+	for _, dir := range c.node {
+		at := filepath.Join(dir, name)
+		c.nodeModule(filepath.Join(append([]string{dir}, parts...)...))
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			c.installed(at)
 		}
 	}
 }

@@ -118,10 +118,11 @@ func (s Server) pins(dir string, write ...string) (pin, error) {
 	if found {
 		c.file(c.program, false)
 	}
-	c.launched(fields, s.Env)
+	c.interpreted(fields, words, s.Env)
+	c.launched(fields)
 	if slices.Contains(wrappers, filepath.Base(words[0])) {
 		for i := range fields[1:] {
-			c.launched(fields[1+i:], s.Env)
+			c.launched(fields[1+i:])
 		}
 	}
 	c.tasks(fields)
@@ -153,6 +154,7 @@ type pinning struct {
 	err       error
 
 	python    []string        // directories in which Python looks for modules
+	node      []string        // and Node, behind those that it finds by itself
 	program   string          // that is started, with its directory
 	shadowsIn map[string]bool // directories that were looked at
 	shadowed  map[string]bool // see shadows; nil until it is asked for
@@ -262,8 +264,8 @@ func (c *pinning) script(path string) {
 	}
 }
 
-// launched pins what a launcher is to run that is no file: a directory, or a module.
-func (c *pinning) launched(words []string, env map[string]string) {
+// launched pins the directory that a launcher is to run.
+func (c *pinning) launched(words []string) {
 	program := filepath.Base(words[0])
 	if !slices.Contains(launchers, program) && !strings.HasPrefix(program, "python") {
 		return
@@ -273,9 +275,6 @@ func (c *pinning) launched(words []string, env map[string]string) {
 		word := words[i]
 		flag, value, hasValue := strings.Cut(word, "=")
 		switch {
-		case word == "-m" && strings.HasPrefix(program, "python") && i+1 < len(words):
-			c.module(words[i+1], env["PYTHONPATH"])
-			return
 		case slices.Contains(dirFlags, flag) && hasValue:
 			c.each(value, c.tree)
 		case slices.Contains(dirFlags, word) && i+1 < len(words):
@@ -287,19 +286,6 @@ func (c *pinning) launched(words []string, env map[string]string) {
 			first = false
 			c.each(word, c.tree)
 		}
-	}
-}
-
-// module pins the module of python -m.
-func (c *pinning) module(name, paths string) {
-	top, _, _ := strings.Cut(name, ".")
-	for _, dir := range append(append([]string{c.root}, c.dirs...), filepath.SplitList(paths)...) {
-		if dir = c.at(dir); dir == "/" {
-			continue
-		}
-		c.pythonModule(dir, top)
-		c.tree(filepath.Join(dir, top))
-		c.shadows(dir)
 	}
 }
 

@@ -23,10 +23,12 @@ func TestPins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files := []string{"srv.js", "tools/srv.py", "mod/__main__.py", "mod/deep/x.txt", "pkg/package.json", "pkg/lib/a.js", "hook.cjs", "data.json", "docs/a.md", "bare", "src/index.js", "src/lib/b.js", "near/c.js", ".git/d.js", "pk/package.json", "pk/.git/e.js", "pk/own/f.js", "Makefile", "mk/other", "package.json"}
+	files := []string{"srv.js", "tools/srv.py", "mod/__main__.py", "mod/deep/x.txt", "pkg/package.json", "pkg/lib/a.js", "hook.cjs", "data.json", "docs/a.md", "bare", "src/index.js", "src/lib/b.js", "near/c.js", ".git/d.js", "pk/package.json", "pk/.git/e.js", "pk/own/f.js", "Makefile", "mk/other", "package.json", "node_modules/pre/index.js", "lib/dep.js", "lib/pack/main.js", "wants.js", "hooks/index.js"}
 	for _, f := range files {
 		write(f, "#\n")
 	}
+	write("wants.js", "require('dep'); require('pack')\n")
+	write("lib/pack/package.json", `{"main": "main.js"}`)
 	write("bang", "#!/bin/sh\n")
 	files = append(files, "bang")
 	for link, to := range map[string]string{"pk/index.js": "../src/index.js", "pk/lib": "../src/lib", "pk/again": "../src", "pk/up": ".", "pk/in": "own", "pk/head.js": ".git/e.js", "pk/nowhere": "x", "src/near": "../near", "near/back": "../src", "pl": "pk"} {
@@ -46,6 +48,15 @@ func TestPins(t *testing.T) {
 		{"not found by the program", Server{Command: commandLine{"python3", "tools/srv.py"}}, nil},
 		{"a module", Server{Command: commandLine{"python3", "-m", "mod"}, Grants: Grants{Workspace: "write"}}, []string{"mod/__main__.py", "mod/deep/x.txt"}},
 		{"a module by PYTHONPATH", Server{Command: commandLine{"python3", "-m", "mod.sub"}, Env: map[string]string{"PYTHONPATH": "/x:" + dir}}, []string{"mod/__main__.py", "mod/deep/x.txt"}},
+		{"a module behind -E", Server{Command: commandLine{"python3", "-E", "-X", "dev", "-m", "mod"}, Grants: Grants{Workspace: "write"}}, []string{"mod/__main__.py", "mod/deep/x.txt"}},
+		{"a module of -Im", Server{Command: commandLine{"python3", "-Im", "mod"}, Grants: Grants{Workspace: "write"}}, []string{"mod/__main__.py", "mod/deep/x.txt"}},
+		{"a module of -mNAME in a shell", Server{Command: commandLine{"sh", "-c", "exec python3.12 -I -mmod"}, Grants: Grants{Workspace: "write"}}, []string{"mod/__main__.py", "mod/deep/x.txt"}},
+		{"code of -c", Server{Command: commandLine{"python3", "-Ic", "import os; import tools.srv as s; s.main()"}, Grants: Grants{Workspace: "write"}}, []string{"tools/srv.py"}},
+		{"a module that is required", Server{Command: commandLine{"node", "--require", "pre", "-e", "1"}, Grants: Grants{Workspace: "write"}}, []string{"node_modules/pre/index.js"}},
+		{"a directory that is required", Server{Command: commandLine{"node", "--require=./hooks", "-e", "1"}, Grants: Grants{Workspace: "write"}}, []string{"hooks/index.js", "package.json"}},
+		{"one by NODE_OPTIONS", Server{Command: commandLine{"npx", "other"}, Env: map[string]string{"NODE_OPTIONS": "--import pre"}, Grants: Grants{Workspace: "write"}}, []string{"node_modules/pre/index.js"}},
+		{"code of -e", Server{Command: commandLine{"node", "-e", "require('pre')"}, Grants: Grants{Workspace: "write"}}, []string{"node_modules/pre/index.js"}},
+		{"modules of NODE_PATH", Server{Command: commandLine{"node", at("wants.js")}, Env: map[string]string{"NODE_PATH": "/x:" + at("lib")}}, []string{"wants.js", "package.json", "lib/dep.js", "lib/pack/main.js"}},
 		{"a package", Server{Command: commandLine{"npx", "-y", "./pkg", "docs"}, Grants: Grants{Workspace: "write"}}, []string{"pkg/package.json", "pkg/lib/a.js"}},
 		{"by a flag", Server{Command: commandLine{"uv", "run", "--directory=" + at("mod"), "srv"}}, []string{"mod/__main__.py", "mod/deep/x.txt"}},
 		{"a shell's text", Server{Command: commandLine{"sh", "-c", "cd / && exec node '" + at("srv.js") + "' --x"}}, []string{"srv.js", "package.json"}},
