@@ -87,7 +87,7 @@ type ExitError struct {
 func (e *ExitError) Error() string {
 	s := strings.TrimSpace(e.Stderr)
 	if e.NoIdentity() {
-		s, _, _ = strings.Cut(s, "\n")
+		return "git does not know who commits: it finds no name, or no address"
 	}
 	s = cmp.Or(s, "no message")
 	return fmt.Sprintf("git %s: exit code %d: %s", strings.Join(e.Args, " "), e.Code, s)
@@ -98,10 +98,13 @@ func (e *ExitError) NoIdentity() bool {
 	return strings.Contains(e.Stderr, "Please tell me who you are") || strings.Contains(e.Stderr, "empty ident")
 }
 
+// NameYourself is what helps where git does not know who commits.
+const NameYourself = `git config user.name "Your Name" and git config user.email you@example.com, run in the repository, say who commits there`
+
 // Hint is what helps, "" where git has said it.
 func (e *ExitError) Hint() string {
 	if e.NoIdentity() {
-		return `git config --global user.name "Your Name" and git config --global user.email you@example.com say who commits`
+		return NameYourself
 	}
 	return ""
 }
@@ -151,7 +154,11 @@ func (g *Repo) Capture(ctx context.Context, more [][2]string, c process.Cmd, lim
 	args := c.Args
 	out := rootfs.LimitedBuffer{Max: limit}
 	c.Args = slices.Concat([]string{"git"}, rootfs.GitFlags, args)
-	c.Env = slices.Concat(rootfs.GitEnv(more), g.env, c.Env)
+	var user []string
+	if e, ok := g.exec.(interface{ Sandbox() string }); ok && e.Sandbox() == "off" {
+		user = rootfs.UserConfig() // in the sandbox, a file of its own has what may be known of it
+	}
+	c.Env = slices.Concat(rootfs.GitEnv(more), user, g.env, c.Env)
 	c.Stdout, c.Timeout = &out, cmp.Or(c.Timeout, rootfs.GitTimeout)
 	o, err := g.exec.Run(ctx, c)
 	if err != nil {

@@ -256,6 +256,32 @@ func FuzzParseStatus(f *testing.F) {
 	})
 }
 
+// Who commits is found by git's own rules: by the environment, and by the file that
+// GIT_CONFIG_GLOBAL names.
+func TestIdentity(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "config")
+	dirtest.Write(t, other, "[user]\n\tname = Of File\n\temail = file@example.org\n")
+	for want, env := range map[string]map[string]string{
+		"Of File <file@example.org>": {"GIT_CONFIG_GLOBAL": other},
+		"Of Env <env@example.org>":   {"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_AUTHOR_NAME": "Of Env", "GIT_AUTHOR_EMAIL": "env@example.org", "GIT_COMMITTER_NAME": "C", "GIT_COMMITTER_EMAIL": "c@example.org"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			g, dir := gitRepo(t)
+			for k, v := range env {
+				t.Setenv(k, v)
+			}
+			dirtest.Write(t, filepath.Join(dir, "new"), "x")
+			c, err := g.Commit(t.Context(), "New", []string{"new"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Author+" <"+c.Email+">" != want {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
+
 // A commit without an identity is one line and what helps, not git's page.
 func TestNoIdentity(t *testing.T) {
 	g, dir := gitRepo(t)

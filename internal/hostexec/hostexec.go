@@ -108,6 +108,14 @@ func refused(path string) string {
 	return ""
 }
 
+// Refused reports why a path, such as one that a variable has, is not trusted outside of the
+// sandbox: jobs, or everybody, may write there. It is "" if it is trusted.
+func Refused(path string) string {
+	places.Lock()
+	defer places.Unlock()
+	return refused(path)
+}
+
 // Find is the absolute path of a program. A name is looked for on PATH; a path is taken as
 // it is, since whoever wrote it meant that file. The error names what was passed over.
 func Find(name string) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,19 @@ var gitConfig = [][2]string{
 	{"branch.autoSetupMerge", "false"}, {"branch.autoSetupRebase", "never"}, {"diff.submodule", "short"}, {"diff.ignoreSubmodules", "dirty"},
 	{"core.filesRefLockTimeout", "30000"}, {"core.packedRefsTimeout", "30000"}, // milliseconds: a loaded machine is no reason to fail
 	{"status.submoduleSummary", "false"}, {"merge.autoStash", "false"}, {"rerere.enabled", "false"}, {"commit.template", ""},
+}
+
+// UserConfig is where git finds the settings of the user, out of the environment of this
+// program: who commits stands there. It is for commands outside the sandbox. A file that jobs
+// may write is left out.
+func UserConfig() []string {
+	var env []string
+	for _, name := range []string{"GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"} {
+		if value := os.Getenv(name); filepath.IsAbs(value) && hostexec.Refused(value) == "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // GitEnv passes settings in the environment, where neither a value nor a

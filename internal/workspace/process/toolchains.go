@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,9 +52,16 @@ func toolchains(getenv func(string) string, home string) []string {
 // identity gives commands the name and address that the user commits under,
 // and nothing else of the user's git settings, which may hold tokens.
 func identity(home string) error {
-	b, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), ".gitconfig"))
-	if err != nil {
-		return nil // none: git says itself what it lacks
+	// Those that git reads, the last one wins. Without any, git says itself what it lacks.
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
+	files := []string{filepath.Join(config, "git", "config"), filepath.Join(os.Getenv("HOME"), ".gitconfig")}
+	if one, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
+		files = []string{one}
+	}
+	var b []byte
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		b = append(append(b, text...), '\n')
 	}
 	var out strings.Builder
 	in := false

@@ -209,6 +209,14 @@ func gitCommit(ctx context.Context, e *env.Env, dir, message string, edit bool, 
 	if edit {
 		args = append(args, "--edit")
 	}
+	for _, who := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
+		cmd := hostexec.Command(ctx, "git", "var", who)
+		cmd.Dir = dir
+		said, err := cmd.CombinedOutput()
+		if no := (&git.ExitError{Stderr: string(said)}); err != nil && no.NoIdentity() {
+			return exit.Fail(fmt.Errorf("%w; nothing is committed", no), no.Hint()+"\n"+hint.Command("jobs artifacts %s", job)+" output has the message")
+		}
+	}
 	if err := runGit(ctx, e, dir, args...); err != nil {
 		return exit.Fail(fmt.Errorf("%w; nothing is committed", err), hint.Command("jobs artifacts %s", job)+" output has the message")
 	}
