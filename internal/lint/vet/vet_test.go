@@ -3,13 +3,79 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/suite/vet"
 )
+
+// fixtures have, for each rule of this project, files in which it finds a fault.
+var fixtures = map[string]struct {
+	files map[string]string
+	want  string
+}{
+	"flowvet": {map[string]string{
+		"pkg/flow/flow.go": "package flow\n\ntype Run struct{}\n",
+		"internal/x/x.go":  "package x\n\nimport (\n\t\"time\"\n\n\t\"" + project + "/pkg/flow\"\n)\n\nfunc w(r *flow.Run) time.Time { return time.Now() }\n",
+	}, "x.go:9:"},
+	"hints": {map[string]string{
+		"go.mod":          "module " + project + "\n\ngo 1.26\n\nrequire github.com/spf13/cobra v1.0.0\n\nreplace github.com/spf13/cobra => ./cobra\n",
+		"cobra/go.mod":    "module github.com/spf13/cobra\n",
+		"cobra/c.go":      "package cobra\n\ntype Command struct{ Use string }\n",
+		"internal/x/x.go": "package x\n\nimport \"github.com/spf13/cobra\"\n\nvar c = &cobra.Command{Use: \"jobs\"}\n\nvar s = \"see adroit jobs\"\n",
+	}, "a command of adroit in a string"},
+	"hostprograms": {map[string]string{"internal/x/x.go": "package x\n\nimport \"os/exec\"\n\nvar _ = exec.Command(\"git\")\n"}, "x.go:5:"},
+	"onename": {map[string]string{
+		"go.mod":                  "module " + project + "\n\ngo 1.26\n\nrequire golang.org/x/sys v1.0.0\n\nreplace golang.org/x/sys => ./sys\n",
+		"sys/go.mod":              "module golang.org/x/sys\n\ngo 1.24\n",
+		"sys/unix/u.go":           "package unix\n\nfunc Chmod(string, uint32) error { return nil }\n",
+		"internal/workspace/x.go": "package workspace\n\nimport \"golang.org/x/sys/unix\"\n\nvar _ = unix.Chmod(\"a\", 0)\n",
+	}, "Chmod takes a path"},
+	"prose": {map[string]string{
+		"pkg/tools/t.go":  "package tools\n\ntype Result struct{ Text string }\n",
+		"internal/x/x.go": "package x\n\nimport \"" + project + "/pkg/tools\"\n\nfunc f(r tools.Result) bool { return r.Text == \"x\" }\n",
+	}, "reads pkg/tools.Result.Text"},
+	"toolruns": {map[string]string{
+		"pkg/tools/t.go":  "package tools\n\ntype Tool struct{}\n\nfunc (Tool) Run() {}\n",
+		"internal/x/x.go": "package x\n\nimport \"" + project + "/pkg/tools\"\n\nfunc f(t tools.Tool) { t.Run() }\n",
+	}, "a tool is run past rules"},
+	"writes": {map[string]string{"internal/x/x.go": "package x\n\nimport \"os\"\n\nvar _ = os.WriteFile(\"a\", nil, 0)\n"}, "x.go:5:"},
+}
+
+// Each rule of this project fires, also one that comes to be.
+func TestEachRuleFires(t *testing.T) {
+	ours := map[string]bool{}
+	for _, rule := range suite[len(vet.Suite):] {
+		ours[rule.Name] = true
+		f, ok := fixtures[rule.Name]
+		if !ok {
+			t.Errorf("the rule %s has no fixture: add one", rule.Name)
+			continue
+		}
+		t.Run(rule.Name, func(t *testing.T) {
+			files := map[string]string{"go.mod": "module " + project + "\n\ngo 1.26\n"}
+			maps.Copy(files, f.files)
+			c, out := module(t, files)
+			all := suite
+			defer func() { suite = all }()
+			suite = []*analysis.Analyzer{rule}
+			if ok, err := c.check(here); ok || err != nil || !strings.Contains(out.String(), f.want) {
+				t.Errorf("%v, %v, without %q:\n%s", ok, err, f.want, out)
+			}
+		})
+	}
+	for name := range fixtures {
+		if !ours[name] {
+			t.Errorf("%s is no rule", name)
+		}
+	}
+}
 
 // TestFound has each kind of fault in files that this platform does not compile.
 func TestFound(t *testing.T) {
