@@ -107,10 +107,12 @@ func (m *messageReader) next() ([]byte, error) {
 		if text = bytes.TrimSpace(l); open != nil || len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 			open = append(open, l...)
 			if nest.add(l); nest.depth <= 0 && !nest.inside || err != nil {
-				if out, ok := m.wire.message(open); ok {
+				switch out, ok := m.wire.message(open); {
+				case !ok:
+					m.skip(open)
+				case !m.wire.notice(out):
 					return append(oneByOne(out, "\n"), '\n'), err
 				}
-				m.skip(open)
 				open, nest = nil, nesting{}
 			}
 		}

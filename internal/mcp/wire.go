@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A wire looks at the messages between here and a server: it notes what becomes of
@@ -126,6 +128,36 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	}
 	out, err := json.Marshal(m)
 	return out, err == nil
+}
+
+// notice reports whether a message is a notice that needs nothing further: one of progress,
+// which it shows, and those that nobody here heeds or that receives has seen to. The
+// library takes a large buffer and a goroutine for each message, and some servers send
+// tens of thousands.
+func (w *wire) notice(message []byte) bool {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params *sdk.ProgressNotificationParams
+	}
+	if len(message) == 0 || message[0] != '{' || !bytes.Contains(message, []byte(`"notifications/`)) {
+		return false
+	}
+	err := json.Unmarshal(message, &m)
+	if m.ID != nil {
+		return false
+	}
+	switch m.Method {
+	case "notifications/progress":
+		if err != nil || m.Params == nil {
+			return false
+		}
+		w.calls.progress(context.Background(), &sdk.ProgressNotificationClientRequest{Params: m.Params})
+		return true
+	case "notifications/message", "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed", "notifications/resources/updated":
+		return true
+	}
+	return false
 }
 
 // message is what receives makes of a text, repaired if need be, or what stands for an
