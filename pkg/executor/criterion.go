@@ -95,9 +95,24 @@ func (c Criterion) Kinds() (keys []string) {
 }
 
 // fault reports what of c is in no row of criterionKinds, and what goes with no
-// condition. Such a criterion is neither kept nor ever held to be met: what is not
-// understood may be what must hold.
+// condition. Such a criterion is never held to be met: what is not understood may be what
+// must hold.
 func (c Criterion) fault() error {
+	if err := c.unwritable(); err != nil {
+		return err
+	}
+	if kinds := c.Kinds(); len(kinds) > 1 {
+		return fmt.Errorf("one condition holds %s; put them into all: [{…}, {…}]", strings.Join(kinds, " and "))
+	}
+	if !c.Zero() && len(c.Kinds()) == 0 {
+		return errors.New("the condition lacks what must hold: give it signal, artifact, tool, check, all or any")
+	}
+	return nil
+}
+
+// unwritable reports what of c its JSON could not have. All else is written, faults too:
+// whoever lists agents sees one that is wrong as it is.
+func (c Criterion) unwritable() error {
 	known := slices.Clone(anyKind)
 	for _, k := range criterionKinds {
 		known = append(known, k.fields...)
@@ -108,11 +123,11 @@ func (c Criterion) fault() error {
 			return fmt.Errorf("the condition has %s, which this version of adroit does not know", name)
 		}
 	}
-	if kinds := c.Kinds(); len(kinds) > 1 {
-		return fmt.Errorf("one condition holds %s; put them into all: [{…}, {…}]", strings.Join(kinds, " and "))
-	}
-	if !c.Zero() && len(c.Kinds()) == 0 {
-		return errors.New("the condition lacks what must hold: give it signal, artifact, tool, check, all or any")
+	switch {
+	case c.Check != "" && c.Run != "":
+		return errors.New("check has either tool or run")
+	case len(c.With) > 0 && c.Check == "":
+		return errors.New("the condition lacks what must hold: with has the arguments of a check, which it does not have")
 	}
 	return nil
 }
@@ -296,7 +311,7 @@ type criterionJSON struct {
 
 // MarshalJSON implements [json.Marshaler].
 func (c Criterion) MarshalJSON() ([]byte, error) {
-	if err := c.fault(); err != nil {
+	if err := c.unwritable(); err != nil {
 		return nil, err
 	}
 	var check any

@@ -45,18 +45,24 @@ func TestCriterionKinds(t *testing.T) {
 	}
 }
 
-// A condition that is there in part holds never, is kept by nothing, and says why.
+// A condition that is there in part, or is two, holds never, is written as it is or not at
+// all, and says why.
 func TestCriterionInPart(t *testing.T) {
 	for _, c := range []executor.Criterion{
 		{Where: json.RawMessage(`{}`)},
 		{With: json.RawMessage(`{}`)},
 		{IfMissing: &executor.Criterion{Signal: "DONE"}},
 		{All: []executor.Criterion{{Where: json.RawMessage(`{}`)}}},
+		{Signal: "DONE", Artifact: "never"},
+		{Any: []executor.Criterion{{Signal: "DONE", Check: "run_tests"}}},
+		{Signal: "DONE", With: json.RawMessage(`{}`)},
+		{Check: "run_tests", Run: "make"},
 	} {
-		if b, err := json.Marshal(c); err == nil {
+		var back executor.Criterion
+		if b, err := json.Marshal(c); err == nil && (json.Unmarshal(b, &back) != nil || !reflect.DeepEqual(back, c)) {
 			t.Errorf("%+v is written as %s", c, b)
 		}
-		if err := c.Unmet(&executor.State{}, nil); err == nil || !strings.Contains(err.Error(), "lacks what must hold") {
+		if err := c.Unmet(&executor.State{}, func(executor.Criterion) error { return nil }); err == nil || !strings.Contains(err.Error(), "lacks what must hold") && !strings.Contains(err.Error(), "one condition holds") && !strings.Contains(err.Error(), "either tool or run") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
