@@ -122,6 +122,7 @@ func (x *run) step(s *Step) (Row, outcome, error) {
 	if err := x.sc.Run.Emit(event.StageFinished, s.ID, row); err != nil {
 		return row, o, err
 	}
+	x.denied = x.denied || o.denied
 	if o.spent != nil {
 		x.spent = true
 		return row, o, o.spent
@@ -145,7 +146,7 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 			row.Round = 0
 		}
 		o, err := x.attempts(s, row)
-		if err != nil || s.Until == nil || o.spent != nil || o.status == Skipped {
+		if err != nil || s.Until == nil || o.spent != nil || o.denied && o.status == Failed || o.status == Skipped {
 			return o, err
 		}
 		if o.status == Done {
@@ -219,13 +220,14 @@ func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
 	return t.o, nil
 }
 
-// try makes one attempt. It returns no problem if that is the end of it.
+// try makes one attempt. It returns no problem if that is the end of it, as after the
+// denial of a person, who would be asked again.
 func (t *repaired) try() (*coordinator.Problem, error) {
 	t.row.Attempts++
 	o, err := t.x.once(t.s, t.changes)
 	t.o = o
 	t.o.diagnosis = t.diagnosis
-	if err != nil || o.status == Done || o.spent != nil {
+	if err != nil || o.status == Done || o.spent != nil || o.denied {
 		return nil, err
 	}
 	p := o.problem
@@ -308,7 +310,7 @@ func (x *run) within(s *Step) (outcome, error) {
 	}
 	o := failed("%s", stop.Outcome.Reason)
 	o.output, o.ended, o.code, o.limit, o.rows = output, stop.Outcome.Status, stop.Outcome.Code, stop.Outcome.Limit, res.Rows
-	if y.spent {
+	if o.denied = y.denied; y.spent {
 		o.spent = stop
 	}
 	return o, nil
@@ -349,6 +351,7 @@ func (x *run) group(s *Step) (outcome, error) {
 				x.vars[kid.Output] = v
 			}
 			outputs[kid.ID] = b.out.output
+			o.denied = o.denied || b.out.denied
 			if b.out.spent != nil {
 				o.spent = b.out.spent
 			}

@@ -25,6 +25,7 @@ type run struct {
 	total  int
 	inner  bool // within another pipeline
 	spent  bool // the job's own limits are used up
+	denied bool // a person has denied a step
 }
 
 // bind gives the step's variable its value.
@@ -66,6 +67,7 @@ type outcome struct {
 	skipped   bool   // by its condition, not by a recovery
 	diagnosis string
 	spent     *executor.StopError // the job's own limits are used up
+	denied    bool                // by a person: to try again would ask again
 	rows      []Row
 	problem   *coordinator.Problem // of a failed call: what there is to decide by
 }

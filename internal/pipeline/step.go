@@ -157,6 +157,7 @@ func (x *run) call(s *Step, tool string, args any) (outcome, error) {
 		if o.output = value; !x.whole() {
 			o.output = quote(reply.Text)
 		}
+		o.denied = reply.Denied && x.sc.Task.Revision >= stepio.FinalDenials
 		o.problem = coordinator.Of(x.sc.Task, reply)
 		if tool == shell && o.problem.TimedOut && x.sc.Task.Revision >= stepio.OwnTimeouts { // the tool has words for who sets its argument
 			o.err = strings.TrimSpace(overdue(s.Timeout) + "\n" + o.problem.Output)

@@ -145,6 +145,7 @@ func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResul
 			return reply, err
 		}
 		reply.withChecks(&got)
+		reply.Denied = reply.Denied || got.Denied
 		var names []string
 		for i, f := range k.Files {
 			name := spelling.PathLine(f.Path)
@@ -244,12 +245,14 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 			no := "not run: " + reply.Question.Why + ", and nobody is there to accept it. Go on without it."
 			return notMade(unknown, no), r.Note("%s: %s", c.Name, no)
 		}
-		no, rule, err := approve(r, t, reply.Question)
+		no, denied, rule, err := approve(r, t, reply.Question)
 		if err != nil {
 			return ToolResult{}, err
 		}
 		if no != "" {
-			return notMade(unknown, no), nil
+			reply := notMade(unknown, no)
+			reply.Denied = denied
+			return reply, nil
 		}
 		if reply.Question.Changed {
 			use.Accepted = reply.Question.Digest
@@ -274,15 +277,15 @@ func (t *Task) taint(c llm.Call, r ToolResult) tools.Taint {
 
 // approve asks a person. The signals carry the step's path, so that an answer
 // covers this call and no other. It returns words for the model if the call
-// may not run, and the rule of an answer that is to hold for the job.
-func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule, err error) {
+// may not run, whether a person said so, and the rule of an answer that is to hold for the job.
+func approve(r *flow.Run, t *Task, q *Question) (no string, denied bool, rules []permit.Rule, err error) {
 	yes, deny := "approve@"+r.Next(), "deny@"+r.Next()
 	sig, err := flow.AwaitAny(r, q, t.Patience, yes, deny)
 	if se, ok := errors.AsType[*flow.StepError](err); ok {
-		return "not run: " + se.Message + "; find a way without it", nil, nil
+		return "not run: " + se.Message + "; find a way without it", false, nil, nil
 	}
 	if err != nil {
-		return "", nil, err
+		return "", false, nil, err
 	}
 	if sig.Name == yes {
 		var how struct {
@@ -290,19 +293,19 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules []permit.Rule,
 		}
 		if jsonObject(sig.Value) { // what it states beside that may narrow what is approved
 			if err := stored.Decode(sig.Value, &how); err != nil {
-				return "", nil, fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
+				return "", false, nil, fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
 			}
 		}
 		if how.Always && q.Always != nil {
 			rules = []permit.Rule{*q.Always}
 		}
-		return "", rules, nil
+		return "", false, rules, nil
 	}
 	var why string
 	if json.Unmarshal(sig.Value, &why) != nil || why == "" {
 		why = "no reason given"
 	}
-	return "not run: denied by a person (" + why + ")", nil, nil
+	return "not run: denied by a person (" + why + ")", true, nil, nil
 }
 
 func jsonObject(b json.RawMessage) bool {

@@ -37,6 +37,9 @@ type ToolResult struct {
 	// Interrupted is set if the process died during the call: it may or may not
 	// have happened. It follows from the journal and is not part of it.
 	Interrupted bool `json:"-"`
+	// Denied is set if a person was asked about the call and denied it. It follows from
+	// their signal and is not part of the journal.
+	Denied bool `json:"-"`
 
 	unknown    string        // the path of an attempt of which nobody knows whether it happened
 	rules      []permit.Rule // that the person who approved has added

@@ -86,6 +86,7 @@ const TooManyBytes = "model.bytes"
 //     values of the conversation and of an input, and are not read out of texts.
 //     What was compacted after a provider's refusal is in a checkpoint, too.
 //     A pipeline's command whose time is over names the step's timeout.
+//     A step of a pipeline that a person has denied is not tried again.
 const Revision = 11
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.
@@ -107,6 +108,10 @@ const TypedResults = 6
 // OwnTimeouts is the first revision whose pipelines name the timeout of a step whose command
 // was stopped, and not the argument of the tool.
 const OwnTimeouts = 11
+
+// FinalDenials is the first revision whose pipelines do not try a step again that a person
+// has denied.
+const FinalDenials = 11
 
 // WholeValues is the first revision whose pipelines read the values of failed calls
 // and cut values only in prompts.
