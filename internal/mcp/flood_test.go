@@ -39,7 +39,7 @@ func TestNotices(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q1"}}`:                   false,
 		`{"jsonrpc":"2.0","id":1,"method":"notifications/message"}`:                                          false,
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\"notifications/message\""}]}}`: false,
-		`{"jsonrpc":"2.0","method":"notifications/unheard"}`:                                                 false,
+		`{"jsonrpc":"2.0","method":"notifications/other"}`:                                                   false,
 		`[{"jsonrpc":"2.0","method":"notifications/message"}]`:                                               false,
 	} {
 		if w.notice([]byte(message)) != want {
