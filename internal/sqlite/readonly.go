@@ -47,6 +47,9 @@ func OpenReadOnly(ctx context.Context, path string) (*DB, error) {
 	return nil, errors.Join(errs...)
 }
 
+// ReadOnly reports whether the database was opened by [OpenReadOnly].
+func (d *DB) ReadOnly() bool { return d.reads }
+
 // OpenReadable opens the database at path as [Open] does, or, where it cannot be
 // written, as [OpenReadOnly] does: then denied is why.
 func OpenReadable(ctx context.Context, path string, o Options) (d *DB, denied, err error) {

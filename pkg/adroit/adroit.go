@@ -130,8 +130,10 @@ func (rt *Runtime) Close() error {
 		servers = rt.o.ToolServers.Close()
 	}
 	if rt.jobs != nil {
-		if c, ok := rt.jobs.Store.(io.Closer); ok {
-			store = c.Close()
+		for _, s := range append(rt.earlier, rt.jobs.Store) {
+			if c, ok := s.(io.Closer); ok {
+				store = errors.Join(store, c.Close())
+			}
 		}
 	}
 	return errors.Join(servers, rt.clean(), store)

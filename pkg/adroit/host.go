@@ -50,7 +50,7 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	m, shut := rt.jobs, rt.shut
 	rt.mu.Unlock()
 	switch {
-	case m != nil:
+	case m != nil && !(exhaustion.Changes(ctx) && readsOnly(m.Store)):
 		return m, nil
 	case shut:
 		return nil, errClosed
@@ -68,6 +68,9 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 		}
 		return nil, errClosed
 	}
+	if rt.jobs != nil && store != nil {
+		rt.earlier = append(rt.earlier, rt.jobs.Store) // somebody may read from it still
+	}
 	if store == nil {
 		return nil, errors.New("adroit: Options.Store returned no store and no error")
 	}
@@ -77,6 +80,13 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 		Lock:  rt.lock,
 		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
 	return rt.jobs, nil
+}
+
+// readsOnly reports whether a store was opened for reading only, as on a disk that was full
+// then: what is to change something opens it again.
+func readsOnly(s jobs.Store) bool {
+	r, ok := s.(interface{ ReadOnly() bool })
+	return ok && r.ReadOnly()
 }
 
 // store keeps the jobs.

@@ -43,6 +43,7 @@ type Runtime struct {
 	opening sync.Mutex // of the store; before mu
 	mu      sync.Mutex
 	jobs    *jobs.Manager // see Manager
+	earlier []jobs.Store  // that were for reading only
 	shut    bool
 	runs    sync.WaitGroup
 	held    chan struct{}   // places of jobs that run or are queued here; nil is no bound
