@@ -189,8 +189,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 		unknown = cmp.Or(now.undecided[callDigest(c)], s.Unknown[callDigest(c)])
 	}
 	var rules []permit.Rule
-	rounds := 0
-	for {
+	for rounds := 0; ; {
 		use.Permission = unknownAttempt(use.Permission, unknown)
 		path := r.Next()
 		reply, err := stored.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
@@ -241,8 +240,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 			reply.rules = rules
 			return acceptHeld(r, t, s, now, reply, err)
 		}
-		if reply.Question.Changed && t.Approve != "" && t.Approve != ApproveEdits && t.Approve != ApproveAsk {
-			no := "not run: " + reply.Question.Why + ", and nobody is there to accept it. Go on without it."
+		if no := t.unattended(reply.Question); no != "" {
 			return notMade(unknown, no), r.Note("%s: %s", c.Name, no)
 		}
 		no, denied, rule, err := approve(r, t, reply.Question)
@@ -261,6 +259,14 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 		}
 		rules = append(rules, rule...)
 	}
+}
+
+// unattended is why a changed call is not made where nobody is there to accept it.
+func (t *Task) unattended(q *Question) string {
+	if !q.Changed || t.Approve == "" || t.Approve == ApproveEdits || t.Approve == ApproveAsk {
+		return ""
+	}
+	return "not run: " + q.Why + ", and nobody is there to accept it. Go on without it."
 }
 
 // taint is what the reply to a call carries.

@@ -28,7 +28,7 @@ func TestOwnDecodersAreStrict(t *testing.T) {
 			v := reflect.New(typ)
 			if own, ok := v.Interface().(json.Unmarshaler); ok && typ.PkgPath() != "time" {
 				found++
-				if err := own.UnmarshalJSON([]byte(`{"unheard_of":1}`)); err == nil {
+				if err := own.UnmarshalJSON([]byte(`{"unknown_key":1}`)); err == nil {
 					t.Errorf("%s passes over a key that it does not know", typ)
 				}
 			}
