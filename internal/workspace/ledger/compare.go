@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
@@ -58,6 +60,9 @@ func (s *Snapshot) record(ctx context.Context, reported []string) (changed []str
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := s.nameGit(); err != nil {
+		return nil, err
 	}
 	s.changed = append([]string{}, changed...)
 	return changed, s.settle(news)
@@ -123,7 +128,7 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 			continue // it was there
 		}
 		if now.Type == "" && was.Type != "" { // perhaps it is only ignored now
-			if now, err = t.State(p, nil); err != nil {
+			if now, err = stateOrNothing(t, p); err != nil {
 				continue
 			}
 		}
@@ -148,6 +153,67 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 	r.Git = s.git(r.Refs)
 	r.Partial = joinPartial(joinPartial(r.Partial, NotKept(s.lost(t))), unknown)
 	return r, changed, nil
+}
+
+// stateOrNothing is what lies at a path that files and links are noted of: what is
+// behind a link, or neither a file nor a link nor a directory, is none of them. What an
+// undo finds there it names.
+func stateOrNothing(t *rootfs.Tree, p string) (rootfs.State, error) {
+	if link := new(rootfs.PathError); errors.As(t.CheckNoLinks(p), &link) {
+		return rootfs.State{}, nil
+	}
+	now, err := t.State(p, nil)
+	if st, serr := t.Stat(p); err != nil && serr == nil {
+		switch rootfs.TypeOf(&st) {
+		case unix.S_IFREG, unix.S_IFLNK, unix.S_IFDIR: // what cannot be read
+		default:
+			return rootfs.State{}, nil
+		}
+	}
+	return now, err
+}
+
+// nameGit notes which git directories in the workspace a command removed or made: an undo
+// leaves them as they are.
+func (s *Snapshot) nameGit() error {
+	if s.reopened {
+		return nil // what there was is not known
+	}
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	// Of those that one side has and the other has not, under no name.
+	only := func(a, b map[string]gitEntry) (names []string) {
+		elsewhere := map[gitEntry]bool{}
+		for _, e := range b {
+			elsewhere[e] = true
+		}
+		for _, p := range slices.Sorted(maps.Keys(a)) {
+			if e, there := b[p]; (!there || e.id != a[p].id) && !elsewhere[a[p]] {
+				names = append(names, p)
+			}
+		}
+		return names
+	}
+	if made := only(s.reposNow, s.repos); len(made) > 0 {
+		err = s.Ledger.NotePartial("an undo leaves the new git directories " + strings.Join(made, ", "))
+	}
+	for _, p := range only(s.repos, s.reposNow) {
+		if !s.Ledger.created(path.Dir(p)) {
+			err = errors.Join(err, s.Ledger.NotePartial("a command removed the repository "+path.Join(t.Dir, p)+", which is not put back"))
+		}
+	}
+	return errors.Join(err, s.nameExclude(t))
+}
+
+// nameExclude notes that the command changed the repository's own list of what git ignores.
+func (s *Snapshot) nameExclude(t *rootfs.Tree) error {
+	if s.reopened || s.exclude == excludeOf(t) {
+		return nil
+	}
+	return s.Ledger.NotePartial("a command changed .git/info/exclude, which an undo leaves as it is")
 }
 
 // Recall takes into the states before the command the files that were as the
@@ -217,6 +283,14 @@ func (b *log) Has(p string, now rootfs.State) bool {
 	defer b.mu.Unlock()
 	d, ok := b.last[p]
 	return ok && d.After.Equal(now)
+}
+
+// created reports whether the job made what lies, or lay, at a path.
+func (b *log) created(p string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first, ok := b.first[p]
+	return ok && first.Type == ""
 }
 
 func (s *Snapshot) union(after map[string]rootfs.State) []string {

@@ -57,7 +57,7 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.ignored, s.large, s.exclude = map[string]bool{}, map[string]fileStamp{}, excludeOf(t)
+	s.ignored, s.large = map[string]bool{}, map[string]fileStamp{}
 	s.deps, s.big = slices.Concat(w.made, w.big), map[string]fileStamp{}
 	for _, d := range w.made {
 		if path.Base(d) != ".git" && !isEmpty(t, d) {

@@ -24,7 +24,7 @@ func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, 
 	if old != nil && old.root == t.Dir && old.index == x && old.holds(t) {
 		return old, nil
 	}
-	l := &listing{root: t.Dir, index: x, made: time.Now(), stamps: map[string]fileStamp{}}
+	l := &listing{root: t.Dir, index: x, made: time.Now(), stamps: map[string]fileStamp{}, repos: map[string]gitEntry{}}
 	var all []string
 	out, err := []byte(nil), errIndex
 	if x != nil && stampAt(t, x.file) == x.now { // what is tracked is known
@@ -61,7 +61,12 @@ func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, 
 	if l.dirs, err = directories(ctx, t, all); err != nil {
 		return nil, err
 	}
-	watch := append(slices.Collect(maps.Keys(l.dirs)), ".")
+	watch := append(slices.Sorted(maps.Keys(l.dirs)), ".")
+	for _, d := range watch {
+		if st, err := t.Stat(path.Join(d, ".git")); err == nil {
+			l.repos[path.Join(d, ".git")] = gitEntry{rootfs.FileID(&st), stampAt(t, path.Join(d, ".git", "HEAD")).mtime}
+		}
+	}
 	for _, p := range all {
 		if strings.HasSuffix(p, ".gitignore") {
 			watch = append(watch, p)

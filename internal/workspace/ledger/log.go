@@ -168,13 +168,21 @@ type stamp struct {
 type listing struct {
 	root   string
 	index  *gitIndex
-	files  []string // sorted, without those that the index judges
-	nested []string // of them, repositories
+	files  []string            // sorted, without those that the index judges
+	nested []string            // of them, repositories
+	repos  map[string]gitEntry // what is named .git in the tree
 	dirs   map[string]rootfs.State
 	more   bool // there are too many
 	made   time.Time
 	// stamps are those of the directories, the ignore files and the index.
 	stamps map[string]fileStamp
+}
+
+// A gitEntry is something named .git. One that was moved is the same still; one that was
+// made when another was removed may have the number of that, and has another time.
+type gitEntry struct {
+	id   rootfs.ID
+	head int64 // when HEAD was written; 0: it has none
 }
 
 // reset forgets what was read of the journal.

@@ -99,7 +99,7 @@ func (l *Ledger) Reopen(name, root string) (*Snapshot, error) {
 		s, err = nil, l.abandon(file, err)
 	}
 	if s == nil && err == nil {
-		s = &Snapshot{Ledger: l, Root: root, File: file}
+		s = &Snapshot{Ledger: l, Root: root, File: file, reopened: true}
 	}
 	return s, err
 }

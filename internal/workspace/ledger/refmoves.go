@@ -86,6 +86,9 @@ func (s *Snapshot) OwnGit() { s.ownGit = true }
 // Joined notes which references a command moved whose changes have been brought into
 // the workspace.
 func (s *Snapshot) Joined(ctx context.Context, t *rootfs.Tree) error {
+	if err := s.nameExclude(t); err != nil {
+		return err
+	}
 	moves, partial := s.compareRefs(ctx, t)
 	if len(moves) == 0 && partial == "" {
 		return nil

@@ -15,6 +15,9 @@ import (
 // edited by a person since, or by another program.
 func (u *undoing) look(n *net) (rootfs.State, error) {
 	if err := u.t.CheckNoLinks(n.path); err != nil {
+		if u.linked(n.path) && n.last.After.Type == "" {
+			return rootfs.State{}, nil
+		}
 		return rootfs.State{}, errSkip("a directory above it has become a symbolic link")
 	}
 	info, err := u.t.Root.Lstat(n.path)
@@ -49,6 +52,18 @@ func (u *undoing) look(n *net) (rootfs.State, error) {
 		return rootfs.State{}, errSkip("its mode has been changed since the job changed it")
 	}
 	return rootfs.State{}, errSkip("it has been changed since the job changed it")
+}
+
+// linked reports whether a directory above a path is a link that the job put there, and
+// that goes before the path's turn comes.
+func (u *undoing) linked(p string) bool {
+	for d := path.Dir(p); d != "."; d = path.Dir(d) {
+		if n := u.links[d]; n != nil && u.t.CheckNoLinks(d) == nil {
+			now, err := u.t.State(d, nil)
+			return err == nil && now.Equal(n.last.After)
+		}
+	}
+	return false
 }
 
 func links(info fs.FileInfo) uint64 {

@@ -261,11 +261,15 @@ func TestUndoGoesOnAfterACrash(t *testing.T) {
 		}
 	}
 	dirtest.Must(t, led.BeginUndo(func() {
+		dirtest.Write(t, filepath.Join(dir, ledger.CrashTemp), "orig")
 		report, err := led.Undo(t.Context(), dir)
 		if err != nil || len(report.Skipped) > 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 	}))
+	if left, _ := filepath.Glob(filepath.Join(dir, ".adroit-*")); len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
 	if _, err := os.Lstat(filepath.Join(dir, "made")); err == nil || dirtest.Content(t, filepath.Join(dir, "a")) != "original" {
 		t.Error("the undo was not finished")
 	}

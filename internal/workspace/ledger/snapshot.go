@@ -25,7 +25,7 @@ func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	l.mu.Lock()
 	began, moves := len(l.entries), len(l.moves)
 	l.mu.Unlock()
-	s := &Snapshot{Ledger: l, began: began, Root: root, unkept: map[string]bool{}}
+	s := &Snapshot{Ledger: l, began: began, Root: root, unkept: map[string]bool{}, exclude: excludeOf(t)}
 	s.index, s.prefix = l.indexed(ctx, t)
 	if s.before, s.dirty, err = s.scan(ctx, t, true); err != nil {
 		return nil, err

@@ -22,24 +22,26 @@ const maxSnapBytes = 256 << 20
 // A Snapshot is how the files that git does not ignore looked before a command.
 // Use it once, for one Record.
 type Snapshot struct {
-	Ledger  *Ledger
-	Root    string
-	before  map[string]rootfs.State // but for the files that were as git's index has them
-	unkept  map[string]bool
-	index   *gitIndex            // nil: none that could be read
-	prefix  string               // of the root in the repository
-	dirty   map[string]bool      // files of the index that were not as it has them
-	ignored map[string]bool      // of before, what git ignored; see KeepIgnored
-	large   map[string]fileStamp // of the same, what was not kept
-	deps    []string             // directories of dependencies that git ignored before, of which nothing was kept
-	made    []string             // of deps, those that a tool has made
-	big     map[string]fileStamp // of deps, those with too many files
-	exclude string               // see excludeOf
-	nested  []string             // repositories in the tree
-	listed  []string             // names that git listed, without those of the index
-	changed []string             // what Record has put into the ledger; nil: nothing yet
-	began   int                  // entries of the ledger when it was taken
-	File    string               // what is needed for Record, on disk
+	Ledger   *Ledger
+	Root     string
+	before   map[string]rootfs.State // but for the files that were as git's index has them
+	unkept   map[string]bool
+	index    *gitIndex            // nil: none that could be read
+	prefix   string               // of the root in the repository
+	dirty    map[string]bool      // files of the index that were not as it has them
+	ignored  map[string]bool      // of before, what git ignored; see KeepIgnored
+	large    map[string]fileStamp // of the same, what was not kept
+	deps     []string             // directories of dependencies that git ignored before, of which nothing was kept
+	made     []string             // of deps, those that a tool has made
+	big      map[string]fileStamp // of deps, those with too many files
+	exclude  string               // see excludeOf
+	nested   []string             // repositories in the tree
+	repos    map[string]gitEntry  // what is named .git in the tree
+	reposNow map[string]gitEntry  // the same when the command has ended
+	listed   []string             // names that git listed, without those of the index
+	changed  []string             // what Record has put into the ledger; nil: nothing yet
+	began    int                  // entries of the ledger when it was taken
+	File     string               // what is needed for Record, on disk
 	// looking: nothing may be written, so content from git stays in memory.
 	looking bool
 	secrets func() map[inode]bool // see secretFiles
@@ -96,7 +98,7 @@ func (s *Snapshot) scan(ctx context.Context, t *rootfs.Tree, keep bool) (found m
 		return nil, nil, err
 	}
 	if keep {
-		s.listed, s.nested = ls.files, ls.nested
+		s.listed, s.nested, s.repos = ls.files, ls.nested, ls.repos
 	}
 	var x gitIndex
 	if s.index != nil {
@@ -108,7 +110,7 @@ func (s *Snapshot) scan(ctx context.Context, t *rootfs.Tree, keep bool) (found m
 			names = append(names, p)
 		}
 	}
-	if !keep { // in a repository that the command made, git lists nothing
+	if s.reposNow = ls.repos; !keep { // in a repository that the command made, git lists nothing
 		for _, d := range ls.nested {
 			if !slices.Contains(s.nested, d) {
 				below, _, _ := t.Walk(ctx, d) // what can be read

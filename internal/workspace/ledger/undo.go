@@ -26,14 +26,17 @@ func (l *Ledger) Undo(ctx context.Context, root string) (UndoReport, error) {
 // it again goes on.
 func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 	l := p.l
-	if err := l.Recover(ctx); err != nil {
-		return UndoReport{}, err
-	}
 	t, err := rootfs.Open(root)
 	if err != nil {
 		return UndoReport{}, err
 	}
 	defer t.Close()
+	unlock := t.Lock()
+	l.RemoveTemp(t)
+	unlock() // what is recovered is joined under the same lock
+	if err := l.Recover(ctx); err != nil {
+		return UndoReport{}, err
+	}
 	defer t.Lock()()
 	l.mu.Lock()
 	step := undoStep + strconv.Itoa(l.undone+1)
@@ -92,6 +95,13 @@ func (u *undoing) plan(ns []net) []*goal {
 		}
 		u.foreignLines(n, lines)
 	}
+	u.links = map[string]*net{}
+	for i := range ns {
+		if n := &ns[i]; n.orig().Type == rootfs.TypeDir && n.last.After.Type == rootfs.TypeLink {
+			u.links[n.path] = n
+		}
+	}
+	defer func() { u.links = nil }()
 	for i := range ns {
 		n := &ns[i]
 		now, err := u.look(n)
@@ -175,11 +185,17 @@ func (u *undoing) takes(g *goal, lines map[string]bool) bool {
 	return false
 }
 
-// name reports the uncertain changes that are left alone.
+// name reports the uncertain changes that are left alone, directories where nothing in
+// them is reported.
 func (u *undoing) name(ns []net) {
+	isDir := func(n net) bool { return n.orig().Type == rootfs.TypeDir || n.last.After.Type == rootfs.TypeDir }
+	slices.Reverse(ns) // what is in a directory comes first
 	for _, n := range ns {
+		if isDir(n) && slices.ContainsFunc(u.report.Skipped, func(s Skipped) bool { return rootfs.Within(n.path, s.Path) }) {
+			continue
+		}
 		done := slices.ContainsFunc(u.report.Skipped, func(s Skipped) bool { return s.Path == n.path })
-		if done || n.orig().Equal(n.last.After) || n.orig().Type == rootfs.TypeDir || n.orig().Type == "" && n.last.After.Type == rootfs.TypeDir {
+		if done || n.orig().Equal(n.last.After) {
 			continue
 		}
 		if now, err := u.t.State(n.path, nil); err == nil && now.Equal(n.orig()) {

@@ -24,6 +24,7 @@ type undoing struct {
 	// uncertain: what may be somebody else's is undone, too.
 	uncertain bool
 	report    UndoReport
+	links     map[string]*net // while it is planned: where the job put a link in a directory's place
 }
 
 // A goal is what an undo makes of a path: what it would be like without the

@@ -35,16 +35,17 @@ var hiding = []string{
 	"echo %s >>.git/info/exclude", "echo '*' >.git/info/exclude", "rm -rf .git/info; mkdir -p .git/info; echo '*' >.git/info/exclude",
 	"git rm -rq --cached %s", "git add -A", "git add -f %s", "git -c user.name=x -c user.email=x@y commit -qam x", "git update-index --assume-unchanged %s", "git update-index --skip-worktree %s",
 	"rm -f .git/index", "git init -q data", "mkdir -p data/.git", "echo '*' >new-exclude; git config core.excludesFile \"$PWD/new-exclude\"",
-	"echo . >.git/commondir", "printf '* -text\\n' >.gitattributes",
+	"echo . >.git/commondir", "rm -rf n", "rm -rf n/.git", "git init -q fresh", "mv n data/", "printf '* -text\\n' >.gitattributes",
 }
 
 // harming are commands that change files.
 var harming = []string{
 	"rm -rf %s", "echo evil >>%s", ": >%s", "mv %s moved", "mv %s data/", "chmod 600 %s", "rm -rf %s; mkdir %[1]s; echo x >%[1]s/x", "ln -sfn /etc %s",
 	"echo made >made; echo x >data/made; mkdir -p n/m; echo x >n/m/x", "git checkout -q -- .", "git clean -fdq", "git clean -fdxq", "git stash -qu", "mkdir -p clone/.git; mv %s clone/", "sed -i s/text/TEXT/ %s",
+	"rm -rf %s; mkfifo %[1]s", "rm -rf %s; ln -s /tmp %[1]s", "rmdir empty; mkdir -p full", "chmod 700 %s", "rm -rf data/sub; ln -s ../empty data/sub",
 }
 
-var undoNames = []string{"tracked", "dirty", "untracked", "data", "data/a", "data/sub/b", "ig/i", "ig", "small.ig", "link"}
+var undoNames = []string{"tracked", "dirty", "untracked", "data", "data/a", "data/sub/b", "ig/i", "ig", "small.ig", "link", "empty", "n/f"}
 
 func undoCommand(rnd *rand.Rand) string {
 	var b strings.Builder
@@ -77,8 +78,14 @@ func TestUndoIsTrue(t *testing.T) {
 		{"mkdir -p data/.git; rm -rf data/a"},
 		{"echo . >.git/commondir; rm untracked"},
 		{"rm -rf ig small.ig; echo evil >large.ig"},
+		{"rm -r data; ln -s /tmp data"},
+		{"rm -r data", "ln -s empty data"},
+		{"rm tracked untracked; mkfifo tracked untracked"},
+		{"rm -rf n"},
+		{"git init -q fresh"},
+		{"chmod 700 data/sub; rmdir empty; mkdir full"},
 	}
-	levels(t, func(t *testing.T, level sandbox.Level) {
+	test := func(t *testing.T, level sandbox.Level) {
 		rounds := slices.Clone(known)
 		for i := range undoRounds() {
 			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -95,7 +102,9 @@ func TestUndoIsTrue(t *testing.T) {
 				undoIsTrue(t, level, commands)
 			})
 		}
-	})
+	}
+	levels(t, test)
+	t.Run(string(sandbox.Off), func(t *testing.T) { test(t, sandbox.Off) })
 }
 
 func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
@@ -107,6 +116,11 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 	dirtest.Must(t, os.Symlink("tracked", filepath.Join(dir, "link")))
 	dirtest.Write(t, filepath.Join(dir, ".gitignore"), "ig\n*.ig\n")
 	dirtest.Must(t, os.WriteFile(filepath.Join(dir, "large.ig"), make([]byte, 17<<20), 0o644))
+	dirtest.Must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
+	dirtest.Write(t, filepath.Join(dir, "n/f"), "text of another repository\n")
+	dirtest.Git(t, filepath.Join(dir, "n"), "init", "-q")
+	dirtest.Git(t, filepath.Join(dir, "n"), "add", ".")
+	dirtest.Git(t, filepath.Join(dir, "n"), "commit", "-qm", "x")
 	dirtest.Git(t, dir, "init", "-q")
 	dirtest.Git(t, dir, "add", "tracked", "dirty", "data/a", ".gitignore")
 	dirtest.Git(t, dir, "commit", "-qm", "x")
@@ -141,7 +155,7 @@ func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 		}
 		named := slices.ContainsFunc(u.Skipped, func(s ledger.Skipped) bool {
 			return s.Path == p || strings.HasPrefix(p, s.Path+"/") || strings.HasPrefix(s.Path, p+"/")
-		}) || slices.ContainsFunc(incomplete, func(s string) bool { return strings.Contains(s, p) })
+		}) || slices.ContainsFunc(incomplete, func(s string) bool { return strings.Contains(s, strings.TrimSuffix(p, "/HEAD")) })
 		if !named {
 			t.Errorf("%s was %q and is %q after undo, which does not name it: skipped %+v, incomplete %q", p, want[p], got[p], u.Skipped, incomplete)
 		}
@@ -209,7 +223,8 @@ func keys(maps ...map[string]string) func(func(string) bool) {
 	}
 }
 
-// workOf is what lies in a workspace, without git directories.
+// workOf is what lies in a workspace. Of a git directory it is HEAD, and of the
+// workspace's own the list of what is ignored.
 func workOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -219,6 +234,12 @@ func workOf(t *testing.T, dir string) map[string]string {
 		case err != nil:
 			return err
 		case d.Name() == ".git" && d.IsDir():
+			what := "HEAD"
+			if rel == ".git" {
+				what = "info/exclude"
+			}
+			b, _ := os.ReadFile(filepath.Join(p, what)) // not there: empty
+			out[filepath.Join(rel, what)] = "git directory: " + string(b)
 			return fs.SkipDir
 		case rel == ".":
 			return nil
