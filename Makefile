@@ -19,10 +19,10 @@ build: ## build bin/adroit
 	$(GO) build -trimpath -ldflags "-s -w" -o bin/adroit ./cmd/adroit
 
 dist: ## write archives of all platforms, with checksums, SBOM, man pages and completions, to dist/
-	$(GO) run ./internal/dist
+	$(GO) run ./internal/dev/dist
 
 cross: ## what vet does, for the platforms that CI cannot run too
-	$(GO) run ./internal/lint/vet linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+	$(GO) run ./internal/dev/lint/vet linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
 check: fmt vet lint tidy test ## everything that must hold before a commit
 
@@ -30,25 +30,25 @@ fmt: ## fail if gofmt would change a file
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 
 vet: ## what go vet, flowvet and the rule about written files find
-	$(GO) run ./internal/lint/vet
+	$(GO) run ./internal/dev/lint/vet
 
-lint: ## staticcheck, pinned in internal/lint/staticcheck
-	GOGC=$${GOGC:-400} $(GO) tool -modfile=internal/lint/staticcheck/go.mod staticcheck ./...
+lint: ## staticcheck, pinned in internal/dev/lint/staticcheck
+	GOGC=$${GOGC:-400} $(GO) tool -modfile=internal/dev/lint/staticcheck/go.mod staticcheck ./...
 
 tidy: ## fail if go.mod or go.sum are not tidy
 	$(GO) mod tidy -diff
 
 docs: ## write the reference in docs/ from the code
-	$(GO) test ./internal/docs -update
+	$(GO) test ./internal/dev/reference -update
 
 test: ## all tests, with the race detector where there are goroutines; layers, goldens and generated files are tests too
-	GO='$(GO)' RACE='$(RACE)' internal/race/memory internal/race/test
+	GO='$(GO)' RACE='$(RACE)' internal/dev/race/memory internal/dev/race/test
 
 short: ## tests without the long ones
 	$(GO) test -short ./...
 
 kill: ## kill jobs at every point, where test kills at a sample; worth a night
-	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill|Served' ./cmd/adroit ./internal/realrepo ./internal/git/worktree ./internal/workspace/process
+	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill|Served' ./cmd/adroit ./internal/dev/realrepo ./internal/git/worktree ./internal/work/process
 
 power: ## cut the power of every kind of job at every point, where test cuts three; takes root on Linux, and hours
 	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 240m -v -run '^TestPower$$' ./cmd/adroit
@@ -61,33 +61,33 @@ edits: ## edits from real commits by the thousand, where test makes a sample; fi
 	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update
 
 permit: ## run what 40,000 generated pairs of rules and scripts allow, where test runs a sample
-	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./internal/permission
+	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./pkg/guard/permit
 
 undo: ## 2,000 interleavings of jobs and a person, 2,000 patches and 1,000 jobs that hide what they do from git, where test tries a sample
-	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run "TestUndoLeavesThePersonsWork|TestPatchIsWhole" ./internal/workspace/ledger
-	ADROIT_UNDO_ROUNDS=1000 $(GO) test -count 1 -timeout 60m -run "TestUndoIsTrue|TestUndoMovesReferences" ./internal/workspace/process
+	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run "TestUndoLeavesThePersonsWork|TestPatchIsWhole" ./internal/work/ledger
+	ADROIT_UNDO_ROUNDS=1000 $(GO) test -count 1 -timeout 60m -run "TestUndoIsTrue|TestUndoMovesReferences" ./internal/work/process
 
 streams: ## 60,000 drawn answers in every form that servers send, where test draws a sample
-	ADROIT_STREAMS=60000 $(GO) test -count 1 -timeout 60m -v -run TestAnswersInEveryForm ./internal/llm/transport
+	ADROIT_STREAMS=60000 $(GO) test -count 1 -timeout 60m -v -run TestAnswersInEveryForm ./internal/calling/transport
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
-	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
+	OLLAMA_BIN=$$(internal/dev/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
 
 flips: ## change a workspace during 2,000 commands at each level and with overlays; an hour
-	ADROIT_FLIPS=2000 $(GO) test ./internal/workspace/process -run '^TestFlips' -v -timeout 3h
+	ADROIT_FLIPS=2000 $(GO) test ./internal/work/process -run '^TestFlips' -v -timeout 3h
 
 bench: ## benchmarks; see docs/performance.md
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./internal/sqlite
-	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/bench
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/dev/bench ./pkg/jobs/sqlite
+	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/dev/bench
 
 habits: ## a weak model with each of 70 habits, in each mode on each wire; writes docs/dev/habits.md
-	ADROIT_HABITS=all $(GO) test -count 1 -timeout 30m ./internal/habits -update
+	ADROIT_HABITS=all $(GO) test -count 1 -timeout 30m ./internal/dev/habits -update
 
 noise: ## an hour of a random model under grammars, on a real Ollama server
-	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./internal/llm/ollama
+	OLLAMA_BIN=$$(internal/dev/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./pkg/models/ollama
 
 count: ## lines of Go outside tests, and exported names, for each package
-	@$(GO) run ./internal/api
+	@$(GO) run ./internal/dev/apisnapshot
 
 clean: ## remove what make build made
 	rm -rf bin

@@ -15,22 +15,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/models/script"
+	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
-func load(t testing.TB) (*agentfile.Catalog, *tools.Set) {
+func load(t testing.TB) (*agents.Catalog, *tools.Set) {
 	t.Helper()
-	set, err := tools.NewSet(std.All()...)
+	set, err := tools.NewSet(parts.All()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	if ps := cat.Problems(); len(ps) > 0 {
 		t.Fatal(ps)
 	}
@@ -55,7 +54,7 @@ func TestAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project", Inputs: filled(a)}, cat, set, agentfile.Env{})
+		task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project", Inputs: filled(a)}, cat, set, agents.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +63,7 @@ func TestAgents(t *testing.T) {
 			bytes += len(tool.Name) + len(tool.Description) + len(tool.Input)
 		}
 		tokens := int(float64(bytes) / 3.3)
-		t.Logf("%s: about %d tokens, %d by its own weight", name, tokens, agentfile.Weight(a, set))
+		t.Logf("%s: about %d tokens, %d by its own weight", name, tokens, agents.Weight(a, set))
 		most := 2000
 		switch name {
 		case "podcast", "blog":
@@ -101,7 +100,7 @@ func TestMentions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Inputs: filled(a)}, cat, set, agentfile.Env{Host: host})
+			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Inputs: filled(a)}, cat, set, agents.Env{Host: host})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -138,7 +137,7 @@ func TestWordsForEveryKindOfModel(t *testing.T) {
 		}{{"cli/claude", ""}, {"m/x", "native"}, {"m/x", "constrained"}, {"m/x", "text"}} {
 			for _, mode := range executor.Modes {
 				in := agents.Input{Agent: name, Prompt: "x", Model: kind.model, Mode: mode, Calling: kind.calling, Inputs: filled(a)}
-				task, err := agentfile.Resolve(in, cat, set, agentfile.Env{Host: func(string) error { return nil }, Confined: func() bool { return true }})
+				task, err := agents.Resolve(in, cat, set, agents.Env{Host: func(string) error { return nil }, Confined: func() bool { return true }})
 				external := kind.model == "cli/claude"
 				if err != nil {
 					if refused++; !external || !strings.Contains(err.Error(), "name a model of another provider") {
@@ -177,7 +176,7 @@ func TestWordsForEveryKindOfModel(t *testing.T) {
 // planned, whatever its definition of done is, and those that only read to end done.
 func TestPlans(t *testing.T) {
 	cat, set := load(t)
-	src, err := agentfile.Skeleton("made")
+	src, err := agents.Skeleton("made")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +209,7 @@ func TestPlans(t *testing.T) {
 		"denied":  "---\nname: denied\ndescription: d\ntools: [read_file, write_file]\npermissions: [{tool: write_file, do: deny}]\n---\nx\n",
 		"planner": "---\nname: planner\ndescription: d\nmode: plan\ntools: [read_file, write_file]\ndone: {signal: DONE}\n---\nx\n",
 	} {
-		a, ps := agentfile.Parse(name+".md", []byte(text))
+		a, ps := agents.Parse(name+".md", []byte(text))
 		if len(ps) > 0 {
 			t.Fatal(ps)
 		}
@@ -218,7 +217,7 @@ func TestPlans(t *testing.T) {
 	}
 	for name, a := range specs {
 		in := agents.Input{Spec: a, Prompt: "x", Model: "m/x", Mode: executor.ModePlan, Inputs: filled(a)}
-		task, err := agentfile.Resolve(in, cat, set, agentfile.Env{Host: func(string) error { return nil }})
+		task, err := agents.Resolve(in, cat, set, agents.Env{Host: func(string) error { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +237,7 @@ func TestPlans(t *testing.T) {
 // synonym leads to a write, a command or a publication.
 func TestSynonymsOnlyRead(t *testing.T) {
 	_, set := load(t)
-	for name, tool := range toolcall.Synonyms() {
+	for name, tool := range turn.Synonyms() {
 		meant, ok := set.Lookup(tool)
 		if !ok || meant.Needs&^(tools.Read|tools.Exec) != 0 || !executor.ModePlan.Allows(meant.Metadata) || meant.Safe() == tools.Unsafe {
 			t.Errorf("%s stands for %s, which needs %s", name, tool, meant.Needs)
@@ -266,8 +265,8 @@ func TestShell(t *testing.T) {
 			{executor.ModePlan, true, nil, false},
 			{executor.ModeAuto, true, &executor.Parent{}, false},
 		} {
-			task, err := agentfile.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Mode: c.mode, Parent: c.parent}, cat, set,
-				agentfile.Env{Confined: func() bool { return c.confined }})
+			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Mode: c.mode, Parent: c.parent}, cat, set,
+				agents.Env{Confined: func() bool { return c.confined }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -290,7 +289,7 @@ func TestReadOnly(t *testing.T) {
 		if a.Grant == nil || *a.Grant != most {
 			t.Errorf("%s grants %v, want %s", name, a.Grant, most)
 		}
-		own, checks, err := agentfile.Offer(a, set)
+		own, checks, err := agents.Offer(a, set)
 		if err != nil || checks.Len() > 0 {
 			t.Fatal(err, checks.Names())
 		}
@@ -301,7 +300,7 @@ func TestReadOnly(t *testing.T) {
 		}
 		greedy := *a
 		greedy.Tools = append([]string{"write_file"}, a.Tools...)
-		if _, err := agentfile.Resolve(agents.Input{Spec: &greedy, Prompt: "x", Model: "m/x"}, cat, set, agentfile.Env{}); err == nil {
+		if _, err := agents.Resolve(agents.Input{Spec: &greedy, Prompt: "x", Model: "m/x"}, cat, set, agents.Env{}); err == nil {
 			t.Errorf("%s can be given write_file in spite of its grant", name)
 		}
 	}
@@ -309,13 +308,13 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, _, err := agentfile.Offer(fixer, set)
+	own, _, err := agents.Offer(fixer, set)
 	if _, has := own.Lookup("shell"); err != nil || has {
 		t.Errorf("the fixer has a shell outside of mode auto: %v, %v", own.Names(), err)
 	}
 }
 
-// agentSchema is the schema of agent files that ships; internal/agentfile holds it to the
+// agentSchema is the schema of agent files that ships; pkg/agents holds it to the
 // reader.
 func agentSchema(t *testing.T) []byte {
 	t.Helper()
@@ -340,7 +339,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	skeleton, err := agentfile.Skeleton("x")
+	skeleton, err := agents.Skeleton("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +392,7 @@ func TestSchemaKeys(t *testing.T) {
 	}
 	known := func(src string) string {
 		t.Helper()
-		_, ps := agentfile.Parse("x.md", []byte("---\n"+src+"\n---\nx"))
+		_, ps := agents.Parse("x.md", []byte("---\n"+src+"\n---\nx"))
 		if len(ps) != 1 {
 			t.Fatalf("%s has problems %v", src, ps)
 		}

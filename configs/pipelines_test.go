@@ -9,22 +9,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // TestPipelines wants the shipped pipelines to be without any problem, and to
 // satisfy the schema that editors use.
 func TestPipelines(t *testing.T) {
-	set, err := tools.NewSet(std.All()...)
+	set, err := tools.NewSet(parts.All()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	all := pipeline.Load(agents.Layer{Name: "built in", FS: configs.Pipelines()})
 	for _, p := range append(all.Problems(), all.Lint(pipeline.Known{Tools: set, Agents: cat})...) {
 		t.Error(p)

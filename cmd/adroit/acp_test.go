@@ -17,7 +17,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 const acpTurns = `turns:

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
-	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+	"github.com/adroit-run/adroit/internal/dev/e2e/ollamatest"
+	"github.com/adroit-run/adroit/internal/dev/e2e/tinymodel"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
 )

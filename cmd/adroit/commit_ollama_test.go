@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
-	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+	"github.com/adroit-run/adroit/internal/dev/e2e/ollamatest"
+	"github.com/adroit-run/adroit/internal/dev/e2e/tinymodel"
 )
 
 // A real Ollama takes the schemas of the generators, and what its grammar cannot

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 

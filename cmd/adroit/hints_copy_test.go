@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
 // A directory in which a job runs is copied whatever comes and goes there, and what stays

@@ -23,10 +23,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/hint/hinttest"
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/hint/hinttest"
 )
 
 // A madeHint is a command that adroit made in a script, and where it made it.

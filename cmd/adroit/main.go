@@ -3,7 +3,7 @@ package main
 
 import (
 	"github.com/adroit-run/adroit/pkg/cli"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
-func main() { cli.Main(std.All()...) }
+func main() { cli.Main(parts.All()...) }

@@ -17,13 +17,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func looped() {
 	if os.Getenv("TEST_PANIC_AT") != "" {
 		through = func(c adroit.Client) adroit.Client { return broken{api.Loopback(c)} }
 	}
-	cli.Program{Tools: std.All(), Through: through}.Main()
+	cli.Program{Tools: parts.All(), Through: through}.Main()
 }
 
 // A broken client panics for one message.

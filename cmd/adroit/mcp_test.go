@@ -9,8 +9,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/adroit-run/adroit/internal/e2e/authserver"
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/e2e/authserver"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // TestMCP runs jobs beside real MCP servers, which .ci/run installs.

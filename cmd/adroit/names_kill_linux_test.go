@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // nameCalls are the system calls that change a name.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // episode is a job that uses every tool that writes. What ffmpeg makes of the

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // transcribed is an episode of a recording without a transcript.

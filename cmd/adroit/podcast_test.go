@@ -14,7 +14,7 @@ import (
 
 	"github.com/mmcdole/gofeed"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // rawTranscript is what a recording tool exports: numbers for speakers, fillers.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // points has a job killed at its points, counted from 1, until kill reports

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
 // repositoryKinds make a repository below a home and return the workspace in it.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/cli"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // A bench is where a command runs: a workspace, a home and a configuration.
@@ -43,7 +43,7 @@ func newBench(t *testing.T, config string) bench {
 func (p bench) adroit(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = cli.Program{Tools: std.All(), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return p.vars[k] }}.Run(t.Context(), args...)
+	code = cli.Program{Tools: parts.All(), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return p.vars[k] }}.Run(t.Context(), args...)
 	return code, out.String(), errs.String()
 }
 

@@ -15,7 +15,7 @@ import (
 // What the packages of this module may allocate before main, in bytes and in
 // objects: about twice what they do. Every command pays for it, and so does
 // each confined command, since the sandbox helper is this program run again.
-// Expressions and schemas are compiled at first use; see internal/lazyregexp
+// Expressions and schemas are compiled at first use; see internal/text/lazyregexp
 // and tools.New.
 const (
 	maxInitBytes  = 256 << 10

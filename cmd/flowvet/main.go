@@ -2,7 +2,7 @@
 //
 //	go vet -vettool=$(which flowvet) ./...
 //
-// flowvet ./... is short for it. See internal/flow/flowvet for what it looks for.
+// flowvet ./... is short for it. See internal/dev/flowvet for what it looks for.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/tools/go/analysis/unitchecker"
 
-	"github.com/adroit-run/adroit/internal/flow/flowvet"
-	"github.com/adroit-run/adroit/internal/hostexec"
+	"github.com/adroit-run/adroit/internal/dev/flowvet"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
 )
 
 func main() {

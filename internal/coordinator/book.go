@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 

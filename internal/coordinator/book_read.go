@@ -9,12 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/definitions"
-	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/plainyaml"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -34,7 +32,7 @@ func Load(layers ...agents.Layer) (*Book, agents.Problems) {
 	b := &Book{Strategies: map[string]Strategy{}}
 	var problems agents.Problems
 	for i := len(layers) - 1; i >= 0; i-- {
-		files, bad := definitions.Files(layers[i], ".yaml", mostBook)
+		files, bad := agents.Files(layers[i], ".yaml", mostBook)
 		problems = append(problems, bad...)
 		for _, f := range files {
 			if problems = append(problems, f.Problems...); f.Problems != nil {
@@ -89,7 +87,7 @@ func Read(file string, src []byte) (*Book, agents.Problems) {
 		r.Report(top, "", fmt.Sprintf("the file has %d bytes; %d are the most", len(src), mostBook))
 		return r.b, r.list
 	}
-	text, unread := textfile.Plain(src)
+	text, unread := rootfs.Plain(src)
 	if unread != nil {
 		r.Report(top, "", "the file cannot be read: "+unread.Error())
 		return r.b, r.list
@@ -302,7 +300,7 @@ func (r *reader) fits(n *node, seen map[string]bool) {
 }
 
 // Lint reports strategies that name agents which are not there or repair nothing.
-func (b *Book) Lint(cat *agentfile.Catalog) (out agents.Problems) {
+func (b *Book) Lint(cat *agents.Catalog) (out agents.Problems) {
 	for _, n := range b.mentioned {
 		p := agents.Problem{File: n.file, Line: n.Line, Col: n.Col, Severity: agents.Error}
 		switch a, err := cat.Lookup(n.name); {

@@ -3,8 +3,8 @@ package coordinator
 import (
 	"fmt"
 
-	"github.com/adroit-run/adroit/internal/failures"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -53,13 +53,13 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 		case err != nil:
 			return *c.end(&at, Failed, err.Error(), ""), err
 		case end != nil:
-			return *end, c.remember(p, &at, failures.Given)
+			return *end, c.remember(p, &at, problem.Given)
 		}
 		if act.Decision != Retry || !act.By.Code() {
 			c.left--
 		}
 		if !again {
-			at.Outcome = failures.NoChange
+			at.Outcome = problem.NoChange
 			if err := c.keep(p, &at, at.Outcome); err != nil {
 				return c.res, err
 			}
@@ -70,7 +70,7 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 		case err != nil:
 			return *c.end(&at, Failed, err.Error(), ""), err
 		case next == nil:
-			at.Outcome = failures.Works
+			at.Outcome = problem.Works
 			return *c.end(&at, Fixed, "", ""), c.remember(p, &at, at.Outcome)
 		}
 		if next.further {
@@ -80,7 +80,7 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 		if err = c.judge(&at, next); err == nil {
 			learned := at.Outcome
 			if next.Interrupted { // which says nothing about what was done
-				learned = failures.Unfinished
+				learned = problem.Unfinished
 			}
 			err = c.keep(p, &at, learned)
 		}

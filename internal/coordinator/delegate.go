@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -97,9 +97,9 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 	if c.sc.Has("rerun") {
 		tool = "rerun"
 	}
-	interrupted := stepio.Recognized
+	interrupted := turn.Recognized
 	if at.Action.Outside {
-		tool, interrupted = outsideTool, stepio.Again // to install twice is to install
+		tool, interrupted = outsideTool, turn.Again // to install twice is to install
 	}
 	path, reply, err := runCommand(c.sc, interrupted, tool, map[string]any{"command": at.Action.Run})
 	at.Repair = &Repair{Status: executor.Done, Summary: clip(reply.Summary, 500), Path: path}
@@ -123,7 +123,7 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 
 // runCommand has a command run by a tool. Journals of versions that ran an interrupted one
 // again unasked, whatever it was, have the second run.
-func runCommand(sc *executor.Scope, interrupted stepio.Interruption, tool string, args map[string]any) (path string, reply executor.ToolResult, err error) {
+func runCommand(sc *executor.Scope, interrupted turn.Interruption, tool string, args map[string]any) (path string, reply executor.ToolResult, err error) {
 	path = sc.Run.Next()
 	reply, err = sc.Tool(tool, args, interrupted)
 	if err == nil && reply.Interrupted {

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/problem/probe"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -162,24 +161,24 @@ func machine(p *Problem) *Action {
 		p.Type = problem.Environment
 		return &Action{Decision: Escalate, By: Rule("timeout"), Reasoning: "the command did not end in its time: " + p.Message, Hint: "See why it hangs, or run it without adroit."}
 	}
-	if len(p.Installs) > 0 && len(p.programs()) > 0 && p.Facts[probe.Program(p.programs()[0])] == probe.NotFound && !strings.Contains(p.programs()[0], "/") {
+	if len(p.Installs) > 0 && len(p.programs()) > 0 && p.Facts[problem.Program(p.programs()[0])] == problem.ProgramNotFound && !strings.Contains(p.programs()[0], "/") {
 		p.Type = problem.Dependency
 		return nil // a program that comes with a package
 	}
-	if gone := probe.Directories(p.Facts); len(gone) > 0 {
+	if gone := problem.AbsentDirectories(p.Facts); len(gone) > 0 {
 		p.Type = problem.Environment
 		what := fmt.Sprintf("the directory %s does not exist", gone[0])
-		if at := strings.TrimPrefix(p.Facts[probe.Directory(gone[0])], probe.NotFound+", "); at != probe.NotFound {
+		if at := strings.TrimPrefix(p.Facts[problem.Directory(gone[0])], problem.ProgramNotFound+", "); at != problem.ProgramNotFound {
 			what += ": it is " + at
 		}
 		return &Action{Decision: Delegate, Agent: "environment-setup", By: Rule("missing-directory"), Reasoning: what, Hint: "Create " + gone[0] + ", or correct what names it.",
 			Instructions: what + ". Correct the name where it is given, or create the directory."}
 	}
 	for _, name := range p.programs() {
-		fact := p.Facts[probe.Program(name)]
+		fact := p.Facts[problem.Program(name)]
 		spawned := strings.Contains(p.Output, "spawn "+name+" ENOENT")
 		switch {
-		case fact == probe.NotFound:
+		case fact == problem.ProgramNotFound:
 			p.Type = problem.Environment
 			if spawned && strings.HasPrefix(name, "/bin/") {
 				return &Action{Decision: Escalate, By: Rule("missing-shell"), Reasoning: fmt.Sprintf("%s does not exist on this machine, and the command starts it", name), Hint: "Install " + name + ", or run the command where there is one."}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/internal/problem"
 )
 
 // Known is what other jobs have made of a failure.
@@ -39,7 +39,7 @@ const (
 	mostName  = 100
 )
 
-func pastOf(f failures.Failure, same bool, now time.Time) Past {
+func pastOf(f problem.Failure, same bool, now time.Time) Past {
 	files := f.Action.Files
 	if len(files) > mostFiles {
 		files = append(slices.Clone(files[:mostFiles]), fmt.Sprintf("and %d more", len(files)-mostFiles))
@@ -57,10 +57,10 @@ func pastOf(f failures.Failure, same bool, now time.Time) Past {
 // knownOf judges what was done about the same failure, the newest first: of each
 // thing that was done, its last outcome counts. fits reports whether a diff can be
 // made here.
-func knownOf(same, similar []failures.Failure, project string, now time.Time, fits func(diff string) bool) Known {
+func knownOf(same, similar []problem.Failure, project string, now time.Time, fits func(diff string) bool) Known {
 	var k Known
 	failed := map[string]bool{}
-	seen := func(what string, f failures.Failure) bool {
+	seen := func(what string, f problem.Failure) bool {
 		_, again := failed[what]
 		if !again {
 			failed[what] = f.Failed()
@@ -69,11 +69,11 @@ func knownOf(same, similar []failures.Failure, project string, now time.Time, fi
 	}
 	for i, f := range same {
 		a := f.Action
-		if i == 0 && f.Outcome == failures.Person {
+		if i == 0 && f.Outcome == problem.Person {
 			p := pastOf(f, true, now)
 			k.Person = &p
 		}
-		if f.Outcome == failures.Given && k.GivenUp == nil {
+		if f.Outcome == problem.Given && k.GivenUp == nil {
 			p := pastOf(f, true, now)
 			k.GivenUp = &p
 		}
@@ -109,7 +109,7 @@ func knownOf(same, similar []failures.Failure, project string, now time.Time, fi
 }
 
 // rootOf is the key of the failure that a fix was first made for.
-func rootOf(f failures.Failure) string {
+func rootOf(f problem.Failure) string {
 	if f.Action.Of != "" {
 		return f.Action.Of
 	}
@@ -118,7 +118,7 @@ func rootOf(f failures.Failure) string {
 
 // shown are the three that say most: what was done about the same failure, each
 // thing once, then similar ones.
-func shown(same, similar []failures.Failure, now time.Time) (out []Past) {
+func shown(same, similar []problem.Failure, now time.Time) (out []Past) {
 	for _, f := range same {
 		p := pastOf(f, true, now)
 		if f.Action.Of == "" && !slices.ContainsFunc(out, func(q Past) bool { return q.Decision == p.Decision && q.Agent == p.Agent }) {
@@ -128,7 +128,7 @@ func shown(same, similar []failures.Failure, now time.Time) (out []Past) {
 	for _, f := range similar {
 		out = append(out, pastOf(f, false, now))
 	}
-	return out[:min(len(out), failures.MostShown)]
+	return out[:min(len(out), problem.MostShown)]
 }
 
 // age is how long ago something was, for people and models.

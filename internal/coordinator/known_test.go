@@ -5,50 +5,50 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/internal/problem"
 )
 
 // What is known follows from the last outcome of each thing that was done.
 func TestKnown(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	type f = failures.Failure
+	type f = problem.Failure
 	agent := func(name, outcome, fix string) f {
-		return f{Project: "/p", Outcome: outcome, Action: failures.Action{Decision: "DELEGATE", Agent: name, Fix: fix}}
+		return f{Project: "/p", Outcome: outcome, Action: problem.Action{Decision: "DELEGATE", Agent: name, Fix: fix}}
 	}
 	again := func(of, outcome string) f {
-		return f{Project: "/p", Outcome: outcome, Action: failures.Action{Decision: "RETRY", Agent: "a", Of: of, Fix: map[bool]string{true: "diff"}[outcome == failures.Works]}}
+		return f{Project: "/p", Outcome: outcome, Action: problem.Action{Decision: "RETRY", Agent: "a", Of: of, Fix: map[bool]string{true: "diff"}[outcome == problem.Works]}}
 	}
 	retry := func(outcome string) f {
-		return f{Project: "/p", Outcome: outcome, Action: failures.Action{Decision: "RETRY"}}
+		return f{Project: "/p", Outcome: outcome, Action: problem.Action{Decision: "RETRY"}}
 	}
-	elsewhere := agent("a", failures.Works, "diff")
+	elsewhere := agent("a", problem.Works, "diff")
 	elsewhere.Project = "/q"
-	person := f{Project: "/p", Outcome: failures.Person, Action: failures.Action{Decision: "ESCALATE"}}
+	person := f{Project: "/p", Outcome: problem.Person, Action: problem.Action{Decision: "ESCALATE"}}
 	for _, tt := range []struct {
 		name string
 		same []f // the newest first; J1 is the oldest
 		want string
 	}{
 		{"nothing", nil, "  []"},
-		{"an agent's repair", []f{agent("a", failures.Works, "diff")}, "a diff []"},
-		{"that cannot be made here", []f{agent("a", failures.Works, "unfit")}, "a  []"},
-		{"without a diff", []f{agent("a", failures.Works, "")}, "a  []"},
+		{"an agent's repair", []f{agent("a", problem.Works, "diff")}, "a diff []"},
+		{"that cannot be made here", []f{agent("a", problem.Works, "unfit")}, "a  []"},
+		{"without a diff", []f{agent("a", problem.Works, "")}, "a  []"},
 		{"of another project", []f{elsewhere}, "a  []"},
-		{"that helped again", []f{again("J1/1", failures.Works), agent("a", failures.Works, "diff")}, "a diff []"},
-		{"that did not help again", []f{again("J1/1", failures.Same), agent("a", failures.Works, "diff")}, "a  []"},
-		{"and then the agent did", []f{agent("a", failures.Works, "diff"), again("J1/1", failures.Same), agent("a", failures.Works, "diff")}, "a diff []"},
-		{"one that did not help", []f{agent("a", failures.Same, "")}, "  [a]"},
-		{"one that changed nothing", []f{agent("a", failures.NoChange, "")}, "  [a]"},
-		{"one that changed the failure", []f{agent("a", failures.Changed, "")}, "  []"},
-		{"one that was stopped", []f{agent("a", failures.Unfinished, "")}, "  []"},
-		{"helped once, not since", []f{agent("a", failures.Same, ""), agent("a", failures.Works, "")}, "  [a]"},
-		{"helped since", []f{agent("a", failures.Works, ""), agent("a", failures.Same, "")}, "a  []"},
-		{"another helped", []f{agent("b", failures.Works, ""), agent("a", failures.Same, "")}, "b  [a]"},
-		{"a retry", []f{retry(failures.Works)}, "RETRY  []"},
-		{"a retry that does not help any more", []f{retry(failures.Same), retry(failures.Works)}, "  []"},
-		{"a person", []f{person, agent("a", failures.Same, "")}, "person  [a]"},
-		{"given up", []f{{Project: "/p", Outcome: failures.Given}, agent("a", failures.Same, "")}, "given up  [a]"},
-		{"a person, before an agent", []f{agent("a", failures.Works, "diff"), person}, "a diff []"},
+		{"that helped again", []f{again("J1/1", problem.Works), agent("a", problem.Works, "diff")}, "a diff []"},
+		{"that did not help again", []f{again("J1/1", problem.Same), agent("a", problem.Works, "diff")}, "a  []"},
+		{"and then the agent did", []f{agent("a", problem.Works, "diff"), again("J1/1", problem.Same), agent("a", problem.Works, "diff")}, "a diff []"},
+		{"one that did not help", []f{agent("a", problem.Same, "")}, "  [a]"},
+		{"one that changed nothing", []f{agent("a", problem.NoChange, "")}, "  [a]"},
+		{"one that changed the failure", []f{agent("a", problem.Changed, "")}, "  []"},
+		{"one that was stopped", []f{agent("a", problem.Unfinished, "")}, "  []"},
+		{"helped once, not since", []f{agent("a", problem.Same, ""), agent("a", problem.Works, "")}, "  [a]"},
+		{"helped since", []f{agent("a", problem.Works, ""), agent("a", problem.Same, "")}, "a  []"},
+		{"another helped", []f{agent("b", problem.Works, ""), agent("a", problem.Same, "")}, "b  [a]"},
+		{"a retry", []f{retry(problem.Works)}, "RETRY  []"},
+		{"a retry that does not help any more", []f{retry(problem.Same), retry(problem.Works)}, "  []"},
+		{"a person", []f{person, agent("a", problem.Same, "")}, "person  [a]"},
+		{"given up", []f{{Project: "/p", Outcome: problem.Given}, agent("a", problem.Same, "")}, "given up  [a]"},
+		{"a person, before an agent", []f{agent("a", problem.Works, "diff"), person}, "a diff []"},
 	} {
 		for i := range tt.same {
 			tt.same[i].Key, tt.same[i].At = fmt.Sprintf("J%d/1", len(tt.same)-i), now.Add(-time.Duration(i)*time.Hour)
@@ -68,7 +68,7 @@ func TestKnown(t *testing.T) {
 		if got := fmt.Sprint(who, " ", k.Fix, " ", append([]string{}, k.Failed...)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
-		if len(k.Shown) > failures.MostShown {
+		if len(k.Shown) > problem.MostShown {
 			t.Errorf("%s: shows %d", tt.name, len(k.Shown))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -36,7 +36,7 @@ type Setup struct {
 
 // A Memory is what the steps about earlier failures are performed with.
 type Memory struct {
-	Store   func(context.Context) (failures.Store, error)
+	Store   func(context.Context) (problem.Store, error)
 	Project string // the directory that failures belong to
 	Setup   func(job string, c Choice) Setup
 	Fixes   Fixes
@@ -63,7 +63,7 @@ type asked struct {
 // lesson is the input of a step that remembers: a failure, and the step whose
 // changes repaired it.
 type lesson struct {
-	failures.Failure
+	problem.Failure
 	Path string `json:"path,omitempty"`
 	Tree string `json:"tree,omitempty"`
 }
@@ -114,11 +114,11 @@ func (m Memory) recall(ctx context.Context, job string, in asked) (Known, error)
 	if err != nil {
 		return Known{}, err
 	}
-	q := failures.Question{Project: m.Project, Signature: in.Signature, Text: in.Text, Now: m.Now(), Job: job}
+	q := problem.Question{Project: m.Project, Signature: in.Signature, Text: in.Text, Now: m.Now(), Job: job}
 	if in.Everywhere {
 		q.Project = ""
 	}
-	same, similar, err := failures.Recall(ctx, store, q)
+	same, similar, err := problem.Recall(ctx, store, q)
 	if err != nil {
 		return Known{}, err
 	}
@@ -153,7 +153,7 @@ func (m Memory) remember(ctx context.Context, s flow.Step, in lesson) error {
 			}
 		}
 	}
-	return failures.Remember(ctx, store, f)
+	return problem.Remember(ctx, store, f)
 }
 
 func describeMemory(s flow.Step, out json.RawMessage) (string, json.RawMessage) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -139,7 +139,7 @@ func (c *Coordinator) settle(p *Problem, at *Attempt, rivals []rival, winner int
 		}
 		if r.outage == nil && r.repair.Status == executor.Done && !r.works && winner < 0 {
 			one := Attempt{Type: at.Type, Signature: at.Signature, Message: at.Message, Repair: r.repair, Action: Action{Decision: Delegate, Agent: r.repair.Agent, By: at.Action.By}}
-			if err := c.remember(p, &one, failures.Same); err != nil {
+			if err := c.remember(p, &one, problem.Same); err != nil {
 				return err
 			}
 		}

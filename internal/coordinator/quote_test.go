@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/internal/problem"
 )
 
 // hostile is text that wants to be read as something else than a value.
@@ -62,7 +62,7 @@ func TestPastIsBounded(t *testing.T) {
 	}
 }
 
-func failureOf(text string) failures.Failure {
-	return failures.Failure{Key: "J1/1", Type: "build", Message: text, Text: text, Outcome: failures.Works,
-		Action: failures.Action{Decision: "DELEGATE", Agent: "code-fix", Summary: text, Files: append([]string{text}, strings.Fields(text)...)}}
+func failureOf(text string) problem.Failure {
+	return problem.Failure{Key: "J1/1", Type: "build", Message: text, Text: text, Outcome: problem.Works,
+		Action: problem.Action{Decision: "DELEGATE", Agent: "code-fix", Summary: text, Files: append([]string{text}, strings.Fields(text)...)}}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -137,22 +136,22 @@ func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
 	if !c.past.Remember || at.Action.By == Rule("interrupted") {
 		return nil
 	}
-	in := lesson{Tree: c.sc.Task.At, Failure: failures.Failure{Signature: at.Signature, Type: at.Type, Message: at.Message, Text: p.essence(), Outcome: outcome,
-		Action: failures.Action{Decision: string(at.Action.Decision), By: at.Action.By.String(), Agent: at.Action.Agent, Diagnose: at.Action.Diagnose, Of: at.Action.Replay}}}
+	in := lesson{Tree: c.sc.Task.At, Failure: problem.Failure{Signature: at.Signature, Type: at.Type, Message: at.Message, Text: p.essence(), Outcome: outcome,
+		Action: problem.Action{Decision: string(at.Action.Decision), By: at.Action.By.String(), Agent: at.Action.Agent, Diagnose: at.Action.Diagnose, Of: at.Action.Replay}}}
 	if r := at.Repair; r != nil {
 		in.Path, in.Tokens, in.Cost = cmp.Or(r.Path, r.Step), r.Tokens, r.Cost
 		in.Action.Summary, in.Action.Files = clip(r.Summary, 1000), r.Changed
 		if at.Action.Replay != "" {
 			in.Action.Agent = c.past.known[at.Signature].Worked.Agent
 		} else if r.Status != executor.Done && in.Failed() {
-			in.Outcome = failures.Unfinished // it was stopped: that says nothing about what it could do
+			in.Outcome = problem.Unfinished // it was stopped: that says nothing about what it could do
 		}
 	}
 	if c.past.Commands {
 		in.Action.Run, in.Action.Command = at.Action.Run, c.ran(p)
 	}
 	if at.Answer == "continue" && in.Worked() {
-		in.Outcome = failures.Person
+		in.Outcome = problem.Person
 	}
 	_, err := flow.Do[struct{}](c.sc.Run, memoryStep, rememberOne, in)
 	return ignore(err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/text/hint"
 )
 
 // Markdown is the result for a person: what failed, what was tried and why it did

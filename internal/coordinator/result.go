@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/oldresult"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -31,15 +30,15 @@ func Of(t *executor.Task, reply executor.ToolResult) *Problem {
 		return p
 	}
 	p.Output, p.Inconclusive = reply.Text, string(reply.Inconclusive)
-	if t.Revision < stepio.TypedResults {
-		end := oldresult.Of(p.Message)
+	if t.Revision < turn.TypedResults {
+		end := turn.OldresultOf(p.Message)
 		p.Code, p.TimedOut, p.Killed = end.Code, end.TimedOut, end.Killed
 		if end.NotStarted {
 			p.Inconclusive = cmp.Or(p.Inconclusive, "not run")
 		}
 		return p
 	}
-	var c stepio.CommandResult
+	var c turn.CommandResult
 	if json.Unmarshal(reply.Value, &c) != nil {
 		return p
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/permission"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -221,14 +221,14 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 func publishes(s Step) bool { return byCommand(s.Name+" "+s.Run) == problem.Publish }
 
 // interrupted is what becomes of the step if the process dies while it runs.
-func (s Step) interrupted() stepio.Interruption {
+func (s Step) interrupted() turn.Interruption {
 	switch {
-	case publishes(s) || permission.Publishes(s.Name):
-		return stepio.AskPerson
-	case s.Repeatable || permission.Checks(s.Name):
-		return stepio.Again
+	case publishes(s) || permit.Publishes(s.Name):
+		return turn.AskPerson
+	case s.Repeatable || permit.Checks(s.Name):
+		return turn.Again
 	}
-	return stepio.Recognized
+	return turn.Recognized
 }
 
 // try runs a step again.
@@ -276,7 +276,7 @@ func (s Step) publishesOutside() bool {
 	if len(words) > 1 && (words[1] == "run" || strings.HasPrefix(words[0], "python")) {
 		n = 3
 	}
-	return permission.Publishes(s.Name) || permission.Publishes(strings.Join(words[:min(n, len(words))], " "))
+	return permit.Publishes(s.Name) || permit.Publishes(strings.Join(words[:min(n, len(words))], " "))
 }
 
 // outside are the commands that the job may run outside the sandbox, each as approved.
@@ -304,7 +304,7 @@ func (j *job) goOn(sc *executor.Scope, p *Problem) (next *Problem, done bool, er
 		}
 		return &Problem{Step: p.Step, Command: p.Command, Type: problem.Merge, Files: p.Files, Pending: run, Message: "git_continue, which would go on, may not be called"}, false, nil
 	}
-	reply, err := sc.Tool(continueTool, struct{}{}, stepio.AskPerson)
+	reply, err := sc.Tool(continueTool, struct{}{}, turn.AskPerson)
 	if err != nil {
 		return nil, false, err
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // A Commit is one entry of a history.
@@ -51,8 +51,8 @@ func parseLog(out string) []Commit {
 			continue
 		}
 		when, _ := time.Parse(time.RFC3339, f[4])
-		commits = append(commits, Commit{Hash: f[0], Parents: strings.Fields(f[1]), Author: textfile.Visible(f[2]), Email: textfile.Visible(f[3]),
-			Time: when, Subject: textfile.Visible(f[5]), Body: textfile.Visible(strings.TrimSpace(f[6]))})
+		commits = append(commits, Commit{Hash: f[0], Parents: strings.Fields(f[1]), Author: rootfs.Visible(f[2]), Email: rootfs.Visible(f[3]),
+			Time: when, Subject: rootfs.Visible(f[5]), Body: rootfs.Visible(strings.TrimSpace(f[6]))})
 	}
 	return commits
 }

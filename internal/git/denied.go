@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // Merging is what git has stopped at.

@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // A Remote is where a repository is on a server.
@@ -45,7 +45,7 @@ func (g *Repo) Remote(ctx context.Context, name string) (Remote, error) {
 }
 
 func parseRemote(at string) (r Remote, err error) {
-	odd := &ArgError{"remote", textfile.Visible(at), "is not the address of a server"}
+	odd := &ArgError{"remote", rootfs.Visible(at), "is not the address of a server"}
 	if u, err := url.Parse(at); err == nil && u.Host != "" {
 		r = Remote{u.Hostname(), u.Path}
 	} else if m := scpLike.FindStringSubmatch(at); m != nil {

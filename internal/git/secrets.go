@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
 // What an environment file held in any commit of any branch is a secret, also
@@ -88,7 +88,7 @@ func TestFileSecretsOfDeniedFiles(t *testing.T) {
 	dirtest.Write(t, filepath.Join(dir, "conf/Prod.yaml"), "password: the work tree's\n")
 
 	names := &rootfs.DenyList{Deny: []string{"conf/prod.{yaml,yml}", "*.tfvars"}}
-	hide := secret.New(secret.Options{}).With(FileSecrets(t.Context(), dir, names)...)
+	hide := secret.NewRedactor(secret.Options{}).With(FileSecrets(t.Context(), dir, names)...)
 	for _, line := range []string{"password: older one", "+password: newer one", "correct horse", "MIIBcertificate", "password: kept one", "password: staged one", "password: the work tree's"} {
 		if got, hit := hide.String("x " + line); !hit || strings.Contains(got, "one") || strings.Contains(got, "horse") {
 			t.Errorf("%q is shown as %q", line, got)

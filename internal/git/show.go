@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // Show returns a commit and, as a unified diff, what it changed: against its
@@ -82,7 +82,7 @@ func parseBlame(out string) []BlameLine {
 	head := true
 	for row := range strings.SplitSeq(out, "\n") {
 		if text, ok := strings.CutPrefix(row, "\t"); ok {
-			l.Text, head = textfile.Visible(text), true
+			l.Text, head = rootfs.Visible(text), true
 			lines = append(lines, l)
 			continue
 		}
@@ -95,12 +95,12 @@ func parseBlame(out string) []BlameLine {
 			}
 			head = false
 		case key == "author":
-			l.Author = textfile.Visible(value)
+			l.Author = rootfs.Visible(value)
 		case key == "author-time":
 			sec, _ := strconv.ParseInt(value, 10, 64)
 			l.Time = time.Unix(sec, 0).UTC()
 		case key == "summary":
-			l.Subject = textfile.Visible(value)
+			l.Subject = rootfs.Visible(value)
 		}
 	}
 	return lines

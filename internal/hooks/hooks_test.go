@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -56,11 +56,11 @@ func (w *world) call(ctx context.Context, args string, list ...hooks.Hook) (tool
 	}
 	r := hooks.New(w.dir, list)
 	defer r.Close()
-	perform := r.Middleware(func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
+	perform := r.Middleware(func(ctx context.Context, p host.Invocation) (tools.Result, error) {
 		w.ran++
 		return p.Tool.Run(ctx, p.Env, p.Args)
 	})
-	return perform(ctx, handler.Invocation{
+	return perform(ctx, host.Invocation{
 		Step: flow.Step{Job: "J1", Path: "3.1"}, Tool: echo, Args: json.RawMessage(args),
 		Env: &tools.Env{Emit: func(e event.Event) {
 			w.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -66,13 +66,13 @@ func New(dir string, list []Hook) *Runner {
 // Close kills what still runs.
 func (r *Runner) Close() error { return r.exec.Close() }
 
-// Middleware is for handler.Host.Middleware. Hooks run in the order given; one that
+// Middleware is for host.Host.Middleware. Hooks run in the order given; one that
 // refuses keeps the later ones from being asked.
-func (r *Runner) Middleware(next handler.ToolHandler) handler.ToolHandler {
+func (r *Runner) Middleware(next host.ToolHandler) host.ToolHandler {
 	if len(r.list) == 0 {
 		return next
 	}
-	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
+	return func(ctx context.Context, p host.Invocation) (tools.Result, error) {
 		for _, h := range r.list {
 			if !h.is(Before, p.Tool.Name) {
 				continue
@@ -106,7 +106,7 @@ func deref(r *tools.Result) tools.Result {
 }
 
 // before runs h and changes p, or gives the result of the call that it refuses.
-func (r *Runner) before(ctx context.Context, h Hook, p *handler.Invocation) (*tools.Result, error) {
+func (r *Runner) before(ctx context.Context, h Hook, p *host.Invocation) (*tools.Result, error) {
 	no := func(format string, args ...any) *tools.Result {
 		return &tools.Result{Failed: true, Inconclusive: tools.CannotCheck, Text: "not run: " + fmt.Sprintf(format, args...)}
 	}
@@ -137,7 +137,7 @@ func (r *Runner) before(ctx context.Context, h Hook, p *handler.Invocation) (*to
 }
 
 // after runs h on a result and changes it. It reports whether h objects.
-func (r *Runner) after(ctx context.Context, h Hook, p handler.Invocation, res *tools.Result) (stop bool, err error) {
+func (r *Runner) after(ctx context.Context, h Hook, p host.Invocation, res *tools.Result) (stop bool, err error) {
 	v, err := r.run(ctx, h, p, &Result{res.Text, res.Failed})
 	switch {
 	case err != nil:
@@ -168,7 +168,7 @@ type verdict struct {
 }
 
 // run runs h once. The error is that of ctx alone.
-func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Result) (verdict, error) {
+func (r *Runner) run(ctx context.Context, h Hook, p host.Invocation, res *Result) (verdict, error) {
 	in, err := json.Marshal(Call{When: h.When, Job: p.Step.Job, Step: p.Step.Path, Dir: r.dir, Tool: p.Tool.Name, Args: p.Args, Result: res})
 	if err != nil {
 		return verdict{fault: fmt.Errorf("the call could not be encoded: %w", err)}, nil
@@ -211,7 +211,7 @@ func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Res
 }
 
 // note records in the job's events what a hook did.
-func (r *Runner) note(p handler.Invocation, h Hook, did, fault string) {
+func (r *Runner) note(p host.Invocation, h Hook, did, fault string) {
 	if p.Env == nil || p.Env.Emit == nil {
 		return
 	}

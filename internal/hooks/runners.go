@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -27,11 +27,11 @@ func In(dir func(at string) (string, error), list []Hook) *Runners {
 }
 
 // Around runs the hooks around a call.
-func (h *Runners) Around(next handler.ToolHandler) handler.ToolHandler {
+func (h *Runners) Around(next host.ToolHandler) host.ToolHandler {
 	if len(h.list) == 0 {
 		return next
 	}
-	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
+	return func(ctx context.Context, p host.Invocation) (tools.Result, error) {
 		r, err := h.at(p.At)
 		if err != nil {
 			return tools.Result{}, err

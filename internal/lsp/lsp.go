@@ -22,8 +22,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/hostexec"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 var idIn = lazyregexp.New(`"id"\s*:\s*("[^"]*"|[0-9.]+)`)
@@ -59,7 +59,7 @@ func (q request) callResult(raw json.RawMessage) json.RawMessage {
 		failed = false
 	}
 	if known = known || ok || list != nil || failed; !known {
-		list = []json.RawMessage{textPart(textfile.Visible(string(raw)))}
+		list = []json.RawMessage{textPart(rootfs.Visible(string(raw)))}
 	}
 	q.note(func(d *delivery) { d.unreadable = d.unreadable || !known })
 	parts := []json.RawMessage{}
@@ -77,7 +77,7 @@ func (q request) callResult(raw json.RawMessage) json.RawMessage {
 	}
 	b, err := json.Marshal(out)
 	if err != nil || !decodes(b) {
-		return textResult(textfile.Visible(string(raw)))
+		return textResult(rootfs.Visible(string(raw)))
 	}
 	return b
 }

@@ -16,16 +16,16 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // asking calls a tool that asks, with what was said before.
-func asking(t *testing.T, p *Pool, tool toolserver.Tool, said ...toolserver.Answer) (tools.Result, *toolserver.Asking) {
+func asking(t *testing.T, p *Pool, tool turn.Tool, said ...turn.Answer) (tools.Result, *turn.Asking) {
 	t.Helper()
-	ctx := toolserver.WithSaid(context.WithoutCancel(t.Context()), toolserver.Said{Answers: said})
-	r, err := p.Call(ctx, toolserver.Scope{}, tool, new(tools.Env).Only(0), json.RawMessage("{}"))
-	a := new(toolserver.Asking)
+	ctx := turn.WithSaid(context.WithoutCancel(t.Context()), turn.Said{Answers: said})
+	r, err := p.Call(ctx, turn.Scope{}, tool, new(tools.Env).Only(0), json.RawMessage("{}"))
+	a := new(turn.Asking)
 	if errors.As(err, &a) {
 		return r, a
 	}
@@ -35,8 +35,8 @@ func asking(t *testing.T, p *Pool, tool toolserver.Tool, said ...toolserver.Answ
 	return r, nil
 }
 
-func accept(a *toolserver.Asking, content string) toolserver.Answer {
-	return toolserver.Answer{ID: a.ID, Call: a.Call, Action: "accept", Content: json.RawMessage(content)}
+func accept(a *turn.Asking, content string) turn.Answer {
+	return turn.Answer{ID: a.ID, Call: a.Call, Action: "accept", Content: json.RawMessage(content)}
 }
 
 // TestMCPAsks: a call that asks the user goes on with the answer, in the process that has
@@ -61,11 +61,11 @@ func TestMCPAsks(t *testing.T) {
 		t.Errorf("the result is %+v", r)
 	}
 	_, a = asking(t, f.Pool, drop)
-	if r, _ := asking(t, f.Pool, drop, toolserver.Answer{ID: a.ID, Call: a.Call, Action: "decline"}); !strings.Contains(r.Text, `"action":"decline"`) {
+	if r, _ := asking(t, f.Pool, drop, turn.Answer{ID: a.ID, Call: a.Call, Action: "decline"}); !strings.Contains(r.Text, `"action":"decline"`) {
 		t.Errorf("after a no the result is %+v", r)
 	}
-	nobody := toolserver.WithSaid(t.Context(), toolserver.Said{Nobody: true})
-	if r, err := f.Call(nobody, toolserver.Scope{}, drop, new(tools.Env).Only(0), json.RawMessage("{}")); err != nil || !strings.Contains(r.Text, `"action":"decline"`) {
+	nobody := turn.WithSaid(t.Context(), turn.Said{Nobody: true})
+	if r, err := f.Call(nobody, turn.Scope{}, drop, new(tools.Env).Only(0), json.RawMessage("{}")); err != nil || !strings.Contains(r.Text, `"action":"decline"`) {
 		t.Errorf("where nobody is the result is %+v, %v", r, err)
 	}
 

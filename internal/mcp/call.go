@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Call implements [toolserver.Servers]. A server that is gone is started once
+// Call implements [turn.Servers]. A server that is gone is started once
 // more; a call that it died in is repeated only if that does no harm. A call that
 // asks the user something waits in this process for the answer.
-func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
+func (p *Pool) Call(ctx context.Context, in turn.Scope, t turn.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 	s, err := p.entry(in, t.Server)
 	if err != nil {
 		return failed("%s", err), nil
@@ -29,8 +29,8 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 	return p.recorded(ctx, l, t, env, func() (tools.Result, error) { return p.call(ctx, l, t, env, args) })
 }
 
-func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
-	said := toolserver.SaidTo(ctx)
+func (p *Pool) call(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
+	said := turn.SaidTo(ctx)
 	if n := len(said.Answers); n > 0 && said.Answers[n-1].ID == askScopes && said.Answers[n-1].Action != "accept" {
 		return failed("%s was not done by the MCP server %s: it wants more rights than its login has, and the user has said no.", t.Tool, t.Server), nil
 	}
@@ -43,13 +43,13 @@ func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.
 	for again := false; ; again = true {
 		if o == nil {
 			c, err := p.session(ctx, l, said.Accepted)
-			if changed := new(toolserver.Changed); errors.As(err, &changed) && !said.Nobody {
+			if changed := new(turn.Changed); errors.As(err, &changed) && !said.Nobody {
 				return tools.Result{}, err
 			}
 			if err != nil {
 				return p.lost(ctx, err)
 			}
-			if why, err := p.changed(ctx, l, c, t, said); errors.As(err, new(*toolserver.Changed)) {
+			if why, err := p.changed(ctx, l, c, t, said); errors.As(err, new(*turn.Changed)) {
 				return tools.Result{}, err
 			} else if err != nil {
 				return p.lost(ctx, err)
@@ -68,7 +68,7 @@ func (p *Pool) call(ctx context.Context, l *slot, t toolserver.Tool, env *tools.
 			}
 			return out, nil
 		}
-		if errors.As(err, new(*toolserver.Asking)) {
+		if errors.As(err, new(*turn.Asking)) {
 			p.park(o)
 			return tools.Result{}, err
 		}
@@ -100,15 +100,15 @@ const askScopes = "adroit:scopes"
 
 // askForScopes has the user log in once more for what a call lacks. The server has refused the call
 // before it was begun, so with the answer it is made anew; it is asked for once.
-func (p *Pool) askForScopes(t toolserver.Tool, id string, lacks *scopesLacking, said toolserver.Said) (tools.Result, error) {
-	asked := slices.ContainsFunc(said.Answers, func(a toolserver.Answer) bool { return a.ID == askScopes })
+func (p *Pool) askForScopes(t turn.Tool, id string, lacks *scopesLacking, said turn.Said) (tools.Result, error) {
+	asked := slices.ContainsFunc(said.Answers, func(a turn.Answer) bool { return a.ID == askScopes })
 	if asked || said.Nobody {
 		return failed("%s was not done by the MCP server %s: %s.", t.Tool, t.Server, lacks), nil
 	}
 	if err := rootfs.WriteFile(p.cancelledFile(id), nil); err != nil {
 		return tools.Result{}, err
 	}
-	return tools.Result{}, &toolserver.Asking{ID: askScopes, Call: id, Server: t.Server, Tool: t.Tool, Message: fmt.Sprintf("%s. Run that first; yes makes the call again.", lacks)}
+	return tools.Result{}, &turn.Asking{ID: askScopes, Call: id, Server: t.Server, Tool: t.Tool, Message: fmt.Sprintf("%s. Run that first; yes makes the call again.", lacks)}
 }
 
 // why says why there is no answer, as the end of a sentence.
@@ -123,7 +123,7 @@ func (c *session) why(err error) string {
 }
 
 // unknown is the result of a call of which nobody knows whether it was done.
-func unknown(t toolserver.Tool, what string) tools.Result {
+func unknown(t turn.Tool, what string) tools.Result {
 	r := failed("The MCP server %s %s; whether %s was done is not known.", t.Server, what, t.Tool)
 	if r.Undecided = t.Safe() == tools.Unsafe; r.Undecided {
 		r.Text += " Find out before you call it again."
@@ -140,16 +140,16 @@ func (p *Pool) lost(ctx context.Context, err error) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
-	if changed := new(toolserver.Changed); errors.As(err, &changed) {
+	if changed := new(turn.Changed); errors.As(err, &changed) {
 		return failed("%s\n%s. Go on without it, or tell the user.", strings.TrimSpace(err.Error()), changed.Hint()), nil
 	}
 	return failed("%s. Go on without it, or tell the user.", err), nil
 }
 
 // changed says why a tool is not what the job was given, "" if it is, or if a
-// person has accepted what it is now; else the error is a *toolserver.Changed. A
+// person has accepted what it is now; else the error is a *turn.Changed. A
 // server that has announced other tools is asked for them first.
-func (p *Pool) changed(ctx context.Context, l *slot, c *session, t toolserver.Tool, said toolserver.Said) (string, error) {
+func (p *Pool) changed(ctx context.Context, l *slot, c *session, t turn.Tool, said turn.Said) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.live == c && c.stale.Swap(false) {
@@ -178,7 +178,7 @@ func (p *Pool) changed(ctx context.Context, l *slot, c *session, t toolserver.To
 	case said.Nobody:
 		return fmt.Sprintf("The MCP server %s has changed its tool %s since it was accepted, so that it was not called; %s accepts it.", t.Server, t.Tool, hint.Command("mcp check %s --accept", t.Server)), nil
 	}
-	return "", &toolserver.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input), Reach: l.s.reach(string(p.o.Sandbox.Level))}
+	return "", &turn.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input), Reach: l.s.reach(string(p.o.Sandbox.Level))}
 }
 
 // noteUse remembers that a server was used, once a process.

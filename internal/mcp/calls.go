@@ -13,10 +13,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -43,16 +43,16 @@ type openCall struct {
 
 	mu     sync.Mutex
 	way    delivery
-	env    *tools.Env          // of the step that waits; nil for none
-	said   []toolserver.Answer // before it was made again
-	asking *question           // what the user is asked
-	shown  time.Time           // when progress was shown
+	env    *tools.Env    // of the step that waits; nil for none
+	said   []turn.Answer // before it was made again
+	asking *question     // what the user is asked
+	shown  time.Time     // when progress was shown
 }
 
 // A question is what a server asks in a call.
 type question struct {
-	toolserver.Asking
-	reply chan toolserver.Answer
+	turn.Asking
+	reply chan turn.Answer
 }
 
 // progressEvery is how often progress of a call is shown at most.
@@ -64,7 +64,7 @@ type openKey struct{}
 
 // begin makes a call. said are answers to what it asked when it was made before;
 // with Nobody the server gets a no to whatever it asks.
-func (c *session) begin(ctx context.Context, t toolserver.Tool, env *tools.Env, args json.RawMessage, said toolserver.Said) *openCall {
+func (c *session) begin(ctx context.Context, t turn.Tool, env *tools.Env, args json.RawMessage, said turn.Said) *openCall {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	o := &openCall{id: strings.ToLower(rand.Text()), tool: t.Tool, c: c, cancel: cancel, asks: make(chan *question), done: make(chan struct{}), moved: make(chan struct{}, 1), limit: t.Timeout, env: env, said: said.Answers}
 	if said.Nobody {
@@ -89,7 +89,7 @@ func (c *session) begin(ctx context.Context, t toolserver.Tool, env *tools.Env, 
 	return o
 }
 
-// follow waits for what becomes of a call. A *toolserver.Asking is what it waits
+// follow waits for what becomes of a call. A *turn.Asking is what it waits
 // for then; the end of ctx cancels it at the server.
 func (o *openCall) follow(ctx context.Context) (*sdk.CallToolResult, error) {
 	limit := cmp.Or(o.limit, defaultCallTime)
@@ -157,7 +157,7 @@ func (o *openCall) end() {
 }
 
 // resume hands a call the answer that it waits for.
-func (o *openCall) resume(env *tools.Env, a toolserver.Answer) {
+func (o *openCall) resume(env *tools.Env, a turn.Answer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.env = env
@@ -169,7 +169,7 @@ func (o *openCall) resume(env *tools.Env, a toolserver.Answer) {
 
 // saidBefore is the answer to a question that was given when the call was made
 // before; each answers once.
-func (o *openCall) saidBefore(id string) (toolserver.Answer, bool) {
+func (o *openCall) saidBefore(id string) (turn.Answer, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, a := range o.said {
@@ -178,7 +178,7 @@ func (o *openCall) saidBefore(id string) (toolserver.Answer, bool) {
 			return a, true
 		}
 	}
-	return toolserver.Answer{}, false
+	return turn.Answer{}, false
 }
 
 // byID is the call that is open by an id, nil for none.
@@ -245,7 +245,7 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 	if o == nil || o.asks == nil {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
-	ask := toolserver.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: spelling.Clip(textfile.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
+	ask := turn.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: spelling.Clip(rootfs.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
 	if r.Params.RequestedSchema != nil {
 		b, err := json.Marshal(r.Params.RequestedSchema)
 		if err != nil || len(b) > maxQuestionSchema {
@@ -257,7 +257,7 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 	a, known := o.saidBefore(ask.ID)
 	for {
 		if !known {
-			q := &question{Asking: ask, reply: make(chan toolserver.Answer, 1)}
+			q := &question{Asking: ask, reply: make(chan turn.Answer, 1)}
 			select {
 			case o.asks <- q:
 			case <-ctx.Done():
@@ -280,7 +280,7 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 
 // answerContent is an answer as its schema wants it: fields, or the value of the only
 // one. fault says what is wrong with it.
-func answerContent(raw json.RawMessage, a toolserver.Answer) (content map[string]any, fault string) {
+func answerContent(raw json.RawMessage, a turn.Answer) (content map[string]any, fault string) {
 	if a.Action != "accept" || raw == nil {
 		return nil, ""
 	}

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/e2e/conformance"
-	"github.com/adroit-run/adroit/internal/keyfile"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/internal/dev/e2e/conformance"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -58,7 +58,7 @@ func conform(scenario, url string) error {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	p := New(Options{Dir: filepath.Join(dir, "mcp"), Keys: keyfile.In(dir), Network: netguard.Guard{Allow: []string{"localhost", "127.0.0.1"}}, Servers: map[string]Server{"suite": {URL: url}}})
+	p := New(Options{Dir: filepath.Join(dir, "mcp"), Keys: rootfs.In(dir), Network: netguard.Guard{Allow: []string{"localhost", "127.0.0.1"}}, Servers: map[string]Server{"suite": {URL: url}}})
 	if strings.HasPrefix(scenario, "auth/") {
 		form := LoginForm{ClientID: "https://conformance-test.local/client-metadata.json", Open: browser}
 		if given.ID != "" {
@@ -71,11 +71,11 @@ func conform(scenario, url string) error {
 		defer back.close()
 	}
 	defer p.Close()
-	list, err := p.Tools(ctx, toolserver.Scope{}, []string{"suite"})
+	list, err := p.Tools(ctx, turn.Scope{}, []string{"suite"})
 	if err != nil {
 		return err
 	}
-	c := &conformer{p: p, tools: map[string]toolserver.Tool{}}
+	c := &conformer{p: p, tools: map[string]turn.Tool{}}
 	for _, t := range list {
 		c.tools[t.Tool] = t
 	}
@@ -113,7 +113,7 @@ func conform(scenario, url string) error {
 // A conformer calls the tools of the suite.
 type conformer struct {
 	p     *Pool
-	tools map[string]toolserver.Tool
+	tools map[string]turn.Tool
 }
 
 // call calls a tool and gives answer to whatever it asks.
@@ -122,13 +122,13 @@ func (c *conformer) call(ctx context.Context, name, args, answer string) error {
 	if !ok {
 		return fmt.Errorf("there is no tool %s", name)
 	}
-	var said toolserver.Said
+	var said turn.Said
 	for {
-		r, err := c.p.Call(toolserver.WithSaid(ctx, said), toolserver.Scope{}, t, new(tools.Env).Only(0), json.RawMessage(args))
-		asks := new(toolserver.Asking)
+		r, err := c.p.Call(turn.WithSaid(ctx, said), turn.Scope{}, t, new(tools.Env).Only(0), json.RawMessage(args))
+		asks := new(turn.Asking)
 		switch {
 		case errors.As(err, &asks) && len(said.Answers) < 10:
-			said.Answers = append(said.Answers, toolserver.Answer{ID: asks.ID, Call: asks.Call, Action: "accept", Content: json.RawMessage(answer)})
+			said.Answers = append(said.Answers, turn.Answer{ID: asks.ID, Call: asks.Call, Action: "accept", Content: json.RawMessage(answer)})
 		case err != nil:
 			return err
 		case r.Failed:
@@ -147,21 +147,21 @@ func (c *conformer) each(ctx context.Context) error {
 		}
 		break
 	}
-	r, err := c.p.Resource(ctx, toolserver.Scope{}, "suite", "")
+	r, err := c.p.Resource(ctx, turn.Scope{}, "suite", "")
 	if err != nil || r.Failed {
 		return fmt.Errorf("the resources: %s, %w", r.Text, err)
 	}
 	uri, _, _ := strings.Cut(r.Text, " ")
-	if r, err = c.p.Resource(ctx, toolserver.Scope{}, "suite", uri); err != nil || r.Failed {
+	if r, err = c.p.Resource(ctx, turn.Scope{}, "suite", uri); err != nil || r.Failed {
 		return fmt.Errorf("the resource %s: %s, %w", uri, r.Text, err)
 	}
-	report, err := c.p.Check(ctx, toolserver.Scope{}, "suite", false)
+	report, err := c.p.Check(ctx, turn.Scope{}, "suite", false)
 	if err != nil {
 		return err
 	}
 	if len(report.Prompts) == 0 {
 		return nil
 	}
-	_, err = c.p.Prompt(ctx, toolserver.Scope{}, "suite", report.Prompts[0].Name, map[string]string{})
+	_, err = c.p.Prompt(ctx, turn.Scope{}, "suite", report.Prompts[0].Name, map[string]string{})
 	return err
 }

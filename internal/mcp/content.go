@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -22,8 +23,8 @@ const (
 	maxPrompt    = 256 << 10 // of the text of one
 )
 
-// Resource implements [toolserver.Servers].
-func (p *Pool) Resource(ctx context.Context, in toolserver.Scope, server, uri string) (tools.Result, error) {
+// Resource implements [turn.Servers].
+func (p *Pool) Resource(ctx context.Context, in turn.Scope, server, uri string) (tools.Result, error) {
 	s, err := p.entry(in, server)
 	if err != nil {
 		return failed("%s", err), nil
@@ -51,7 +52,7 @@ func (p *Pool) Resource(ctx context.Context, in toolserver.Scope, server, uri st
 
 // resources lists the resources of a server, and the forms of those that it makes.
 func (c *session) resources(ctx context.Context) (tools.Result, error) {
-	a, n := answer{name: toolserver.ReadResource}, 0
+	a, n := answer{name: turn.ReadResource}, 0
 	say := func(uri, name, about string) bool {
 		if n++; n <= maxResources {
 			a.say(strings.TrimRight(fmt.Sprintf("%s  %s: %s", line(uri), line(name), line(about)), ": "))
@@ -83,7 +84,7 @@ func (c *session) resource(ctx context.Context, uri string) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, err
 	}
-	a := answer{name: toolserver.ReadResource}
+	a := answer{name: turn.ReadResource}
 	for i, part := range r.Contents {
 		if part != nil {
 			a.resource(i+1, part)
@@ -93,7 +94,7 @@ func (c *session) resource(ctx context.Context, uri string) (tools.Result, error
 }
 
 // listPrompts reads the prompts of a server.
-func (c *session) listPrompts(ctx context.Context) (out []toolserver.Prompt) {
+func (c *session) listPrompts(ctx context.Context) (out []turn.Prompt) {
 	for q, err := range c.cs.Prompts(ctx, nil) {
 		if err != nil || len(out) >= maxPrompts {
 			return out // what there is
@@ -101,10 +102,10 @@ func (c *session) listPrompts(ctx context.Context) (out []toolserver.Prompt) {
 		if q == nil || q.Name == "" || line(q.Name) != q.Name {
 			continue
 		}
-		prompt := toolserver.Prompt{Name: q.Name, Description: spelling.Clip(textfile.Visible(q.Description), maxDescription)}
+		prompt := turn.Prompt{Name: q.Name, Description: spelling.Clip(rootfs.Visible(q.Description), maxDescription)}
 		for _, arg := range q.Arguments {
 			if arg != nil {
-				prompt.Arguments = append(prompt.Arguments, toolserver.Argument{Name: line(arg.Name), Required: arg.Required})
+				prompt.Arguments = append(prompt.Arguments, turn.Argument{Name: line(arg.Name), Required: arg.Required})
 			}
 		}
 		out = append(out, prompt)
@@ -112,8 +113,8 @@ func (c *session) listPrompts(ctx context.Context) (out []toolserver.Prompt) {
 	return out
 }
 
-// Prompt implements [toolserver.Servers].
-func (p *Pool) Prompt(ctx context.Context, in toolserver.Scope, server, name string, args map[string]string) (string, error) {
+// Prompt implements [turn.Servers].
+func (p *Pool) Prompt(ctx context.Context, in turn.Scope, server, name string, args map[string]string) (string, error) {
 	s, err := p.entry(in, server)
 	if err != nil {
 		return "", err
@@ -127,13 +128,13 @@ func (p *Pool) Prompt(ctx context.Context, in toolserver.Scope, server, name str
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(r.Prompts, func(q toolserver.Prompt) bool { return q.Name == name })
+	i := slices.IndexFunc(r.Prompts, func(q turn.Prompt) bool { return q.Name == name })
 	if i < 0 {
 		var names []string
 		for _, q := range r.Prompts {
 			names = append(names, q.Name)
 		}
-		return "", apierr.Invalidf("it has "+strings.Join(names, ", "), "the MCP server %s has no prompt %q", server, name)
+		return "", problem.Invalidf("it has "+strings.Join(names, ", "), "the MCP server %s has no prompt %q", server, name)
 	}
 	var lacks []string
 	for _, arg := range r.Prompts[i].Arguments {
@@ -142,7 +143,7 @@ func (p *Pool) Prompt(ctx context.Context, in toolserver.Scope, server, name str
 		}
 	}
 	if lacks != nil {
-		return "", apierr.Invalidf("for example "+lacks[0]+"=VALUE", "the prompt %s/%s needs %s", server, name, strings.Join(lacks, ", "))
+		return "", problem.Invalidf("for example "+lacks[0]+"=VALUE", "the prompt %s/%s needs %s", server, name, strings.Join(lacks, ", "))
 	}
 	got, err := c.cs.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: args})
 	if err != nil {
@@ -166,10 +167,10 @@ func promptText(r *sdk.GetPromptResult) string {
 		var text string
 		switch c := m.Content.(type) {
 		case *sdk.TextContent:
-			text = textfile.Visible(c.Text)
+			text = rootfs.Visible(c.Text)
 		case *sdk.EmbeddedResource:
 			if c.Resource != nil {
-				text = fmt.Sprintf("[resource %s]\n%s", line(c.Resource.URI), textfile.Visible(c.Resource.Text))
+				text = fmt.Sprintf("[resource %s]\n%s", line(c.Resource.URI), rootfs.Visible(c.Resource.Text))
 			}
 		default:
 			text = fmt.Sprintf("[%T, which is not shown]", c)

@@ -10,10 +10,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -42,7 +42,7 @@ type definition struct {
 
 // define takes what can be used of a tool; problem says why it cannot.
 func define(t *sdk.Tool) (d definition, problem string) {
-	d = definition{Name: t.Name, Description: spelling.Clip(textfile.Visible(cmp.Or(t.Description, t.Title)), maxDescription)}
+	d = definition{Name: t.Name, Description: spelling.Clip(rootfs.Visible(cmp.Or(t.Description, t.Title)), maxDescription)}
 	input, err := json.Marshal(t.InputSchema)
 	if err != nil {
 		return d, "its schema cannot be read"
@@ -61,7 +61,7 @@ func define(t *sdk.Tool) (d definition, problem string) {
 		d.Harmless = a.ReadOnlyHint || a.DestructiveHint != nil && !*a.DestructiveHint
 	}
 	switch {
-	case t.Name == "" || len(t.Name) > maxWireName || textfile.Visible(t.Name) != t.Name || strings.ContainsAny(t.Name, "\n\t"):
+	case t.Name == "" || len(t.Name) > maxWireName || rootfs.Visible(t.Name) != t.Name || strings.ContainsAny(t.Name, "\n\t"):
 		return d, fmt.Sprintf("its name is empty, not printable or longer than %d bytes", maxWireName)
 	case len(input) > maxSchemaBytes:
 		return d, fmt.Sprintf("its schema is longer than %d bytes", maxSchemaBytes)
@@ -129,7 +129,7 @@ func (s Server) reach(level string) string {
 // tool is a definition as the tool of a job. A call reaches something outside
 // that nobody here confines, so that it needs the network, is untrusted, and asks
 // unless the server says that it changes nothing.
-func (d definition) tool(name, server string, s Server, level string) toolserver.Tool {
+func (d definition) tool(name, server string, s Server, level string) turn.Tool {
 	m := tools.Metadata{
 		Name: name, Description: cmp.Or(strings.TrimSpace(d.Description), fmt.Sprintf("The tool %s of the server %s.", d.Name, server)),
 		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Source: string(s.source), Produces: []string{name + "/*"}, Offline: s.offline(level),
@@ -159,5 +159,5 @@ func (d definition) tool(name, server string, s Server, level string) toolserver
 	if words := d.unchecked(); words != "" {
 		m.Description += "\n(" + words + ")"
 	}
-	return toolserver.Tool{Metadata: m, Input: d.Input, Server: server, Tool: d.Name, Digest: d.Digest}
+	return turn.Tool{Metadata: m, Input: d.Input, Server: server, Tool: d.Name, Digest: d.Digest}
 }

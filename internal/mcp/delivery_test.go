@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
 )
 
 // answers are what servers in the wild answer to a call that they have done, and what of it

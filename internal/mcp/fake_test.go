@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -146,7 +146,7 @@ type fixture struct {
 	*Pool
 	file     string // of the server's tools
 	warnings []string
-	scope    toolserver.Scope
+	scope    turn.Scope
 }
 
 func serve(t *testing.T, how, list string) *fixture {
@@ -171,12 +171,12 @@ func (f *fixture) write(t *testing.T, list string) {
 	}
 }
 
-func (f *fixture) tool(t *testing.T, name string) toolserver.Tool {
+func (f *fixture) tool(t *testing.T, name string) turn.Tool {
 	t.Helper()
 	return f.ofServer(t, "fake", name)
 }
 
-func (f *fixture) ofServer(t *testing.T, server, name string) toolserver.Tool {
+func (f *fixture) ofServer(t *testing.T, server, name string) turn.Tool {
 	t.Helper()
 	list, err := f.Tools(t.Context(), f.scope, []string{server})
 	if err != nil {
@@ -188,10 +188,10 @@ func (f *fixture) ofServer(t *testing.T, server, name string) toolserver.Tool {
 		}
 	}
 	t.Fatalf("there is no tool %s among %d", name, len(list))
-	return toolserver.Tool{}
+	return turn.Tool{}
 }
 
-func (f *fixture) call(t *testing.T, tool toolserver.Tool) tools.Result {
+func (f *fixture) call(t *testing.T, tool turn.Tool) tools.Result {
 	t.Helper()
 	r, err := f.Call(context.WithoutCancel(t.Context()), f.scope, tool, new(tools.Env).Only(0), json.RawMessage("{}"))
 	if err != nil {
@@ -201,10 +201,10 @@ func (f *fixture) call(t *testing.T, tool toolserver.Tool) tools.Result {
 }
 
 // untilChanged calls a tool until the notice has come that it is another one.
-func (f *fixture) untilChanged(t *testing.T, tool toolserver.Tool) *toolserver.Changed {
+func (f *fixture) untilChanged(t *testing.T, tool turn.Tool) *turn.Changed {
 	t.Helper()
 	for range 1000 {
-		changed := new(toolserver.Changed)
+		changed := new(turn.Changed)
 		if _, err := f.Call(t.Context(), f.scope, tool, new(tools.Env).Only(0), json.RawMessage("{}")); errors.As(err, &changed) {
 			return changed
 		} else if err != nil {

@@ -9,12 +9,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/filelock"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 )
 
 // File is where adroit mcp add keeps servers, in the directory of the configuration
@@ -49,14 +48,14 @@ func Added(path string) (map[string]Server, error) {
 // Add writes an entry into a file of servers; replace takes the place of one.
 func Add(path, name string, s Server, replace bool) error {
 	if err := CheckName(name); err != nil {
-		return apierr.Invalidf("for example: "+hint.Command("mcp add %s …", cmp.Or(Name(name), "files")), "%v", err)
+		return problem.Invalidf("for example: "+hint.Command("mcp add %s …", cmp.Or(Name(name), "files")), "%v", err)
 	}
 	if err := s.Check(); err != nil {
-		return apierr.Invalidf(hint.Command("mcp add --help")+" has examples", "%s: %v", name, err)
+		return problem.Invalidf(hint.Command("mcp add --help")+" has examples", "%s: %v", name, err)
 	}
 	return changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; ok && !replace {
-			return apierr.Invalidf("--replace takes its place", "there is a server %s already", name)
+			return problem.Invalidf("--replace takes its place", "there is a server %s already", name)
 		}
 		b, err := json.Marshal(s)
 		all[name] = b
@@ -69,7 +68,7 @@ func Add(path, name string, s Server, replace bool) error {
 func Remove(path, records string, getenv func(string) string, name string) error {
 	err := changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; !ok {
-			return apierr.Invalidf(hint.Command("mcp list")+" lists them", "there is no server %q", name)
+			return problem.Invalidf(hint.Command("mcp list")+" lists them", "there is no server %q", name)
 		}
 		delete(all, name)
 		return nil
@@ -81,12 +80,12 @@ func Remove(path, records string, getenv func(string) string, name string) error
 // know in the file stays.
 func changeServers(path string, change func(map[string]json.RawMessage) error) error {
 	if path == "" {
-		return apierr.Invalidf("set HOME or XDG_CONFIG_HOME", "there is no home directory to keep servers in")
+		return problem.Invalidf("set HOME or XDG_CONFIG_HOME", "there is no home directory to keep servers in")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	unlock, err := filelock.Open(path + ".lock")
+	unlock, err := lock.Open(path + ".lock")
 	if err != nil {
 		return err
 	}
@@ -94,18 +93,18 @@ func changeServers(path string, change func(map[string]json.RawMessage) error) e
 	file := map[string]json.RawMessage{}
 	b, err := os.ReadFile(path)
 	if err == nil {
-		b = textfile.ToUTF8(b)
+		b = rootfs.ToUTF8(b)
 		if err = json.Unmarshal(b, &file); err != nil {
 			err = jsontext.Fault(b, err)
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return apierr.WithHint(fmt.Errorf("%s: %w", path, err), "correct it first")
+		return problem.WithHint(fmt.Errorf("%s: %w", path, err), "correct it first")
 	}
 	all := map[string]json.RawMessage{}
 	if raw := file["mcpServers"]; raw != nil {
 		if err := json.Unmarshal(raw, &all); err != nil {
-			return apierr.WithHint(fmt.Errorf("%s: %w", path, jsontext.Fault(b, err, "mcpServers")), "correct it first")
+			return problem.WithHint(fmt.Errorf("%s: %w", path, jsontext.Fault(b, err, "mcpServers")), "correct it first")
 		}
 	}
 	if err := change(all); err != nil {

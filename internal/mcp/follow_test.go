@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
 // TestFollow has each program load a file by a name that stands in another: where the real

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/llm/openai"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
 // manyTools are n tools as those of a real server are.

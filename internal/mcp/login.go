@@ -17,9 +17,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // loginTime is how long a person has to log in.
@@ -37,13 +37,13 @@ type LoginForm struct {
 }
 
 // Login has the user log in at a server, keeps the tokens and lists its tools.
-func (p *Pool) Login(ctx context.Context, in toolserver.Scope, name string, form LoginForm) (*toolserver.Report, error) {
+func (p *Pool) Login(ctx context.Context, in turn.Scope, name string, form LoginForm) (*turn.Report, error) {
 	s, err := p.entry(in, name)
 	if err != nil {
 		return nil, err
 	}
 	if s.URL == "" {
-		return nil, apierr.Invalidf("its command gets what it needs by env: in its entry", "the MCP server %s is a program; a login is for servers behind an address", name)
+		return nil, problem.Invalidf("its command gets what it needs by env: in its entry", "the MCP server %s is a program; a login is for servers behind an address", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
@@ -58,7 +58,7 @@ func (p *Pool) Login(ctx context.Context, in toolserver.Scope, name string, form
 	case err != nil:
 		return nil, err
 	case back.logins.Load() == 0:
-		return nil, apierr.Invalidf(hint.Command("mcp check %s", name), "the MCP server %s asks for no login", name)
+		return nil, problem.Invalidf(hint.Command("mcp check %s", name), "the MCP server %s asks for no login", name)
 	}
 	r.LoggedIn = true
 	return r, nil

@@ -16,10 +16,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -72,7 +72,7 @@ func TestMCPStart(t *testing.T) {
 		{"echo no luck >&2; exit 3", "ended with exit code 3; its standard error ends with: no luck"},
 	} {
 		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"bad": {Command: commandLine{"sh", "-c", tt.script}, Grants: Grants{Sandbox: "off"}}}})
-		_, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"bad"})
+		_, err := p.Tools(t.Context(), turn.Scope{}, []string{"bad"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.script, err, tt.want)
 		}
@@ -96,7 +96,7 @@ func TestMCPHidden(t *testing.T) {
 		started bool
 	}{{"hidden", Grants{}, false}, {"shown", Grants{Read: []string{"~/.ssh/server.sh"}}, true}, {"without a sandbox", Grants{Sandbox: "off"}, true}} {
 		p := New(Options{Dir: t.TempDir(), Getenv: os.Getenv, Servers: map[string]Server{"bad": {Command: commandLine{"sh", script}, Grants: tt.grants}}})
-		_, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"bad"})
+		_, err := p.Tools(t.Context(), turn.Scope{}, []string{"bad"})
 		if err == nil || strings.Contains(err.Error(), "ends with: started") != tt.started || strings.Contains(err.Error(), hint) == tt.started {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -117,7 +117,7 @@ func TestMCPChanged(t *testing.T) {
 	if changed := f.untilChanged(t, look); !strings.Contains(changed.Text, "send it all to me") {
 		t.Errorf("what it says now is %q", changed.Text)
 	}
-	nobody := toolserver.WithSaid(t.Context(), toolserver.Said{Nobody: true})
+	nobody := turn.WithSaid(t.Context(), turn.Said{Nobody: true})
 	if r, err := f.Call(nobody, f.scope, look, new(tools.Env).Only(0), []byte("{}")); err != nil || !r.Failed || !strings.Contains(r.Text, "has changed its tool look") {
 		t.Errorf("where nobody is, the result is %+v, %v", r, err)
 	}
@@ -142,11 +142,11 @@ func TestMCPAccepted(t *testing.T) {
 	f := serve(t, "changes in a call", twoTools)
 	look := f.tool(t, "look")
 	changed := f.untilChanged(t, look)
-	other := toolserver.WithSaid(t.Context(), toolserver.Said{Accepted: "of another one"})
+	other := turn.WithSaid(t.Context(), turn.Said{Accepted: "of another one"})
 	if _, err := f.Call(other, f.scope, look, new(tools.Env).Only(0), []byte("{}")); !errors.As(err, &changed) {
 		t.Errorf("with the digest of another one it is %v", err)
 	}
-	yes := toolserver.WithSaid(t.Context(), toolserver.Said{Accepted: changed.Digest})
+	yes := turn.WithSaid(t.Context(), turn.Said{Accepted: changed.Digest})
 	if r, err := f.Call(yes, f.scope, look, new(tools.Env).Only(0), []byte("{}")); err != nil || r.Text != "ok" {
 		t.Errorf("accepted, it is %+v, %v", r, err)
 	}
@@ -331,7 +331,7 @@ func TestMCPEndlessHTTP(t *testing.T) {
 			sent <- n
 		}))
 		p := New(Options{Dir: t.TempDir(), Network: netguard.Guard{}, Servers: map[string]Server{"flood": {URL: endless.URL}}})
-		if _, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"flood"}); err == nil {
+		if _, err := p.Tools(t.Context(), turn.Scope{}, []string{"flood"}); err == nil {
 			t.Errorf("%s: it has tools", kind)
 		}
 		_ = p.Close()
@@ -395,13 +395,13 @@ func TestMCPDisabled(t *testing.T) {
 	var warned []string
 	p := New(Options{Dir: t.TempDir(), Servers: servers, Warn: func(text string) { warned = append(warned, text) }})
 	defer p.Close()
-	if list, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"a", "b"}); err != nil || list != nil || len(warned) != 2 {
+	if list, err := p.Tools(t.Context(), turn.Scope{}, []string{"a", "b"}); err != nil || list != nil || len(warned) != 2 {
 		t.Errorf("offered are %v, %v, warned %q", list, err, warned)
 	}
-	if _, err := p.Check(t.Context(), toolserver.Scope{}, "a", false); err == nil || !strings.Contains(err.Error(), "is disabled by its entry") {
+	if _, err := p.Check(t.Context(), turn.Scope{}, "a", false); err == nil || !strings.Contains(err.Error(), "is disabled by its entry") {
 		t.Errorf("the check ends with %v", err)
 	}
-	if list, err := p.List(toolserver.Scope{}); err != nil || list[0].State != "disabled" {
+	if list, err := p.List(turn.Scope{}); err != nil || list[0].State != "disabled" {
 		t.Errorf("listed are %+v, %v", list, err)
 	}
 }

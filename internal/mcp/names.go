@@ -3,8 +3,8 @@ package mcp
 import (
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // maxToolName is how long a name may be that all providers take.
@@ -26,7 +26,7 @@ func plainName(id toolID) string {
 			return '_'
 		}, s)
 	}
-	return toolserver.Prefix(id.server) + safe(id.tool)
+	return turn.Prefix(id.server) + safe(id.tool)
 }
 
 // toolNames gives each tool a name of its own: the plain one where that is short

@@ -16,9 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/filelock"
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -142,12 +142,12 @@ func (p *Pool) lockGrants() (unlock func(), err error) {
 	if err := os.MkdirAll(p.o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	return filelock.Open(filepath.Join(p.o.Dir, "login.lock"))
+	return lock.Open(filepath.Join(p.o.Dir, "login.lock"))
 }
 
 // loginNeeded is the error of a server that wants a login.
 func loginNeeded(name, why string) error {
-	return apierr.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; %s", name, why, hint.Command("mcp login %s", name)), hint.Command("mcp login %s", name))
+	return problem.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; %s", name, why, hint.Command("mcp login %s", name)), hint.Command("mcp login %s", name))
 }
 
 // loggedIn authorizes requests by a login that there has been. It makes none: a job

@@ -12,15 +12,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/e2e/authserver"
-	"github.com/adroit-run/adroit/internal/keyfile"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/dev/e2e/authserver"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // poolOf is one with the server as "docs", and what it keeps in a directory.
 func poolOf(t *testing.T, s *authserver.Server, dir string) *Pool {
 	t.Helper()
-	p := New(Options{Dir: dir + "/mcp", Keys: keyfile.In(dir), Servers: map[string]Server{"docs": {URL: s.URL + "/mcp"}}})
+	p := New(Options{Dir: dir + "/mcp", Keys: rootfs.In(dir), Servers: map[string]Server{"docs": {URL: s.URL + "/mcp"}}})
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
@@ -37,11 +37,11 @@ func browser(address string) error {
 func TestMCPLogin(t *testing.T) {
 	s, dir := authserver.New(t, ""), t.TempDir()
 	p := poolOf(t, s, dir)
-	if _, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"docs"}); err == nil || !strings.Contains(err.Error(), "adroit mcp login docs") {
+	if _, err := p.Tools(t.Context(), turn.Scope{}, []string{"docs"}); err == nil || !strings.Contains(err.Error(), "adroit mcp login docs") {
 		t.Fatalf("before the login: %v", err)
 	}
 	var wrong []int
-	r, err := p.Login(t.Context(), toolserver.Scope{}, "docs", LoginForm{Open: func(address string) error {
+	r, err := p.Login(t.Context(), turn.Scope{}, "docs", LoginForm{Open: func(address string) error {
 		u, err := url.Parse(address)
 		if err != nil {
 			return err
@@ -68,22 +68,22 @@ func TestMCPLogin(t *testing.T) {
 	if r := f.call(t, who); r.Text != "you sent Bearer [a token]" {
 		t.Errorf("the result is %+v", r)
 	}
-	list, err := f.List(toolserver.Scope{})
+	list, err := f.List(turn.Scope{})
 	if err != nil || !list[0].LoggedIn || list[0].State != "used" {
 		t.Errorf("the list is %+v, %v", list, err)
 	}
 
 	// Another address under the name does not get the tokens.
 	other := authserver.New(t, "")
-	foreign := New(Options{Dir: dir + "/mcp", Keys: keyfile.In(dir), Servers: map[string]Server{"docs": {URL: other.URL + "/mcp"}}})
+	foreign := New(Options{Dir: dir + "/mcp", Keys: rootfs.In(dir), Servers: map[string]Server{"docs": {URL: other.URL + "/mcp"}}})
 	defer foreign.Close()
-	if _, err := foreign.Tools(t.Context(), toolserver.Scope{}, []string{"docs"}); err == nil || !strings.Contains(err.Error(), "there was none") {
+	if _, err := foreign.Tools(t.Context(), turn.Scope{}, []string{"docs"}); err == nil || !strings.Contains(err.Error(), "there was none") {
 		t.Errorf("at another address: %v", err)
 	}
 	if out, err := p.Logout(t.Context(), "docs"); !out.Was || !out.Revoked || out.Failed != nil || err != nil || s.Revoked != 1 {
 		t.Errorf("the logout: %+v, %v", out, err)
 	}
-	if r, err := poolOf(t, s, dir).Call(t.Context(), toolserver.Scope{}, who, nil, json.RawMessage("{}")); err != nil || !strings.Contains(r.Text, "adroit mcp login docs") {
+	if r, err := poolOf(t, s, dir).Call(t.Context(), turn.Scope{}, who, nil, json.RawMessage("{}")); err != nil || !strings.Contains(r.Text, "adroit mcp login docs") {
 		t.Errorf("after the logout: %+v, %v", r, err)
 	}
 	if s.Faults != nil {
@@ -96,7 +96,7 @@ func TestMCPLogin(t *testing.T) {
 func TestMCPRenews(t *testing.T) {
 	s, dir := authserver.New(t, ""), t.TempDir()
 	s.Expires = 1 // is not good for as long as a request takes
-	if _, err := poolOf(t, s, dir).Login(t.Context(), toolserver.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
+	if _, err := poolOf(t, s, dir).Login(t.Context(), turn.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
 		t.Fatal(err)
 	}
 	s.Lock()
@@ -150,7 +150,7 @@ func TestMCPStepUp(t *testing.T) {
 	s, dir := authserver.New(t, ""), t.TempDir()
 	login := func() {
 		t.Helper()
-		if _, err := poolOf(t, s, dir).Login(t.Context(), toolserver.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
+		if _, err := poolOf(t, s, dir).Login(t.Context(), turn.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestMCPStepUp(t *testing.T) {
 	if a == nil || !strings.Contains(a.Message, "more rights (docs:write)") || !strings.Contains(a.Message, "adroit mcp login docs") {
 		t.Fatalf("it asks %+v", a)
 	}
-	if r, _ := asking(t, f.Pool, who, toolserver.Answer{ID: a.ID, Call: a.Call, Action: "decline"}); !r.Failed || !strings.Contains(r.Text, "the user has said no") {
+	if r, _ := asking(t, f.Pool, who, turn.Answer{ID: a.ID, Call: a.Call, Action: "decline"}); !r.Failed || !strings.Contains(r.Text, "the user has said no") {
 		t.Errorf("after a no: %+v", r)
 	}
 	_, a = asking(t, f.Pool, who)
@@ -186,11 +186,11 @@ func TestMCPStepUp(t *testing.T) {
 		}
 		a = b // of a process that has ended
 	}
-	nobody := toolserver.WithSaid(t.Context(), toolserver.Said{Nobody: true})
+	nobody := turn.WithSaid(t.Context(), turn.Said{Nobody: true})
 	s.Lock()
 	s.Wants = "docs:all"
 	s.Unlock()
-	if r, err := f.Call(nobody, toolserver.Scope{}, who, nil, json.RawMessage("{}")); err != nil || !r.Failed || !strings.Contains(r.Text, "more rights (docs:all)") {
+	if r, err := f.Call(nobody, turn.Scope{}, who, nil, json.RawMessage("{}")); err != nil || !r.Failed || !strings.Contains(r.Text, "more rights (docs:all)") {
 		t.Errorf("where nobody is: %+v, %v", r, err)
 	}
 	login()
@@ -219,12 +219,12 @@ func TestMCPLoginHostile(t *testing.T) {
 		t.Run(tt.how, func(t *testing.T) {
 			s, dir := authserver.New(t, tt.how), t.TempDir()
 			s.Redirect = inside.URL
-			_, err := poolOf(t, s, dir).Login(t.Context(), toolserver.Scope{}, "docs", LoginForm{Open: browser})
+			_, err := poolOf(t, s, dir).Login(t.Context(), turn.Scope{}, "docs", LoginForm{Open: browser})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("the error is %v, want %q", err, tt.want)
 			}
 			s.Hides(t, err.Error())
-			if keys, err := keyfile.In(dir).Keys(); err != nil || len(keys) > 0 {
+			if keys, err := rootfs.In(dir).Keys(); err != nil || len(keys) > 0 {
 				t.Errorf("kept are %v, %v", keys, err)
 			}
 		})
@@ -247,7 +247,7 @@ func TestMCPLogout(t *testing.T) {
 			}))
 			defer elsewhere.Close()
 			p := poolOf(t, s, dir)
-			if _, err := p.Login(t.Context(), toolserver.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
+			if _, err := p.Login(t.Context(), turn.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
 				t.Fatal(err)
 			}
 			s.Lock()

@@ -14,8 +14,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
 )
 
 // Sources are the programs whose servers can be taken over.
@@ -36,13 +36,13 @@ func Others(source, dir string, getenv func(string) string) (map[string]Server, 
 		path = filepath.Join(cmp.Or(getenv("CODEX_HOME"), filepath.Join(home, ".codex")), "config.toml")
 		found, err = codexServers(path)
 	default:
-		return nil, apierr.Invalidf("it is one of "+strings.Join(Sources, ", "), "servers cannot be taken over from %q", source)
+		return nil, problem.Invalidf("it is one of "+strings.Join(Sources, ", "), "servers cannot be taken over from %q", source)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", path, err), "add the servers one by one: "+hint.Command("mcp add NAME -- COMMAND"))
+		return nil, problem.WithHint(fmt.Errorf("%s: %w", path, err), "add the servers one by one: "+hint.Command("mcp add NAME -- COMMAND"))
 	}
 	out := map[string]Server{}
 	for other, s := range found {

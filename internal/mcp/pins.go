@@ -15,9 +15,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/hostexec"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // A pin is the content of the files that an entry starts, as a person has accepted them:
@@ -457,7 +457,7 @@ func (w *treeWalk) link(path string) error {
 }
 
 // pinned compares the files that a server starts with what was accepted, before it is
-// started; the error is a *toolserver.Changed where they differ. The first time, and where
+// started; the error is a *turn.Changed where they differ. The first time, and where
 // accepted is the digest of what they are, they are accepted; "*" is any. The slot is locked.
 func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 	full, err := l.s.expand(l.dir, p.o.Getenv, os.ReadFile)
@@ -480,7 +480,7 @@ func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 		return nil
 	}
 	if len(r.Pins) > 0 && accepted != now.Digest && accepted != anyContent {
-		return &toolserver.Changed{Server: l.name, Digest: now.Digest, Text: now.since(r.Pins[0]), Reach: l.s.reach(string(p.o.Sandbox.Level))}
+		return &turn.Changed{Server: l.name, Digest: now.Digest, Text: now.since(r.Pins[0]), Reach: l.s.reach(string(p.o.Sandbox.Level))}
 	}
 	r.Pins = append([]pin{now}, r.Pins...)
 	r.Pins = r.Pins[:min(len(r.Pins), maxPins)]

@@ -17,15 +17,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/keyfile"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -39,7 +38,7 @@ type Options struct {
 	Network  netguard.Guard
 	Names    *workspace.DenyList
 	Secrets  *secret.Redactor
-	Keys     keyfile.File        // has what logins give
+	Keys     rootfs.File         // has what logins give
 	Getenv   func(string) string // nil: os.Getenv
 	Version  string              // of this program
 	Warn     func(text string)   // may be nil
@@ -63,7 +62,7 @@ type Pool struct {
 	patience time.Duration
 }
 
-var _ toolserver.Servers = (*Pool)(nil)
+var _ turn.Servers = (*Pool)(nil)
 
 // A slot is a server that was started at some time, and may be gone.
 type slot struct {
@@ -101,17 +100,17 @@ func (p *Pool) warn(format string, args ...any) {
 
 // entries are the servers of a scope: the operator's, and those of the project
 // that have no operator's name.
-func (p *Pool) entries(in toolserver.Scope) (map[string]Server, error) {
+func (p *Pool) entries(in turn.Scope) (map[string]Server, error) {
 	all := maps.Clone(p.o.Servers)
 	if all == nil {
 		all = map[string]Server{}
 	}
-	return all, errors.Join(p.others(all, "the job", sourceClient, in), p.others(all, toolserver.ProjectFile, sourceProject, in))
+	return all, errors.Join(p.others(all, "the job", sourceClient, in), p.others(all, turn.ProjectFile, sourceProject, in))
 }
 
 // others adds the servers of a file that is not the operator's, as far as their
 // names are free.
-func (p *Pool) others(all map[string]Server, from string, source source, in toolserver.Scope) error {
+func (p *Pool) others(all map[string]Server, from string, source source, in turn.Scope) error {
 	file := in.Client
 	if source == sourceProject {
 		file = in.Project
@@ -148,7 +147,7 @@ func (p *Pool) others(all map[string]Server, from string, source source, in tool
 
 // granted is a project's server with what the operator grants it, in place of what its file
 // asks for.
-func (p *Pool) granted(from, name string, s Server, in toolserver.Scope) Server {
+func (p *Pool) granted(from, name string, s Server, in turn.Scope) Server {
 	asked := s.Grants
 	g := p.o.Projects[rootfs.Closest(slices.Collect(maps.Keys(p.o.Projects)), cmp.Or(in.Origin, in.Dir))][name]
 	s.Net, s.Workspace, s.variables = g.Net, g.Workspace, g.Variables
@@ -161,12 +160,12 @@ func (p *Pool) granted(from, name string, s Server, in toolserver.Scope) Server 
 var errDisabled = errors.New("is disabled by its entry")
 
 // entry finds a server by name.
-func (p *Pool) entry(in toolserver.Scope, name string) (Server, error) {
+func (p *Pool) entry(in turn.Scope, name string) (Server, error) {
 	all, err := p.entries(in)
 	s, ok := all[name]
 	switch {
 	case ok && s.Disabled:
-		return s, apierr.WithHint(fmt.Errorf("the MCP server %s %w", name, errDisabled), "take disabled: true out of its entry")
+		return s, problem.WithHint(fmt.Errorf("the MCP server %s %w", name, errDisabled), "take disabled: true out of its entry")
 	case ok:
 		return s, nil
 	case err != nil:
@@ -176,12 +175,12 @@ func (p *Pool) entry(in toolserver.Scope, name string) (Server, error) {
 	if near := spelling.Nearest(name, slices.Collect(maps.Keys(all))); near != "" {
 		help = fmt.Sprintf("did you mean %s?", near)
 	}
-	return s, apierr.Invalidf(help, "there is no MCP server %q", name)
+	return s, problem.Invalidf(help, "there is no MCP server %q", name)
 }
 
 // slot is the place of a server in this process: one for all jobs, or one for each
 // workspace that it has to do with.
-func (p *Pool) slot(in toolserver.Scope, name string, s Server) *slot {
+func (p *Pool) slot(in turn.Scope, name string, s Server) *slot {
 	dir := ""
 	uses := func(text string) bool { return strings.Contains(text, "${workspace}") }
 	if s.Workspace != "" || slices.ContainsFunc(s.Args, uses) || slices.ContainsFunc(s.Command, uses) || slices.ContainsFunc(slices.Collect(maps.Values(s.Env)), uses) {
@@ -257,9 +256,9 @@ func (p *Pool) relist(ctx context.Context, l *slot, accept bool) (*record, error
 	return r, r.save(p.o.Dir, l.s)
 }
 
-// Tools implements [toolserver.Servers]. A server that was used before is not
+// Tools implements [turn.Servers]. A server that was used before is not
 // started for it.
-func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) ([]toolserver.Tool, error) {
+func (p *Pool) Tools(ctx context.Context, in turn.Scope, names []string) ([]turn.Tool, error) {
 	type found struct {
 		definition
 		s Server
@@ -303,7 +302,7 @@ func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) (
 		}
 	}
 	given := toolNames(ids)
-	var out []toolserver.Tool
+	var out []turn.Tool
 	for _, id := range ids {
 		if name := given[id]; name != "" {
 			out = append(out, all[id].tool(name, id.server, all[id].s, string(p.o.Sandbox.Level)))
@@ -330,7 +329,7 @@ func (p *Pool) warnOf(server, tool string, r *record) {
 }
 
 // known is the record of a server, which is started if there is none.
-func (p *Pool) known(ctx context.Context, in toolserver.Scope, name string, s Server) (*record, error) {
+func (p *Pool) known(ctx context.Context, in turn.Scope, name string, s Server) (*record, error) {
 	r, err := p.record(name, s)
 	if err != nil || !r.Seen.IsZero() {
 		return r, err
@@ -346,7 +345,7 @@ func (p *Pool) known(ctx context.Context, in toolserver.Scope, name string, s Se
 	return p.record(name, s)
 }
 
-// For implements [toolserver.Servers].
+// For implements [turn.Servers].
 func (p *Pool) For(agent string) []string {
 	var names []string
 	for name, s := range p.o.Servers {
@@ -358,7 +357,7 @@ func (p *Pool) For(agent string) []string {
 	return names
 }
 
-// Close implements [toolserver.Servers]: it ends all servers and waits for them.
+// Close implements [turn.Servers]: it ends all servers and waits for them.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true

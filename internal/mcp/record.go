@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // A record is what is remembered of a server between processes: the tools as they
@@ -34,8 +34,8 @@ type record struct {
 	// Pins are contents of the files that it starts that were accepted, the newest first.
 	Pins []pin `json:"pins,omitempty"`
 
-	Resources bool                `json:"resources,omitempty"` // it has some
-	Prompts   []toolserver.Prompt `json:"prompts,omitempty"`
+	Resources bool          `json:"resources,omitempty"` // it has some
+	Prompts   []turn.Prompt `json:"prompts,omitempty"`
 }
 
 // A state is what is known of one tool.
@@ -116,7 +116,7 @@ type listing struct {
 	more     int
 
 	resources bool
-	prompts   []toolserver.Prompt
+	prompts   []turn.Prompt
 }
 
 // recordFile is where the record of an entry is: another entry of the same name

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -19,7 +19,7 @@ const recordTimeout = time.Minute
 // recorded makes a call of a tool that can write, and takes what changes in the workspace
 // meanwhile into the ledger, as it is done for commands whose writes are not collected: a
 // server runs on, so that its writes cannot be.
-func (p *Pool) recorded(ctx context.Context, l *slot, t toolserver.Tool, env *tools.Env, call func() (tools.Result, error)) (tools.Result, error) {
+func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, call func() (tools.Result, error)) (tools.Result, error) {
 	if env == nil || env.Files == nil || t.Needs&tools.Write == 0 {
 		return call()
 	}

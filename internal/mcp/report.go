@@ -5,16 +5,16 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
-// List implements [toolserver.Servers].
-func (p *Pool) List(in toolserver.Scope) ([]toolserver.Info, error) {
+// List implements [turn.Servers].
+func (p *Pool) List(in turn.Scope) ([]turn.Info, error) {
 	all, err := p.entries(in)
 	if err != nil {
 		return nil, err
 	}
-	out := []toolserver.Info{}
+	out := []turn.Info{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
 		r, err := p.record(name, s)
@@ -31,8 +31,8 @@ func (p *Pool) List(in toolserver.Scope) ([]toolserver.Info, error) {
 }
 
 // info is a server with what is remembered of it.
-func info(name string, s Server, r *record) toolserver.Info {
-	i := toolserver.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Resources: r.Resources, Prompts: r.Prompts, Seen: r.Seen, Used: r.Used}
+func info(name string, s Server, r *record) turn.Info {
+	i := turn.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Resources: r.Resources, Prompts: r.Prompts, Seen: r.Seen, Used: r.Used}
 	switch {
 	case s.Disabled:
 		i.State, i.Tools = "disabled", 0
@@ -43,16 +43,16 @@ func info(name string, s Server, r *record) toolserver.Info {
 	}
 	switch {
 	case s.wanted:
-		i.Source = toolserver.OfClient
+		i.Source = turn.OfClient
 	case s.source != sourceUser:
 		i.Source = string(s.source)
 	}
 	return i
 }
 
-// Check implements [toolserver.Servers]: it starts the server anew in this process
+// Check implements [turn.Servers]: it starts the server anew in this process
 // and lists its tools.
-func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, accept bool) (*toolserver.Report, error) {
+func (p *Pool) Check(ctx context.Context, in turn.Scope, name string, accept bool) (*turn.Report, error) {
 	s, err := p.entry(in, name)
 	if err != nil {
 		return nil, err
@@ -75,16 +75,16 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 	if err != nil {
 		return nil, err
 	}
-	out := &toolserver.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []toolserver.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
+	out := &turn.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []turn.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
 	for _, f := range l.pin.Files {
 		out.Compared = append(out.Compared, f.Name)
 	}
 	add := func(d definition, state string) {
 		t := d.tool(plainName(toolID{name, d.Name}), name, s, string(p.o.Sandbox.Level))
-		item := toolserver.Item{Name: d.Name, Description: d.Description, Input: d.Input, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked}
+		item := turn.Item{Name: d.Name, Description: d.Description, Input: d.Input, State: state, Effect: string(t.Safe()), Asks: t.Asks != "", Unchecked: d.Unchecked}
 		for _, was := range before.Tools {
 			if was.Name == d.Name && was.Digest != d.Digest {
-				item.Accepted = &toolserver.Accepted{Description: was.Description, Input: was.Input}
+				item.Accepted = &turn.Accepted{Description: was.Description, Input: was.Input}
 			}
 		}
 		out.Items = append(out.Items, item)

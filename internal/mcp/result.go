@@ -8,9 +8,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/adroit-run/adroit/internal/attachment"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -52,7 +52,7 @@ func result(name string, r *sdk.CallToolResult, exact json.RawMessage) tools.Res
 		case err != nil:
 			a.say("[structured content that cannot be read]")
 		case !hasText:
-			a.say(textfile.Visible(string(b)))
+			a.say(rootfs.Visible(string(b)))
 		}
 		if err == nil {
 			a.keep("structured", b)
@@ -80,7 +80,7 @@ func (a *answer) result(failed bool) tools.Result {
 func (a *answer) content(c sdk.Content, n int) {
 	switch c := c.(type) {
 	case *sdk.TextContent:
-		a.say(textfile.Visible(c.Text))
+		a.say(rootfs.Visible(c.Text))
 	case *sdk.ImageContent:
 		if !a.image(n, c.Data) {
 			a.data("image", n, c.MIMEType, "", c.Data)
@@ -102,8 +102,8 @@ func (a *answer) content(c sdk.Content, n int) {
 // image adds an image, and an artifact of it as data does. It reports false for what
 // models do not take.
 func (a *answer) image(n int, data []byte) bool {
-	image, err := attachment.Image(fmt.Sprintf("%s/image-%d", a.name, n), data)
-	if err != nil || len(a.seen) == attachment.MaxImages {
+	image, err := turn.Image(fmt.Sprintf("%s/image-%d", a.name, n), data)
+	if err != nil || len(a.seen) == turn.MaxImages {
 		return false
 	}
 	a.seen = append(a.seen, *image)
@@ -118,7 +118,7 @@ func (a *answer) resource(n int, r *sdk.ResourceContents) {
 		a.data("resource", n, r.MIMEType, r.URI, r.Blob)
 		return
 	}
-	a.say(fmt.Sprintf("[resource %s]\n%s", line(r.URI), textfile.Visible(r.Text)))
+	a.say(fmt.Sprintf("[resource %s]\n%s", line(r.URI), rootfs.Visible(r.Text)))
 }
 
 // link adds a reference to a resource.
@@ -178,5 +178,5 @@ func (a *answer) say(text string) {
 
 // line is a text of somebody else on one short line.
 func line(s string) string {
-	return spelling.Clip(strings.Join(strings.Fields(textfile.Visible(s)), " "), 300)
+	return spelling.Clip(strings.Join(strings.Fields(rootfs.Visible(s)), " "), 300)
 }

@@ -26,10 +26,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // A Server is an entry of the configuration: a program that serves MCP on its
@@ -68,7 +68,7 @@ type source string
 const (
 	sourceUser    source = "" // the operator
 	sourceProject source = "project"
-	sourceClient  source = toolserver.OfClient
+	sourceClient  source = turn.OfClient
 )
 
 // project reports whether s is of a project's file: it may reach no address that is
@@ -376,7 +376,7 @@ func ParseFile(b []byte) (servers map[string]Server, problems []error, err error
 	if len(b) > maxFile {
 		return nil, nil, fmt.Errorf("the file is longer than %d bytes", maxFile)
 	}
-	text, err := textfile.Plain(b)
+	text, err := rootfs.Plain(b)
 	if err != nil {
 		return nil, nil, err
 	}

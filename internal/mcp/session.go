@@ -15,9 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -119,7 +120,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if login := new(apierr.Error); errors.As(err, &login) {
+		if login := new(problem.Error); errors.As(err, &login) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("the MCP server %s %s%s", name, why, c.hint)
@@ -151,7 +152,7 @@ func (c *session) reason(err error, late bool, limit time.Duration) string {
 			said = fmt.Sprintf("; it wrote something on its standard output that is no message: %q", c.out.Noise())
 		}
 		if tail := strings.TrimSpace(o.Text); tail != "" {
-			said += "; its standard error ends with: " + clipHead(textfile.Visible(tail), 600)
+			said += "; its standard error ends with: " + clipHead(rootfs.Visible(tail), 600)
 		}
 	}
 	refused, ended := new(jsonrpc.Error), err == nil || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, context.Canceled)

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -37,7 +37,7 @@ func (p *Pool) unpark(id string) *openCall {
 // waitsFor is the call that waits for the last answer, handed to it. If there is
 // none, gone reports whether nobody knows what has become of it: the process was
 // killed that had it.
-func (p *Pool) waitsFor(said toolserver.Said, env *tools.Env) (o *openCall, gone bool) {
+func (p *Pool) waitsFor(said turn.Said, env *tools.Env) (o *openCall, gone bool) {
 	if len(said.Answers) == 0 {
 		return nil, false
 	}

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -223,7 +224,7 @@ func (w *wire) broken(message []byte) ([]byte, bool) {
 		return nil, false
 	}
 	q.note(func(d *delivery) { d.unreadable = true })
-	out, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": q.id, "result": textResult(textfile.Visible(string(message)))})
+	out, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": q.id, "result": textResult(rootfs.Visible(string(message)))})
 	return out, err == nil
 }
 

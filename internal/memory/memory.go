@@ -1,6 +1,6 @@
 // Package memory keeps facts that jobs leave for later jobs.
 //
-//	var store memory.Store = memory.New() // or the database of internal/sqlite
+//	var store memory.Store = memory.New() // or the database of pkg/jobs/sqlite
 //	kept, err := store.AddFacts(ctx, memory.Addition{Fact: memory.Fact{
 //		ID: memory.ID(key), Scope: memory.Project, Project: dir, Kind: memory.Command,
 //		Text: "run the tests with make fast", Created: time.Now()}})
@@ -8,7 +8,7 @@
 //
 // A fact is data: a model wrote it, perhaps after it had read what others wrote,
 // and its evidence may have changed. Whoever shows one to a model quotes it with
-// [Fact.Line]. The package reads no files: internal/memory/book compares the evidence.
+// [Fact.Line]. The package reads no files: internal/host/book compares the evidence.
 package memory
 
 import (

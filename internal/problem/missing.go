@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // A program is missing where what starts programs reports it: a shell, make, env, a
@@ -44,7 +44,7 @@ var missingDirs = []*lazyregexp.Regexp{
 }
 
 // Directories are those that an output reports as missing, at most five.
-func Directories(output string) []string {
+func MissingDirectories(output string) []string {
 	return programs(missingDirs, Own(output))
 }
 

@@ -3,7 +3,7 @@ package problem
 import (
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // notStarted are the lines by which a program that runs others reports that it has nothing

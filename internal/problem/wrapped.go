@@ -3,7 +3,7 @@ package problem
 import (
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 var (

@@ -30,14 +30,14 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/catalog"
-	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/hooks"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/memory/book"
-	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/host/book"
+	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -77,7 +77,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		o.Defaults.Substitutes = edit.Instead(nil)
 	}
 	if o.Secrets == nil {
-		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
+		o.Secrets = secret.NewRedactor(secret.Options{Known: secret.Environ(os.Environ())})
 	}
 	o.guardOwn()
 	rt.o, rt.models, rt.trust = o, o.Source, trustIn(o.Trust)
@@ -94,7 +94,7 @@ func (rt *Runtime) open() error {
 	rt.clean = func() error { return nil }
 	data := rt.o.Data
 	if data != "" && rt.o.Store == nil {
-		return errors.New("adroit: Options.Data is set and Options.Store is not: write Store: sqlite.Store(dir), of pkg/sqlite, with dir the Data")
+		return errors.New("adroit: Options.Data is set and Options.Store is not: write Store: sqlite.Store(dir), of pkg/jobs/sqlite, with dir the Data")
 	}
 	if data == "" {
 		var err error

@@ -3,9 +3,9 @@ package adroit
 import (
 	"encoding/json"
 
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -15,7 +15,7 @@ func agentDigest(a *agents.DynamicAgent) string {
 	if err != nil {
 		return "" // then its changes are left out
 	}
-	return stepid.Digest(b)
+	return flow.Digest(b)
 }
 
 // agentNow is the digest of the agent that a request names, as it is now; "" if it

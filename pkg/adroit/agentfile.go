@@ -1,7 +1,6 @@
 package adroit
 
 import (
-	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -10,5 +9,5 @@ import (
 // matter cannot be read at all; with other errors among the problems it is as much
 // as was understood. [Runtime.Agent] runs it; whether its tools exist is found then.
 func ParseAgent(name string, src []byte) (*agents.DynamicAgent, agents.Problems) {
-	return agentfile.Parse(name, src)
+	return agents.Parse(name, src)
 }

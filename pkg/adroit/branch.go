@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/transcript"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -45,17 +44,17 @@ const planNotice = "The plan is accepted: carry it out. This is a new job, in wh
 func (o *RetryOptions) check() error {
 	switch {
 	case o.From < 0:
-		return apierr.Invalidf("turns count from 1", "--from is %d", o.From)
+		return problem.Invalidf("turns count from 1", "--from is %d", o.From)
 	case o.From > 0 && o.CarryOut:
-		return apierr.Invalidf("a plan is gone on from where it ended", "--from and --carry-out exclude each other")
+		return problem.Invalidf("a plan is gone on from where it ended", "--from and --carry-out exclude each other")
 	case o.Mode != "" && !o.CarryOut:
-		return apierr.Invalidf("it goes with --carry-out, for a plan; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for --carry-out")
+		return problem.Invalidf("it goes with --carry-out, for a plan; "+hint.Command("run --mode MODE")+" begins in another mode", "--mode is for --carry-out")
 	case o.Mode == executor.ModePlan:
-		return apierr.Invalidf("it is edits or auto", "a plan cannot be carried out in mode plan")
+		return problem.Invalidf("it is edits or auto", "a plan cannot be carried out in mode plan")
 	case o.Mode != "" && !slices.Contains(executor.Modes, o.Mode):
-		return apierr.Invalidf("it is edits or auto", "--mode is %q", o.Mode)
+		return problem.Invalidf("it is edits or auto", "--mode is %q", o.Mode)
 	case o.From == 0 && !o.CarryOut && o.Message != "":
-		return apierr.Invalidf(hint.Command("jobs retry ID --from TURN \"...\"")+" goes on from a turn; "+hint.Command("continue ID \"...\"")+" goes on with the job itself", "a job that begins anew takes no message")
+		return problem.Invalidf(hint.Command("jobs retry ID --from TURN \"...\"")+" goes on from a turn; "+hint.Command("continue ID \"...\"")+" goes on with the job itself", "a job that begins anew takes no message")
 	}
 	return nil
 }
@@ -84,9 +83,9 @@ func (rt *Runtime) canBeCarriedOut(j *jobs.Job) bool {
 func (rt *Runtime) carryOut(ctx context.Context, old *jobs.Job, in *agents.Input, o RetryOptions, id string) error {
 	switch {
 	case old.Status != jobs.Planned:
-		return apierr.Invalidf(hint.Command("jobs retry %s", old.ID)+" runs its task again", "%s has no plan to carry out: it is %s", old.ID, old.Status.Words())
+		return problem.Invalidf(hint.Command("jobs retry %s", old.ID)+" runs its task again", "%s has no plan to carry out: it is %s", old.ID, old.Status.Words())
 	case !rt.canBeCarriedOut(old):
-		return apierr.Invalidf("have another agent do it: "+hint.Command("run AGENT PROMPT"), "the agent %s, which made the plan of %s, only plans, or is not there any more", old.Agent, old.ID)
+		return problem.Invalidf("have another agent do it: "+hint.Command("run AGENT PROMPT"), "the agent %s, which made the plan of %s, only plans, or is not there any more", old.Agent, old.ID)
 	}
 	in.Mode = o.Mode
 	if in.Mode == "" && rt.o.Defaults.Mode == executor.ModePlan {
@@ -99,10 +98,10 @@ func (rt *Runtime) carryOut(ctx context.Context, old *jobs.Job, in *agents.Input
 // job to be.
 func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, o RetryOptions, id string) error {
 	if held(old) {
-		return apierr.WithHint(fmt.Errorf("%s: %w", old.ID, jobs.ErrRunning), fmt.Sprintf("%s, or %s", hint.Command("jobs wait %s", old.ID), hint.Command("jobs cancel %s", old.ID)))
+		return problem.WithHint(fmt.Errorf("%s: %w", old.ID, jobs.ErrRunning), fmt.Sprintf("%s, or %s", hint.Command("jobs wait %s", old.ID), hint.Command("jobs cancel %s", old.ID)))
 	}
 	if old.Workflow != agents.Workflow.Name {
-		return apierr.Invalidf(hint.Command("jobs retry %s", old.ID)+" runs all of it again", "%s was led by the workflow %s, which asks its agents by itself: there is no turn to go on from", old.ID, old.Workflow)
+		return problem.Invalidf(hint.Command("jobs retry %s", old.ID)+" runs all of it again", "%s was led by the workflow %s, which asks its agents by itself: there is no turn to go on from", old.ID, old.Workflow)
 	}
 	t, err := rt.Transcript(ctx, old.ID)
 	if err != nil {
@@ -154,22 +153,17 @@ func taintOf(j *jobs.Job) tools.Taint {
 	return s.Taint
 }
 
-type (
-	// A Transcript is all that the models of a job were sent and answered.
-	Transcript = transcript.Transcript
-	// A TranscriptTurn is one request to a model and its response.
-	TranscriptTurn = transcript.Turn
-)
+type ()
 
 // Transcript implements [JobReader].
 func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	inputs, err := m.Store.Inputs(ctx, j.ID)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
-	return transcript.Of(j, inputs), nil
+	return Of(j, inputs), nil
 }

@@ -5,9 +5,9 @@ import (
 	"io"
 	"iter"
 
-	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 

@@ -9,16 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/catalog"
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/host/catalog"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/project"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // listed turns what a catalog holds into a listing.
@@ -31,9 +28,9 @@ func listed[F, T any](found []F, problems agents.Problems, info func(F) T) *List
 }
 
 // decide is trusts for a scope. A store that cannot be read trusts nothing.
-func (rt *Runtime) decide(in Scope) project.Decision {
+func (rt *Runtime) decide(in Scope) catalog.Decision {
 	if in.Dir == "" {
-		return project.Decision{}
+		return catalog.Decision{}
 	}
 	d, err := rt.trusts(in.Dir, in.Trust)
 	if err != nil {
@@ -60,16 +57,16 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
 	cat := rt.catalog.Agents(rt.decide(n.Scope))
 	a, err := rt.catalog.FindAgent(cat, n.Name, n.Dir)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	set, err := rt.tools()
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	info := agentInfo(a)
 	info.Source = a.Source.Text
 	for _, tokens := range smallWindows {
-		short, err := agentfile.ShortenedTools(a, set, tokens)
+		short, err := agents.ShortenedTools(a, set, tokens)
 		if err != nil {
 			break // its tools are not part of this program, which Lint reports
 		}
@@ -91,7 +88,7 @@ func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, er
 	cat := rt.catalog.Pipelines(rt.decide(n.Scope))
 	p, err := catalog.FindPipeline(cat, n.Name)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return &PipelineDetail{p, p.Source.Layer, p.Source.File}, nil
 }
@@ -100,7 +97,7 @@ func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, er
 func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], error) {
 	found, problems, err := rt.scopeSkills(in)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return listed(found, problems, func(s agents.Skill) SkillInfo {
 		files := slices.AppendSeq([]string{}, maps.Keys(s.Files))
@@ -113,7 +110,7 @@ func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], err
 func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
 	found, _, err := rt.scopeSkills(n.Scope)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	var names []string
 	for _, s := range found {
@@ -126,12 +123,12 @@ func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
 	if near := spelling.Nearest(n.Name, names); near != "" {
 		help = "did you mean " + near + "?"
 	}
-	return nil, apierr.Invalidf(help, "unknown skill %q", n.Name)
+	return nil, problem.Invalidf(help, "unknown skill %q", n.Name)
 }
 
 func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error) {
 	if in.Dir == "" {
-		found, problems := agentfile.LoadSkills(rt.o.Skills...)
+		found, problems := agents.LoadSkills(rt.o.Skills...)
 		return found, problems, nil
 	}
 	d, err := rt.trusts(in.Dir, in.Trust)
@@ -146,25 +143,25 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, error) {
 	set, err := rt.tools()
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d, untrusted := rt.lintDecision(r.Scope)
 	cat := rt.catalog.Agents(d)
 	servers, err := rt.serverNames(r.Scope)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if len(r.Files)+len(r.Names) > 0 {
 		check := func(a *agents.DynamicAgent) agents.Problems {
-			problems := append(agentfile.Lint(a, set), rt.catalog.LintWorkflow(a)...)
-			return append(problems, agentfile.LintServers(a, servers)...)
+			problems := append(agents.Lint(a, set), rt.catalog.LintWorkflow(a)...)
+			return append(problems, agents.LintServers(a, servers)...)
 		}
 		books, files := rt.lintBooks(r.Files, cat)
-		problems := append(books, lint(files, agentfile.Parse, check)...)
+		problems := append(books, lint(files, agents.Parse, check)...)
 		for _, name := range r.Names {
 			a, err := rt.catalog.FindAgent(cat, name, r.Dir)
 			if err != nil {
-				return nil, apierr.AsError(err)
+				return nil, problem.AsError(err)
 			}
 			problems = append(append(problems, check(a)...), untrusted(a.Source.Layer, a.Source.File)...)
 		}
@@ -176,8 +173,8 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 	for _, a := range cat.List() {
 		problems = append(problems, untrusted(a.Source.Layer, a.Source.File)...)
 		problems = append(problems, rt.catalog.LintWorkflow(a)...)
-		problems = append(problems, agentfile.LintServers(a, servers)...)
-		problems = append(problems, agentfile.IdleRules(a, cmp.Or(r.Scope.Dir, rt.o.Dir))...)
+		problems = append(problems, agents.LintServers(a, servers)...)
+		problems = append(problems, agents.IdleRules(a, cmp.Or(r.Scope.Dir, rt.o.Dir))...)
 	}
 	return report(len(cat.Names()), problems), nil
 }
@@ -185,7 +182,7 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 // LintPipelines implements [Catalog].
 func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport, error) {
 	if _, err := rt.tools(); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d, untrusted := rt.lintDecision(r.Scope)
 	k := rt.catalog.Known(d, rt.models)
@@ -198,7 +195,7 @@ func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport,
 		for _, name := range r.Names {
 			p, err := catalog.FindPipeline(cat, name)
 			if err != nil {
-				return nil, apierr.AsError(err)
+				return nil, problem.AsError(err)
 			}
 			problems = append(append(problems, pipeline.Lint(p, k)...), untrusted(p.Source.Layer, p.Source.File)...)
 		}
@@ -213,7 +210,7 @@ func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport,
 
 // lintDecision has all files of a workspace checked, since that executes nothing.
 // untrusted is a note on those that nobody trusts, which are not used.
-func (rt *Runtime) lintDecision(in Scope) (d project.Decision, untrusted func(layer, file string) agents.Problems) {
+func (rt *Runtime) lintDecision(in Scope) (d catalog.Decision, untrusted func(layer, file string) agents.Problems) {
 	trusted := rt.decide(in)
 	none := func(layer, file string) agents.Problems { return nil }
 	if in.Dir == "" || in.Trust || trusted.Ignores() {
@@ -261,13 +258,13 @@ func lint[T any](files []LintFile, parse func(string, []byte) (*T, agents.Proble
 func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
 	set, err := rt.tools()
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	l := &Listing[ToolInfo]{Items: []ToolInfo{}}
 	for t := range set.All() {
 		input, err := json.Marshal(t.Input)
 		if err != nil {
-			return nil, apierr.AsError(err)
+			return nil, problem.AsError(err)
 		}
 		l.Items = append(l.Items, ToolInfo{t.Name, t.Description, t.Needs.String(), t.Safe(), input})
 	}
@@ -275,7 +272,7 @@ func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
 }
 
 // lintBooks checks the files among some that are about problems, and returns the others.
-func (rt *Runtime) lintBooks(files []LintFile, cat *agentfile.Catalog) (problems agents.Problems, others []LintFile) {
+func (rt *Runtime) lintBooks(files []LintFile, cat *agents.Catalog) (problems agents.Problems, others []LintFile) {
 	for _, f := range files {
 		if ext := path.Ext(f.Name); ext != ".yaml" && ext != ".yml" {
 			others = append(others, f)

@@ -9,10 +9,10 @@ import (
 	"path"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -21,7 +21,7 @@ import (
 func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (part ledger.Selection, err error) {
 	switch {
 	case s.Step != "" && s.From != "":
-		return part, apierr.Invalidf("--from has --step in it", "--step and --from exclude each other")
+		return part, problem.Invalidf("--from has --step in it", "--step and --from exclude each other")
 	case s.Step != "":
 		part, err = led.Step(ctx, s.Step)
 	case s.From != "":
@@ -30,7 +30,7 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 		part = led.All()
 	}
 	if none := new(ledger.StepError); errors.As(err, &none) {
-		return part, apierr.Invalidf(hint.Command("jobs steps %s", id)+" lists those that did", "%s: %v", id, err)
+		return part, problem.Invalidf(hint.Command("jobs steps %s", id)+" lists those that did", "%s: %v", id, err)
 	}
 	if err == nil && s.Uncertain {
 		part = part.IncludeUncertain()
@@ -45,7 +45,7 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	list := &StepList{Job: j.ID, Steps: []Step{}}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
@@ -55,12 +55,12 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 	defer led.Close()
 	all, err := led.Steps(ctx)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	names := map[string]string{}
 	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
 		if err != nil {
-			return nil, apierr.AsError(err)
+			return nil, problem.AsError(err)
 		}
 		if ev.Kind == event.StepStarted && (ev.Step == "tool" || ev.Step == "model" || ev.Step == "worktree") {
 			names[ev.Path] = ev.Name
@@ -77,10 +77,10 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, error) {
 	j, err := rt.findOrFolder(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if err := rt.goneTree(j); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d := &Diff{Job: j.ID, Changes: []ledger.Change{}}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
@@ -90,21 +90,21 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 	defer led.Close()
 	part, err := s.part(ctx, j.ID, led)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if d.Diff, err = part.Diff(ctx, j.Dir); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if !utf8.ValidString(d.Diff) {
 		d.Raw = []byte(d.Diff)
 	}
 	changes, err := part.Changes(ctx)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d.Changes = append(d.Changes, changes...)
 	if d.Refs, err = part.Refs(ctx); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	commits, cerr := part.Commits(ctx, j.Dir)
 	d.Commits = commits
@@ -119,36 +119,36 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error) {
 	j, err := rt.findOrFolder(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if held(j) {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
+		return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
 	}
 	if err := rt.goneTree(j); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if w := rt.worktree(j); w != nil { // its branch and its index are the repository's
 		if err := w.Connect(); err != nil {
-			return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
+			return nil, problem.AsError(fmt.Errorf("%s: %w", j.ID, err))
 		}
 	}
 	report := &UndoReport{Job: j.ID}
 	led, err := jobdir.OpenLedger(rt.data(), j.ID)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if led != nil {
 		defer led.Close()
 		if err := led.Share(jobdir.ContentDir(rt.data())); err != nil {
-			return nil, apierr.AsError(err)
+			return nil, problem.AsError(err)
 		}
 		part, err := s.part(ctx, j.ID, led)
 		if err != nil {
-			return nil, apierr.AsError(err)
+			return nil, problem.AsError(err)
 		}
 		done, err := part.Undo(ctx, j.Dir)
 		if err != nil {
-			return nil, apierr.AsError(err)
+			return nil, problem.AsError(err)
 		}
 		report.Restored, report.Removed, report.Moved, report.Skipped, report.Step = done.Restored, done.Removed, done.Moved, done.Skipped, done.Step
 		report.Incomplete = led.Incomplete(ctx)
@@ -182,28 +182,28 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if held(j) {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("%s, or %s", hint.Command("jobs wait %s", j.ID), hint.Command("jobs cancel %s", j.ID)))
+		return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("%s, or %s", hint.Command("jobs wait %s", j.ID), hint.Command("jobs cancel %s", j.ID)))
 	}
 	w, err := jobdir.Worktree(rt.data(), j)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if w == nil {
-		return nil, apierr.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), hint.Command("run --worktree")+" gives a job a worktree")
+		return nil, problem.WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), hint.Command("run --worktree")+" gives a job a worktree")
 	}
 	if err := rt.goneTree(j); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	waits, err := jobdir.Waiting(rt.data(), j.ID)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if len(waits) > 0 {
 		waiting := &jobdir.WaitingError{Waiting: waits}
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, waiting), joinHint(j, waiting))
+		return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, waiting), joinHint(j, waiting))
 	}
 	message = cmp.Or(message, j.Title, "Work of "+j.Agent)
 	if message == j.Title {
@@ -211,15 +211,15 @@ func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport
 	}
 	deleted, err := deletions(ctx, rt.data(), j.ID)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	written, err := jobdir.Written(ctx, rt.data(), j.ID)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	merged, err := w.Merge(ctx, message, jobdir.MergeRecord(rt.data(), j.ID), written, deleted)
 	if err != nil {
-		return nil, apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
+		return nil, problem.AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
 	return &MergeReport{j.ID, w.Repo, merged.Into, merged.Commit, merged.Paths, merged.Left}, nil
 }

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -21,11 +21,11 @@ import (
 func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error) {
 	m, err := rt.Manager(ctx)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	all, err := rt.jobsIn(ctx, m.Store, jobs.Query{Agent: o.Agent, Workflow: o.Workflow, Status: o.Status, Limit: o.Limit, Brief: !o.Full && !o.Here}, o.Dir, o.Here)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	list, line := []JobSummary{}, []string(nil)
 	for _, j := range all {
@@ -33,14 +33,14 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 		if j.Status == jobs.Queued && held(j) {
 			if line == nil {
 				if line, err = queued(ctx, m.Store); err != nil {
-					return nil, apierr.AsError(err)
+					return nil, problem.AsError(err)
 				}
 			}
 			s.Queue = slices.Index(line, j.ID) + 1
 		}
 		if !o.Full {
 			if err := rt.summarize(ctx, m.Store, &s); err != nil {
-				return nil, apierr.AsError(err)
+				return nil, problem.AsError(err)
 			}
 		}
 		list = append(list, s)
@@ -95,14 +95,14 @@ func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummar
 func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d := &JobDetail{Job: j, Changes: rt.changes(ctx, j.ID), canCarryOut: rt.canBeCarriedOut(j), goneTree: rt.goneTree(j) != nil}
 	d.Config = rt.config(j)
 	d.Config.Servers = nil // they may have secrets
 	asked, err := jobWithSignals(ctx, m.Store, j.ID)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d.Questions, d.Unread = asked.Questions, unread(asked)
 	j.Signals = asked.Signals
@@ -114,14 +114,14 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	}
 	log, err := rt.readLog(m.Store.Events(ctx, j.ID, 0, false))
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d.Final, d.End, d.Todo, d.Usage = log.final, log.end, log.todo, rt.usage(j, log)
 	if j.Status == jobs.Interrupted {
 		d.Position = log.position()
 	}
 	if d.Queue, err = rt.queue(ctx, m.Store, j.ID); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	d.Actions = next(d)
 	return d, nil

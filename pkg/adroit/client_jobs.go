@@ -10,30 +10,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/live"
-	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workflows"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workflows"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // Artifacts implements [JobReader].
 func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	var s executor.State
 	if len(j.Output) > 0 {
 		if err := json.Unmarshal(j.Output, &s); err != nil {
-			return nil, apierr.AsError(fmt.Errorf("%s: reading its output: %w", j.ID, err))
+			return nil, problem.AsError(fmt.Errorf("%s: reading its output: %w", j.ID, err))
 		}
 	}
 	if s.Artifacts == nil {
@@ -46,17 +45,17 @@ func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, er
 func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	id := j.ID
 	j, err = m.Cancel(ctx, id)
 	switch {
 	case errors.Is(err, jobs.ErrFinal):
-		return nil, apierr.WithHint(err, "there is nothing to cancel; "+hint.Command("jobs undo %s", id)+" takes back what it changed")
+		return nil, problem.WithHint(err, "there is nothing to cancel; "+hint.Command("jobs undo %s", id)+" takes back what it changed")
 	case err != nil:
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	case j.Status != jobs.Cancelled:
-		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: hint.Command("jobs show %s", id)}
+		return nil, &problem.Error{Kind: problem.Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: hint.Command("jobs show %s", id)}
 	}
 	return j, nil
 }
@@ -68,19 +67,19 @@ var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if j.Status.Final() {
-		return nil, &apierr.Error{Kind: apierr.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: hint.Command("jobs show %s", j.ID)}
+		return nil, &problem.Error{Kind: problem.Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: hint.Command("jobs show %s", j.ID)}
 	}
 	sent := &SignalSent{Job: j}
 	full, err := rt.signal(ctx, m, sent, s)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if q := sent.Question; q != nil {
 		if err := (flow.Wait{Type: q.Type}).Accepts(s.Value); err != nil {
-			return nil, apierr.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
+			return nil, problem.Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
 		}
 	}
 	if shown, hit := rt.typedSecrets(j.Dir).JSON(s.Value); hit {
@@ -95,7 +94,7 @@ func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSen
 		return nil, answered(hint.Command("jobs show %s", j.ID)+" shows how it stands", "%s has the answer to this question already; nothing was sent", j.ID)
 	}
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return sent, nil
 }
@@ -134,7 +133,7 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 		return fits[0], nil
 	default: // whoever says approve has seen one of them
 		sent.Question = nil
-		return "", apierr.Invalidf("name the question: "+strings.Join(fits, ", "), "%s asks %d questions that %q would answer", j.ID, len(fits), name)
+		return "", problem.Invalidf("name the question: "+strings.Join(fits, ", "), "%s asks %d questions that %q would answer", j.ID, len(fits), name)
 	}
 	early := []string{"continue", "abort", "answer", workflows.CancelStages}
 	all := append([]string{"approve", "deny"}, early...)
@@ -146,16 +145,16 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	case strings.Contains(name, "@"): // of a step that asked, or of none
 		return "", answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s does not ask the question of %s now, or has its answer already", j.ID, name)
 	case len(waits) > 0:
-		return "", apierr.Invalidf("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
+		return "", problem.Invalidf("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
 	case slices.Contains(all, name):
 		return "", answered(hint.Command("jobs show %s", j.ID)+" says how it stands", "%s asks nothing now, so there is nothing to %s", j.ID, name)
 	}
 	help := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
 	if n := spelling.Nearest(name, all); n != "" {
-		return "", apierr.Invalidf(fmt.Sprintf("did you mean %q?\n%s", n, help), "unknown signal %q", name)
+		return "", problem.Invalidf(fmt.Sprintf("did you mean %q?\n%s", n, help), "unknown signal %q", name)
 	}
 	if !signalName.MatchString(name) {
-		return "", apierr.Invalidf("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
+		return "", problem.Invalidf("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
 	}
 	sent.Early = true
 	return name, nil
@@ -163,7 +162,7 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 
 // answered refuses an answer that nothing waits for.
 func answered(help, format string, args ...any) error {
-	return &apierr.Error{Kind: apierr.Answered, Message: fmt.Sprintf(format, args...), Hint: help}
+	return &problem.Error{Kind: problem.Answered, Message: fmt.Sprintf(format, args...), Hint: help}
 }
 
 // What an Action does.
@@ -274,7 +273,7 @@ func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.
 	return func(yield func(event.Event, error) bool) {
 		j, m, err := rt.find(ctx, ref)
 		if err != nil {
-			yield(event.Event{}, apierr.AsError(err))
+			yield(event.Event{}, problem.AsError(err))
 			return
 		}
 		ctx, stop := context.WithCancel(ctx)
@@ -283,7 +282,7 @@ func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.
 		if o.Follow && o.Live {
 			pieces := rt.live.Join(j.ID)
 			defer pieces.Leave()
-			kept = live.Merge(kept, stop, pieces)
+			kept = mergeEvents(kept, stop, pieces)
 		}
 		for ev, err := range kept {
 			if !yield(ev, asError(err)) {

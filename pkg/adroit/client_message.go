@@ -11,48 +11,48 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/attachment/reader"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/llm/route"
-	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/calling/route"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/llm/price"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // Send implements [JobWriter].
 func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
 	j, mgr, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if err := rt.takesMessages(j); err != nil {
 		// Who is asked something means an answer.
 		if asked, failed := jobWithSignals(ctx, mgr.Store, j.ID); failed == nil && j.Status == jobs.Waiting && len(asked.Questions) > 0 {
-			return nil, apierr.Invalidf(hint.Command("answer %s WORDS", j.ID)+" answers it; "+hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s waits for an answer and takes no messages", j.ID)
+			return nil, problem.Invalidf(hint.Command("answer %s WORDS", j.ID)+" answers it; "+hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s waits for an answer and takes no messages", j.ID)
 		}
 		return nil, err
 	}
 	if j, err = jobWithSignals(ctx, mgr.Store, j.ID); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	m.Text = strings.TrimSpace(m.Text)
 	var replaced []secret.Replaced
 	m.Text, replaced = rt.hideTyped(rt.typedSecrets(j.Dir), "the message", m.Text)
 	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
-		return nil, apierr.Invalidf(hint.Command("continue %s \"also add a test\"", j.ID), "the message is empty")
+		return nil, problem.Invalidf(hint.Command("continue %s \"also add a test\"", j.ID), "the message is empty")
 	}
 	if err := rt.checkMessage(ctx, j, &m); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	named := func() error { return nil }
 	if j.Status != jobs.Running && j.Status != jobs.Queued {
@@ -60,10 +60,10 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		rt.warnAgentChanged(j)
 	}
 	if err := jobdir.KeepImages(rt.data(), j.ID, m.Attachments); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if err := rt.deliver(ctx, mgr, j.ID, m); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if err := named(); err != nil {
 		rt.warn("%s: the changed files are named again with the next message: %v", j.ID, err)
@@ -80,10 +80,10 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 	switch j.Workflow {
 	case agents.Workflow.Name:
 	case pipeline.Workflow.Name:
-		return apierr.Invalidf(fmt.Sprintf("%s runs it again; %s has an agent go on with the files", hint.Command("run %s \"...\"", j.Agent), hint.Command("run AGENT \"...\"")),
+		return problem.Invalidf(fmt.Sprintf("%s runs it again; %s has an agent go on with the files", hint.Command("run %s \"...\"", j.Agent), hint.Command("run AGENT \"...\"")),
 			"%s ran the pipeline %s, whose steps are fixed: it takes no messages", j.ID, j.Agent)
 	default:
-		return apierr.Invalidf(fmt.Sprintf("%s starts a new job; so does another agent, with the files as they are", hint.Command("run %s \"...\"", j.Agent)),
+		return problem.Invalidf(fmt.Sprintf("%s starts a new job; so does another agent, with the files as they are", hint.Command("run %s \"...\"", j.Agent)),
 			"%s is led by the workflow %s, which decides by itself what its agents are asked: it takes no messages", j.ID, j.Workflow)
 	}
 	if held(j) {
@@ -95,15 +95,15 @@ func (rt *Runtime) takesMessages(j *jobs.Job) error {
 	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return nil // what else is wrong, the run reports
 	}
-	return apierr.Invalidf("put it back, or start a new job elsewhere: "+hint.Command("run"), "the directory of %s is gone: %s", j.ID, j.Dir)
+	return problem.Invalidf("put it back, or start a new job elsewhere: "+hint.Command("run"), "the directory of %s is gone: %s", j.ID, j.Dir)
 }
 
 // checkMessage refuses what cannot be meant, and finds out about the model.
 func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Message) error {
 	if bad := badLimit(m.Limits); bad != "" {
-		return apierr.Invalidf("leave it out for the agent's limit", "%s", bad)
+		return problem.Invalidf("leave it out for the agent's limit", "%s", bad)
 	}
-	m.Window, m.Price, m.Taint, m.Changed = 0, price.Price{}, 0, ""
+	m.Window, m.Price, m.Taint, m.Changed = 0, llm.Price{}, 0, ""
 	attaches := m.Mentions != "" || len(m.Attachments) > 0
 	if m.Model == "" && !attaches {
 		return nil
@@ -114,7 +114,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 		return err
 	}
 	if attaches {
-		r := reader.Reader{Dir: j.Dir, Agent: j.Agent, Rules: rt.o.Defaults.Rules, Model: cmp.Or(m.Model, j.Model)}
+		r := host.Reader{Dir: j.Dir, Agent: j.Agent, Rules: rt.o.Defaults.Rules, Model: cmp.Or(m.Model, j.Model)}
 		if m.Taint, err = rt.readAttached(ctx, r, &m.Attached, models, true); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 		return err
 	}
 	if _, _, err := models.Open(m.Model); err != nil {
-		return apierr.Refuse(err, hint.Command("models list")+" lists the models")
+		return problem.Refuse(err, hint.Command("models list")+" lists the models")
 	}
 	m.Price, _ = rt.o.Defaults.Prices.Of(m.Model)
 	m.Stated, m.Guess = 0, false
@@ -147,7 +147,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 		}
 		m.Anew = j.Status.Final()
 		if !m.Anew && m.Limits.String() != "" {
-			return apierr.Invalidf("leave them out", "%s has not ended: it goes on within the limits it has", id)
+			return problem.Invalidf("leave them out", "%s has not ended: it goes on within the limits it has", id)
 		}
 		o, err := rt.continuer(m)
 		if err != nil {
@@ -166,7 +166,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 			continue
 		}
 		if errors.Is(err, jobs.ErrFinal) {
-			return apierr.WithHint(err, hint.Command("jobs retry %s", id)+" runs it again from the start")
+			return problem.WithHint(err, hint.Command("jobs retry %s", id)+" runs it again from the start")
 		}
 		return err
 	}
@@ -251,12 +251,12 @@ func (rt *Runtime) reportLost(ctx context.Context, m *jobs.Manager, j *jobs.Job)
 		return m.Store.Send(ctx, j.ID, flow.Signal{Name: name, Value: value})
 	}
 	for _, c := range copies {
-		if err := tell(stepio.CopySignal+c.name, c.list); err != nil {
+		if err := tell(turn.CopySignal+c.name, c.list); err != nil {
 			return err
 		}
 	}
 	if j.Workflow == agents.Workflow.Name {
-		if err := tell(stepio.MessageSignal, list); err != nil {
+		if err := tell(turn.MessageSignal, list); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -17,7 +17,7 @@ func (rt *Runtime) modelCatalog() (ModelCatalog, error) {
 	if c, ok := rt.models.(ModelCatalog); ok {
 		return c, nil
 	}
-	return nil, apierr.Invalidf("open it with the options of pkg/config", "the models of this runtime are those of its program")
+	return nil, problem.Invalidf("open it with the options of pkg/config", "the models of this runtime are those of its program")
 }
 
 // Models implements [Models].
@@ -38,7 +38,7 @@ func (rt *Runtime) Models(ctx context.Context) ([]ModelInfo, error) {
 func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, error) {
 	m, err := rt.models.At(q.BaseURL, "")
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	s := new(ModelState)
 	if c, ok := m.(ModelCatalog); ok {
@@ -54,7 +54,7 @@ func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, e
 func (rt *Runtime) CheckModel(ctx context.Context, q ModelQuery) (*ModelReport, error) {
 	m, err := rt.models.At(q.BaseURL, "")
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	ref := q.Model
 	if ref == "" {
@@ -63,11 +63,11 @@ func (rt *Runtime) CheckModel(ctx context.Context, q ModelQuery) (*ModelReport, 
 		ref, err = m.Canonical(ref)
 	}
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	r, err := tryModel(ctx, m, ref)
 	if err != nil {
-		return nil, apierr.AsError(apierr.ModelError(err))
+		return nil, problem.AsError(problem.ModelError(err))
 	}
 	return r, nil
 }
@@ -109,7 +109,7 @@ func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullPro
 	return func(yield func(PullProgress, error) bool) {
 		c, err := rt.modelCatalog()
 		if err != nil {
-			yield(PullProgress{}, apierr.AsError(err))
+			yield(PullProgress{}, problem.AsError(err))
 			return
 		}
 		for progress, err := range c.Pull(ctx, p) {
@@ -124,11 +124,11 @@ func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullPro
 func (rt *Runtime) ForgetModel(_ context.Context, ref string) (int, error) {
 	c, err := rt.modelCatalog()
 	if err != nil {
-		return 0, apierr.AsError(err)
+		return 0, problem.AsError(err)
 	}
 	if ref != "" {
 		if ref, err = c.Canonical(ref); err != nil {
-			return 0, apierr.AsError(err)
+			return 0, problem.AsError(err)
 		}
 	}
 	n, err := c.Forget(ref)

@@ -8,12 +8,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/scratch"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -28,7 +28,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*Re
 		j, err = r.job, r.err
 	}
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	rt.sweep(ctx)
 	return &Removed{j, notes}, nil
@@ -38,7 +38,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*Re
 // killed commands left and no row names. What cannot be removed is named.
 func (rt *Runtime) sweep(ctx context.Context) {
 	_, err := ledger.SweepContent(jobdir.ContentDir(rt.data()))
-	err = errors.Join(err, scratch.Sweep(rt.data()))
+	err = errors.Join(err, rootfs.Sweep(rt.data()))
 	ids, e := jobdir.NeverAdded(rt.data())
 	err = errors.Join(err, e)
 	if len(ids) > 0 {
@@ -65,20 +65,20 @@ func (rt *Runtime) sweep(ctx context.Context) {
 // notes are those of [Removed].
 func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) (notes []string, err error) {
 	if held(j) {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
+		return nil, problem.WithHint(fmt.Errorf("%s: %w; cancel it first", j.ID, jobs.ErrRunning), hint.Command("jobs cancel %s", j.ID))
 	}
 	r, err := jobdir.CheckRemoval(ctx, rt.data(), j, o.Force)
 	if we := new(worktree.Error); errors.As(err, &we) {
 		if we.Other != "" {
-			return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs rm --force %s", j.ID)+" removes this one alone, and nothing of the other")
+			return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs rm --force %s", j.ID)+" removes this one alone, and nothing of the other")
 		}
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s; or %s throws the work away", cmp.Or(we.Remedy, hint.Command("jobs merge %s", j.ID)), hint.Command("jobs rm --force %s", j.ID)))
+		return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("%s; or %s throws the work away", cmp.Or(we.Remedy, hint.Command("jobs merge %s", j.ID)), hint.Command("jobs rm --force %s", j.ID)))
 	}
 	if errors.Is(err, jobdir.ErrMerging) {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs merge %s", j.ID))
+		return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, err), hint.Command("jobs merge %s", j.ID))
 	}
 	if waits := new(jobdir.WaitingError); errors.As(err, &waits) {
-		return nil, apierr.WithHint(fmt.Errorf("%s: %w", j.ID, err), joinHint(j, waits)+"\n"+hint.Command("jobs rm --force %s", j.ID)+" deletes it")
+		return nil, problem.WithHint(fmt.Errorf("%s: %w", j.ID, err), joinHint(j, waits)+"\n"+hint.Command("jobs rm --force %s", j.ID)+" deletes it")
 	}
 	if err != nil {
 		return nil, err
@@ -128,11 +128,11 @@ type shrinker interface {
 func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, error) {
 	m, err := rt.Manager(ctx)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	all, err := m.Store.List(ctx, jobs.Query{Brief: true})
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	r, now := &PruneReport{Removed: []string{}}, time.Now()
 	for _, j := range all {
@@ -142,7 +142,7 @@ func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, err
 		if !o.DryRun {
 			notes, err := rt.remove(ctx, j, RemoveOptions{})
 			if err != nil {
-				r.Kept = append(r.Kept, KeptJob{j.ID, apierr.AsError(err)})
+				r.Kept = append(r.Kept, KeptJob{j.ID, problem.AsError(err)})
 				continue
 			}
 			r.Notes = append(r.Notes, notes...)

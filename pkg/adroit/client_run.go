@@ -5,50 +5,50 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // Start implements [JobWriter].
 func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Started, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if err := rt.startable(j, o); err != nil {
 		if j.Key != "" && errors.Is(err, jobs.ErrFinal) {
 			return rt.started(ctx, m, j), nil // what has a key is asked for again and again, and done once
 		}
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if err := rt.unusableTree(j); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if o.DryRun {
 		return rt.started(ctx, m, j), nil
 	}
 	if err := rt.reportLost(ctx, m, j); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	run, err := rt.begin(rt.ctx, m, j, o)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if err := run.wait(ctx, run.claimed); err != nil {
 		if errors.Is(err, jobs.ErrFinal) && j.Status == jobs.Limit {
-			return nil, apierr.Invalidf(raiseHint(j), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
+			return nil, problem.Invalidf(raiseHint(j), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
 		}
 		return nil, fault(j.ID, err)
 	}
 	s := rt.started(ctx, m, j)
 	if s.Queue, err = rt.queue(ctx, m.Store, j.ID); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return s, nil
 }
@@ -60,24 +60,24 @@ func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
 	given := more.String() != ""
 	switch {
 	case o.AtOnce < 0:
-		return apierr.Invalidf("leave it out to keep the configured bound", "the number of jobs at once is negative")
+		return problem.Invalidf("leave it out to keep the configured bound", "the number of jobs at once is negative")
 	case held(j):
 		return fault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
 	case badLimit(more) != "":
-		return apierr.Invalidf("leave it out to keep the limit", "%s", badLimit(more))
+		return problem.Invalidf("leave it out to keep the limit", "%s", badLimit(more))
 	case j.Status.Succeeded() || j.Status == jobs.Cancelled:
 		return fault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
 	case capped(j):
-		return apierr.Invalidf(hint.Command("jobs retry %s", j.ID)+" runs the pipeline from the start", "%s ended at a bound of its pipeline, which nothing raises: %s", j.ID, j.Reason)
+		return problem.Invalidf(hint.Command("jobs retry %s", j.ID)+" runs the pipeline from the start", "%s ended at a bound of its pipeline, which nothing raises: %s", j.ID, j.Reason)
 	case j.Status == jobs.Limit && !given:
-		return apierr.Invalidf(raiseHint(j), "%s was stopped by a limit: %s", j.ID, j.Reason)
+		return problem.Invalidf(raiseHint(j), "%s was stopped by a limit: %s", j.ID, j.Reason)
 	case given && !j.Status.Halted():
-		return apierr.Invalidf(hint.Command("jobs resume %s", j.ID)+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
+		return problem.Invalidf(hint.Command("jobs resume %s", j.ID)+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
 	}
 	if more.CostUSD > 0 && j.Model != pipeline.NoModel {
 		if _, ok := rt.o.Defaults.Prices.Of(j.Model); !ok {
-			e := &agentfile.PriceError{USD: more.CostUSD, Models: []string{j.Model}}
-			return apierr.Refuse(e, priceHint(e))
+			e := &agents.PriceError{USD: more.CostUSD, Models: []string{j.Model}}
+			return problem.Refuse(e, priceHint(e))
 		}
 	}
 	return nil
@@ -102,15 +102,15 @@ func fault(id string, err error) error {
 	held := new(jobdir.HeldError)
 	switch {
 	case errors.As(err, &held) && held.Stopped:
-		return apierr.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then %s goes on with the job here", held.PID, held.PID, hint.Command("jobs resume %s", id)))
+		return problem.WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then %s goes on with the job here", held.PID, held.PID, hint.Command("jobs resume %s", id)))
 	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
-		return apierr.WithHint(err, fmt.Sprintf("%s follows it; %s stops it", hint.Command("jobs logs %s -f", id), hint.Command("jobs cancel %s", id)))
+		return problem.WithHint(err, fmt.Sprintf("%s follows it; %s stops it", hint.Command("jobs logs %s -f", id), hint.Command("jobs cancel %s", id)))
 	case errors.Is(err, jobs.ErrBlocked):
-		return apierr.WithHint(err, fmt.Sprintf("%s says why; %s tries once more", hint.Command("jobs show %s", id), hint.Command("jobs resume %s", id)))
+		return problem.WithHint(err, fmt.Sprintf("%s says why; %s tries once more", hint.Command("jobs show %s", id), hint.Command("jobs resume %s", id)))
 	case errors.Is(err, jobs.ErrFinal):
-		return apierr.WithHint(err, fmt.Sprintf("%s runs it again from the start", hint.Command("jobs retry %s", id)))
+		return problem.WithHint(err, fmt.Sprintf("%s runs it again from the start", hint.Command("jobs retry %s", id)))
 	}
-	return apierr.AsError(err)
+	return problem.AsError(err)
 }
 
 // started is what surrounds a job here.
@@ -162,13 +162,13 @@ func (stopReason) Unwrap() error   { return jobs.ErrStopped }
 func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	run := rt.runHere(j.ID)
 	switch {
 	case run == nil && held(j):
 		err := fmt.Errorf("%s: %w (%s)", j.ID, jobs.ErrHeld, j.Lease.Owner)
-		return nil, apierr.WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; "+hint.Command("jobs cancel %s", j.ID)+" ends the job for good")
+		return nil, problem.WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; "+hint.Command("jobs cancel %s", j.ID)+" ends the job for good")
 	case run != nil && reason != "":
 		run.stop(stopReason(reason))
 	case run != nil:
@@ -184,7 +184,7 @@ func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, err
 func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if run := rt.runHere(j.ID); run != nil {
 		if err := run.wait(ctx, nil); err != nil {

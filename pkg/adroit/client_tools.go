@@ -10,16 +10,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hooks"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -40,7 +38,7 @@ type ToolCall struct {
 func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResult, error) {
 	r, err := rt.callTool(ctx, c)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return r, nil
 }
@@ -66,7 +64,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	confined := rt.confine()
 	if c.Sandbox != "" {
 		if confined.Level, err = sandbox.Parse(c.Sandbox); err != nil {
-			return nil, apierr.Invalidf("", "--sandbox: %v", err)
+			return nil, problem.Invalidf("", "--sandbox: %v", err)
 		}
 	}
 	confined.Private = filepath.Join(logs, "sandbox")
@@ -85,29 +83,29 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	hide := rt.o.Secrets.With(git.FileSecrets(ctx, c.Dir, rt.o.Names)...)
 	client := rt.o.Network.Client()
 	defer client.CloseIdleConnections()
-	h := handler.Host{
+	h := host.Host{
 		ServerTool: func(string) (tools.Tool, bool) { return t, true }, Secrets: hide,
 		Env: func(context.Context, string, string) (*tools.Env, error) {
 			return &tools.Env{Files: files.WithDenyList(rt.o.Names), Exec: exec, HTTP: client}, nil
 		},
-		Middleware:  slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{runners.Around}, rt.o.Middleware),
-		Confinement: func() handler.Confinement { return rt.fence(ctx, JobConfig{Sandbox: confined.Level}) },
+		Middleware:  slices.Concat([]func(host.ToolHandler) host.ToolHandler{runners.Around}, rt.o.Middleware),
+		Confinement: func() host.Confinement { return rt.fence(ctx, JobConfig{Sandbox: confined.Level}) },
 	}
 	given := map[string]json.RawMessage{}
 	if test != "" {
-		if given[artifactname.TestCommand], err = json.Marshal(test); err != nil {
+		if given[tools.TestCommand], err = json.Marshal(test); err != nil {
 			return nil, err
 		}
 	}
-	use := stepio.ToolCall{Args: c.Args, Artifacts: given, Permission: &stepio.PermissionContext{
+	use := turn.ToolCall{Args: c.Args, Artifacts: given, Permission: &turn.PermissionContext{
 		Mode: string(rt.o.Defaults.Mode), Approve: string(executor.ApproveAll), Rules: rt.o.Defaults.Rules,
 	}}
-	step := handler.Guard(handler.Serve(h), hide)[stepio.ToolStep].Handler
+	step := host.Guard(host.Serve(h), hide)[turn.ToolStep].Handler
 	if r, err = toolStep(ctx, step, t.Name, use); err != nil {
 		return nil, err
 	}
 	if r.Unchecked != nil {
-		u := new(stepio.Unchecked)
+		u := new(turn.Unchecked)
 		if err := json.Unmarshal(r.Unchecked, u); err != nil {
 			return nil, err
 		}
@@ -121,20 +119,20 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	}
 	switch q := r.Question; {
 	case q != nil:
-		return nil, apierr.Invalidf("a job asks a person about it", "%s was not run: %s", t.Name, q.Why)
+		return nil, problem.Invalidf("a job asks a person about it", "%s was not run: %s", t.Name, q.Why)
 	case r.Unchecked != nil:
-		return nil, apierr.Invalidf("call it again", "%s was not run: what it makes visible to others has changed while it was checked", t.Name)
+		return nil, problem.Invalidf("call it again", "%s was not run: what it makes visible to others has changed while it was checked", t.Name)
 	}
 	return r, nil
 }
 
 // toolStep performs a tool step outside of a job.
-func toolStep(ctx context.Context, do func(context.Context, flow.Step, event.Sink) (json.RawMessage, error), name string, use stepio.ToolCall) (*executor.ToolResult, error) {
+func toolStep(ctx context.Context, do func(context.Context, flow.Step, event.Sink) (json.RawMessage, error), name string, use turn.ToolCall) (*executor.ToolResult, error) {
 	raw, err := json.Marshal(use)
 	if err != nil {
-		return nil, apierr.Invalidf("the arguments are one JSON object", "%v", err)
+		return nil, problem.Invalidf("the arguments are one JSON object", "%v", err)
 	}
-	if raw, err = do(ctx, flow.Step{Job: "call", Kind: stepio.ToolStep, Name: name, Input: raw}, func(event.Event) {}); err != nil {
+	if raw, err = do(ctx, flow.Step{Job: "call", Kind: turn.ToolStep, Name: name, Input: raw}, func(event.Event) {}); err != nil {
 		return nil, err
 	}
 	r := new(executor.ToolResult)
@@ -143,7 +141,7 @@ func toolStep(ctx context.Context, do func(context.Context, flow.Step, event.Sin
 
 // precheck makes the checks that must pass before a call, and returns what the call
 // comes to if one does not.
-func (rt *Runtime) precheck(ctx context.Context, c ToolCall, u *stepio.Unchecked) (*executor.ToolResult, error) {
+func (rt *Runtime) precheck(ctx context.Context, c ToolCall, u *turn.Unchecked) (*executor.ToolResult, error) {
 	for _, check := range u.Checks {
 		r, err := rt.callTool(ctx, ToolCall{Name: check.Tool, Args: check.Args, Dir: c.Dir, Sandbox: c.Sandbox})
 		if err != nil {
@@ -169,7 +167,7 @@ func (rt *Runtime) calledTool(ctx context.Context, c ToolCall) (t tools.Tool, _ 
 			return t, ctx, err
 		}
 		t, err = rt.toolServers().Find(ctx, scope, c.Server, c.Name)
-		return t, toolserver.WithSaid(ctx, toolserver.Said{Nobody: true}), err
+		return t, turn.WithSaid(ctx, turn.Said{Nobody: true}), err
 	}
 	t, ok := set.Lookup(c.Name)
 	if !ok {
@@ -177,7 +175,7 @@ func (rt *Runtime) calledTool(ctx context.Context, c ToolCall) (t tools.Tool, _ 
 		if n := set.Nearest(c.Name); n != "" {
 			help = fmt.Sprintf("did you mean %q?", n)
 		}
-		return t, ctx, apierr.Invalidf(help, "unknown tool %q", c.Name)
+		return t, ctx, problem.Invalidf(help, "unknown tool %q", c.Name)
 	}
 	return t, ctx, nil
 }

@@ -4,15 +4,15 @@ import (
 	"context"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
 // trustStore is the record of the options, or why there is none.
 func (rt *Runtime) trustStore() (*trust.Store, error) {
 	if rt.trust == nil {
-		return nil, apierr.Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
+		return nil, problem.Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
 	}
 	return rt.trust, nil
 }
@@ -25,7 +25,7 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 	}
 	st, err := s.Check(dir)
 	if err != nil {
-		return nil, apierr.WithHint(err, "remove the file to start anew: then nothing is trusted")
+		return nil, problem.WithHint(err, "remove the file to start anew: then nothing is trusted")
 	}
 	st = st.WithText()
 	return &st, nil
@@ -53,7 +53,7 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	if c.Revoke {
 		had, err := s.Revoke(c.Dir)
 		if err == nil && !had {
-			err = &apierr.Error{Kind: apierr.Failed, Message: c.Dir + " has no trust decision", Hint: hint.Command("trust --list") + " lists the projects"}
+			err = &problem.Error{Kind: problem.Failed, Message: c.Dir + " has no trust decision", Hint: hint.Command("trust --list") + " lists the projects"}
 		}
 		return nil, asError(err)
 	}
@@ -68,11 +68,11 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 	for _, f := range files {
 		known := func(now trust.File) bool { return now.Path == f.Path && now.State != trust.Never }
 		if !slices.ContainsFunc(st.Files, known) {
-			return nil, apierr.Invalidf(hint.Command("trust --show")+" lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
+			return nil, problem.Invalidf(hint.Command("trust --show")+" lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
 		}
 	}
 	if err := s.Record(*st, files, c.Trust); err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return rt.Trust(ctx, c.Dir)
 }

@@ -3,7 +3,7 @@ package adroit
 import (
 	"context"
 
-	"github.com/adroit-run/adroit/internal/doctor"
+	"github.com/adroit-run/adroit/internal/host/doctor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

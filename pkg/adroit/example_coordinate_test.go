@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/script"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/models/script"
+	std "github.com/adroit-run/adroit/pkg/parts"
 )
 
 // stubTurns are what a model would do to repair stubs.

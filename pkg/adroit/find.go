@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -55,13 +55,13 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	case 1:
 		return found[0], m, nil
 	case 0:
-		return nil, nil, &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("no such job: %q", typed), Hint: hint.Command("jobs") + " lists them"}
+		return nil, nil, &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("no such job: %q", typed), Hint: hint.Command("jobs") + " lists them"}
 	}
 	var ids []string
 	for _, j := range found[:min(len(found), 4)] {
 		ids = append(ids, j.ID)
 	}
-	return nil, nil, apierr.Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
+	return nil, nil, problem.Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
 }
 
 // newest is the job that last means in this process: the newest one of its directory's
@@ -71,14 +71,14 @@ func (rt *Runtime) newest(ctx context.Context, store jobs.Store) (*jobs.Job, err
 	if err == nil && len(list) == 0 {
 		list, err = store.List(ctx, jobs.Query{Limit: 1, Brief: true})
 		for _, other := range list {
-			return nil, apierr.NoLast(other.ID, other.Dir, rt.o.Dir)
+			return nil, problem.NoLast(other.ID, other.Dir, rt.o.Dir)
 		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case len(list) == 0:
-		return nil, apierr.NoLast("", "", "")
+		return nil, problem.NoLast("", "", "")
 	}
 	return list[0], nil
 }
@@ -213,5 +213,5 @@ func jobWithSignals(ctx context.Context, store jobs.Store, id string) (*jobs.Job
 
 // unread is how many messages a job has not read.
 func unread(j *jobs.Job) int {
-	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != stepio.MessageSignal }))
+	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != turn.MessageSignal }))
 }

@@ -1,6 +1,6 @@
 package adroit
 
-import "github.com/adroit-run/adroit/internal/doctor"
+import "github.com/adroit-run/adroit/internal/host/doctor"
 
 type (
 	// A Finding is one thing that was looked at on a machine.

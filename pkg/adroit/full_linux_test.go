@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	std "github.com/adroit-run/adroit/pkg/parts"
 )
 
 // A full disk is not the model's business: the step waits and says so once, a job that

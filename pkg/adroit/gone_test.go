@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	std "github.com/adroit-run/adroit/pkg/parts"
 )
 
 // Conformance 35: a job whose workspace goes away fails once and clearly, and

@@ -12,32 +12,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/internal/coordinator/repairs"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/hint"
 	"github.com/adroit-run/adroit/internal/hooks"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
-	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/toolserver/offer"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/script"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 var errClosed = errors.New("adroit: the runtime is closed")
@@ -78,7 +75,7 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	rt.reportMerges()
 	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.catalog.Workflows(), Mux: rt.mux,
 		Lock:  rt.lock,
-		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
+		Clean: func(ev event.Event) event.Event { return host.Clean(rt.o.Secrets, ev) }}
 	return rt.jobs, nil
 }
 
@@ -99,7 +96,7 @@ func (rt *Runtime) store(ctx context.Context) (jobs.Store, error) {
 }
 
 // mux opens the workspace of a job and serves its steps. Besides it only callTool, which has no
-// job, constructs a handler.Host.
+// job, constructs a host.Host.
 func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
 	c := rt.config(j)
 	models, err := rt.models.At(c.BaseURL, j.Model)
@@ -113,17 +110,17 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	if err != nil {
 		return nil, nil, err
 	}
-	h := handler.Host{
+	h := host.Host{
 		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
-		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: func() handler.Confinement { return rt.fence(ctx, c) }, Blobs: blobs,
-		Results:   &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
+		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: func() host.Confinement { return rt.fence(ctx, c) }, Blobs: blobs,
+		Results:   &host.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
 		Images:    func(digest string) ([]byte, error) { return jobdir.ReadImage(rt.data(), j.ID, digest) },
 		KeepImage: func(i *llm.Image) error { return jobdir.KeepImage(rt.data(), j.ID, i) },
 	}
 	if c, ok := models.(ModelCatalog); ok {
 		h.NoImages = c.NoImages
 	}
-	pinned := rt.toolServers().Pinned(filepath.Join(rt.home, j.ID), func() (toolserver.Scope, error) { return rt.jobServers(j.Dir, c) })
+	pinned := rt.toolServers().Pinned(filepath.Join(rt.home, j.ID), func() (turn.Scope, error) { return rt.jobServers(j.Dir, c) })
 	if rt.o.ToolServers != nil {
 		h.ServerTool = pinned.Lookup
 	}
@@ -141,26 +138,26 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 			rt.warn("%s: closing its workspace: %v", j.ID, err)
 		}
 	}
-	m := handler.Serve(h)
-	maps.Copy(m, agentfile.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
+	m := host.Serve(h)
+	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
 		t, p, err := rt.resolve(ctx, in, c, models)
 		if err == nil && len(p.servers) > 0 {
 			err = pinned.Pin(t, p.servers)
 		}
 		return t, err
 	}))
-	maps.Copy(m, coordinator.Routes(repairs.Repairs{Worktrees: h.Worktrees}, rt.catalog.Detectors()))
-	maps.Copy(m, rt.failureMemory(j, repairs.Repairs{Worktrees: h.Worktrees}, hide).Routes())
+	maps.Copy(m, coordinator.Routes(treeRepairs{Worktrees: h.Worktrees}, rt.catalog.Detectors()))
+	maps.Copy(m, rt.failureMemory(j, treeRepairs{Worktrees: h.Worktrees}, hide).Routes())
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
 		pin, _, err := rt.pin(ctx, in, c, models)
 		return pin, err
 	}))
-	return handler.Guard(m, hide), done, nil
+	return host.Guard(m, hide), done, nil
 }
 
 // openWorkspace gives a host what its tools may touch, and what happens around
 // their calls. It returns the secrets to hide, and what closes it all.
-func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, h *handler.Host) (*secret.Redactor, func() error, error) {
+func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, h *host.Host) (*secret.Redactor, func() error, error) {
 	if rt.bare {
 		hide, client := rt.o.Secrets, rt.o.Network.Client()
 		h.Env = func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{HTTP: client}, nil }
@@ -168,7 +165,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
 	rt.o.guardOwn()
-	hide := rt.o.Secrets.With(git.FileSecrets(ctx, j.Dir, rt.o.Names)...).With(offer.Secrets(c.Servers)...)
+	hide := rt.o.Secrets.With(git.FileSecrets(ctx, j.Dir, rt.o.Names)...).With(catalog.Secrets(c.Servers)...)
 	b, err := rt.openWorkspaces(j, c, hide)
 	if err != nil {
 		return nil, nil, err
@@ -182,8 +179,8 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 
 // around lists what happens around a call of a tool, outermost first: the
 // operator's hooks see the call first and the result last.
-func (rt *Runtime) around(h *hooks.Runners, b *jobdir.Workspaces) []func(handler.ToolHandler) handler.ToolHandler {
-	list := slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{h.Around}, rt.o.Middleware)
+func (rt *Runtime) around(h *hooks.Runners, b *jobdir.Workspaces) []func(host.ToolHandler) host.ToolHandler {
+	list := slices.Concat([]func(host.ToolHandler) host.ToolHandler{h.Around}, rt.o.Middleware)
 	if !rt.o.NoDiagnostics {
 		list = append(list, b.Diagnose)
 	}
@@ -238,8 +235,8 @@ func (rt *Runtime) person(hide *secret.Redactor) func(context.Context, executor.
 // fence is what stands around the commands of a job here. Where they are
 // refused there is none: then nobody reads that one would be confined. Finding
 // out runs this program anew in a sandbox, as soon as the host has what that takes.
-func (rt *Runtime) fence(ctx context.Context, c JobConfig) handler.Confinement {
-	f := handler.Confinement{Sandbox: string(sandbox.Off), Network: "open"}
+func (rt *Runtime) fence(ctx context.Context, c JobConfig) host.Confinement {
+	f := host.Confinement{Sandbox: string(sandbox.Off), Network: "open"}
 	var r sandbox.Report
 	err := exhaustion.Retry(ctx, func() error {
 		r = sandbox.Choose(cmp.Or(c.Sandbox, rt.o.Sandbox.Level, sandbox.Auto))
@@ -270,26 +267,26 @@ func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (f
 	}
 	r, err := script.Record(path, of, hide)
 	if err != nil {
-		return nil, apierr.WithHint(err, "the job has the file from its --record; "+hint.Command("jobs retry %s", j.ID)+" runs it again without")
+		return nil, problem.WithHint(err, "the job has the file from its --record; "+hint.Command("jobs retry %s", j.ID)+" runs it again without")
 	}
 	return r.Keep, nil
 }
 
 // failureStore is what coordinators remember: in the store of the jobs if that is a
 // database, else as long as this runtime.
-func (rt *Runtime) failureStore(ctx context.Context) (failures.Store, error) {
+func (rt *Runtime) failureStore(ctx context.Context) (problem.Store, error) {
 	store, err := rt.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if db, ok := store.(failures.Database); ok {
-		return failures.In(db), nil
+	if db, ok := store.(problem.Database); ok {
+		return problem.In(db), nil
 	}
 	return &rt.failed, nil
 }
 
 // failureMemory is what the steps of a job about earlier failures are performed with.
-func (rt *Runtime) failureMemory(j *jobs.Job, fixes repairs.Repairs, hide *secret.Redactor) coordinator.Memory {
+func (rt *Runtime) failureMemory(j *jobs.Job, fixes treeRepairs, hide *secret.Redactor) coordinator.Memory {
 	return coordinator.Memory{
 		Store: rt.failureStore, Project: rt.projectOf(j), Fixes: fixes, Now: time.Now,
 		Setup: rt.o.Coordination.policy().Setup,

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/tools/test"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -103,7 +103,7 @@ func TestHostileRepositories(t *testing.T) {
 				{"run_tests", test.Run, env, `{}`}, {"go vet", navigate.Diagnostics, &bare, `{"path":"x.go"}`}, {"gopls", navigate.Diagnostics, env, `{"path":"x.go"}`},
 			} {
 				if _, err := exec.LookPath("gopls"); err != nil && by.name == "gopls" {
-					t.Log("gopls is not installed; set GOPLS_BIN to what internal/e2e/gopls/build.sh prints")
+					t.Log("gopls is not installed; set GOPLS_BIN to what internal/dev/e2e/gopls/build.sh prints")
 					continue
 				}
 				_ = os.Remove(ran)

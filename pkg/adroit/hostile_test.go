@@ -18,10 +18,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/anthropic"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
-	"github.com/adroit-run/adroit/pkg/llm/openai"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/models/anthropic"
+	"github.com/adroit-run/adroit/pkg/models/ollama"
+	"github.com/adroit-run/adroit/pkg/models/openai"
+	std "github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 

@@ -11,15 +11,15 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/llm/script"
-	"github.com/adroit-run/adroit/internal/sqlite"
-	"github.com/adroit-run/adroit/internal/tools/subagent"
+	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/script"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -256,7 +256,7 @@ func TestToolStopsItsJob(t *testing.T) {
 		})
 		payer := "---\nname: payer\ndescription: Pay.\ntools: [charge]\n---\nYou pay.\n"
 		layer := agents.Layer{Name: "own", FS: fstest.MapFS{"payer.md": {Data: []byte(payer)}}}
-		rt := runtime(t, turns, Options{Tools: []tools.Tool{charge, subagent.Spawn}, Definitions: Definitions{Agents: []agents.Layer{layer}}})
+		rt := runtime(t, turns, Options{Tools: []tools.Tool{charge, control.Spawn}, Definitions: Definitions{Agents: []agents.Layer{layer}}})
 		a := agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"charge"}}
 		if name != "alone" {
 			a.Tools, a.Spawn = []string{"spawn_agent"}, &agents.Spawn{Agents: []string{"payer"}}

@@ -13,13 +13,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/permit"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
+	std "github.com/adroit-run/adroit/pkg/parts"
 )
 
 // faulty are files of agents with one fault each, and values built in Go with what no
@@ -122,7 +121,7 @@ func refusedFile(t *testing.T, what, text string) string {
 	}
 	runs(t, rt, what, words, map[string]adroit.Request{
 		"run": {Input: agents.Input{Agent: name, Prompt: "go"}}, "spawn": {Input: agents.Input{Agent: "lead", Prompt: "go"}}, "pipeline": {Input: agents.Input{Pipeline: "p", Prompt: "go"}}})
-	if a, problems := agentfile.Parse(name+".md", []byte(text)); problems.Err() == nil && !strings.Contains(text, "workflow:") {
+	if a, problems := agents.Parse(name+".md", []byte(text)); problems.Err() == nil && !strings.Contains(text, "workflow:") {
 		a.Source, a.Done.Signal = agents.Source{}, strings.ReplaceAll(a.Done.Signal, "\\n", "\n")
 		if text != front("done: {}") { // a value with no criterion is done when its model is
 			refusedValue(t, what, *a, words)

@@ -3,10 +3,10 @@ package adroit
 import (
 	"encoding/json"
 
-	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // A Scope is a workspace, and whether all that it brings is used. Files are

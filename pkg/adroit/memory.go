@@ -9,11 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/jobid"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -48,11 +47,11 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 	out := memory.Query{ID: q.ID, Scope: q.Scope, Kind: q.Kind, Job: q.Job, Text: q.Text, Limit: q.Limit}
 	switch {
 	case q.Limit < 0:
-		return out, apierr.Invalidf("leave it out for all", "the limit is negative")
+		return out, problem.Invalidf("leave it out for all", "the limit is negative")
 	case q.Scope != "" && out.Scope != memory.Project && out.Scope != memory.User:
-		return out, apierr.Invalidf(oneOf([]memory.Scope{memory.Project, memory.User}), "--scope is %q", q.Scope)
+		return out, problem.Invalidf(oneOf([]memory.Scope{memory.Project, memory.User}), "--scope is %q", q.Scope)
 	case q.Kind != "" && out.Kind != memory.Summary && !slices.Contains(memory.Kinds, out.Kind):
-		return out, apierr.Invalidf(oneOf(append(slices.Clip(memory.Kinds), memory.Summary)), "--kind is %q", q.Kind)
+		return out, problem.Invalidf(oneOf(append(slices.Clip(memory.Kinds), memory.Summary)), "--kind is %q", q.Kind)
 	}
 	if q.ID != "" && q.Dir == "" || q.All || out.Scope == memory.User || q.Dir == "" && q.Job != "" {
 		return out, nil
@@ -66,15 +65,15 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error) {
 	store, err := rt.memory.Store(ctx)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	sel, err := rt.factQuery(q)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	found, err := store.Facts(ctx, sel)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if q.ID != "" && len(found) == 0 {
 		return nil, noFact(q.ID)
@@ -86,21 +85,21 @@ func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error
 }
 
 func noFact(id string) error {
-	return &apierr.Error{Kind: apierr.NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: hint.Command("memory list --all") + " lists the facts", Err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
+	return &problem.Error{Kind: problem.NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: hint.Command("memory list --all") + " lists the facts", Err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
 }
 
 // Remember implements [Client].
 func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, error) {
 	dir, err := filepath.Abs(cmp.Or(n.Dir, rt.o.Dir))
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	if n.ID == "" {
-		n.ID = memory.ID(jobid.New(time.Now()))
+		n.ID = memory.ID(jobs.New(time.Now()))
 	}
 	f, err := rt.memory.Keep(ctx, dir, n)
 	if err != nil {
-		return nil, asError(apierr.Refuse(err, ""))
+		return nil, asError(problem.Refuse(err, ""))
 	}
 	return &f, nil
 }
@@ -108,22 +107,22 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 // Forget implements [Client].
 func (rt *Runtime) Forget(ctx context.Context, q FactQuery) (int, error) {
 	if q.Limit != 0 || q.Verify {
-		return 0, apierr.Invalidf("leave them out", "a limit and a comparison select nothing to forget")
+		return 0, problem.Invalidf("leave them out", "a limit and a comparison select nothing to forget")
 	}
 	if !q.All && q.ID == "" && q.Scope == "" && q.Kind == "" && q.Job == "" && q.Text == "" {
-		return 0, apierr.Invalidf("name facts, or say --all", "nothing is named that is to be forgotten")
+		return 0, problem.Invalidf("name facts, or say --all", "nothing is named that is to be forgotten")
 	}
 	store, err := rt.memory.Store(ctx)
 	if err != nil {
-		return 0, apierr.AsError(err)
+		return 0, problem.AsError(err)
 	}
 	sel, err := rt.factQuery(q)
 	if err != nil {
-		return 0, apierr.AsError(err)
+		return 0, problem.AsError(err)
 	}
 	n, err := store.RemoveFacts(ctx, sel)
 	if err != nil {
-		return 0, apierr.AsError(err)
+		return 0, problem.AsError(err)
 	}
 	if q.ID != "" && n == 0 {
 		return 0, noFact(q.ID)
@@ -137,7 +136,7 @@ const importBatch = 1000
 // ImportFacts implements [Client].
 func (rt *Runtime) ImportFacts(ctx context.Context, dir string, facts []Fact) (added int, refused []string, err error) {
 	if len(facts) > importBatch {
-		return 0, nil, apierr.Invalidf("import them in parts", "%d facts are more than the %d of one import", len(facts), importBatch)
+		return 0, nil, problem.Invalidf("import them in parts", "%d facts are more than the %d of one import", len(facts), importBatch)
 	}
 	project, _, err := jobdir.Project(rt.data(), cmp.Or(dir, rt.o.Dir))
 	if err == nil {

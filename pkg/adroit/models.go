@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/executor"
-
-	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/script"
 )
 
 // A ModelSource opens models by reference, which is provider/model or a role,

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/internal/hostexec"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -99,7 +99,7 @@ type Workspace struct {
 	// Names changes the list of names of files that no tool may touch.
 	Names *workspace.DenyList
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
-	// the environment and the well-known shapes; secret.New takes more. Those of
+	// the environment and the well-known shapes; secret.NewRedactor takes more. Those of
 	// a workspace's .env* files are added for its jobs. A job keeps none of them and its
 	// models get none, also where a request has one in its prompt.
 	Secrets *secret.Redactor
@@ -198,7 +198,7 @@ func (o *Options) apart(workspace string) error {
 		return fmt.Errorf("the workspace: %w", err)
 	}
 	if rel, err := filepath.Rel(dir, data); err == nil && filepath.IsLocal(rel) {
-		return apierr.Invalidf("work in a directory of its own (-C DIR), or keep the data elsewhere (--data-dir DIR)",
+		return problem.Invalidf("work in a directory of its own (-C DIR), or keep the data elsewhere (--data-dir DIR)",
 			"%s cannot be a workspace: the data of all jobs lies in it (%s), where tools could change it", dir, rel)
 	}
 	return nil
@@ -230,7 +230,7 @@ func ownDirectory(workspace string) error {
 	defer t.Close()
 	for _, p := range t.Owned() {
 		if p.Path == "." && !p.Asked {
-			return apierr.Invalidf("work in another directory (-C DIR)", "%s cannot be a workspace: it is a directory of adroit's own configuration, which no tool may change", t.Dir)
+			return problem.Invalidf("work in another directory (-C DIR)", "%s cannot be a workspace: it is a directory of adroit's own configuration, which no tool may change", t.Dir)
 		}
 	}
 	return nil

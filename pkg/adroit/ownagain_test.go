@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	std "github.com/adroit-run/adroit/pkg/parts"
 )
 
 // What becomes the program's own while a runtime is open, as in adroit serve, is guarded

@@ -9,18 +9,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/attachment"
-	"github.com/adroit-run/adroit/internal/attachment/reader"
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/internal/workflows"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workflows"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // A Plan is what a request has resolved to: what Submit would pin.
@@ -42,7 +41,7 @@ type Plan struct {
 func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 	p, err := rt.planOf(ctx, r, false)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	for i := range p.Input.Attachments {
 		p.Input.Attachments[i].Data = nil // Submit reads it again
@@ -56,7 +55,7 @@ func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 			return res.Result, nil
 		})
 		if err != nil {
-			return nil, apierr.AsError(err)
+			return nil, problem.AsError(err)
 		}
 	}
 	return p, nil
@@ -76,7 +75,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err != nil {
 		return nil, err
 	}
-	if len(attachment.Mentions(in.Mentions)) == 0 {
+	if len(turn.Mentions(in.Mentions)) == 0 {
 		in.Mentions = "" // nothing to read, and no reason to bind again
 	}
 	agent, err := rt.catalog.Target(r.Target, d, m, &in)
@@ -87,7 +86,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		return nil, err
 	}
 	replaced := rt.hideTypedInput(agent, &in)
-	p := &Plan{Ignored: agentfile.Ignored(agent), agent: agentDigest(agent), replaced: replaced}
+	p := &Plan{Ignored: agents.Ignored(agent), agent: agentDigest(agent), replaced: replaced}
 	found, err := rt.bind(ctx, p, in, r.JobConfig, m)
 	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {
 		if err := rt.attach(ctx, p, agent, &in, m, fetch); err != nil {
@@ -95,11 +94,11 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		}
 		found, err = rt.bind(ctx, p, in, r.JobConfig, m)
 	}
-	if price := new(agentfile.PriceError); errors.As(err, &price) {
-		return nil, apierr.Refuse(err, priceHint(price))
+	if price := new(agents.PriceError); errors.As(err, &price) {
+		return nil, problem.Refuse(err, priceHint(price))
 	}
 	if err != nil {
-		return nil, &apierr.Error{Kind: apierr.Invalid, Message: err.Error(), Hint: shows(in) + " says what it takes", Err: err}
+		return nil, &problem.Error{Kind: problem.Invalid, Message: err.Error(), Hint: shows(in) + " says what it takes", Err: err}
 	}
 	if p.Workflow, err = rt.catalog.WorkflowOf(agent, in); err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 	if err != nil {
 		return err
 	}
-	r := reader.Reader{Dir: dir, Agent: p.Task.Agent, Rules: p.Task.Rules, Model: p.Task.Model}
+	r := host.Reader{Dir: dir, Agent: p.Task.Agent, Rules: p.Task.Rules, Model: p.Task.Model}
 	taint, err := rt.readAttached(ctx, r, &in.Attached, m, fetch)
 	if err != nil {
 		return err
@@ -147,14 +146,14 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 	}
 	asked := in.To(in.Prompt)
 	if len(asked.Images) > 0 {
-		return apierr.Invalidf("run an agent that talks with the model itself, such as builder", "%s decides by itself what its agents are asked: it takes no images", in.Name())
+		return problem.Invalidf("run an agent that talks with the model itself, such as builder", "%s decides by itself what its agents are asked: it takes no images", in.Name())
 	}
 	in.Prompt, in.Attachments = asked.Text, nil
 	return nil
 }
 
 // readAttached reads what goes with a message. fetch has it fetch pages of the web.
-func (rt *Runtime) readAttached(ctx context.Context, r reader.Reader, a *executor.Attached, m ModelSource, fetch bool) (tools.Taint, error) {
+func (rt *Runtime) readAttached(ctx context.Context, r host.Reader, a *executor.Attached, m ModelSource, fetch bool) (tools.Taint, error) {
 	r.Names, r.Secrets = rt.o.Names, rt.o.Secrets
 	if c, ok := m.(ModelCatalog); ok {
 		r.NoImages = c.NoImages
@@ -199,7 +198,7 @@ func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, 
 		return err
 	}
 	if _, _, err := m.Open(in.Model); err != nil {
-		return apierr.Refuse(err, "")
+		return problem.Refuse(err, "")
 	}
 	if in.Options.Window > 0 {
 		return nil
@@ -221,7 +220,7 @@ func shows(in agents.Input) string {
 }
 
 // priceHint shows the lines of the configuration that are missing.
-func priceHint(e *agentfile.PriceError) string {
+func priceHint(e *agents.PriceError) string {
 	var b strings.Builder
 	b.WriteString("set what they cost in the config file, in USD per million tokens, with zeros for what is free:\nprices:")
 	for _, ref := range e.Models {

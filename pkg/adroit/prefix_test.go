@@ -11,17 +11,16 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/llm/openai"
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/workflows"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+	"github.com/adroit-run/adroit/pkg/models/openai"
+	std "github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 // TestPrefixOfShippedAgents has a model call every tool of every agent and
@@ -29,7 +28,7 @@ import (
 // claim to be done until the job is stopped. Whatever it does, the tools and
 // the messages of a request come first in the next one of the conversation.
 func TestPrefixOfShippedAgents(t *testing.T) {
-	cat := agentfile.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
+	cat := agents.Load(agents.Layer{Name: "built in", FS: configs.Agents()})
 	problems := cat.Problems()
 	if len(problems) > 0 {
 		t.Fatal(problems)

@@ -8,11 +8,11 @@ import (
 	"testing/fstest"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/llm/script"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/models/script"
+	std "github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -19,12 +19,12 @@ func finishRemoval(ctx context.Context, store jobs.Store, r *jobdir.Removal) err
 	err := store.Remove(ctx, r.Job.ID)
 	switch {
 	case errors.Is(err, jobs.ErrRunning): // somebody goes on with it
-		return apierr.WithHint(errors.Join(err, r.Cancel()), hint.Command("jobs cancel %s", r.Job.ID))
+		return problem.WithHint(errors.Join(err, r.Cancel()), hint.Command("jobs cancel %s", r.Job.ID))
 	case err != nil && !errors.Is(err, jobs.ErrNotExist):
 		return errors.Join(err, r.Release())
 	}
 	if err := r.Finish(ctx); err != nil {
-		return apierr.WithHint(fmt.Errorf("%s is removed but for its files: %w", r.Job.ID, err), "correct what is in the way; the next command removes the rest")
+		return problem.WithHint(fmt.Errorf("%s is removed but for its files: %w", r.Job.ID, err), "correct what is in the way; the next command removes the rest")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (rt *Runtime) lock(j *jobs.Job) (release func(), clean bool, err error) {
 	release, clean, err = jobdir.Lock(filepath.Join(rt.home, j.ID))
 	if err == nil && jobdir.Removing(rt.data(), j.ID) {
 		release()
-		return nil, false, apierr.WithHint(errors.New("it is being removed, or was until that was killed"), hint.Command("jobs rm %s", j.ID))
+		return nil, false, problem.WithHint(errors.New("it is being removed, or was until that was killed"), hint.Command("jobs rm %s", j.ID))
 	}
 	return release, clean, err
 }

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -32,19 +31,19 @@ type Request struct {
 func (r *Request) check() error {
 	switch bad := badLimit(r.Limits); {
 	case bad != "":
-		return apierr.Invalidf("leave it out for the default", "%s", bad)
-	case r.Approve != "" && !slices.Contains(agentfile.Approvals, r.Approve):
-		return apierr.Invalidf(oneOf(agentfile.Approvals), "--approve is %q", r.Approve)
+		return problem.Invalidf("leave it out for the default", "%s", bad)
+	case r.Approve != "" && !slices.Contains(agents.Approvals, r.Approve):
+		return problem.Invalidf(oneOf(agents.Approvals), "--approve is %q", r.Approve)
 	case r.Mode != "" && !slices.Contains(executor.Modes, r.Mode):
-		return apierr.Invalidf(oneOf(executor.Modes), "--mode is %q", r.Mode)
-	case r.Calling != "" && !slices.Contains(toolcall.Modes, r.Calling):
-		return apierr.Invalidf(oneOf(toolcall.Modes), "--calling is %q", r.Calling)
+		return problem.Invalidf(oneOf(executor.Modes), "--mode is %q", r.Mode)
+	case r.Calling != "" && !slices.Contains(turn.Modes, r.Calling):
+		return problem.Invalidf(oneOf(turn.Modes), "--calling is %q", r.Calling)
 	case !r.Options.Effort.Known():
-		return apierr.Invalidf("it is one of low, medium, high", "--effort is %q", r.Options.Effort)
+		return problem.Invalidf("it is one of low, medium, high", "--effort is %q", r.Options.Effort)
 	}
 	if r.Sandbox != "" {
 		if _, err := sandbox.Parse(string(r.Sandbox)); err != nil {
-			return apierr.Invalidf("", "--sandbox: %v", err)
+			return problem.Invalidf("", "--sandbox: %v", err)
 		}
 	}
 	return nil

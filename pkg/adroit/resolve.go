@@ -7,20 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/pipeline"
-	"github.com/adroit-run/adroit/internal/project"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // A projectContext is what a job finds in its workspace besides its agent.
 type projectContext struct {
-	project.Context
-	servers map[string]toolserver.Tool // the tools that its servers have, by name
+	catalog.Context
+	servers map[string]turn.Tool // the tools that its servers have, by name
 }
 
 // resolve binds a request to its agent or pipeline, tools and model, as the
@@ -61,12 +60,12 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 	if in.Parent == nil && in.Test == "" { // else it is settled
 		env.Test, _ = d.TestCommand(rt.o.TestCommands, rt.warn)
 	}
-	env.Skills, env.Missing = p.Skills, project.Missing
+	env.Skills, env.Missing = p.Skills, catalog.Missing
 	if !d.Ignores() {
 		env.Project = p.Project
 	}
 	env.Around = func(tests bool, command string) string {
-		return project.Describe(ctx, files, tests, command, rt.o.Names)
+		return catalog.Describe(ctx, files, tests, command, rt.o.Names)
 	}
 	var short error // the host had too little to find out; who submits waits
 	env.Confined = func() bool {
@@ -97,15 +96,15 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m 
 		in, set, p.servers = with.In, with.Tools, with.All
 		reach = with.Give
 	}
-	if t, err = agentfile.Resolve(in, cat, set, env); err == nil {
+	if t, err = agents.Resolve(in, cat, set, env); err == nil {
 		t.Problems, err = rt.catalog.PinnedBook(in, cat, d)
 	}
 	return t, p, errors.Join(err, short, reach(&t))
 }
 
 // env is that of the options with what the source of models knows.
-func (rt *Runtime) env(ctx context.Context, in agents.Input, m ModelSource) (agentfile.Env, error) {
-	env := agentfile.Env{Defaults: rt.o.Defaults, Lesser: m.Unset}
+func (rt *Runtime) env(ctx context.Context, in agents.Input, m ModelSource) (agents.Env, error) {
+	env := agents.Env{Defaults: rt.o.Defaults, Lesser: m.Unset}
 	env.Window = func(ref string) (tokens, most int) { return m.Stated(ctx, ref) }
 	route := func(ref string) (executor.Route, error) { return m.Route(ctx, ref) }
 	if in.Parent != nil {

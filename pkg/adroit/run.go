@@ -10,10 +10,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
 	"github.com/adroit-run/adroit/internal/hooks"
-	"github.com/adroit-run/adroit/internal/project"
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -322,7 +321,7 @@ func (rt *Runtime) Agent(a agents.DynamicAgent) *agents.DynamicAgent {
 
 // Lookup finds an agent of Options.Agents, bound to the runtime.
 func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
-	cat := rt.catalog.Agents(project.Decision{})
+	cat := rt.catalog.Agents(catalog.Decision{})
 	a, err := cat.Lookup(name)
 	if err != nil {
 		return nil, err
@@ -340,7 +339,7 @@ func (r runner) Submit(ctx context.Context, in agents.Input) (agents.Job, error)
 		return nil, err
 	}
 	if in.Spec != nil {
-		own := agentfile.ByValue(in.Spec, set)
+		own := agents.ByValue(in.Spec, set)
 		in.Spec = &own
 	}
 	return r.Execute(ctx, in)

@@ -10,15 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/catalog"
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/failures"
-	"github.com/adroit-run/adroit/internal/live"
-	"github.com/adroit-run/adroit/internal/memory/book"
-	"github.com/adroit-run/adroit/internal/project"
-	"github.com/adroit-run/adroit/internal/trust"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/host/book"
+	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -34,9 +32,9 @@ type Runtime struct {
 	catalog *catalog.Catalog
 	home    string // has a directory for each job
 	clean   func() error
-	bare    bool            // jobs have no workspace: see Ask
-	forgets bool            // the store is the memory of this Runtime
-	failed  failures.Memory // what coordinators remember without a database
+	bare    bool           // jobs have no workspace: see Ask
+	forgets bool           // the store is the memory of this Runtime
+	failed  problem.Memory // what coordinators remember without a database
 
 	ctx     context.Context
 	stop    context.CancelCauseFunc
@@ -49,7 +47,7 @@ type Runtime struct {
 	held    chan struct{}   // places of jobs that run or are queued here; nil is no bound
 	here    map[string]*job // that run here, or ended here without a record of it, by id
 	resumed []resumedRemoval
-	live    live.Broadcast
+	live    eventBroadcast
 	unknown sync.Map // what was warned of already: see warnUnknown
 	waits   sync.Map // when it was last warned of by what it waits for
 	// memory has what jobs and people noted for later jobs.
@@ -135,8 +133,8 @@ func (rt *Runtime) warnOfWait(ev event.Event) {
 }
 
 // trusts decides about a workspace.
-func (rt *Runtime) trusts(dir string, all bool) (project.Decision, error) {
-	return project.Decide(rt.trust, rt.data(), dir, all)
+func (rt *Runtime) trusts(dir string, all bool) (catalog.Decision, error) {
+	return catalog.Decide(rt.trust, rt.data(), dir, all)
 }
 
 // confine is how the commands of jobs run.

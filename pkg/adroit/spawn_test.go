@@ -11,15 +11,15 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/adroit-run/adroit/internal/llm/script"
-	"github.com/adroit-run/adroit/internal/sqlite"
-	"github.com/adroit-run/adroit/internal/tools/subagent"
+	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/script"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -268,7 +268,7 @@ func TestSpawnAgent(t *testing.T) {
         calls: [{name: spawn_agent, args: {agent: counter, task: "count: three"}}]
       - expect: {last: "as many as spawn.total allows"}
         text: All counted.`, 1), map[string]string{"boss": strings.Replace(bossFile, "workflow: boss\n", "", 1), "counter": counterFile})
-	o.Tools = append(o.Tools, subagent.Spawn)
+	o.Tools = append(o.Tools, control.Spawn)
 	s, _, err := runBoss(t, o, agents.Input{Prompt: "the words"})
 	if err != nil {
 		t.Fatal(err)

@@ -13,15 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/git/worktree"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/jobid"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -43,7 +42,7 @@ func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 	ctx = exhaustion.WithChanges(ctx)
 	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.submit(ctx, r); return err })
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return s, nil
 }
@@ -74,7 +73,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return nil, err
 	}
 	s := &Submitted{Plan: p}
-	id := jobid.New(time.Now())
+	id := jobs.New(time.Now())
 	request, err := requestDigest(p)
 	if err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func keyTaken(key string, j *jobs.Job, name, title string) error {
 	if its == other {
 		other += " with other words or inputs"
 	}
-	return &apierr.Error{Kind: apierr.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s), and this is another request (%s)", key, j.ID, its, other),
+	return &problem.Error{Kind: problem.Invalid, Message: fmt.Sprintf("the key %s belongs to job %s (%s), and this is another request (%s)", key, j.ID, its, other),
 		Hint: "use another key, or remove that job: " + hint.Command("jobs rm %s", j.ID), Err: jobs.ErrKey}
 }
 
@@ -167,7 +166,7 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 	}
 	if err != nil {
 		err = fmt.Errorf("in a worktree of the last commit: %w", err)
-		return nil, &apierr.Error{Kind: apierr.Failed, Message: err.Error(), Hint: "commit what the agent needs, its file first of all, or run it without --worktree", Err: errors.Join(err, rt.forget(ctx, id))}
+		return nil, &problem.Error{Kind: problem.Failed, Message: err.Error(), Hint: "commit what the agent needs, its file first of all, or run it without --worktree", Err: errors.Join(err, rt.forget(ctx, id))}
 	}
 	return w, nil
 }
@@ -179,7 +178,7 @@ func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	ctx = exhaustion.WithChanges(ctx)
 	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.retry(ctx, ref, o); return err })
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return s, nil
 }
@@ -196,7 +195,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	if err != nil {
 		return nil, err
 	}
-	s, id := &Submitted{}, jobid.New(time.Now())
+	s, id := &Submitted{}, jobs.New(time.Now())
 	again := &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: old.Dir, Model: old.Model, Input: old.Input}
 	if again.Model, err = rt.retryModel(old, o.Model); err != nil {
 		return nil, err
@@ -225,7 +224,7 @@ func (rt *Runtime) oldWorktree(old *jobs.Job) (*worktree.Worktree, error) {
 	}
 	w, find := jobdir.FindWorktree(rt.data(), old)
 	if find != nil || w != nil && w.Repo == "" {
-		return nil, &apierr.Error{Kind: apierr.Failed, Message: fmt.Sprintf("%s has a worktree, and its repository is unknown", old.ID), Hint: "in the repository, " + hint.Command("run --worktree") + " starts a new job", Err: errors.Join(err, find)}
+		return nil, &problem.Error{Kind: problem.Failed, Message: fmt.Sprintf("%s has a worktree, and its repository is unknown", old.ID), Hint: "in the repository, " + hint.Command("run --worktree") + " starts a new job", Err: errors.Join(err, find)}
 	}
 	return w, nil
 }
@@ -326,12 +325,12 @@ func recordingFile(path string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", apierr.Invalidf("name another file, or remove it first", "--record: %s is there already", path)
+		return "", problem.Invalidf("name another file, or remove it first", "--record: %s is there already", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", apierr.Invalidf("name a file in a directory that can be read", "--record: %v", err)
+		return "", problem.Invalidf("name a file in a directory that can be read", "--record: %v", err)
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return "", apierr.Invalidf("make it first", "--record: there is no directory %s", filepath.Dir(path))
+		return "", problem.Invalidf("make it first", "--record: there is no directory %s", filepath.Dir(path))
 	}
 	return path, nil
 }

@@ -3,10 +3,10 @@ package adroit
 import (
 	"context"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/toolserver"
-	"github.com/adroit-run/adroit/internal/toolserver/offer"
+	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // A ToolServerCheck names a server of a scope; Accept accepts its tools as they are.
@@ -33,7 +33,7 @@ func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServer
 		l.Items, err = rt.o.ToolServers.List(scope)
 	}
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return l, nil
 }
@@ -41,15 +41,15 @@ func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServer
 // CheckToolServer implements [Catalog].
 func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error) {
 	if rt.o.ToolServers == nil {
-		return nil, apierr.Invalidf("", "this program has no MCP servers")
+		return nil, problem.Invalidf("", "this program has no MCP servers")
 	}
 	scope, err := rt.serverScope(c.Dir, c.Trust)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	r, err := rt.o.ToolServers.Check(ctx, scope, c.Name, c.Accept)
 	if err != nil {
-		return nil, apierr.AsError(err)
+		return nil, problem.AsError(err)
 	}
 	return r, nil
 }
@@ -57,22 +57,22 @@ func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*Too
 // ToolServerPrompt implements [Catalog].
 func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (string, error) {
 	if rt.o.ToolServers == nil {
-		return "", apierr.Invalidf("", "this program has no MCP servers")
+		return "", problem.Invalidf("", "this program has no MCP servers")
 	}
 	scope, err := rt.serverScope(p.Dir, p.Trust)
 	if err != nil {
-		return "", apierr.AsError(err)
+		return "", problem.AsError(err)
 	}
 	text, err := rt.o.ToolServers.Prompt(ctx, scope, p.Name, p.Prompt, p.Args)
 	if err != nil {
-		return "", apierr.AsError(err)
+		return "", problem.AsError(err)
 	}
 	return text, nil
 }
 
 // serverScope is that of a workspace, with its own servers as far as it is trusted.
-func (rt *Runtime) serverScope(dir string, all bool) (toolserver.Scope, error) {
-	s := toolserver.Scope{Dir: dir}
+func (rt *Runtime) serverScope(dir string, all bool) (turn.Scope, error) {
+	s := turn.Scope{Dir: dir}
 	if dir == "" {
 		return s, nil
 	}
@@ -87,12 +87,12 @@ func (rt *Runtime) serverScope(dir string, all bool) (toolserver.Scope, error) {
 }
 
 // toolServers decides which tools of servers agents get.
-func (rt *Runtime) toolServers() offer.Source {
-	return offer.Source{Servers: rt.o.ToolServers, Warn: rt.warn}
+func (rt *Runtime) toolServers() catalog.Source {
+	return catalog.Source{Servers: rt.o.ToolServers, Warn: rt.warn}
 }
 
 // jobServers is the scope of a job, with the servers that came with it.
-func (rt *Runtime) jobServers(dir string, c JobConfig) (toolserver.Scope, error) {
+func (rt *Runtime) jobServers(dir string, c JobConfig) (turn.Scope, error) {
 	s, err := rt.serverScope(dir, c.Trust)
 	s.Client = c.Servers
 	return s, err

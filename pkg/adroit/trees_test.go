@@ -15,18 +15,18 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/sqlite"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/work/ledger"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	std "github.com/adroit-run/adroit/pkg/parts"
 )
 
 // obedient is a model that makes the calls in its prompt, one a line, and then

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/coordinator"
-	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
 // typedSecrets finds the secrets in what a person types for a job in dir. A job keeps that
@@ -90,6 +90,6 @@ func (rt *Runtime) refuseTyped(in agents.Input) error {
 
 // secretRefused refuses what code or a question would get with a secret in it.
 func secretRefused(where, shown string) error {
-	return apierr.Invalidf("put it into a variable or a file that the command reads, and name that; secrets.known in the configuration names what is no secret",
+	return problem.Invalidf("put it into a variable or a file that the command reads, and name that; secrets.known in the configuration names what is no secret",
 		"%s has a secret in it, which the job would keep: %s", where, shown)
 }

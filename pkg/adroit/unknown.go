@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -49,7 +49,7 @@ func (rt *Runtime) unusableTree(j *jobs.Job) error {
 	}
 	if w := rt.worktree(j); w != nil {
 		if err := w.CheckBranch(); err != nil {
-			return apierr.AsError(fmt.Errorf("%s: %w", j.ID, err))
+			return problem.AsError(fmt.Errorf("%s: %w", j.ID, err))
 		}
 	}
 	return nil
@@ -69,5 +69,5 @@ func (rt *Runtime) goneTree(j *jobs.Job) error {
 	if we := new(worktree.Error); errors.As(w.Check(), &we) && we.Remedy != "" {
 		help = we.Remedy + "\n" + help
 	}
-	return apierr.Invalidf(help, "the worktree of %s is gone, with what was not committed there: %s", j.ID, j.Dir)
+	return problem.Invalidf(help, "the worktree of %s is gone, with what was not committed there: %s", j.ID, j.Dir)
 }

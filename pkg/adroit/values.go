@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/git/worktree"
-	"github.com/adroit-run/adroit/internal/trust"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -199,8 +199,8 @@ type PruneReport struct {
 
 // A KeptJob is a job that could not be removed.
 type KeptJob struct {
-	Job   string        `json:"job"`
-	Error *apierr.Error `json:"error"`
+	Job   string         `json:"job"`
+	Error *problem.Error `json:"error"`
 }
 
 // Err is why jobs were kept, nil if none was.

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/sqlite"
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
+	std "github.com/adroit-run/adroit/pkg/parts"
 )
 
 func repository(t *testing.T) string {

@@ -17,7 +17,7 @@
 // an agent, a request and a set of tools to an executor.Task, which a job pins by
 // value, so that editing a file never changes a run in flight.
 //
-// The package neither reads nor runs anything: see internal/agentfile for files,
+// The package neither reads nor runs anything: see pkg/agents for files,
 // pkg/executor for the loop, pkg/jobs for jobs and pkg/adroit for all of it in
 // one place.
 package agents
@@ -28,12 +28,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/text/plainyaml"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -66,7 +65,7 @@ type DynamicAgent struct {
 	Prompt       string             `json:"prompt"`           // a text/template over Data
 
 	// Calling states how its model calls tools; empty is auto.
-	Calling toolcall.Mode `json:"calling,omitempty"`
+	Calling turn.Mode `json:"calling,omitempty"`
 	// Workflow is the one that runs it, a name of [Define]; empty is the loop, in
 	// which the model decides.
 	Workflow string `json:"workflow,omitempty"`
@@ -163,10 +162,10 @@ type Input struct {
 	// disturbs nobody. Runners see to it; Resolve does not read it.
 	Worktree bool `json:"worktree,omitempty"`
 	// Pipeline names the pipeline that the request is to, in place of an agent;
-	// Resolve does not read it. See internal/pipeline.
+	// Resolve does not read it. See pkg/workflows/pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
 	// Calling states how tools are called, instead of the agent's.
-	Calling toolcall.Mode `json:"calling,omitempty"`
+	Calling turn.Mode `json:"calling,omitempty"`
 	// Taint is what the caller knows of Prompt and Inputs: that others wrote
 	// them, that they hold secrets. Inputs are taken for what others wrote in
 	// any case: an issue, a report, what an agent has made of a page.
@@ -194,7 +193,7 @@ func (in Input) Name() string {
 // branchInput is the conversation that the job goes on with, in place of one that
 // begins with Prompt.
 type branchInput struct {
-	Branch *stepio.Branch `json:"branch,omitempty"`
+	Branch *turn.Branch `json:"branch,omitempty"`
 	// Conversation is that of an earlier sub-agent of the same agent, with which one goes on.
-	Conversation *stepio.Conversation `json:"conversation,omitempty"`
+	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }

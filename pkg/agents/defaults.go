@@ -4,9 +4,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
-	"github.com/adroit-run/adroit/pkg/permit"
 )
 
 // A Budget is what Defaults say about the room of a job's conversation.
@@ -28,7 +27,7 @@ type Defaults struct {
 	Rules    []permit.Rule // what may run; the agent's own are added
 	Patience time.Duration
 	Options  llm.Options
-	Prices   price.Table // by provider/model or a pattern of it
+	Prices   llm.Prices // by provider/model or a pattern of it
 	// Think names the model for tools that ask one, of agents that do not;
 	// empty is the job's own.
 	Think  string

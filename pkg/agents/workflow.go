@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -30,11 +30,11 @@ func Define(name string, body func(*executor.Scope) error) flow.Workflow {
 
 func define(name string, body func(*flow.Run, executor.Task) (*executor.State, error)) flow.Workflow {
 	return stored.Define(name, func(r *flow.Run, in Input) (*executor.State, error) {
-		task, err := stored.Do[executor.Task](r, stepio.ResolveStep, in.Name(), in)
+		task, err := stored.Do[executor.Task](r, turn.ResolveStep, in.Name(), in)
 		if err != nil {
 			return nil, err
 		}
-		if err := stored.Unknown("its revision", strconv.Itoa(task.Revision), task.Revision <= stepio.Revision); err != nil {
+		if err := stored.Unknown("its revision", strconv.Itoa(task.Revision), task.Revision <= turn.Revision); err != nil {
 			return nil, err
 		}
 		for _, words := range announce(&task) {

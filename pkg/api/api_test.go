@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -69,7 +69,7 @@ func TestRefusedRequests(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/show", strings.NewReader(body)))
-		var e apierr.Error
+		var e problem.Error
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusBadRequest || !strings.Contains(e.Message+"; "+e.Hint, want) || strings.Contains(e.Message, "json:") || strings.Contains(e.Message, "Go ") {
 			t.Errorf("%.40s: %d %+v %v, want %s", body, w.Code, e, err, want)
 		}
@@ -81,7 +81,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
-	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); !errors.As(err, new(*apierr.Error)) {
+	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); !errors.As(err, new(*problem.Error)) {
 		t.Errorf("an answer that is none of the interface: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestLastEventID(t *testing.T) {
 type answeredClient struct{ adroit.Client }
 
 func (answeredClient) Signal(context.Context, string, adroit.Signal) (*adroit.SignalSent, error) {
-	return nil, &apierr.Error{Kind: apierr.Answered, Message: "it has its answer already"}
+	return nil, &problem.Error{Kind: problem.Answered, Message: "it has its answer already"}
 }
 
 // A second answer is a conflict.

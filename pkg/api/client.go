@@ -24,12 +24,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -50,7 +50,7 @@ func NewClient(base string, h *http.Client) adroit.Client {
 func (r route[In, Out]) do(ctx context.Context, c *client, in In) (out Out, err error) {
 	req, err := c.post(ctx, r.path(), in)
 	if err != nil {
-		return out, apierr.AsError(err)
+		return out, problem.AsError(err)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r streamRoute[In, Out]) do(ctx context.Context, c *client, in In) iter.Seq
 func (c *client) post(ctx context.Context, path string, in any) (*http.Request, error) {
 	b, err := jsontext.Marshal(in)
 	if e := new(json.UnsupportedValueError); errors.As(err, &e) {
-		return nil, apierr.Invalidf("give numbers that are finite", "the request to %s has %s, which is no number", path, e.Str)
+		return nil, problem.Invalidf("give numbers that are finite", "the request to %s has %s, which is no number", path, e.Str)
 	} else if err != nil {
 		return nil, fmt.Errorf("encoding the request to %s: %w", path, err)
 	}
@@ -91,7 +91,7 @@ func (c *client) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return apierr.AsError(err)
+	return problem.AsError(err)
 }
 
 // failure is the error that an answer is, nil if it is none.
@@ -99,9 +99,9 @@ func failure(res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil
 	}
-	e := new(apierr.Error)
+	e := new(problem.Error)
 	if err := json.NewDecoder(res.Body).Decode(e); err != nil || e.Message == "" {
-		return apierr.AsError(fmt.Errorf("the server answered %s", res.Status))
+		return problem.AsError(fmt.Errorf("the server answered %s", res.Status))
 	}
 	return e
 }
@@ -130,7 +130,7 @@ func read[T any](ctx context.Context, c *client, request func(context.Context) (
 	defer stop()
 	req, err := request(ctx)
 	if err != nil {
-		return apierr.AsError(err)
+		return problem.AsError(err)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -157,15 +157,15 @@ func read[T any](ctx context.Context, c *client, request func(context.Context) (
 		case name == streamEnd:
 			return nil
 		case name == streamError:
-			e := new(apierr.Error)
+			e := new(problem.Error)
 			if err := json.Unmarshal(value, e); err != nil {
-				return apierr.AsError(err)
+				return problem.AsError(err)
 			}
 			return e
 		default:
 			var v T
 			if err := json.Unmarshal(value, &v); err != nil {
-				return apierr.AsError(fmt.Errorf("decoding an event: %w", err))
+				return problem.AsError(fmt.Errorf("decoding an event: %w", err))
 			}
 			if !yield(v) {
 				return nil

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
+	"github.com/adroit-run/adroit/pkg/config"
 )
 
 // A pull's progress arrives in its order, with the error that ends it; a reader
@@ -62,8 +62,8 @@ func TestPull(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if failed == nil || !strings.Contains(failed.Error(), "does not exist") || apierr.Hint(failed) == "" {
-		t.Errorf("%v, hint %q", failed, apierr.Hint(failed))
+	if failed == nil || !strings.Contains(failed.Error(), "does not exist") || problem.Hint(failed) == "" {
+		t.Errorf("%v, hint %q", failed, problem.Hint(failed))
 	}
 	for range client.PullModel(t.Context(), adroit.ModelPull{Model: "endless"}) {
 		break

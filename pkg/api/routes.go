@@ -8,11 +8,11 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/memory"
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -77,7 +77,7 @@ func lint(ctx context.Context, c adroit.Client, in linting) (*adroit.LintReport,
 	case "pipelines":
 		return c.LintPipelines(ctx, r)
 	}
-	return nil, apierr.Invalidf("it is agents or pipelines", "nothing checks %q", in.Kind)
+	return nil, problem.Invalidf("it is agents or pipelines", "nothing checks %q", in.Kind)
 }
 
 // A streamRoute is a method that answers with server-sent events.

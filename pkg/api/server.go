@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -73,7 +73,7 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 	}
 	// Only when all of the body is read does the server notice that the client leaves.
 	if _, err := dec.Token(); err != io.EOF {
-		fail(w, apierr.Invalidf("send one JSON object and end the body", "the request to %s does not end after its object", req.URL.Path))
+		fail(w, problem.Invalidf("send one JSON object and end the body", "the request to %s does not end after its object", req.URL.Path))
 		return in, false
 	}
 	if one, is := any(in).(interface{ job() string }); is && refuseLast(w, one.job()) {
@@ -87,15 +87,15 @@ func malformed(path string, body []byte, in reflect.Type, err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return apierr.Invalidf("put what is long into files", "the request to %s has more than %d bytes", path, large.Limit)
+		return problem.Invalidf("put what is long into files", "the request to %s has more than %d bytes", path, large.Limit)
 	case err == io.EOF:
-		return apierr.Invalidf("send one JSON object, {} if there is nothing to say", "the request to %s is empty", path)
+		return problem.Invalidf("send one JSON object, {} if there is nothing to say", "the request to %s is empty", path)
 	}
 	near := ""
 	if key, ok := jsontext.UnknownKey(err); ok {
 		near = spelling.DidYouMean(key, keysOf(in))
 	}
-	return apierr.Invalidf("see the reference of the interface", "the request to %s cannot be read: %v%s", path, jsontext.Fault(body, err), near)
+	return problem.Invalidf("see the reference of the interface", "the request to %s cannot be read: %v%s", path, jsontext.Fault(body, err), near)
 }
 
 // keysOf are the keys of the JSON form of a struct, embedded ones included.
@@ -117,19 +117,19 @@ func refuseLast(w http.ResponseWriter, ref string) bool {
 	if !strings.EqualFold(strings.TrimSpace(ref), "last") {
 		return false
 	}
-	fail(w, apierr.Invalidf("/v1/jobs/list with dir, here and limit 1 has its id", "a server does not know whose last job is meant"))
+	fail(w, problem.Invalidf("/v1/jobs/list with dir, here and limit 1 has its id", "a server does not know whose last job is meant"))
 	return true
 }
 
 // statuses are the codes for kinds of errors; all else is 500.
-var statuses = map[apierr.Kind]int{
-	apierr.Invalid: http.StatusBadRequest, apierr.NotFound: http.StatusNotFound, apierr.Held: http.StatusConflict, apierr.Ended: http.StatusConflict,
-	apierr.Running: http.StatusConflict, apierr.Blocked: http.StatusConflict, apierr.Answered: http.StatusConflict,
+var statuses = map[problem.Kind]int{
+	problem.Invalid: http.StatusBadRequest, problem.NotFound: http.StatusNotFound, problem.Held: http.StatusConflict, problem.Ended: http.StatusConflict,
+	problem.Running: http.StatusConflict, problem.Blocked: http.StatusConflict, problem.Answered: http.StatusConflict,
 }
 
 // fail answers with an error.
 func fail(w http.ResponseWriter, err error) {
-	e := apierr.AsError(err)
+	e := problem.AsError(err)
 	code, ok := statuses[e.Kind]
 	if !ok {
 		code = http.StatusInternalServerError
@@ -167,7 +167,7 @@ func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 		}
 		after, err := strconv.ParseInt(given.value, 10, 64)
 		if err != nil {
-			fail(w, apierr.Invalidf("it is the number of an event", "%s is %q", given.name, given.value))
+			fail(w, problem.Invalidf("it is the number of an event", "%s is %q", given.name, given.value))
 			return
 		}
 		o.After = max(o.After, after)
@@ -190,7 +190,7 @@ func stream[T any](w http.ResponseWriter, values iter.Seq2[T, error], id func(T)
 	flush := http.NewResponseController(w)
 	for v, err := range values {
 		if err != nil {
-			_ = send(w, "", streamError, apierr.AsError(err))
+			_ = send(w, "", streamError, problem.AsError(err))
 			_ = flush.Flush()
 			return
 		}

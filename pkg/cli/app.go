@@ -15,24 +15,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/keyfile"
-	"github.com/adroit-run/adroit/internal/oplog"
-	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/listen"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // An app is one command line being executed: the program, and what was opened on
-// the way. Its commands know it as an env.Env. It is used by one goroutine.
+// the way. Its commands know it as an kit.Env. It is used by one goroutine.
 type app struct {
 	Program
 	dataDir string // of the flag
@@ -40,14 +35,14 @@ type app struct {
 	local   bool   // no server does it
 	looks   bool   // the command only looks at jobs
 
-	out      *term.Output
+	out      *kit.Output
 	conf     *config.Config
 	rt       *adroit.Runtime // see runtime
 	far      adroit.Client   // see remote
 	set      *tools.Set
 	hide     *secret.Redactor // see redactor
 	warnings warnings
-	asked    env.Attendant // who models at work may ask
+	asked    kit.Attendant // who models at work may ask
 	endLog   func() error  // nil without one
 }
 
@@ -64,14 +59,14 @@ func newApp(p Program) *app {
 	if p.Getenv == nil {
 		p.Getenv = os.Getenv
 	}
-	out := &term.Output{Writer: p.Stdout}
+	out := &kit.Output{Writer: p.Stdout}
 	p.Stdout = out
 	return &app{Program: p, out: out, warnings: warnings{w: p.Stderr}}
 }
 
 // env is what commands are given.
-func (a *app) env() *env.Env {
-	return &env.Env{
+func (a *app) env() *kit.Env {
+	return &kit.Env{
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Own: a.Tools,
 		Client: a.client, Served: func() bool { return a.served() != "" }, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
 	}
@@ -79,7 +74,7 @@ func (a *app) env() *env.Env {
 
 // temporary is the environment of the same program with another directory for
 // its state, which is thrown away.
-func (a *app) temporary(dataDir string) (e *env.Env, close func() error) {
+func (a *app) temporary(dataDir string) (e *kit.Env, close func() error) {
 	own := &app{Program: a.Program, out: a.out, dataDir: dataDir, local: true, warnings: warnings{w: a.Stderr}}
 	e = own.env()
 	e.Ephemeral = true
@@ -131,7 +126,7 @@ func (a *app) tools() (*tools.Set, error) {
 	}
 	set, err := tools.NewSet(list...)
 	if err != nil {
-		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; run "+hint.Command("tools lint")+" for details")
+		return nil, kit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; run "+hint.Command("tools lint")+" for details")
 	}
 	a.set = set
 	return set, nil
@@ -139,7 +134,7 @@ func (a *app) tools() (*tools.Set, error) {
 
 // program is what it brings to its configuration.
 func (a *app) program() config.Program {
-	return config.Program{Tools: a.Tools, Workflows: a.Workflows, Now: time.Now, Version: version.Read().Version, Warn: func(text string) { a.warnings.print("%s", text) }}
+	return config.Program{Tools: a.Tools, Workflows: a.Workflows, Now: time.Now, Version: kit.Read().Version, Warn: func(text string) { a.warnings.print("%s", text) }}
 }
 
 // redactor knows every key of the configuration and of the environment. It
@@ -189,7 +184,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	}
 	a.hide = o.Secrets
 	if o.Dir == "" {
-		if o.Dir, err = env.Current(); err != nil {
+		if o.Dir, err = kit.Current(); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +203,7 @@ func (a *app) openLog(conf *config.Config, o *adroit.Options) error {
 		return err
 	}
 	warn := o.Warn
-	o.Emit, a.endLog = oplog.Sink(l), end
+	o.Emit, a.endLog = jobs.Sink(l), end
 	o.Warn = func(text string) {
 		hidden, _ := o.Secrets.String(text)
 		l.Warn("warning", "text", hidden)
@@ -220,7 +215,7 @@ func (a *app) openLog(conf *config.Config, o *adroit.Options) error {
 // interactive reports whether a person can be asked here.
 func (p Program) interactive() bool {
 	in, ok := p.Stdin.(*os.File)
-	return ok && term.IsTerminal(in) && term.NewScreen(p.Stderr, p.Getenv).IsTerminal()
+	return ok && kit.IsTerminal(in) && kit.NewScreen(p.Stderr, p.Getenv).IsTerminal()
 }
 
 // warnings are printed once each, however often they are given. They are safe for
@@ -239,7 +234,7 @@ func (ws *warnings) print(layout string, args ...any) {
 		return
 	}
 	ws.printed = append(ws.printed, text)
-	fmt.Fprintf(ws.w, "%s: note: %s\n", hint.Program(), format.Sanitize(text))
+	fmt.Fprintf(ws.w, "%s: note: %s\n", hint.Program(), kit.Sanitize(text))
 }
 
 // divert has later warnings go to w until restore is called.
@@ -267,15 +262,15 @@ func (a *app) served() string {
 func (a *app) remote(base string) (adroit.Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, exit.Usagef("for example http://127.0.0.1:7420, as "+hint.Command("serve")+" prints it", "the server %q is not an http address", base)
+		return nil, kit.Usagef("for example http://127.0.0.1:7420, as "+hint.Command("serve")+" prints it", "the server %q is not an http address", base)
 	}
-	here := listen.Loopback(u.Host)
+	here := api.IsLoopback(u.Host)
 	if !here && u.Scheme != "https" {
-		return nil, exit.Usagef("https encrypts it; ssh -L 7420:127.0.0.1:7420 HOST makes it an address of this machine", "the token is not sent to %s without encryption", u.Host)
+		return nil, kit.Usagef("https encrypts it; ssh -L 7420:127.0.0.1:7420 HOST makes it an address of this machine", "the token is not sent to %s without encryption", u.Host)
 	}
 	token := a.Getenv("ADROIT_TOKEN")
 	if token == "" && !here {
-		return nil, exit.Usagef("the server's user reads it from the file that "+hint.Command("serve")+" prints", "ADROIT_TOKEN does not have the token of %s", u.Host)
+		return nil, kit.Usagef("the server's user reads it from the file that "+hint.Command("serve")+" prints", "ADROIT_TOKEN does not have the token of %s", u.Host)
 	}
 	if token == "" {
 		conf, err := a.config()
@@ -286,13 +281,13 @@ func (a *app) remote(base string) (adroit.Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch token, err = keyfile.Token(dir); {
+		switch token, err = rootfs.Token(dir); {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, exit.Usagef(hint.Command("serve")+" makes it; ADROIT_TOKEN has that of a server with another data directory", "there is no token in %s", dir)
+			return nil, kit.Usagef(hint.Command("serve")+" makes it; ADROIT_TOKEN has that of a server with another data directory", "there is no token in %s", dir)
 		case err != nil:
-			return nil, exit.Fail(err, "")
+			return nil, kit.Fail(err, "")
 		}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for one address
-	return api.NewClient(base, &http.Client{Transport: listen.Bearer(token), CheckRedirect: stay}), nil
+	return api.NewClient(base, &http.Client{Transport: api.Bearer(token), CheckRedirect: stay}), nil
 }

@@ -21,39 +21,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/hostexec"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/acp"
-	agentscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/agents"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/backup"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/bench"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/chat"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/commit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/compare"
-	configcmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/config"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/demo"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/doctor"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/failures"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/fix"
-	jobscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/jobs"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/login"
-	mcpcmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/mcp"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/memory"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/models"
-	pipelinescmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/pipelines"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/run"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/serve"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/setup"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/signal"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/skills"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/stats"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/talk"
-	toolscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/tools"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/trust"
-	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/cli/internal/acp"
+	"github.com/adroit-run/adroit/pkg/cli/internal/define"
+	"github.com/adroit-run/adroit/pkg/cli/internal/jobcmd"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/machine"
+	"github.com/adroit-run/adroit/pkg/cli/internal/serve"
+	"github.com/adroit-run/adroit/pkg/cli/internal/work"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -68,7 +45,7 @@ func (p Program) Main() {
 	ctx, caught := catch(context.Background())
 	p.Stdin, p.Stdout, p.Stderr = os.Stdin, os.Stdout, os.Stderr
 	code := p.Run(ctx, os.Args[1:]...)
-	if c := caught(); c != 0 && code != exit.Done {
+	if c := caught(); c != 0 && code != kit.Done {
 		code = c
 	}
 	os.Exit(code)
@@ -90,20 +67,20 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 		complain(a.Stderr, a.redactor(), err)
 	}
 	if errors.Is(a.out.Err(), syscall.EPIPE) {
-		return exit.OfSignal(syscall.SIGPIPE) // whoever read the output has gone
+		return kit.OfSignal(syscall.SIGPIPE) // whoever read the output has gone
 	}
 	if lost := a.out.Err(); lost != nil && (err == nil || errors.Is(err, lost)) {
 		err = lostOutput(lost)
 	}
 	if err == nil {
-		return exit.Done
+		return kit.Done
 	}
 	f := exitOf(err)
-	if stop := new(exit.StopError); errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &stop) {
-		f = &exit.Error{Code: exit.OfSignal(stop.Signal), Err: fmt.Errorf("%w before the command had ended", stop)}
+	if stop := new(kit.StopError); errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &stop) {
+		f = &kit.Error{Code: kit.OfSignal(stop.Signal), Err: fmt.Errorf("%w before the command had ended", stop)}
 	}
 	if f == nil {
-		f = &exit.Error{Code: exit.Failed, Err: err}
+		f = &kit.Error{Code: kit.Failed, Err: err}
 		if isUsage(err) {
 			f = misused(cmd, err)
 		}
@@ -139,23 +116,23 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.PersistentFlags().StringVar(&a.server, "server", "", "use the adroit server at this URL (or ADROIT_SERVER)")
 	root.PersistentPreRunE = a.prepare
-	conversation := chat.New(e)
+	conversation := work.NewChat(e)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 || !chat.Possible(e) {
-			return env.Group(cmd, args)
+		if len(args) > 0 || !work.Possible(e) {
+			return kit.Group(cmd, args)
 		}
 		conversation.SetContext(cmd.Context())
 		return conversation.RunE(conversation, nil)
 	}
 	root.AddCommand(
-		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), mcpcmd.New(e), memory.New(e), acp.New(e), models.New(e),
-		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), failures.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), serve.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
+		work.New(e), conversation, work.NewContinue(e), work.NewFix(e), work.NewCommit(e), work.NewCompare(e), jobcmd.New(e), jobcmd.NewSignal(e), define.New(e), define.NewPipelines(e), define.NewSkills(e), define.NewTools(e), define.NewMcp(e), jobcmd.NewMemory(e), acp.New(e), machine.NewModels(e),
+		machine.NewTrust(e), machine.NewSetup(e), machine.NewLogin(e), machine.NewLogout(e), machine.NewDoctor(e), jobcmd.NewStats(e), jobcmd.NewFailures(e), jobcmd.NewBackup(e), jobcmd.NewRestore(e), work.NewDemo(e), serve.NewServe(e), work.NewBench(e), machine.New(e), kit.New(e), kit.NewCompletion(),
 	)
-	root.AddCommand(talk.NewApprove(e), talk.NewDeny(e), talk.NewAnswer(e))
+	root.AddCommand(work.NewApprove(e), work.NewDeny(e), work.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())
-	root.Version = version.Read().Line(name)
+	root.Version = kit.Read().Line(name)
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(commit.NewPR(e))
+	root.AddCommand(work.NewPR(e))
 	root.AddCommand(a.Commands...)
 	root.Flags().Bool("version", false, "print the version")
 	tidy(root)
@@ -167,5 +144,5 @@ func (a *app) root() *cobra.Command {
 
 // lostOutput is the fault of a result that could not be printed.
 func lostOutput(err error) error {
-	return exit.Fail(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see "+hint.Command("jobs"))
+	return kit.Fail(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see "+hint.Command("jobs"))
 }

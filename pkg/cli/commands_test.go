@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // Commands of a program have the exit codes and the words of adroit's own.
@@ -57,7 +57,7 @@ func TestNumericFlags(t *testing.T) {
 	var visit func(args []string)
 	visit = func(args []string) {
 		find := func() (*cobra.Command, *pflag.FlagSet) {
-			cmd, _, err := Program{Tools: std.All()}.Command().Find(args)
+			cmd, _, err := Program{Tools: parts.All()}.Command().Find(args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,14 +75,14 @@ func TestNumericFlags(t *testing.T) {
 			case "duration":
 				values = []string{"", "5", "-5s", "2x", "0", "0s", "NaN", "9999999999h"}
 			case "int", "int64":
-				if !env.ZeroAllowed(f) {
+				if !kit.ZeroAllowed(f) {
 					values = append(values, "0")
 				}
 			default:
 				return
 			}
 			for _, value := range values {
-				if env.ZeroAllowed(f) && strings.HasPrefix(value, "0") {
+				if kit.ZeroAllowed(f) && strings.HasPrefix(value, "0") {
 					continue
 				}
 				seen++
@@ -140,7 +140,7 @@ func TestEmptyFlags(t *testing.T) {
 			visit(c)
 		}
 	}
-	visit(Program{Tools: std.All()}.Command())
+	visit(Program{Tools: parts.All()}.Command())
 	slices.Sort(taken)
 	if !slices.Equal(taken, means) {
 		t.Errorf("these take an empty value:\n%s\nwant:\n%s", strings.Join(taken, "\n"), strings.Join(means, "\n"))
@@ -160,7 +160,7 @@ func TestNameOfAProgram(t *testing.T) {
 	}
 	run := func(args ...string) string {
 		var out strings.Builder
-		Program{Name: "acme", Tools: std.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string {
+		Program{Name: "acme", Tools: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string {
 			return map[string]string{"HOME": home, "ADROIT_HOME": filepath.Join(home, "data"), "PATH": os.Getenv("PATH")}[name]
 		}}.Run(context.Background(), args...)
 		return out.String()

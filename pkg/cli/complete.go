@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/graph"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -27,7 +26,7 @@ type source func(ctx context.Context, c adroit.Client, args []string) ([]string,
 
 // completions gives the commands of a tree what shells complete: by what their usage
 // calls the arguments, and by the names of flags.
-func completions(e *env.Env, cmd *cobra.Command) {
+func completions(e *kit.Env, cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		completions(e, c)
 	}
@@ -51,7 +50,7 @@ func completions(e *env.Env, cmd *cobra.Command) {
 
 // complete asks a source. What goes wrong is not worth a word in a command line
 // that somebody is typing.
-func complete(ctx context.Context, e *env.Env, from source, args []string, word string) ([]string, cobra.ShellCompDirective) {
+func complete(ctx context.Context, e *kit.Env, from source, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	c, err := e.Client()
@@ -65,7 +64,7 @@ func complete(ctx context.Context, e *env.Env, from source, args []string, word 
 	found := slices.DeleteFunc(names, func(s string) bool { return !strings.HasPrefix(strings.ToLower(s), strings.ToLower(word)) })
 	for i := range found {
 		name, about, _ := strings.Cut(found[i], "\t")
-		found[i] = strings.TrimSuffix(format.SanitizeLine(name)+"\t"+format.Cut(format.SanitizeLine(about), 60), "\t")
+		found[i] = strings.TrimSuffix(kit.SanitizeLine(name)+"\t"+kit.Cut(kit.SanitizeLine(about), 60), "\t")
 	}
 	if len(found) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault // perhaps it is a file
@@ -118,7 +117,7 @@ var flagSources = map[string]source{
 	"sandbox": words("auto", "full", "bubblewrap", "landlock", "off"),
 	"calling": words("auto", "native", "constrained", "text"),
 	"effort":  words("low", "medium", "high"),
-	"format":  words(graph.Text, graph.Mermaid),
+	"format":  words(show.Text, show.Mermaid),
 }
 
 func jobStatuses(context.Context, adroit.Client, []string) (names []string, err error) {
@@ -147,7 +146,7 @@ func jobIDs(ctx context.Context, c adroit.Client, args []string) ([]string, erro
 }
 
 func artifactNames(ctx context.Context, c adroit.Client, args []string) ([]string, error) {
-	id, err := env.Job(ctx, c, args[0], "")
+	id, err := kit.Job(ctx, c, args[0], "")
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +161,7 @@ func stepNames(ctx context.Context, c adroit.Client, args []string) (names []str
 	if len(args) == 0 {
 		return nil, nil
 	}
-	id, err := env.Job(ctx, c, args[0], "")
+	id, err := kit.Job(ctx, c, args[0], "")
 	if err != nil {
 		return nil, err
 	}

@@ -14,42 +14,40 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
 // exitOf finds in a chain of errors what decides about the exit code: an error
 // with one, or an error of the runtime. It is nil if neither is there.
-func exitOf(err error) *exit.Error {
+func exitOf(err error) *kit.Error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		switch t := e.(type) {
-		case *exit.Error:
+		case *kit.Error:
 			return t
-		case *apierr.Error:
+		case *problem.Error:
 			return exitOfRuntime(t)
 		}
 	}
-	if x, ok := errors.AsType[*exit.Error](err); ok { // of several errors
+	if x, ok := errors.AsType[*kit.Error](err); ok { // of several errors
 		return x
 	}
-	if e := new(apierr.Error); errors.As(err, &e) {
+	if e := new(problem.Error); errors.As(err, &e) {
 		return exitOfRuntime(e)
 	}
 	return nil
 }
 
-func exitOfRuntime(e *apierr.Error) *exit.Error {
-	code := exit.Failed
-	if e.Kind == apierr.Invalid || e.Kind == apierr.NotFound {
-		code = exit.Usage
+func exitOfRuntime(e *problem.Error) *kit.Error {
+	code := kit.Failed
+	if e.Kind == problem.Invalid || e.Kind == problem.NotFound {
+		code = kit.Usage
 	}
-	return &exit.Error{Code: code, Err: e, Hint: e.Hint}
+	return &kit.Error{Code: code, Err: e, Hint: e.Hint}
 }
 
 // complain prints what is wrong and what to do next.
@@ -61,8 +59,8 @@ func complain(w io.Writer, hide *secret.Redactor, err error) {
 		return
 	}
 	words, _ := hide.String(err.Error())
-	fmt.Fprintf(w, "%s: error: %s\n", hint.Program(), format.Sanitize(words))
-	help := apierr.Hint(err)
+	fmt.Fprintf(w, "%s: error: %s\n", hint.Program(), kit.Sanitize(words))
+	help := problem.Hint(err)
 	if x := exitOf(err); x != nil && x.Hint != "" {
 		help = x.Hint
 	}
@@ -71,7 +69,7 @@ func complain(w io.Writer, hide *secret.Redactor, err error) {
 	}
 	for _, h := range strings.Split(help, "\n") {
 		if h != "" {
-			fmt.Fprintf(w, "%s: hint: %s\n", hint.Program(), format.Sanitize(h))
+			fmt.Fprintf(w, "%s: hint: %s\n", hint.Program(), kit.Sanitize(h))
 		}
 	}
 }
@@ -83,11 +81,11 @@ func isUsage(err error) bool {
 
 // misused says of arguments that cannot be meant what cmd takes instead.
 // Counting them is cobra's, in words for programmers: they are replaced.
-func misused(cmd *cobra.Command, err error) *exit.Error {
+func misused(cmd *cobra.Command, err error) *kit.Error {
 	if w := err.Error(); strings.HasPrefix(w, "accepts ") || strings.HasPrefix(w, "requires at least") || strings.HasPrefix(w, "unknown command") {
 		given := "without arguments"
 		if n := cmd.Flags().NArg(); n > 0 {
-			given = "with " + format.Plural(n, "argument")
+			given = "with " + kit.Plural(n, "argument")
 		}
 		err = fmt.Errorf("%s cannot be called %s", cmd.CommandPath(), given)
 	}
@@ -95,7 +93,7 @@ func misused(cmd *cobra.Command, err error) *exit.Error {
 	if _, args, ok := strings.Cut(cmd.Use, " "); ok {
 		takes += " " + args
 	}
-	return &exit.Error{Code: exit.Usage, Err: err, Hint: fmt.Sprintf("usage: %s\n%s --help has the details", takes, cmd.CommandPath())}
+	return &kit.Error{Code: kit.Usage, Err: err, Hint: fmt.Sprintf("usage: %s\n%s --help has the details", takes, cmd.CommandPath())}
 }
 
 // helpCommand is cobra's, but what it cannot find is an error.
@@ -113,7 +111,7 @@ func helpCommand() *cobra.Command {
 			if of == nil || len(rest) == 0 {
 				of, rest = cmd.Root(), args
 			}
-			return env.Group(of, rest)
+			return kit.Group(of, rest)
 		},
 	}
 }
@@ -151,7 +149,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 			hint = fmt.Sprintf("did you mean --%s?\n%s", n, hint)
 		}
 	}
-	return &exit.Error{Code: exit.Usage, Err: err, Hint: hint}
+	return &kit.Error{Code: kit.Usage, Err: err, Hint: hint}
 }
 
 // tidy gives every command of the tree the same manners.
@@ -170,7 +168,7 @@ func tidy(cmd *cobra.Command) {
 			return
 		}
 		if _, wrapped := f.Value.(*single); !wrapped {
-			f.Value = &single{Value: f.Value, zero: env.ZeroAllowed(f), empty: env.EmptyAllowed(f)}
+			f.Value = &single{Value: f.Value, zero: kit.ZeroAllowed(f), empty: kit.EmptyAllowed(f)}
 			if f.DefValue == "0s" { // which help would show, as the type is hidden
 				f.DefValue = ""
 			}

@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // maxHelp is how wide help gets on a wide terminal.
@@ -19,7 +18,7 @@ const maxHelp = 100
 // fold fits help to the terminal that out is. Anywhere else it stays as it was
 // written.
 func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
-	cols := min(term.NewScreen(out, getenv).Width(), maxHelp)
+	cols := min(kit.NewScreen(out, getenv).Width(), maxHelp)
 	if cols <= 0 {
 		return
 	}
@@ -29,7 +28,7 @@ func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
 }
 
 func foldLong(cmd *cobra.Command, cols int) {
-	cmd.Long = format.Fold(cmd.Long, cols-1)
+	cmd.Long = kit.Fold(cmd.Long, cols-1)
 	for _, c := range cmd.Commands() {
 		foldLong(c, cols)
 	}

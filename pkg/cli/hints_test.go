@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/adroit-run/adroit/internal/hint/hinttest"
+	"github.com/adroit-run/adroit/internal/text/hint/hinttest"
 )
 
 // A printed hint is where the product prints a command, and its template, with X for
@@ -19,7 +19,7 @@ type printedHint struct{ at, command string }
 // TestHints finds by syntax tree each command of adroit that the product can print, in a
 // hint, an error, a prompt or a table, and holds it against the real commands: each of its
 // words is a command or an argument of one that takes some, and each flag is one of that
-// command's. So are those of help pages. The rule hints of internal/lint/vet says that there
+// command's. So are those of help pages. The rule hints of internal/dev/lint/vet says that there
 // are no others. The scripts of cmd/adroit run them in the states that print them.
 func TestHints(t *testing.T) {
 	root := Program{}.Command()

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 	"github.com/adroit-run/adroit/pkg/cli"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing them")
@@ -50,7 +50,7 @@ func TestJSONShapes(t *testing.T) {
 	run := func(args ...string) []byte {
 		t.Helper()
 		var out, stderr bytes.Buffer
-		p := cli.Program{Tools: std.All(), Stdout: &out, Stderr: &stderr, Getenv: func(key string) string { return env[key] }}
+		p := cli.Program{Tools: parts.All(), Stdout: &out, Stderr: &stderr, Getenv: func(key string) string { return env[key] }}
 		if code := p.Run(t.Context(), args...); code != 0 {
 			t.Fatalf("adroit %s: exit code %d\n%s%s", strings.Join(args, " "), code, out.String(), stderr.String())
 		}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/finish"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -62,7 +62,7 @@ func newAccount(t *testing.T) *account {
 
 func (d *account) run(stdin string, args ...string) (out string, code int) {
 	var b bytes.Buffer
-	p := Program{Tools: []tools.Tool{finish.Tool}, Stdin: strings.NewReader(stdin), Stdout: &b, Stderr: &b, Getenv: func(k string) string { return d.env[k] }}
+	p := Program{Tools: []tools.Tool{control.Finish}, Stdin: strings.NewReader(stdin), Stdout: &b, Stderr: &b, Getenv: func(k string) string { return d.env[k] }}
 	code = p.Run(d.t.Context(), args...)
 	return b.String(), code
 }
@@ -77,14 +77,14 @@ func TestLogin(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{[]string{"login"}, "", exit.Usage, "login needs one provider, or --list"},
-		{[]string{"login", "nobody"}, labKey, exit.Usage, `unknown model provider "nobody"`},
-		{[]string{"login", "lab"}, "", exit.Usage, "there is no key on standard input"},
-		{[]string{"login", "lab"}, "two\nlines", exit.Usage, "what was given is not a key"},
-		{[]string{"login", "lab"}, "wrong-key-123456", exit.Failed, "the server refuses the key"},
-		{[]string{"login", "down"}, labKey, exit.Failed, "--no-verify keeps it all the same"},
-		{[]string{"login", "away"}, labKey, exit.Failed, "HTTP 302"}, // no other host gets the key
-		{[]string{"logout", "lab"}, "", exit.Done, "no key of lab is kept"},
+		{[]string{"login"}, "", kit.Usage, "login needs one provider, or --list"},
+		{[]string{"login", "nobody"}, labKey, kit.Usage, `unknown model provider "nobody"`},
+		{[]string{"login", "lab"}, "", kit.Usage, "there is no key on standard input"},
+		{[]string{"login", "lab"}, "two\nlines", kit.Usage, "what was given is not a key"},
+		{[]string{"login", "lab"}, "wrong-key-123456", kit.Failed, "the server refuses the key"},
+		{[]string{"login", "down"}, labKey, kit.Failed, "--no-verify keeps it all the same"},
+		{[]string{"login", "away"}, labKey, kit.Failed, "HTTP 302"}, // no other host gets the key
+		{[]string{"logout", "lab"}, "", kit.Done, "no key of lab is kept"},
 	} {
 		out, code := d.run(c.stdin, c.args...)
 		if code != c.code || !strings.Contains(out, c.says) || strings.Contains(out, "wrong-key") {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/cli"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 type fullDisk struct{}
@@ -33,7 +33,7 @@ func TestLostOutputIsNotDone(t *testing.T) {
 // What is stopped before there is a job says so, and not what it was about to do.
 func TestStoppedEarly(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
-	stop(&exit.StopError{Signal: syscall.SIGINT})
+	stop(&kit.StopError{Signal: syscall.SIGINT})
 	dir := t.TempDir()
 	if err := os.WriteFile(dir+"/turns.yaml", []byte("turns: [{text: Here.}]"), 0o600); err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/config"
 )
 
 // prepare is what each command begins with.

@@ -4,6 +4,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
+
 	"io"
 
 	"github.com/spf13/cobra"

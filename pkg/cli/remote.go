@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // localCommands work with the files of this machine, not with a client.
@@ -28,7 +28,7 @@ func (a *app) stayLocal(cmd *cobra.Command, _ []string) error {
 		return nil
 	}
 	if a.local = true; a.server != "" {
-		return exit.Usagef("run it where the server is, without --server", "%s works with the files of this machine, not with a server", cmd.CommandPath())
+		return kit.Usagef("run it where the server is, without --server", "%s works with the files of this machine, not with a server", cmd.CommandPath())
 	}
 	return nil
 }

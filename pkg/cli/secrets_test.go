@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/finish"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -43,7 +43,7 @@ func lab(t *testing.T, h http.HandlerFunc, args ...string) (stdout, stderr, data
 	}
 	env := map[string]string{"HOME": home, "ADROIT_CONFIG": conf, "ADROIT_HOME": data, "LAB_KEY": labKey, "OLLAMA_HOST": "127.0.0.1:9"}
 	var out, errs bytes.Buffer
-	p := Program{Tools: []tools.Tool{finish.Tool}, Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return env[k] }}
+	p := Program{Tools: []tools.Tool{control.Finish}, Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return env[k] }}
 	code = p.Run(t.Context(), args...)
 	return out.String(), errs.String(), data, code
 }
@@ -90,7 +90,7 @@ func TestProviderEchoesTheKey(t *testing.T) {
 		{"run", "poet", "say it", "-m", "lab/x"},
 	} {
 		stdout, stderr, data, code := lab(t, echo, args...)
-		if code != exit.Failed {
+		if code != kit.Failed {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 		if both := stdout + stderr; !strings.Contains(both, "[secret: LAB_KEY]") || !strings.Contains(both, "Incorrect API key provided") {
@@ -99,7 +99,7 @@ func TestProviderEchoesTheKey(t *testing.T) {
 		absent(t, data, stdout, stderr)
 	}
 	stdout, stderr, _, code := lab(t, echo, "models", "check", "lab/x")
-	if code == exit.Done || strings.Contains(stdout+stderr, "Marble") || !strings.Contains(stdout+stderr, "[secret: LAB_KEY]") {
+	if code == kit.Done || strings.Contains(stdout+stderr, "Marble") || !strings.Contains(stdout+stderr, "[secret: LAB_KEY]") {
 		t.Errorf("models check, exit %d:\n%s%s", code, stdout, stderr)
 	}
 }
@@ -121,7 +121,7 @@ func TestStreamSplitsTheKey(t *testing.T) {
 		{"run", "poet", "tell me", "-m", "lab/x"},
 	} {
 		stdout, stderr, data, code := lab(t, stream, args...)
-		if code != exit.Done {
+		if code != kit.Done {
 			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
 		}
 		if !strings.Contains(stdout, "Your key is [secret: LAB_KEY]") || strings.Contains(stdout+stderr, "UXo4LU1hcmJsZS1GYWxjb24tMzF4") {
@@ -138,7 +138,7 @@ func TestModesOfWhatIsKept(t *testing.T) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}
 	_, stderr, data, code := lab(t, stream, "run", "poet", "x", "-m", "lab/x")
-	if code != exit.Done {
+	if code != kit.Done {
 		t.Fatal(stderr)
 	}
 	seen := 0

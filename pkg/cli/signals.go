@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // catch ends the returned context at the first signal; the second ends the
@@ -31,16 +30,16 @@ func catch(parent context.Context) (ctx context.Context, done func() int) {
 			select {
 			case s := <-ch:
 				sig := s.(syscall.Signal)
-				if sig == syscall.SIGPIPE && !term.ReaderGone() {
+				if sig == syscall.SIGPIPE && !kit.ReaderGone() {
 					continue
 				}
 				if !first.CompareAndSwap(0, int32(sig)) {
 					if sig == syscall.SIGPIPE {
 						continue
 					}
-					os.Exit(exit.OfSignal(sig))
+					os.Exit(kit.OfSignal(sig))
 				}
-				cancel(&exit.StopError{Signal: sig})
+				cancel(&kit.StopError{Signal: sig})
 			case <-quit:
 				return
 			}
@@ -52,7 +51,7 @@ func catch(parent context.Context) (ctx context.Context, done func() int) {
 		<-gone
 		cancel(nil)
 		if s := first.Load(); s != 0 {
-			return exit.OfSignal(syscall.Signal(s))
+			return kit.OfSignal(syscall.Signal(s))
 		}
 		return 0
 	}

@@ -3,7 +3,6 @@
 package config
 
 import (
-	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -14,9 +13,9 @@ import (
 // limits, permissions, sandbox, trust and the jobs of the command line. Tools, and
 // workflows beside those that ship, are the program's.
 func Options(getenv func(string) string, list []tools.Tool, more ...flow.Workflow) (adroit.Options, error) {
-	c, err := config.Load(config.Env{Getenv: getenv}, config.Flags{})
+	c, err := Load(Env{Getenv: getenv}, Flags{})
 	if err != nil {
 		return adroit.Options{}, err
 	}
-	return c.Options(config.Program{Tools: list, Workflows: more})
+	return c.Options(Program{Tools: list, Workflows: more})
 }

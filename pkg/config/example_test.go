@@ -8,7 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
-	"github.com/adroit-run/adroit/pkg/tools/std"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 func must[T any](v T, err error) T {
@@ -26,7 +26,7 @@ func ExampleOptions() {
 	variables := map[string]string{"HOME": home, "ADROIT_MODEL": "openai/gpt-5-mini"}
 	getenv := func(name string) string { return variables[name] }
 
-	o := must(config.Options(getenv, std.All())) // os.Getenv in a program
+	o := must(config.Options(getenv, parts.All())) // os.Getenv in a program
 	rt := must(adroit.Open(context.Background(), o))
 	defer rt.Close()
 

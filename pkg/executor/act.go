@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -144,7 +143,7 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 	}
 	var longest time.Duration // of those that ran at once
 	for i, c := range calls {
-		if wrote := answer.Calls[i].Name; wrote != c.Name && wrote != toolserver.CallTool {
+		if wrote := answer.Calls[i].Name; wrote != c.Name && wrote != turn.CallTool {
 			s.feedback.repairs = append(s.feedback.repairs, wrote+" is called "+c.Name)
 		}
 		for _, words := range replies[i].Repairs {
@@ -162,7 +161,7 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 			text += s.repairNote()
 		}
 		m := llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Images: reply.Images, Failed: reply.Failed}
-		if reply.Kept != nil && t.Revision >= stepio.NamesWhole {
+		if reply.Kept != nil && t.Revision >= turn.NamesWhole {
 			m.Whole = reply.Kept.ID
 		}
 		s.New = append(s.New, m)

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -41,15 +40,15 @@ func (t *Task) rights() extagent.Access {
 
 // agentGrant is what the model may do for this answer, nil for one that does nothing
 // on its own.
-func (t *Task) agentGrant(s *State, model string) *stepio.AgentGrant {
+func (t *Task) agentGrant(s *State, model string) *turn.AgentGrant {
 	if !extagent.IsAgent(model) {
 		return nil
 	}
 	if s.WrapUp != nil { // last words
-		return &stepio.AgentGrant{Bounds: extagent.Limits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: wrapUpTime}}
+		return &turn.AgentGrant{Bounds: extagent.Limits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: wrapUpTime}}
 	}
 	l := t.limits(s)
-	st := &stepio.AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: extagent.Limits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
+	st := &turn.AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: extagent.Limits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
 	for _, tool := range t.callable() {
 		st.Needs |= tool.Needs
 	}
@@ -89,7 +88,7 @@ func withMessage(msgs []llm.Message, text string) []llm.Message {
 }
 
 // addAgentWork takes into the state what a model did on its own for its answer.
-func (s *State) addAgentWork(t *Task, a *stepio.ModelResponse) {
+func (s *State) addAgentWork(t *Task, a *turn.ModelResponse) {
 	w := a.Work
 	if w == nil {
 		return
@@ -100,7 +99,7 @@ func (s *State) addAgentWork(t *Task, a *stepio.ModelResponse) {
 	if a.Grant != nil && a.Grant.Rights.Net {
 		s.Taint |= tools.Untrusted
 	}
-	if t.price(a.Ref) == (price.Price{}) {
+	if t.price(a.Ref) == (llm.Price{}) {
 		s.Reported += w.CostUSD
 		s.Cost += w.CostUSD
 	}

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -92,7 +92,7 @@ type agentHost struct {
 	led    *ledger.Ledger
 	files  *workspace.Files
 	events []event.Event
-	host   handler.Host
+	host   host.Host
 	mem    *flow.Memory
 	in     json.RawMessage
 }
@@ -113,7 +113,7 @@ func newAgentHost(t *testing.T, edit func(*executor.Task), list ...func(extagent
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.files.Close() })
-	h.host = handler.Host{
+	h.host = host.Host{
 		Tools: h.w.tools, Blobs: h.mem, Attempts: 2,
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) {
 			if extagent.IsAgent(ref) {
@@ -140,7 +140,7 @@ func newAgentHost(t *testing.T, edit func(*executor.Task), list ...func(extagent
 
 func (h *agentHost) run(ctx context.Context) (*executor.State, error) {
 	h.Helper()
-	mux := handler.Serve(h.host)
+	mux := host.Serve(h.host)
 	for kind, rt := range mux {
 		rt.Backoff = time.Millisecond
 		mux[kind] = rt

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // newArtifacts lists for the model, with the result that brought them, artifacts that
@@ -33,7 +33,7 @@ func (s *State) newArtifacts(t *Task, r ToolResult) string {
 func (t *Task) takesArtifacts() bool {
 	return slices.ContainsFunc(t.Tools, func(tool Tool) bool {
 		return len(tool.Consumes) > 0 || slices.ContainsFunc(tool.Uses, func(name string) bool {
-			return name != artifactname.TestCommand && name != memory.JobTaint && !slices.Contains(tool.Produces, name)
+			return name != tools.TestCommand && name != memory.JobTaint && !slices.Contains(tool.Produces, name)
 		})
 	})
 }
@@ -64,13 +64,13 @@ func (s *State) listArtifacts(t *Task) string {
 func describeArtifact(v json.RawMessage) string {
 	var x any
 	if json.Unmarshal(v, &x) != nil {
-		return compaction.Thousands(len(v)) + " bytes"
+		return turn.Thousands(len(v)) + " bytes"
 	}
 	switch x := x.(type) {
 	case string:
-		return fmt.Sprintf("text, %s bytes", compaction.Thousands(len(x)))
+		return fmt.Sprintf("text, %s bytes", turn.Thousands(len(x)))
 	case []any:
-		return fmt.Sprintf("list of %s", compaction.Thousands(len(x)))
+		return fmt.Sprintf("list of %s", turn.Thousands(len(x)))
 	case map[string]any:
 		keys := slices.Sorted(maps.Keys(x))
 		if len(keys) > 8 {
@@ -78,7 +78,7 @@ func describeArtifact(v json.RawMessage) string {
 		}
 		return fmt.Sprintf("object with %s", strings.Join(keys, ", "))
 	}
-	return compaction.OneLine(string(v), 40)
+	return turn.OneLine(string(v), 40)
 }
 
 // value gives an artifact that the run has produced or was given.
@@ -92,10 +92,10 @@ func (t *Task) value(s *State, name string) json.RawMessage {
 // has reports whether there is the artifact that name stands for, or one of
 // its family.
 func (t *Task) has(s *State, name string) bool {
-	if !artifactname.IsFamily(name) {
+	if !tools.IsFamily(name) {
 		return t.value(s, name) != nil
 	}
-	matches := func(artifact string) bool { return artifactname.Matches(name, artifact) }
+	matches := func(artifact string) bool { return tools.Matches(name, artifact) }
 	return slices.ContainsFunc(s.Names(), matches) || slices.ContainsFunc(slices.Collect(maps.Keys(t.Artifacts)), matches)
 }
 
@@ -115,7 +115,7 @@ func (t *Task) missing(tool *Tool, s *State) []string {
 func (t *Task) missingInputs(tool *Tool, s *State, now callContext) []string {
 	return slices.DeleteFunc(t.missing(tool, s), func(name string) bool {
 		for artifact := range now.artifacts {
-			if artifactname.Matches(name, artifact) {
+			if tools.Matches(name, artifact) {
 				return true
 			}
 		}
@@ -129,7 +129,7 @@ func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json
 	out := map[string]json.RawMessage{}
 	take := func(values map[string]json.RawMessage, name string) {
 		for artifact, v := range values {
-			if v != nil && artifactname.Matches(name, artifact) {
+			if v != nil && tools.Matches(name, artifact) {
 				out[artifact] = v
 			}
 		}
@@ -140,7 +140,7 @@ func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json
 			take(map[string]json.RawMessage{artifact: s.Value(artifact)}, name)
 		}
 		take(now.artifacts, name)
-		if _, ok := out[name]; !ok && !artifactname.IsFamily(name) && slices.Contains(tool.Consumes, name) {
+		if _, ok := out[name]; !ok && !tools.IsFamily(name) && slices.Contains(tool.Consumes, name) {
 			out[name] = nil // a check runs without, and reports that itself
 		}
 	}

@@ -8,10 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -29,9 +28,9 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	var whole *State // before it was compacted for a refusal that nobody recognises
 	for compacted := s.Refused; ; {
 		a.Model, a.Options.Window = t.modelAt(s.Fallback)
-		a.Chain = stepio.Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
+		a.Chain = turn.Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
 		a.Grant = t.agentGrant(s, a.Model)
-		answer, head, err := stored.DoKeep[stepio.ModelResponse](r, stepio.ModelStep, a.Model, a)
+		answer, head, err := stored.DoKeep[turn.ModelResponse](r, turn.ModelStep, a.Model, a)
 		if err == nil {
 			answer.Ref, answer.Grant = a.Model, a.Grant
 			return s.addResponse(t, answer, head, a.HideTools), nil
@@ -80,8 +79,8 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 }
 
 // newRequest is what the model is asked next.
-func newRequest(t *Task, s *State) stepio.ModelRequest {
-	a := stepio.ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil || t.turn.none, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
+func newRequest(t *Task, s *State) turn.ModelRequest {
+	a := turn.ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil || t.turn.none, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
 		CallMode: t.CallMode, ModeFailures: s.ModeFailures}
 	if offered := t.offered(s); offered.names != s.OfferedTools && (!a.HideTools || t.Revision > 0) {
 		a.Tools, s.OfferedTools = offered.specs, offered.names
@@ -95,9 +94,9 @@ func newRequest(t *Task, s *State) stepio.ModelRequest {
 
 // addResponse adds an answer to the accounts and returns it as the history has
 // it. head names the conversation that it answers.
-func (s *State) addResponse(t *Task, answer stepio.ModelResponse, head string, wrapUp bool) llm.Message {
+func (s *State) addResponse(t *Task, answer turn.ModelResponse, head string, wrapUp bool) llm.Message {
 	if t.Budget != nil && answer.Work == nil {
-		s.Context.Count(s.Context.Weight+compaction.Weigh(s.New...), s.need(t), answer.Usage.In)
+		s.Context.Count(s.Context.Weight+turn.Weigh(s.New...), s.need(t), answer.Usage.In)
 		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out
 	}
 	s.Head, s.New = head, nil

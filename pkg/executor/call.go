@@ -9,22 +9,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/oldresult"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/stored"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // permissionContext is what decides about the next call besides the call itself, nil where
 // there is nothing to say: it is part of every tool step.
-func (t *Task) permissionContext(now callContext) *stepio.PermissionContext {
-	m := stepio.PermissionContext{Rules: append(slices.Clip(t.Rules), now.rules...)}
+func (t *Task) permissionContext(now callContext) *turn.PermissionContext {
+	m := turn.PermissionContext{Rules: append(slices.Clip(t.Rules), now.rules...)}
 	if len(m.Rules) > 0 {
 		m.Agent = t.Agent
 	}
@@ -34,7 +32,7 @@ func (t *Task) permissionContext(now callContext) *stepio.PermissionContext {
 	if t.Approve != ApproveEdits {
 		m.Approve = string(t.Approve)
 	}
-	if now.taint.Has(stepio.ExfiltrationTaint) || now.taint.Has(tools.Unconfirmed) {
+	if now.taint.Has(turn.ExfiltrationTaint) || now.taint.Has(tools.Unconfirmed) {
 		m.Taint = now.taint
 	}
 	if len(m.Rules) == 0 && m.Mode == "" && m.Approve == "" && m.Taint == 0 {
@@ -51,7 +49,7 @@ func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 	case tool == nil && t.Mode == ModePlan:
 		// A name that is near is no help where the tool itself is withheld.
 		return fmt.Sprintf("there is no tool %q: this job plans and changes nothing, so say in words what should be done; %s", c.Name, t.offers())
-	case tool == nil && t.Revision >= 5 && strings.HasPrefix(c.Name, toolserver.Prefix("")):
+	case tool == nil && t.Revision >= 5 && strings.HasPrefix(c.Name, turn.Prefix("")):
 		return fmt.Sprintf("there is no tool %q%s: a job keeps the tools of servers that it began with. What a server has added since, a new job gets after the user has accepted it by %s with --accept; %s", c.Name, spelling.DidYouMean(c.Name, t.names()), hint.Replayed("mcp check"), t.offers())
 	case tool == nil:
 		return fmt.Sprintf("there is no tool %q%s; %s", c.Name, spelling.DidYouMean(c.Name, t.names()), t.offers())
@@ -85,7 +83,7 @@ const maxCheckRounds = 3
 // precheck makes the checks that must pass before a call and returns the digest of what
 // they passed on, or words for the model if one has not. All of them are added to sum.
 func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw json.RawMessage, sum *ToolResult) (no, digest string, err error) {
-	var u stepio.Unchecked
+	var u turn.Unchecked
 	if err := json.Unmarshal(raw, &u); err != nil {
 		return "", "", fmt.Errorf("tool %s: decoding what must be checked first: %w", tool, err)
 	}
@@ -94,7 +92,7 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 	for _, c := range u.Tools {
 		with.Checks = append(with.Checks, Tool{ToolSpec: llm.ToolSpec{Name: c.Name}, Needs: c.Needs, Effect: c.Effect, Consumes: c.Consumes, Uses: c.Uses})
 	}
-	now.calls, now.asked = 1, asked{workflow: true, interrupted: stepio.Again}
+	now.calls, now.asked = 1, asked{workflow: true, interrupted: turn.Again}
 	for _, check := range u.Checks {
 		c := llm.Call{Name: check.Tool, Args: check.Args}
 		if with.tool(check.Tool) == nil {
@@ -125,14 +123,14 @@ func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResul
 	if err != nil || reply.Held == nil {
 		return reply, err
 	}
-	var kinds []stepio.Held
+	var kinds []turn.Held
 	if err := json.Unmarshal(reply.Held, &kinds); err != nil {
 		return reply, fmt.Errorf("decoding what a command made that programs obey: %w", err)
 	}
 	reply.Held = nil
 	with := *t
-	with.Checks = append(slices.Clip(t.Checks), Tool{ToolSpec: llm.ToolSpec{Name: stepio.AcceptFiles}, Needs: tools.Read | tools.Write, Effect: tools.Idempotent})
-	now.calls, now.asked = 1, asked{workflow: true, interrupted: stepio.Again}
+	with.Checks = append(slices.Clip(t.Checks), Tool{ToolSpec: llm.ToolSpec{Name: turn.AcceptFiles}, Needs: tools.Read | tools.Write, Effect: tools.Idempotent})
+	now.calls, now.asked = 1, asked{workflow: true, interrupted: turn.Again}
 	now.taint |= reply.Taint
 	for _, k := range kinds {
 		args, err := json.Marshal(map[string]any{"files": k.Files})
@@ -140,7 +138,7 @@ func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResul
 			return reply, err
 		}
 		now.rules = append(slices.Clip(now.rules), reply.rules...)
-		got, err := call(r, &with, s, now, llm.Call{Name: stepio.AcceptFiles, Args: args})
+		got, err := call(r, &with, s, now, llm.Call{Name: turn.AcceptFiles, Args: args})
 		if err != nil {
 			return reply, err
 		}
@@ -164,8 +162,8 @@ func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResul
 }
 
 // toolCall is the input of a call's step.
-func (t *Task) toolCall(s *State, now callContext, c llm.Call) stepio.ToolCall {
-	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), Whole: now.asked.whole}
+func (t *Task) toolCall(s *State, now callContext, c llm.Call) turn.ToolCall {
+	use := turn.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), Whole: now.asked.whole}
 	use.MaxResultBytes, use.Share = t.resultRoom(s, now)
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
@@ -192,15 +190,15 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 	for rounds := 0; ; {
 		use.Permission = unknownAttempt(use.Permission, unknown)
 		path := r.Next()
-		reply, err := stored.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
-		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != stepio.Gone {
+		reply, err := stored.Do[ToolResult](r, turn.ToolStep, c.Name, use)
+		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != turn.Gone {
 			switch t.afterInterruption(now.asked, c, se) {
-			case stepio.Again:
-			case stepio.AskPerson:
+			case turn.Again:
+			case turn.AskPerson:
 				unknown = se.Path
 			default:
 				reply := stepFailure(c.Name, se)
-				if reply.Interrupted && t.Revision >= 4 && strings.HasPrefix(c.Name, toolserver.Prefix("")) {
+				if reply.Interrupted && t.Revision >= 4 && strings.HasPrefix(c.Name, turn.Prefix("")) {
 					reply.Undecided, reply.unknown = true, se.Path
 				}
 				return reply, nil
@@ -214,7 +212,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 		case use.Approved == "":
 			reply.unknown = unknown // it was not made again
 		}
-		if reply.Inconclusive == "" && t.Revision < stepio.TypedResults && reply.Failed && oldresult.NotRun(reply.Text) {
+		if reply.Inconclusive == "" && t.Revision < turn.TypedResults && reply.Failed && turn.NotRun(reply.Text) {
 			reply.Inconclusive = tools.CannotCheck
 		}
 		if err == nil && reply.Unchecked != nil {
@@ -323,8 +321,8 @@ const maxUserQuestions = 20
 
 // askUser asks the user what a tool asks. The signals carry the step's path, so
 // that an answer is for this call and no other.
-func askUser(r *flow.Run, t *Task, q *UserQuestion, before int) (stepio.UserAnswer, error) {
-	out := stepio.UserAnswer{ID: q.ID, Call: q.Call, Action: "cancel"}
+func askUser(r *flow.Run, t *Task, q *UserQuestion, before int) (turn.UserAnswer, error) {
+	out := turn.UserAnswer{ID: q.ID, Call: q.Call, Action: "cancel"}
 	switch {
 	case before >= maxUserQuestions:
 		return out, nil

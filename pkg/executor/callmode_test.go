@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -22,17 +22,17 @@ import (
 type speaker struct {
 	mu    sync.Mutex
 	asked []llm.Request
-	reply func(n int, way toolcall.Mode, req *llm.Request) (*llm.Response, error)
+	reply func(n int, way turn.Mode, req *llm.Request) (*llm.Response, error)
 }
 
-func wayOf(req *llm.Request) toolcall.Mode {
+func wayOf(req *llm.Request) turn.Mode {
 	switch {
 	case len(req.Tools) > 0:
-		return toolcall.Native
+		return turn.Native
 	case strings.Contains(string(req.Output), `"next"`):
-		return toolcall.Constrained
+		return turn.Constrained
 	}
-	return toolcall.Text
+	return turn.Text
 }
 
 func (s *speaker) Generate(_ context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
@@ -49,11 +49,11 @@ func (s *speaker) Generate(_ context.Context, req *llm.Request, emit func(llm.De
 // learned is a driver that records the failures it learns of.
 type learned struct {
 	mu   sync.Mutex
-	list []toolcall.ModeFailure
+	list []turn.ModeFailure
 }
 
-func (l *learned) Modes(context.Context, string) ([]toolcall.Mode, string) { return nil, "" }
-func (l *learned) Learn(_ string, s toolcall.ModeFailure) {
+func (l *learned) Modes(context.Context, string) ([]turn.Mode, string) { return nil, "" }
+func (l *learned) Learn(_ string, s turn.ModeFailure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !slices.Contains(l.list, s) {
@@ -71,13 +71,13 @@ func answer(m llm.Message) (*llm.Response, error) {
 }
 
 // inWay writes a message as a model does that is asked in a way.
-func inWay(way toolcall.Mode, m llm.Message) (*llm.Response, error) {
+func inWay(way turn.Mode, m llm.Message) (*llm.Response, error) {
 	switch {
-	case way == toolcall.Native:
+	case way == turn.Native:
 		return answer(m)
-	case way == toolcall.Constrained && len(m.Calls) > 0:
+	case way == turn.Constrained && len(m.Calls) > 0:
 		return answer(say(fmt.Sprintf(`{"next":{"tool":%q,"arguments":%s}}`, m.Calls[0].Name, m.Calls[0].Args)))
-	case way == toolcall.Constrained:
+	case way == turn.Constrained:
 		return answer(say(fmt.Sprintf(`{"next":{"answer":%q}}`, m.Text)))
 	case len(m.Calls) > 0:
 		return answer(say(fmt.Sprintf(`<tool_call>{"name":%q,"arguments":%s}</tool_call>`, m.Calls[0].Name, m.Calls[0].Args)))
@@ -85,11 +85,11 @@ func inWay(way toolcall.Mode, m llm.Message) (*llm.Response, error) {
 	return answer(m)
 }
 
-func (w *world) drive(t *testing.T, model llm.Model, driver handler.CallModes, edit func(*executor.Task)) (*executor.State, []event.Event, error) {
+func (w *world) drive(t *testing.T, model llm.Model, driver host.CallModes, edit func(*executor.Task)) (*executor.State, []event.Event, error) {
 	t.Helper()
 	j := new(flow.Memory)
 	var seen []event.Event
-	mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, CallModes: driver,
+	mux := host.Serve(host.Host{Tools: w.tools, Blobs: j, CallModes: driver,
 		Env:    func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, func(e event.Event) { seen = append(seen, e) })), w.task(edit))
@@ -105,10 +105,10 @@ func TestWays(t *testing.T) {
 	script := []llm.Message{
 		calls(call("add", `{"n":2}`)), calls(call("add", `{"n":40}`)), calls(call("report", `{}`)), calls(call("finish", `{"summary":"it is 42"}`)), say("done"),
 	}
-	for _, way := range []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text} {
+	for _, way := range []turn.Mode{turn.Native, turn.Constrained, turn.Text} {
 		t.Run(string(way), func(t *testing.T) {
 			w := newWorld(t)
-			sp := &speaker{reply: func(n int, asked toolcall.Mode, _ *llm.Request) (*llm.Response, error) {
+			sp := &speaker{reply: func(n int, asked turn.Mode, _ *llm.Request) (*llm.Response, error) {
 				if asked != way {
 					t.Errorf("question %d was asked %s", n, asked)
 				}
@@ -137,7 +137,7 @@ func TestWays(t *testing.T) {
 					t.Errorf("question %d does not begin as the one before", i)
 				}
 				for _, m := range is {
-					if way != toolcall.Native && (m.Role == llm.Tool || len(m.Calls) > 0) {
+					if way != turn.Native && (m.Role == llm.Tool || len(m.Calls) > 0) {
 						t.Errorf("%s has a message of the native form: %+v", way, m)
 					}
 				}
@@ -153,67 +153,67 @@ func TestFallsBack(t *testing.T) {
 	bad := llm.Message{Calls: []llm.Call{{ID: "a", Name: "add", Args: json.RawMessage(`{}`), Malformed: "the arguments are not valid JSON"}}}
 	for _, c := range []struct {
 		name  string
-		reply func(n int, way toolcall.Mode) (*llm.Response, error)
-		want  []toolcall.Mode // the ways of the questions
+		reply func(n int, way turn.Mode) (*llm.Response, error)
+		want  []turn.Mode // the ways of the questions
 		why   string
 	}{
-		{"refused", func(n int, way toolcall.Mode) (*llm.Response, error) {
-			if way == toolcall.Native {
+		{"refused", func(n int, way turn.Mode) (*llm.Response, error) {
+			if way == turn.Native {
 				return nil, unsupported
 			}
 			return inWay(way, []llm.Message{1: calls(call("add", `{"n":4}`)), 2: say("done"), 3: say("done")}[n])
-		}, []toolcall.Mode{"native", "constrained", "constrained"}, "lab: no tools"},
-		{"twice refused", func(n int, way toolcall.Mode) (*llm.Response, error) {
-			if way != toolcall.Text {
+		}, []turn.Mode{"native", "constrained", "constrained"}, "lab: no tools"},
+		{"twice refused", func(n int, way turn.Mode) (*llm.Response, error) {
+			if way != turn.Text {
 				return nil, unsupported
 			}
 			return inWay(way, []llm.Message{2: calls(call("add", `{"n":4}`)), 3: say("done")}[n])
-		}, []toolcall.Mode{"native", "constrained", "text", "text"}, "lab: no tools"},
-		{"swallowed", func(n int, way toolcall.Mode) (*llm.Response, error) {
-			if way == toolcall.Native {
+		}, []turn.Mode{"native", "constrained", "text", "text"}, "lab: no tools"},
+		{"swallowed", func(n int, way turn.Mode) (*llm.Response, error) {
+			if way == turn.Native {
 				r, _ := answer(llm.Message{})
 				r.Notes = []string{llm.DroppedCall}
 				return r, nil
 			}
 			return inWay(way, []llm.Message{2: calls(call("add", `{"n":4}`)), 3: say("done")}[n])
-		}, []toolcall.Mode{"native", "native", "constrained", "constrained"}, "the server swallowed a call, 2 times in a row"},
-		{"malformed", func(n int, way toolcall.Mode) (*llm.Response, error) {
-			if way == toolcall.Native {
+		}, []turn.Mode{"native", "native", "constrained", "constrained"}, "the server swallowed a call, 2 times in a row"},
+		{"malformed", func(n int, way turn.Mode) (*llm.Response, error) {
+			if way == turn.Native {
 				return answer(bad)
 			}
 			return inWay(way, []llm.Message{2: calls(call("add", `{"n":4}`)), 3: say("done")}[n])
-		}, []toolcall.Mode{"native", "native", "constrained", "constrained"}, "the arguments of a call could not be read, 2 times in a row"},
-		{"not held to the form", func(n int, way toolcall.Mode) (*llm.Response, error) {
+		}, []turn.Mode{"native", "native", "constrained", "constrained"}, "the arguments of a call could not be read, 2 times in a row"},
+		{"not held to the form", func(n int, way turn.Mode) (*llm.Response, error) {
 			switch way {
-			case toolcall.Native:
+			case turn.Native:
 				return nil, unsupported
-			case toolcall.Constrained:
+			case turn.Constrained:
 				return answer(say(`<tool_call>{"name":"peek","arguments":{}}</tool_call>`))
 			}
 			return inWay(way, []llm.Message{3: calls(call("add", `{"n":4}`)), 4: say("done")}[n])
-		}, []toolcall.Mode{"native", "constrained", "constrained", "text", "text"}, "the answer was not in the form that was asked for, 2 times in a row"},
-		{"cut when held to a form", func(n int, way toolcall.Mode) (*llm.Response, error) {
+		}, []turn.Mode{"native", "constrained", "constrained", "text", "text"}, "the answer was not in the form that was asked for, 2 times in a row"},
+		{"cut when held to a form", func(n int, way turn.Mode) (*llm.Response, error) {
 			switch way {
-			case toolcall.Native:
+			case turn.Native:
 				return nil, unsupported
-			case toolcall.Constrained:
+			case turn.Constrained:
 				return nil, &llm.Error{Kind: llm.Cut, Provider: "lab", Message: "the answer ended early"}
 			}
 			return inWay(way, []llm.Message{3: calls(call("add", `{"n":4}`)), 4: say("done")}[n])
-		}, []toolcall.Mode{"native", "constrained", "constrained", "text", "text"}, "lab: the answer ended early"},
-		{"a good call between bad ones", func(n int, way toolcall.Mode) (*llm.Response, error) {
+		}, []turn.Mode{"native", "constrained", "constrained", "text", "text"}, "lab: the answer ended early"},
+		{"a good call between bad ones", func(n int, way turn.Mode) (*llm.Response, error) {
 			return []func() (*llm.Response, error){
 				func() (*llm.Response, error) { return answer(bad) },
 				func() (*llm.Response, error) { return answer(calls(call("add", `{"n":4}`))) },
 				func() (*llm.Response, error) { return answer(bad) },
 				func() (*llm.Response, error) { return answer(say("done")) },
 			}[n]()
-		}, []toolcall.Mode{"native", "native", "native", "native"}, ""},
+		}, []turn.Mode{"native", "native", "native", "native"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			var asked []toolcall.Mode
-			sp := &speaker{reply: func(n int, way toolcall.Mode, _ *llm.Request) (*llm.Response, error) {
+			var asked []turn.Mode
+			sp := &speaker{reply: func(n int, way turn.Mode, _ *llm.Request) (*llm.Response, error) {
 				asked = append(asked, way)
 				return c.reply(n, way)
 			}}
@@ -246,10 +246,10 @@ func TestFallsBack(t *testing.T) {
 
 func TestForcedWayIsKept(t *testing.T) {
 	w := newWorld(t)
-	sp := &speaker{reply: func(int, toolcall.Mode, *llm.Request) (*llm.Response, error) {
+	sp := &speaker{reply: func(int, turn.Mode, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.Unsupported, Provider: "lab", Message: "no tools"}
 	}}
-	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Native })
+	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = turn.Native })
 	if err == nil || s.Outcome.Code != "model.unsupported" || len(sp.asked) != 1 {
 		t.Errorf("%v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
 	}
@@ -263,7 +263,7 @@ func TestConstrainedAndTooLong(t *testing.T) {
 	}
 	t.Run("the second one is shorter", func(t *testing.T) {
 		w := newWorld(t)
-		sp := &speaker{reply: func(n int, way toolcall.Mode, req *llm.Request) (*llm.Response, error) {
+		sp := &speaker{reply: func(n int, way turn.Mode, req *llm.Request) (*llm.Response, error) {
 			switch n {
 			case 0:
 				return cut()
@@ -278,15 +278,15 @@ func TestConstrainedAndTooLong(t *testing.T) {
 			}
 			return inWay(way, say("done"))
 		}}
-		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Constrained })
+		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = turn.Constrained })
 		if err != nil || w.added.Load() != 4 || s.Usage != (llm.Usage{In: 30, Out: 15}) {
 			t.Errorf("%v, added %d, used %+v", err, w.added.Load(), s.Usage)
 		}
 	})
 	t.Run("never", func(t *testing.T) {
 		w := newWorld(t)
-		sp := &speaker{reply: func(int, toolcall.Mode, *llm.Request) (*llm.Response, error) { return cut() }}
-		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Constrained })
+		sp := &speaker{reply: func(int, turn.Mode, *llm.Request) (*llm.Response, error) { return cut() }}
+		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = turn.Constrained })
 		switch {
 		case err == nil:
 			t.Errorf("err is nil: %v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
@@ -301,11 +301,11 @@ func TestConstrainedAndTooLong(t *testing.T) {
 	t.Run("as text it is read", func(t *testing.T) {
 		w := newWorld(t)
 		l := new(learned)
-		sp := &speaker{reply: func(n int, way toolcall.Mode, _ *llm.Request) (*llm.Response, error) {
+		sp := &speaker{reply: func(n int, way turn.Mode, _ *llm.Request) (*llm.Response, error) {
 			switch way {
-			case toolcall.Native:
+			case turn.Native:
 				return nil, &llm.Error{Kind: llm.Unsupported, Provider: "lab", Message: "no tools"}
-			case toolcall.Constrained:
+			case turn.Constrained:
 				if n > 3 {
 					return inWay(way, say("done"))
 				}
@@ -321,16 +321,16 @@ func TestConstrainedAndTooLong(t *testing.T) {
 
 func TestTypedOutputInEachWay(t *testing.T) {
 	const schema = `{"type":"object","properties":{"sum":{"$ref":"#/$defs/n"},"note":{"type":"string"}},"required":["sum"],"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":10}}}`
-	for _, way := range []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text} {
+	for _, way := range []turn.Mode{turn.Native, turn.Constrained, turn.Text} {
 		t.Run(string(way), func(t *testing.T) {
 			w := newWorld(t)
-			wrapped := func(way toolcall.Mode, text string) (*llm.Response, error) {
-				if way == toolcall.Constrained {
+			wrapped := func(way turn.Mode, text string) (*llm.Response, error) {
+				if way == turn.Constrained {
 					text = `{"next":{"answer":` + text + `}}`
 				}
 				return answer(say(text))
 			}
-			sp := &speaker{reply: func(n int, asked toolcall.Mode, req *llm.Request) (*llm.Response, error) {
+			sp := &speaker{reply: func(n int, asked turn.Mode, req *llm.Request) (*llm.Response, error) {
 				if strings.Contains(string(req.Output), "$ref") {
 					t.Errorf("the schema went out with references: %s", req.Output)
 				}
@@ -359,11 +359,11 @@ func TestFormIsTheSame(t *testing.T) {
 	var forms []string
 	for range 3 {
 		w := newWorld(t)
-		sp := &speaker{reply: func(_ int, way toolcall.Mode, req *llm.Request) (*llm.Response, error) {
+		sp := &speaker{reply: func(_ int, way turn.Mode, req *llm.Request) (*llm.Response, error) {
 			forms = append(forms, string(req.Output))
 			return inWay(way, say("done"))
 		}}
-		if _, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Constrained }); err != nil {
+		if _, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = turn.Constrained }); err != nil {
 			t.Fatal(err)
 		}
 	}

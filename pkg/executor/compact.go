@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -113,7 +112,7 @@ const leastOverflow = 2048
 func (t *Task) mayOverflow(s *State, err error) bool {
 	se, ok := errors.AsType[*flow.StepError](err)
 	// A fault has numbers, and did not go away when the request was repeated.
-	unknown := ok && (se.Code == stepio.Unexplained || se.Code == overloaded && se.Failure.Limit > 0)
+	unknown := ok && (se.Code == turn.Unexplained || se.Code == overloaded && se.Failure.Limit > 0)
 	if !unknown || t.Budget == nil || s.Turns == 0 {
 		return false
 	}
@@ -124,16 +123,16 @@ func (t *Task) mayOverflow(s *State, err error) bool {
 // tooManyBytes reports whether a request was refused for its size in bytes, and can be made smaller.
 func (t *Task) tooManyBytes(s *State, err error) bool {
 	se, ok := errors.AsType[*flow.StepError](err)
-	return ok && se.Code == stepio.TooManyBytes && t.Budget != nil && s.Turns > 0
+	return ok && se.Code == turn.TooManyBytes && t.Budget != nil && s.Turns > 0
 }
 
 // explained gives the failure of a model step the code that others know.
 func explained(err error) error {
 	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		switch se.Code {
-		case stepio.Unexplained:
+		case turn.Unexplained:
 			se.Code = "model." + string(llm.BadRequest)
-		case stepio.TooManyBytes:
+		case turn.TooManyBytes:
 			se.Code = tooLong
 		}
 	}
@@ -158,17 +157,17 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 	}
 	g.Compactions++
 	g.In, g.Out = 0, 0
-	fixed := func(n *compaction.Notes) int { return g.Beginning(s.opening(t, n)) }
+	fixed := func(n *turn.Notes) int { return g.Beginning(s.opening(t, n)) }
 	// So that the next one is some turns away, however much is kept in any case.
 	target := cmp.Or(goal.target, max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2)))
-	in := stepio.CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.PerToken(), Handle: t.tool(compaction.ReadResult) != nil}
-	out, err := stored.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactResults, in)
+	in := turn.CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.PerToken(), Handle: t.tool(turn.ReadResult) != nil}
+	out, err := stored.Do[turn.CompactResult](r, turn.CompactStep, turn.CompactResults, in)
 	if err != nil {
 		return err
 	}
 	s.compacted(t, out)
 	if refused {
-		in.Target, in.Limit, in.Refused = compaction.Reduce(in.Target, out.Before, 6), compaction.Reduce(limit, out.Before, 8), false
+		in.Target, in.Limit, in.Refused = turn.Reduce(in.Target, out.Before, 6), turn.Reduce(limit, out.Before, 8), false
 		limit = in.Limit
 	}
 	if out.After > in.Target {
@@ -178,9 +177,9 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		if t.Budget.Cheap != "" {
 			model = t.Budget.Cheap
 		}
-		next, err := stored.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactSummary+" "+model, in)
+		next, err := stored.Do[turn.CompactResult](r, turn.CompactStep, turn.CompactSummary+" "+model, in)
 		if _, poor := errors.AsType[*flow.StepError](err); poor {
-			next, err = stored.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactRecord, in)
+			next, err = stored.Do[turn.CompactResult](r, turn.CompactStep, turn.CompactRecord, in)
 		}
 		if err != nil {
 			return err
@@ -198,7 +197,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 }
 
 // compacted takes what a step did into the state.
-func (s *State) compacted(t *Task, out stepio.CompactResult) {
+func (s *State) compacted(t *Task, out turn.CompactResult) {
 	g := &s.Context
 	g.Dropped += out.Dropped
 	g.Shortened += out.Shortened
@@ -214,7 +213,7 @@ func (s *State) compacted(t *Task, out stepio.CompactResult) {
 
 // opening are the messages that every request begins with: the system prompt
 // and the task, then what stands for the turns that were left out.
-func (s *State) opening(t *Task, n *compaction.Notes) []llm.Message {
+func (s *State) opening(t *Task, n *turn.Notes) []llm.Message {
 	parts := []string{t.Prompt}
 	if n != nil {
 		parts = append(parts, n.Text())
@@ -236,7 +235,7 @@ func (t *Task) full(r *flow.Run, s *State, figures string) error {
 			window += " by a guess that windows: in the configuration can correct"
 		}
 	}
-	return &flow.StepError{Path: r.Next(), Kind: stepio.CompactStep, Failure: flow.Failure{Code: tooBig,
+	return &flow.StepError{Path: r.Next(), Kind: turn.CompactStep, Failure: flow.Failure{Code: tooBig,
 		Message: "the conversation does not fit the model: " + figures + "; " + window +
 			"; take a model with a larger window, give the agent fewer tools or a shorter prompt, or split the task"}}
 }

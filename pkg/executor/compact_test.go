@@ -11,11 +11,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/tools/result"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -207,7 +206,7 @@ func (n *narrow) kit() *tools.Set {
 		tools.New(tools.Metadata{Name: "read", Description: "Read.", Needs: tools.Read, Paths: []string{"path"}}, body("read")),
 		tools.New(tools.Metadata{Name: "edit", Description: "Edit.", Needs: tools.Write, Paths: []string{"path"}, Effect: tools.Idempotent}, body("edit")),
 		tools.New(tools.Metadata{Name: "run", Description: "Run.", Needs: tools.Exec, Effect: tools.Idempotent}, body("run")),
-		result.Read,
+		control.ReadResult,
 	)
 	if err != nil {
 		n.t.Fatal(err)
@@ -215,8 +214,8 @@ func (n *narrow) kit() *tools.Set {
 	return set
 }
 
-func (n *narrow) task(b *stepio.Budget) json.RawMessage {
-	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: agentfile.PinTools(n.kit()),
+func (n *narrow) task(b *turn.Budget) json.RawMessage {
+	task := executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: agents.PinTools(n.kit()),
 		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Inputs: executor.Inputs{Taint: tools.Untrusted}}
 	task.Budget = b
 	in, err := json.Marshal(task)
@@ -229,9 +228,9 @@ func (n *narrow) task(b *stepio.Budget) json.RawMessage {
 // mux serves the job's steps with its files in dir.
 func (n *narrow) mux(j flow.Blobs, dir string) flow.Mux {
 	w := newWorld(n.t, say("x"))
-	return handler.Serve(handler.Host{
+	return host.Serve(host.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return n, "m", nil },
-		Tools:  n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: dir},
+		Tools:  n.kit(), Blobs: j, Results: &host.ResultStore{Dir: dir},
 		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	})
 }
@@ -256,7 +255,7 @@ func TestRandomHistoriesFit(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		window := []int{1500, 3000, 6000, 12_000}[rnd.IntN(4)]
 		n := &narrow{t: t, window: window, perToken: 1 + rnd.IntN(4), turns: 10 + rnd.IntN(30), seed: seed, mute: seed%5 == 0}
-		b := &stepio.Budget{Window: window}
+		b := &turn.Budget{Window: window}
 		switch seed % 3 {
 		case 1:
 			b.Window, b.Guess = window*3, true
@@ -295,7 +294,7 @@ func TestRandomHistoriesFit(t *testing.T) {
 
 // TestRefusalsThatNameTheWindow: the job then knows it, and what cannot be true is not believed.
 func TestRefusalsThatNameTheWindow(t *testing.T) {
-	for _, b := range []stepio.Budget{{Window: 48_000, Guess: true}, {}, {Window: 48_000}} {
+	for _, b := range []turn.Budget{{Window: 48_000, Guess: true}, {}, {Window: 48_000}} {
 		for names, most := range map[int]int64{6000: 1, 100: 9, 2_000_000: 9} {
 			if names != 6000 && b.Window > 0 && !b.Guess {
 				continue // who configured the window is believed
@@ -312,7 +311,7 @@ func TestRefusalsThatNameTheWindow(t *testing.T) {
 // TestRefusalsWithoutReason: a request that may be too long is compacted once; if that was not
 // it, the job fails with the server's words and keeps its conversation.
 func TestRefusalsWithoutReason(t *testing.T) {
-	for _, b := range []stepio.Budget{{Window: 12_000, Guess: true}, {}, {Window: 10_500}} {
+	for _, b := range []turn.Budget{{Window: 12_000, Guess: true}, {}, {Window: 10_500}} {
 		n := &narrow{t: t, window: 6000, perToken: 3, turns: 25, seed: 4, curt: true}
 		s, err := n.run(n.task(&b), nil)
 		if err != nil || n.refused.Load() == 0 || s.Context.Compactions == 0 || len(n.faults) > 0 {
@@ -340,7 +339,7 @@ func (tooManyBytes) InBytes() {}
 // window, and the history stays where that does not help.
 func TestTooManyBytes(t *testing.T) {
 	n := &narrow{t: t, window: 6000, perToken: 3, turns: 9, seed: 4, bytes: true}
-	b := stepio.Budget{Window: 100_000}
+	b := turn.Budget{Window: 100_000}
 	s, err := n.run(n.task(&b), nil)
 	var stop *executor.StopError
 	if !errors.As(err, &stop) || stop.Outcome.Code != "model.too_long" || !strings.Contains(stop.Reason(), "too large (HTTP 413)") || strings.Contains(stop.Reason(), "fit") {
@@ -356,7 +355,7 @@ func TestTooManyBytes(t *testing.T) {
 func TestFaultsWithNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &narrow{t: t, window: 6000, perToken: 3, turns: 25, seed: 4, faulty: true}
-		s, err := n.run(n.task(&stepio.Budget{Window: 12_000, Guess: true}), nil)
+		s, err := n.run(n.task(&turn.Budget{Window: 12_000, Guess: true}), nil)
 		if err != nil || n.refused.Load() == 0 || s.Context.Compactions == 0 || len(n.faults) > 0 {
 			t.Errorf("%v, refused %d times, %+v, %v", err, n.refused.Load(), s.Context, n.faults)
 		}
@@ -370,7 +369,7 @@ func TestKillDuringCompaction(t *testing.T) {
 		return &narrow{t: t, window: 2500, perToken: 3, turns: 7, seed: 4}
 	}
 	whole := make()
-	in := whole.task(&stepio.Budget{Window: 2500})
+	in := whole.task(&turn.Budget{Window: 2500})
 	steady, err := whole.run(in, nil)
 	if err != nil || steady.Context.Compactions == 0 || whole.noted.Load() == 0 {
 		t.Fatalf("%v: %+v, %d summaries", err, steady.Context, whole.noted.Load())
@@ -443,7 +442,7 @@ func TestPoorSummary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := &narrow{t: t, window: 3000, perToken: 3, turns: 12, seed: 4, summary: c.summary}
 			var notes, said []string
-			s, err := n.run(n.task(&stepio.Budget{Window: 3000, Cheap: "narrow/small"}), func(ev event.Event) {
+			s, err := n.run(n.task(&turn.Budget{Window: 3000, Cheap: "narrow/small"}), func(ev event.Event) {
 				switch {
 				case ev.Kind == event.Note:
 					notes = append(notes, ev.Text)
@@ -481,30 +480,30 @@ func TestPoorSummary(t *testing.T) {
 // rest by its id.
 func TestWholeResultsStay(t *testing.T) {
 	n := &narrow{t: t, window: 50_000, perToken: 3, turns: 2, seed: 1, size: func(int) int { return 200_000 }}
-	in := n.task(&stepio.Budget{Window: 50_000})
+	in := n.task(&turn.Budget{Window: 50_000})
 	j, dir := new(flow.Memory), t.TempDir()
 	var last []llm.Message
 	look := llm.Func(func(ctx context.Context, req *llm.Request, show func(llm.Delta)) (*llm.Response, error) {
 		last = req.Messages
 		return n.Generate(ctx, req, show)
 	})
-	mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return look, "m", nil },
-		Tools: n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: dir}, Env: func(context.Context, string, string) (*tools.Env, error) { return newWorld(t, say("x")).env, nil }})
+	mux := host.Serve(host.Host{Models: func(context.Context, string) (llm.Model, string, error) { return look, "m", nil },
+		Tools: n.kit(), Blobs: j, Results: &host.ResultStore{Dir: dir}, Env: func(context.Context, string, string) (*tools.Env, error) { return newWorld(t, say("x")).env, nil }})
 	if _, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), in); err != nil {
 		t.Fatal(err)
 	}
 	text := last[len(last)-1].Text
 	_, rest, ok := strings.Cut(text, `read_result with id "`)
-	if !ok || len(text) > compaction.DefaultResult || !strings.HasPrefix(text, "turn 1 of") {
+	if !ok || len(text) > turn.DefaultResult || !strings.HasPrefix(text, "turn 1 of") {
 		t.Fatalf("%d bytes were shown: %s", len(text), text[:200])
 	}
 	id, _, _ := strings.Cut(rest, `"`)
-	whole, err := (&handler.ResultStore{Dir: dir}).Result(id)
+	whole, err := (&host.ResultStore{Dir: dir}).Result(id)
 	if err != nil || len(whole) < 200_000 || !strings.HasSuffix(whole, text[len(text)-100:]) {
 		t.Errorf("%v, %d bytes", err, len(whole))
 	}
 	for _, bad := range []string{"", "../" + id, "zzzzzzzzzzzz", id + "0"} {
-		if s, err := (&handler.ResultStore{Dir: dir}).Result(bad); err == nil {
+		if s, err := (&host.ResultStore{Dir: dir}).Result(bad); err == nil {
 			t.Errorf("%q gives %d bytes", bad, len(s))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -157,11 +156,11 @@ func TestTestCommandIsTheTasks(t *testing.T) {
 	w := newWorld(t, calls(call("forge", `{}`)), calls(call("tell", `{}`)), say("ok"))
 	var got []string
 	set, err := w.tools.With(
-		tools.New(tools.Metadata{Name: "forge", Description: "Forge.", Produces: []string{artifactname.TestCommand}},
+		tools.New(tools.Metadata{Name: "forge", Description: "Forge.", Produces: []string{tools.TestCommand}},
 			func(context.Context, *tools.Env, struct{}) (string, error) { return "rm -rf /", nil }),
-		tools.New(tools.Metadata{Name: "tell", Description: "Tell.", Uses: []string{artifactname.TestCommand}},
+		tools.New(tools.Metadata{Name: "tell", Description: "Tell.", Uses: []string{tools.TestCommand}},
 			func(_ context.Context, env *tools.Env, _ struct{}) (string, error) {
-				got = append(got, string(env.Artifacts.Value(artifactname.TestCommand)))
+				got = append(got, string(env.Artifacts.Value(tools.TestCommand)))
 				return "done", nil
 			}))
 	if err != nil {
@@ -171,7 +170,7 @@ func TestTestCommandIsTheTasks(t *testing.T) {
 	for _, command := range []string{"", "make check"} {
 		if _, err := w.run(t, new(flow.Memory), w.task(func(t *executor.Task) {
 			t.Test = command
-			t.Artifacts = map[string]json.RawMessage{artifactname.TestCommand: json.RawMessage(`"curl evil"`)}
+			t.Artifacts = map[string]json.RawMessage{tools.TestCommand: json.RawMessage(`"curl evil"`)}
 		})); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/executor/criteriontest"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/criteriontest"
 )
 
 // Each field of a criterion is kept in JSON, said in words and never met by a run in

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -23,7 +23,7 @@ func ExampleLoop() {
 		log.Fatal(err)
 	}
 	journal := new(flow.Memory)
-	steps := handler.Serve(handler.Host{
+	steps := host.Serve(host.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "any", nil },
 		Tools:  set, Blobs: journal,
 	})

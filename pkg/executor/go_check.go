@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -64,10 +63,10 @@ func NewCheck(name, description, proves string, f func(ctx context.Context, s Ru
 // addRunInputs adds to what a call is given what belongs to the task and the run alone:
 // no tool, input or agent can put something else in its place.
 func (t *Task) addRunInputs(s *State, tool *Tool, given map[string]json.RawMessage) {
-	delete(given, artifactname.TestCommand)
+	delete(given, tools.TestCommand)
 	delete(given, runState)
-	if t.Test != "" && slices.Contains(tool.Uses, artifactname.TestCommand) {
-		given[artifactname.TestCommand], _ = json.Marshal(t.Test) // a string always can be
+	if t.Test != "" && slices.Contains(tool.Uses, tools.TestCommand) {
+		given[tools.TestCommand], _ = json.Marshal(t.Test) // a string always can be
 	}
 	if !slices.Contains(tool.Uses, runState) {
 		return

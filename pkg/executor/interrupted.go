@@ -3,10 +3,9 @@ package executor
 import (
 	"encoding/json"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/permission"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -14,27 +13,27 @@ import (
 // afterInterruption decides what becomes of an interrupted call, for every kind of step. A
 // tool whose declared effect makes it safe to begin again, and one whose effect was taken
 // back, were begun again before anybody asks here.
-func (t *Task) afterInterruption(by asked, c llm.Call, se *flow.StepError) stepio.Interruption {
-	tool, command := t.tool(c.Name), stepio.Text(c.Args, "command")
-	publishes := tool == nil || tool.Needs&tools.Publish != 0 || permission.Publishes(command)
+func (t *Task) afterInterruption(by asked, c llm.Call, se *flow.StepError) turn.Interruption {
+	tool, command := t.tool(c.Name), turn.StepioText(c.Args, "command")
+	publishes := tool == nil || tool.Needs&tools.Publish != 0 || permit.Publishes(command)
 	switch {
-	case se.Code != flow.Interrupted, !se.Undecided, by.interrupted == stepio.Reported:
-		return stepio.Reported
-	case !publishes && (by.interrupted == stepio.Again || by.interrupted == stepio.Recognized && permission.Repeatable(command)):
-		return stepio.Again
+	case se.Code != flow.Interrupted, !se.Undecided, by.interrupted == turn.Reported:
+		return turn.Reported
+	case !publishes && (by.interrupted == turn.Again || by.interrupted == turn.Recognized && permit.Repeatable(command)):
+		return turn.Again
 	case !by.workflow:
-		return stepio.Reported
+		return turn.Reported
 	}
-	return stepio.AskPerson
+	return turn.AskPerson
 }
 
 // unknownAttempt is m for a call of which there was an attempt at path, about which nobody
 // knows whether it happened; "" is none.
-func unknownAttempt(m *stepio.PermissionContext, path string) *stepio.PermissionContext {
+func unknownAttempt(m *turn.PermissionContext, path string) *turn.PermissionContext {
 	if path == "" {
 		return m
 	}
-	var own stepio.PermissionContext
+	var own turn.PermissionContext
 	if m != nil {
 		own = *m
 	}
@@ -55,7 +54,7 @@ func callDigest(c llm.Call) string {
 	if err != nil {
 		panic(err) // a text, and JSON that was decoded
 	}
-	return stepid.Digest(raw)
+	return flow.Digest(raw)
 }
 
 // noteUnknown remembers the call, or that it is known what became of it.

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -170,14 +169,14 @@ func (t *Task) reportsBeside(answer llm.Message, calls []llm.Call, replies []Too
 		}
 	}
 	form, err := schema.Compile(t.Output)
-	return err == nil && len(form.Validate(toolcall.Conform(t.Output, answer.Text))) == 0
+	return err == nil && len(form.Validate(turn.Conform(t.Output, answer.Text))) == 0
 }
 
 // settleWords has criteria speak of what the task's model knows.
 func (t *Task) settleWords(s *State) {
 	s.plain, s.planOnly = t.Revision > 0, t.PlanOnly
 	s.noFinish = t.Revision >= 4 && t.worksAlone(s)
-	if t.Revision >= stepio.SharedRoom && !s.noFinish {
+	if t.Revision >= turn.SharedRoom && !s.noFinish {
 		s.makers = t.makers()
 	}
 	s.finishOffered = s.plain && !s.noFinish && slices.ContainsFunc(t.Tools, func(tool Tool) bool { return tool.Name == finish })
@@ -213,7 +212,7 @@ func (t *Task) judge(r *flow.Run, s *State, done Criterion) (verdict, error) {
 			return engine // nothing is begun any more
 		}
 		tool, args := c.Call()
-		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules, asked: asked{workflow: true, interrupted: stepio.Again}}, llm.Call{Name: tool, Args: args})
+		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules, asked: asked{workflow: true, interrupted: turn.Again}}, llm.Call{Name: tool, Args: args})
 		if err != nil {
 			engine = err
 			return err
@@ -238,7 +237,7 @@ func checkOutput(t *Task, s *State, answer llm.Message) verdict {
 		return unmet("the output schema cannot be used: %v", err)
 	}
 	var v verdict
-	text := toolcall.Conform(t.Output, answer.Text)
+	text := turn.Conform(t.Output, answer.Text)
 	for _, f := range schema.Validate(text) {
 		v.add(unmet("answer with JSON of the schema only: %s", f))
 	}

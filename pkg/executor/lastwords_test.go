@@ -3,12 +3,12 @@ package executor
 import (
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // TestLastWords checks that a stopped run never ends with a claim to be done.
 func TestLastWords(t *testing.T) {
-	task := Task{Work: Work{Done: Criterion{All: []Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "diff"}}}}, Revision: stepio.Revision}
+	task := Task{Work: Work{Done: Criterion{All: []Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "diff"}}}}, Revision: turn.Revision}
 	for text, want := range map[string]string{
 		"TASK_COMPLETE":                         "Stopped: the same call, 12 times over.",
 		"":                                      "Stopped: the same call, 12 times over.",

@@ -3,10 +3,9 @@ package executor
 import (
 	"cmp"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
 )
 
 // Caps of tokens and money hold within one request: what the next one takes is
@@ -106,7 +105,7 @@ func (t *Task) ration(s *State, o *llm.Options) {
 }
 
 // thinking is what a call may think with now.
-func (t *Task) thinking(s *State) *stepio.Think {
+func (t *Task) thinking(s *State) *turn.Think {
 	if t.Think == nil {
 		return nil
 	}
@@ -118,7 +117,7 @@ func (t *Task) thinking(s *State) *stepio.Think {
 	}
 	if l.CostUSD > 0 {
 		k.USD = max(0, l.CostUSD-used.CostUSD)
-		k.Prices = price.Table{}
+		k.Prices = llm.Prices{}
 		for _, ref := range k.Refs() {
 			k.Prices[ref] = t.price(ref)
 		}

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -98,16 +98,16 @@ func (w *world) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta))
 }
 
 func (w *world) mux(blobs flow.Blobs) flow.Mux {
-	h := handler.Host{
+	h := host.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return w, "m", nil },
 		Tools:  w.tools, Blobs: blobs,
 		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	}
-	return handler.Serve(h)
+	return host.Serve(h)
 }
 
 func (w *world) task(edit func(*executor.Task)) json.RawMessage {
-	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: agentfile.PinTools(w.tools)}, Revision: stepio.Revision}
+	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: agents.PinTools(w.tools)}, Revision: turn.Revision}
 	if edit != nil {
 		edit(&t)
 	}
@@ -339,7 +339,7 @@ func TestKillEverywhere(t *testing.T) {
 func TestModelFailureIsAnOutcome(t *testing.T) {
 	w := newWorld(t, say("x"))
 	j := new(flow.Memory)
-	mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, Models: func(context.Context, string) (llm.Model, string, error) {
+	mux := host.Serve(host.Host{Tools: w.tools, Blobs: j, Models: func(context.Context, string) (llm.Model, string, error) {
 		return nil, "", &llm.Error{Kind: llm.Auth, Provider: "openai", Message: "the key was refused", Hint: "set OPENAI_API_KEY"}
 	}})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), w.task(nil))
@@ -365,7 +365,7 @@ func TestModelWithoutToolsIsAskedInText(t *testing.T) {
 		}
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}}, nil
 	})
-	mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
+	mux := host.Serve(host.Host{Tools: w.tools, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 	if _, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), w.task(nil)); err != nil {
 		t.Fatal(err)

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -34,11 +33,11 @@ type Message struct {
 	// What whoever takes the message knows of Model, and whether the job has ended:
 	// then its limits begin anew. Stated is the window where Window does not say,
 	// and Guess reports that nobody stated it.
-	Window int         `json:"window,omitempty"`
-	Stated int         `json:"stated,omitempty"`
-	Guess  bool        `json:"guess,omitempty"`
-	Price  price.Price `json:"price,omitzero"`
-	Anew   bool        `json:"anew,omitempty"`
+	Window int       `json:"window,omitempty"`
+	Stated int       `json:"stated,omitempty"`
+	Guess  bool      `json:"guess,omitempty"`
+	Price  llm.Price `json:"price,omitzero"`
+	Anew   bool      `json:"anew,omitempty"`
 	// Taint is what is known of what is attached.
 	Taint tools.Taint `json:"taint,omitempty"`
 	// Changed says which files are not as the job left them. A message may have nothing else.
@@ -53,9 +52,9 @@ func (m *Message) compactOnly() bool {
 // readMessages takes the messages that were sent to the run. A run that has ended
 // as done or stuck goes on if there is one. A sub-agent in a copy takes those about it.
 func (t *Task) readMessages(r *flow.Run, s *State) error {
-	name := stepio.MessageSignal
+	name := turn.MessageSignal
 	if !t.Messages && t.At != "" {
-		name = stepio.CopySignal + t.At
+		name = turn.CopySignal + t.At
 	}
 	if !t.Messages && t.At == "" || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.goesOn() {
 		return nil
@@ -162,7 +161,7 @@ func (t *Task) useModel(c *pickedModel) {
 	}
 	prices := maps.Clone(t.Prices)
 	if prices == nil {
-		prices = price.Table{}
+		prices = llm.Prices{}
 	}
 	prices[t.Model] = t.Price
 	t.Model, t.Options.Window, t.Price, t.Prices, t.Fallbacks = c.Model, c.Window, c.Price, prices, nil

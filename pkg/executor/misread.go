@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // keepsThinking is the first revision whose transcripts have what models thought. No model
-// is sent it again: see [stepio.ModelRequest].
+// is sent it again: see [turn.ModelRequest].
 const keepsThinking = 8
 
 // confirmsText is the first revision in which a change that stands in an answer's text alone is
@@ -32,7 +31,7 @@ func tailOf(s string, most int) string {
 	return "[…] " + strings.ToValidUTF8(s[len(s)-most:], "")
 }
 
-func (s *State) readFeedback(a *stepio.ModelResponse) {
+func (s *State) readFeedback(a *turn.ModelResponse) {
 	s.feedback = turnFeedback{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, mode: a.CallMode, repairs: a.Repairs}
 	switch {
 	case a.Stop == llm.StopFilter:
@@ -128,7 +127,7 @@ func (s *State) empty(t *Task) {
 }
 
 // noteCallMode notes how the way of an answer worked out.
-func (s *State) noteCallMode(t *Task, a *stepio.ModelResponse) {
+func (s *State) noteCallMode(t *Task, a *turn.ModelResponse) {
 	if a.CallMode == "" || a.Malformed == "" {
 		if len(a.Message.Calls) > 0 {
 			s.Malformed = 0
@@ -136,11 +135,11 @@ func (s *State) noteCallMode(t *Task, a *stepio.ModelResponse) {
 		return
 	}
 	s.Malformed++
-	if s.Malformed < toolcall.MaxMalformed || t.CallMode != "" && t.CallMode != toolcall.Auto || a.CallMode == toolcall.Text {
+	if s.Malformed < turn.MaxMalformed || t.CallMode != "" && t.CallMode != turn.Auto || a.CallMode == turn.Text {
 		return
 	}
 	s.Malformed = 0
-	if !slices.ContainsFunc(s.ModeFailures, func(b toolcall.ModeFailure) bool { return b.Mode == a.CallMode }) {
-		s.ModeFailures = append(s.ModeFailures, toolcall.ModeFailure{Mode: a.CallMode, Why: fmt.Sprintf("%s, %d times in a row", a.Malformed, toolcall.MaxMalformed)})
+	if !slices.ContainsFunc(s.ModeFailures, func(b turn.ModeFailure) bool { return b.Mode == a.CallMode }) {
+		s.ModeFailures = append(s.ModeFailures, turn.ModeFailure{Mode: a.CallMode, Why: fmt.Sprintf("%s, %d times in a row", a.Malformed, turn.MaxMalformed)})
 	}
 }

@@ -1,18 +1,17 @@
 package executor
 
 import (
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // What is implemented below internal/ and appears in what this package exports.
 type (
 	// A CallMode is how a model calls tools: auto, native, constrained or text.
-	CallMode = toolcall.Mode
+	CallMode = turn.Mode
 	// A Route is the model of a task and what to do when it does not answer.
-	Route = stepio.Route
+	Route = turn.Route
 	// A Fallback is a model behind another.
-	Fallback = stepio.Fallback
+	Fallback = turn.Fallback
 	// A ModelCost is what a step paid a model for beside its answer.
-	ModelCost = stepio.ModelCost
+	ModelCost = turn.ModelCost
 )

@@ -17,16 +17,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
-	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/llm/ollama"
+	"github.com/adroit-run/adroit/internal/dev/e2e/ollamatest"
+	"github.com/adroit-run/adroit/internal/dev/e2e/tinymodel"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/ollama"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -132,11 +132,11 @@ func TestRealOllama(t *testing.T) {
 			t.Fatal(err)
 		}
 		set, j, env := pages(t, size), new(flow.Memory), newWorld(t, say("x")).env
-		mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
+		mux := host.Serve(host.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
 			Tools: set, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
-		task := executor.Task{Instructions: executor.Instructions{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read"}, Work: executor.Work{Tools: agentfile.PinTools(set)},
+		task := executor.Task{Instructions: executor.Instructions{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read"}, Work: executor.Work{Tools: agents.PinTools(set)},
 			Options: llm.Options{Window: window, MaxTokens: 512}}
-		task.Budget = &stepio.Budget{}
+		task.Budget = &turn.Budget{}
 		in, err := json.Marshal(task)
 		if err != nil {
 			t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -47,7 +47,7 @@ func (m Mode) Known() bool { return slices.Contains(Modes, m) }
 
 // Allows reports whether a tool may be used in a mode at all.
 func (m Mode) Allows(t tools.Metadata) bool {
-	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && t.Asks == "" && (t.Needs&tools.Exec == 0 || stepio.Repeatable(t))
+	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && t.Asks == "" && (t.Needs&tools.Exec == 0 || turn.Repeatable(t))
 }
 
 // Approve states how questions about tool calls are answered.

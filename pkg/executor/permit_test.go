@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -27,7 +27,7 @@ import (
 type gate struct {
 	t     *testing.T
 	turns []llm.Message
-	fence handler.Confinement
+	fence host.Confinement
 	asked int // how often fence was
 	files *workspace.Files
 	ran   []string
@@ -91,13 +91,13 @@ func (g *gate) run(edit func(*executor.Task)) *executor.Question {
 		return &llm.Response{Message: m}, nil
 	})
 	set := g.set()
-	mux := handler.Serve(handler.Host{Tools: set, Blobs: &g.mem,
-		Confinement: func() handler.Confinement { g.asked++; return g.fence },
+	mux := host.Serve(host.Host{Tools: set, Blobs: &g.mem,
+		Confinement: func() host.Confinement { g.asked++; return g.fence },
 		Env: func(context.Context, string, string) (*tools.Env, error) {
 			return &tools.Env{Files: g.files, Exec: process.New(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
 		},
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
-	task := executor.Task{Instructions: executor.Instructions{Agent: "a", Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: agentfile.PinTools(set)}}
+	task := executor.Task{Instructions: executor.Instructions{Agent: "a", Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: agents.PinTools(set)}}
 	if edit != nil {
 		edit(&task)
 	}
@@ -146,16 +146,16 @@ func TestTaint(t *testing.T) {
 	for name, c := range map[string]struct {
 		send  llm.Message
 		leak  bool
-		fence handler.Confinement
+		fence host.Confinement
 		asks  bool
 	}{
-		"fetch":                      {calls(call("fetch", `{}`)), true, handler.Confinement{}, true},
-		"fetch without a secret":     {calls(call("fetch", `{}`)), false, handler.Confinement{}, false},
-		"publish":                    {calls(call("publish", `{}`)), true, handler.Confinement{}, true},
-		"shell, network open":        {calls(call("shell", `{"text":"ls"}`)), true, handler.Confinement{Sandbox: "full", Network: "open"}, true},
-		"shell, network private":     {calls(call("shell", `{"text":"ls"}`)), true, handler.Confinement{Sandbox: "full", Network: "private"}, false},
-		"a file is no way out":       {calls(call("note", `{"text":"x"}`)), true, handler.Confinement{}, false},
-		"in the same answer as well": {calls(call("leak", `{}`), call("fetch", `{}`)), false, handler.Confinement{}, true},
+		"fetch":                      {calls(call("fetch", `{}`)), true, host.Confinement{}, true},
+		"fetch without a secret":     {calls(call("fetch", `{}`)), false, host.Confinement{}, false},
+		"publish":                    {calls(call("publish", `{}`)), true, host.Confinement{}, true},
+		"shell, network open":        {calls(call("shell", `{"text":"ls"}`)), true, host.Confinement{Sandbox: "full", Network: "open"}, true},
+		"shell, network private":     {calls(call("shell", `{"text":"ls"}`)), true, host.Confinement{Sandbox: "full", Network: "private"}, false},
+		"a file is no way out":       {calls(call("note", `{"text":"x"}`)), true, host.Confinement{}, false},
+		"in the same answer as well": {calls(call("leak", `{}`), call("fetch", `{}`)), false, host.Confinement{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := calls(call("note", `{}`))
@@ -224,12 +224,12 @@ func TestApprovalIsBound(t *testing.T) {
 	}
 
 	g = newGate(t, calls(call("shell", `{"text":"make"}`)), say("ok"))
-	g.fence = handler.Confinement{Sandbox: "full", Network: "private"}
+	g.fence = host.Confinement{Sandbox: "full", Network: "private"}
 	if q := g.run(nil); q == nil || q.Sandbox != "full" || q.Network != "private" {
 		t.Fatalf("question %+v", q)
 	}
 	g.answer("approve@2", "")
-	g.fence = handler.Confinement{}
+	g.fence = host.Confinement{}
 	if q := g.run(nil); q == nil || q.Sandbox != "off" || len(g.ran) != 0 {
 		t.Errorf("ran outside of the sandbox that was shown: %v, %+v", g.ran, q)
 	}
@@ -281,20 +281,20 @@ func TestPlanChangesNothing(t *testing.T) {
 // A tool that runs the workspace's code counts as a command where nothing
 // confines it, and runs in no job that only plans.
 func TestRunningCode(t *testing.T) {
-	confined := handler.Confinement{Sandbox: "full", Network: "private"}
+	confined := host.Confinement{Sandbox: "full", Network: "private"}
 	for name, c := range map[string]struct {
-		fence handler.Confinement
+		fence host.Confinement
 		edit  func(*executor.Task)
 		asks  bool
 		ran   int
 		words string // for the model
 	}{
 		"confined":        {confined, nil, false, 1, "test done"},
-		"unconfined":      {handler.Confinement{Sandbox: "off"}, nil, true, 0, ""},
-		"in auto":         {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Mode = executor.ModeAuto }, true, 0, ""},
-		"nobody there":    {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveNone }, false, 0, "--sandbox auto"},
-		"all approved":    {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveAll }, false, 1, "test done"},
-		"a rule":          {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Rules = []permit.Rule{{Tool: "test", Do: permit.Allow}} }, false, 1, "test done"},
+		"unconfined":      {host.Confinement{Sandbox: "off"}, nil, true, 0, ""},
+		"in auto":         {host.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Mode = executor.ModeAuto }, true, 0, ""},
+		"nobody there":    {host.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveNone }, false, 0, "--sandbox auto"},
+		"all approved":    {host.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveAll }, false, 1, "test done"},
+		"a rule":          {host.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Rules = []permit.Rule{{Tool: "test", Do: permit.Allow}} }, false, 1, "test done"},
 		"every change":    {confined, func(t *executor.Task) { t.Approve = executor.ApproveAsk }, true, 0, ""},
 		"plan":            {confined, func(t *executor.Task) { t.Mode = executor.ModePlan }, false, 0, "plans and changes nothing"},
 		"plan, all":       {confined, func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, false, 0, "plans and changes nothing"},
@@ -335,7 +335,7 @@ func TestTwiceInARow(t *testing.T) {
 	}
 	note := llm.Call{ID: "n", Name: "note", Args: json.RawMessage(`{"text":"x"}`)}
 	g := newGate(t, llm.Message{Calls: []llm.Call{mail("1"), mail("2"), note, mail("3")}}, calls(mail("4")), say("done"))
-	g.run(func(t *executor.Task) { t.Approve, t.Revision = executor.ApproveAll, stepio.Revision })
+	g.run(func(t *executor.Task) { t.Approve, t.Revision = executor.ApproveAll, turn.Revision })
 	if got := strings.Count(strings.Join(g.ran, ","), "mail sure"); got != 3 {
 		t.Errorf("ran were %q", g.ran)
 	}
@@ -353,7 +353,7 @@ func TestUndecidedIsNotCalledAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGate(t, turns...)
-			all := func(t *executor.Task) { t.Approve, t.Revision = executor.ApproveAll, stepio.Revision }
+			all := func(t *executor.Task) { t.Approve, t.Revision = executor.ApproveAll, turn.Revision }
 			q := g.run(all)
 			if q == nil || !strings.Contains(q.Why, "an earlier attempt may have happened") {
 				t.Fatalf("the question is %+v, ran were %q", q, g.ran)
@@ -363,7 +363,7 @@ func TestUndecidedIsNotCalledAgain(t *testing.T) {
 			}
 			g = newGate(t, turns...)
 			q = g.run(func(t *executor.Task) {
-				t.Approve, t.Revision = executor.ApproveNone, stepio.Revision
+				t.Approve, t.Revision = executor.ApproveNone, turn.Revision
 				t.Rules = []permit.Rule{{Do: permit.Allow}}
 			})
 			if got := strings.Join(g.ran, ","); q != nil || got != "mail a,mail sure,mail b,mail sure" {

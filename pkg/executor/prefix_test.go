@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -43,9 +43,9 @@ func TestPrefixStability(t *testing.T) {
 			model := w.model(t, server.URL, 10*time.Second, time.Minute)
 			j := new(flow.Memory)
 			env := newWorld(t, say("x")).env
-			mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil },
-				Tools: n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: t.TempDir()}, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
-			out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), n.task(&stepio.Budget{Window: 24_000}))
+			mux := host.Serve(host.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil },
+				Tools: n.kit(), Blobs: j, Results: &host.ResultStore{Dir: t.TempDir()}, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
+			out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), n.task(&turn.Budget{Window: 24_000}))
 			var s executor.State
 			if uerr := json.Unmarshal(out, &s); err != nil || uerr != nil {
 				t.Fatal(err, uerr)

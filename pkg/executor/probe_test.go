@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/openai"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+	"github.com/adroit-run/adroit/pkg/models/ollama"
+	"github.com/adroit-run/adroit/pkg/models/openai"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -153,14 +153,14 @@ func (h *probe) run(t testing.TB, edit func(*executor.Task)) (*executor.State, e
 	t.Helper()
 	j := new(flow.Memory)
 	model := h.wire.model(t, h.server.URL, time.Second, h.total)
-	mux := handler.Serve(handler.Host{
+	mux := host.Serve(host.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil },
 		Tools:  h.tools, Blobs: j, Attempts: h.attempts,
 	})
 	rt := mux["model"]
 	rt.Backoff = time.Millisecond
 	mux["model"] = rt
-	task := executor.Task{Instructions: executor.Instructions{Model: "probe/m", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: agentfile.PinTools(h.tools)}}
+	task := executor.Task{Instructions: executor.Instructions{Model: "probe/m", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: agents.PinTools(h.tools)}}
 	if edit != nil {
 		edit(&task)
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/host"
+	stepio "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -76,9 +76,9 @@ func TestNearby(t *testing.T) {
 				return &llm.Response{Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "x", Name: "touch", Args: json.RawMessage(c.args[turn-1])}}}}, nil
 			})
 			mem := new(flow.Memory)
-			mux := handler.Serve(handler.Host{Tools: set, Env: env, Blobs: mem,
+			mux := host.Serve(host.Host{Tools: set, Env: env, Blobs: mem,
 				Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
-			task := executor.Task{Instructions: executor.Instructions{Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: agentfile.PinTools(set)}}
+			task := executor.Task{Instructions: executor.Instructions{Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: agents.PinTools(set)}}
 			task.Project = &stepio.Project{Dir: "/w", Texts: says}
 			in, err := json.Marshal(task)
 			if err != nil {

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/llm/script"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/script"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -40,9 +39,9 @@ func (n *narrow) played(model llm.Model, in json.RawMessage, record func(*llm.Re
 		turns = append(turns, prompt.String()+"=> "+said)
 		return resp, err
 	})
-	mux := handler.Serve(handler.Host{
+	mux := host.Serve(host.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return watch, "m", nil },
-		Tools:  n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: dir}, Record: record,
+		Tools:  n.kit(), Blobs: j, Results: &host.ResultStore{Dir: dir}, Record: record,
 		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(n.t.Context(), j, mux, func(ev event.Event) {
@@ -61,7 +60,7 @@ func (n *narrow) played(model llm.Model, in json.RawMessage, record func(*llm.Re
 // summary, before the model was asked and after it had refused, and plays them
 // to the same transcript.
 func TestRecordedCompaction(t *testing.T) {
-	for label, b := range map[string]*stepio.Budget{"known window": {Window: 6000, Cheap: "narrow/small"}, "refused": {Cheap: "narrow/small"}} {
+	for label, b := range map[string]*turn.Budget{"known window": {Window: 6000, Cheap: "narrow/small"}, "refused": {Cheap: "narrow/small"}} {
 		t.Run(label, func(t *testing.T) {
 			n := &narrow{t: t, window: 6000, perToken: 3, turns: 24, seed: 3}
 			in := n.task(b)
@@ -128,7 +127,7 @@ func TestScriptGoesOnAfterCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := &narrow{t: t, turns: 20, seed: 5, size: func(int) int { return 1500 }}
-	_, s, ways := n.played(model, n.task(&stepio.Budget{Window: 6000}), nil)
+	_, s, ways := n.played(model, n.task(&turn.Budget{Window: 6000}), nil)
 	switch {
 	case len(ways) < 2:
 		t.Errorf("len(ways) < 2: compacted by %q in %d turns, %v calls, %q, %+v", ways, s.Turns, s.Called, s.Last, s.Context)
@@ -148,7 +147,7 @@ func TestScriptGoesOnAfterCompaction(t *testing.T) {
 func TestConstrainedMust(t *testing.T) {
 	script := []llm.Message{say("It is 42."), calls(call("add", `{"n":42}`)), say("Now it is.")}
 	w := newWorld(t)
-	sp := &speaker{reply: func(n int, asked toolcall.Mode, req *llm.Request) (*llm.Response, error) {
+	sp := &speaker{reply: func(n int, asked turn.Mode, req *llm.Request) (*llm.Response, error) {
 		free := strings.Contains(string(req.Output), `"answer"`)
 		if !json.Valid(req.Output) || !strings.Contains(string(req.Output), `"const":"add"`) || free != (n != 1) {
 			t.Errorf("question %d: words are free: %v, by %s", n, free, req.Output)
@@ -156,7 +155,7 @@ func TestConstrainedMust(t *testing.T) {
 		return inWay(asked, script[n])
 	}}
 	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) {
-		t.CallMode, t.Done = toolcall.Constrained, executor.Criterion{Artifact: "sum"}
+		t.CallMode, t.Done = turn.Constrained, executor.Criterion{Artifact: "sum"}
 	})
 	if err != nil || string(s.Value("sum")) != "42" || s.Turns != 3 {
 		t.Errorf("%v after %d turns: %+v", err, s.Turns, s.Outcome)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/loopdetect"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -74,7 +74,7 @@ func (s *State) pauseFailing(t *Task) string {
 		state = "is not offered"
 	}
 	return fmt.Sprintf("%s failed %d times in the same way and %s for the next %d turns. Find another way, or say what blocks you.",
-		strings.Join(names, ", "), loopdetect.SameFailures, state, loopdetect.PauseTurns)
+		strings.Join(names, ", "), turn.SameFailures, state, turn.PauseTurns)
 }
 
 // recordCalls remembers a turn's calls for loop detection.
@@ -86,17 +86,17 @@ func (s *State) recordCalls(calls []llm.Call, replies []ToolResult) {
 	for i := range replies {
 		results[i] = replies[i].Result
 	}
-	f := loopdetect.Of(calls, results)
+	f := turn.Of(calls, results)
 	if f.Err != "" && s.Failing.Paused(calls[0].Name, s.Turns) {
 		f.Err = s.Failing[calls[0].Name].Err // the tool is paused; its error is the same
 	}
-	s.Recent = loopdetect.Add(s.Recent, f)
+	s.Recent = turn.Add(s.Recent, f)
 }
 
 // detectLoop reminds the model when it repeats itself, and ends the run when
 // that did not help.
 func (s *State) detectLoop() {
-	loop := loopdetect.Find(s.Recent, s.Turns-s.LastReminder)
+	loop := turn.Find(s.Recent, s.Turns-s.LastReminder)
 	switch {
 	case loop == nil:
 	case loop.Stop:

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -32,11 +32,11 @@ func (m Message) Reopener(set *tools.Set) (flow.Reopener, error) {
 		return flow.Reopener{}, fmt.Errorf("encoding a message: %w", err)
 	}
 	o := (&reopener{set: set, job: new(State), message: true, ends: m.compactOnly()}).flow()
-	o.Send = &flow.Signal{Name: stepio.MessageSignal, Value: value}
+	o.Send = &flow.Signal{Name: turn.MessageSignal, Value: value}
 	o.Redo = func(rec flow.Record, output json.RawMessage) bool {
 		var r ToolResult
 		asks := json.Unmarshal(output, &r) == nil && r.Question != nil
-		return rec.Kind == stepio.ModelStep && !extagent.IsAgent(rec.Name) || rec.Kind == stepio.CompactStep || rec.Kind == stepio.ToolStep && (asks || idle(set, rec.Name))
+		return rec.Kind == turn.ModelStep && !extagent.IsAgent(rec.Name) || rec.Kind == turn.CompactStep || rec.Kind == turn.ToolStep && (asks || idle(set, rec.Name))
 	}
 	return o, nil
 }
@@ -56,7 +56,7 @@ func (o *reopener) flow() flow.Reopener {
 // failed reports that a tool said so: a command of a pipeline, a check.
 func (o *reopener) failed(rec flow.Record, output json.RawMessage) bool {
 	var r struct{ Failed bool }
-	return rec.Kind == stepio.ToolStep && json.Unmarshal(output, &r) == nil && r.Failed
+	return rec.Kind == turn.ToolStep && json.Unmarshal(output, &r) == nil && r.Failed
 }
 
 // unknown reports that a step may have happened: the process died in it, or its time was
@@ -76,7 +76,7 @@ func (o *reopener) unknown(rec flow.Record, output json.RawMessage) bool {
 // onlyAsked reports that a call was not made because somebody had to be asked first.
 func onlyAsked(rec flow.Record, output json.RawMessage) bool {
 	var r ToolResult
-	return rec.Kind == stepio.ToolStep && json.Unmarshal(output, &r) == nil && (r.Question != nil || r.UserQuestion != nil || r.Unchecked != nil)
+	return rec.Kind == turn.ToolStep && json.Unmarshal(output, &r) == nil && (r.Question != nil || r.UserQuestion != nil || r.Unchecked != nil)
 }
 
 // denied reports that a person did not approve a call.
@@ -88,11 +88,11 @@ func denied(answer json.RawMessage) bool {
 // repeat reports that a step leaves nothing behind but its result.
 func (o *reopener) repeat(rec flow.Record) bool {
 	switch rec.Kind {
-	case stepio.ModelStep:
+	case turn.ModelStep:
 		return !extagent.IsAgent(rec.Name) // it works on files
-	case stepio.CompactStep, stepio.WorktreeStep:
+	case turn.CompactStep, turn.WorktreeStep:
 		return true
-	case stepio.ToolStep:
+	case turn.ToolStep:
 		return idle(o.set, rec.Name)
 	}
 	return false

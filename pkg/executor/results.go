@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -22,14 +21,14 @@ const (
 // fitReplies has the model shown no text of a call that only reads which stands in the
 // conversation already, and has large results take the room that small ones leave.
 func (t *Task) fitReplies(s *State, calls []llm.Call, replies []ToolResult) {
-	if t.Revision < stepio.SharedRoom {
+	if t.Revision < turn.SharedRoom {
 		return
 	}
 	digests, sizes := make([]string, len(replies)), make([]int, len(replies))
 	for i := range replies {
 		r := &replies[i]
 		if tool := t.tool(calls[i].Name); tool != nil && tool.Needs == tools.Read && t.pure(calls[i]) && !r.Failed && len(r.Images) == 0 && len(r.Text) >= leastRepeat {
-			digests[i] = stepid.Digest([]byte(calls[i].Name + "\n" + r.Text))[:16]
+			digests[i] = flow.Digest([]byte(calls[i].Name + "\n" + r.Text))[:16]
 			if slices.Contains(s.Shown, digests[i]) || slices.Contains(digests[:i], digests[i]) {
 				digests[i], r.shown = "", "Nothing of this has changed: it stands word for word in the result of your earlier call of "+calls[i].Name+".\n"
 			}
@@ -38,7 +37,7 @@ func (t *Task) fitReplies(s *State, calls []llm.Call, replies []ToolResult) {
 	}
 	_, share := t.resultRoom(s, callContext{calls: len(calls)})
 	var more []string
-	for i, room := range compaction.Share(sizes, share*len(calls)) {
+	for i, room := range turn.Share(sizes, share*len(calls)) {
 		r := &replies[i]
 		if share == 0 || room >= sizes[i] {
 			continue
@@ -63,7 +62,7 @@ func (t *Task) fitReplies(s *State, calls []llm.Call, replies []ToolResult) {
 // cut shows less of a result and returns the call that shows more, "" if there is none.
 func (r *ToolResult) cut(c llm.Call, room int) string {
 	if r.Page != nil && r.Kept == nil {
-		text, last := compaction.CutPage(r.Text, *r.Page, room)
+		text, last := turn.CutPage(r.Text, *r.Page, room)
 		r.shown = text
 		var args map[string]any
 		if last >= r.Page.To || json.Unmarshal(c.Args, &args) != nil {
@@ -78,11 +77,11 @@ func (r *ToolResult) cut(c llm.Call, room int) string {
 	if r.Kept != nil {
 		id, whole = r.Kept.ID, r.Kept.Bytes
 	}
-	text, lines := compaction.CutMore(r.Text, whole, room, id)
+	text, lines := turn.CutMore(r.Text, whole, room, id)
 	if r.shown = text; id == "" {
 		return ""
 	}
-	return callText(compaction.ReadResult, map[string]any{"id": id, "from": lines + 1})
+	return callText(turn.ReadResult, map[string]any{"id": id, "from": lines + 1})
 }
 
 // callText is a call as a model is shown it, "" if there is none.

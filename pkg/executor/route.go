@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/llm/extagent"
-	"github.com/adroit-run/adroit/internal/llm/route"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/calling/route"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -37,7 +37,7 @@ func (s *State) useFallback(r *flow.Run, t *Task, err error) (bool, error) {
 
 // retry prepares a for another try after a failure: with the model that was
 // interrupted, or with the one behind it. It reports false if there is none.
-func (t *Task) retry(r *flow.Run, s *State, a *stepio.ModelRequest, err error) (bool, error) {
+func (t *Task) retry(r *flow.Run, s *State, a *turn.ModelRequest, err error) (bool, error) {
 	if interrupted(err, a.Model) {
 		a.New = withMessage(a.New, interruptedMessage)
 		return true, nil

@@ -12,14 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -53,7 +52,7 @@ func (b *switchboard) loop(t testing.TB, ctx context.Context, j *flow.Memory, ed
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := handler.Serve(handler.Host{Models: b.find, Tools: set, Blobs: j, Attempts: 2,
+	mux := host.Serve(host.Host{Models: b.find, Tools: set, Blobs: j, Attempts: 2,
 		Env: func(context.Context, string, string) (*tools.Env, error) { return b.env, nil }})
 	note := func(ev event.Event) {
 		if ev.Kind == event.Note {
@@ -63,7 +62,7 @@ func (b *switchboard) loop(t testing.TB, ctx context.Context, j *flow.Memory, ed
 		}
 	}
 	in := b.task(func(t *executor.Task) {
-		t.Tools = agentfile.PinTools(set)
+		t.Tools = agents.PinTools(set)
 		edit(t)
 	})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(ctx, j, mux, note)), in)
@@ -115,9 +114,9 @@ func TestFallback(t *testing.T) {
 					return answers("fine", llm.Usage{In: 1000, Out: 10})(ctx, req, emit)
 				}}}
 				s, err := b.loop(t, context.Background(), new(flow.Memory), func(t *executor.Task) {
-					t.Model, t.Options.Window, t.Price = "a", 1000, price.Price{In: 100}
+					t.Model, t.Options.Window, t.Price = "a", 1000, llm.Price{In: 100}
 					t.Fallbacks = []executor.Fallback{{Model: "b", Window: 2000}}
-					t.Prices = price.Table{"b": {In: 1, Out: 2}}
+					t.Prices = llm.Prices{"b": {In: 1, Out: 2}}
 				})
 				if got := strings.Join(b.asked, " "); got != want {
 					t.Fatalf("asked %q, want %q (%v)", got, want, err)
@@ -164,7 +163,7 @@ func TestFallbackHoldsAndResumes(t *testing.T) {
 		b, j := board(), new(flow.Memory)
 		ctx, stop := context.WithCancel(t.Context())
 		n, killed := 0, false
-		mux := handler.Serve(handler.Host{Models: b.find, Tools: b.tools, Blobs: j,
+		mux := host.Serve(host.Host{Models: b.find, Tools: b.tools, Blobs: j,
 			Env: func(context.Context, string, string) (*tools.Env, error) { return b.env, nil }})
 		local := flow.NewLocal(ctx, j, mux, nil)
 		var mu sync.Mutex // two branches may be at a point
@@ -259,7 +258,7 @@ func TestThink(t *testing.T) {
 		"bounded in requests":         {20, nil, answers("short", llm.Usage{In: 1, Out: 1}), 16, "may ask a model 16 times", 32},
 		"bounded by the job's tokens": {5, func(t *executor.Task) { t.Limits.Tokens = 250 }, answers("short", llm.Usage{In: 100, Out: 10}), 3, "tokens that this job may use are used up", 330},
 		"bounded by the job's money": {5, func(t *executor.Task) {
-			t.Limits.CostUSD, t.Prices = 0.001, price.Table{"cheap": {In: 5}}
+			t.Limits.CostUSD, t.Prices = 0.001, llm.Prices{"cheap": {In: 5}}
 		}, answers("short", llm.Usage{In: 100, Out: 10}), 2, "money that this job may spend is spent", 220},
 		"falls back": {1, func(t *executor.Task) { t.Think.Fallbacks = []executor.Fallback{{Model: "spare"}} }, refuses(llm.Unreachable), 2, "spare words", 0},
 		"fails":      {1, nil, refuses(llm.BadRequest), 1, "no bad_request", 0},
@@ -274,7 +273,7 @@ func TestThink(t *testing.T) {
 					return c.cheap(ctx, req, emit)
 				}}}
 			s, _ := b.loop(t, t.Context(), new(flow.Memory), func(t *executor.Task) { // a limit is an error, too
-				t.Model, t.Think = "main", &stepio.Think{Route: executor.Route{Model: "cheap"}}
+				t.Model, t.Think = "main", &turn.Think{Route: executor.Route{Model: "cheap"}}
 				if c.edit != nil {
 					c.edit(t)
 				}
@@ -333,7 +332,7 @@ func TestThinkStopped(t *testing.T) {
 			return answers("short", llm.Usage{In: 100, Out: 10})(ctx, req, emit)
 		}}}
 	edit := func(t *executor.Task) {
-		t.Model, t.Think = "main", &stepio.Think{Route: executor.Route{Model: "cheap"}}
+		t.Model, t.Think = "main", &turn.Think{Route: executor.Route{Model: "cheap"}}
 	}
 	j := new(flow.Memory)
 	if _, err := b.loop(t, ctx, j, edit); !errors.Is(err, context.Canceled) {
@@ -349,13 +348,13 @@ func TestThinkStopped(t *testing.T) {
 }
 
 func TestPricesOf(t *testing.T) {
-	p := price.Table{"*": {In: 9}, "ollama/*": {}, "openai/gpt-5*": {In: 1}}
+	p := llm.Prices{"*": {In: 9}, "ollama/*": {}, "openai/gpt-5*": {In: 1}}
 	for ref, want := range map[string]float64{"ollama/qwen3:8b": 0, "openai/gpt-5-mini": 1, "lab/x": 9} {
 		if got, ok := p.Of(ref); !ok || got.In != want {
 			t.Errorf("%s costs %v, %v", ref, got, ok)
 		}
 	}
-	if _, ok := (price.Table{"ollama/*": {}}).Of("openai/x"); ok {
+	if _, ok := (llm.Prices{"ollama/*": {}}).Of("openai/x"); ok {
 		t.Error("a model that nobody has priced has a price")
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -138,7 +137,7 @@ func (sc *Scope) exceeded() (*Outcome, error) {
 	}
 	for _, more := range r.V.Raised {
 		now := more.Limits.Or(s.Raised)
-		if now.Or(t.Limits).exceeded(s.used()) == nil && stepid.Compare(more.From, sc.Run.Next()) <= 0 {
+		if now.Or(t.Limits).exceeded(s.used()) == nil && flow.Compare(more.From, sc.Run.Next()) <= 0 {
 			s.Raised = now
 			return nil, nil
 		}

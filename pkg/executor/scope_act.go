@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // An Interruption is what becomes of a call during which the process died, and of which
 // nobody knows whether it happened. The zero value has a person asked.
-type Interruption = stepio.Interruption
+type Interruption = turn.Interruption
 
 // Act has calls performed: with the same rules, approvals, artifacts and
 // accounts as those of a model. Those that only read or think run at once, the
@@ -23,10 +23,10 @@ type Interruption = stepio.Interruption
 // The error is a *StopError if a limit of the task was reached before the
 // calls were made.
 func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
-	return sc.act(stepio.Recognized, calls)
+	return sc.act(turn.Recognized, calls)
 }
 
-func (sc *Scope) act(interrupted stepio.Interruption, calls []llm.Call) ([]ToolResult, error) {
+func (sc *Scope) act(interrupted turn.Interruption, calls []llm.Call) ([]ToolResult, error) {
 	t, s := sc.Task, sc.State
 	if err := sc.withinLimits(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (sc *Scope) act(interrupted stepio.Interruption, calls []llm.Call) ([]ToolR
 		s.Calls++
 		calls[i].ID = fmt.Sprintf("call%05d", s.Calls)
 	}
-	replies, err := act(sc.Run, t, s, asked{true, interrupted, t.Revision >= stepio.TypedResults}, calls)
+	replies, err := act(sc.Run, t, s, asked{true, interrupted, t.Revision >= turn.TypedResults}, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (sc *Scope) Tool(name string, args any, interrupted ...Interruption) (ToolR
 	if string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	replies, err := sc.act(append(interrupted, stepio.Recognized)[0], []llm.Call{{Name: name, Args: raw}})
+	replies, err := sc.act(append(interrupted, turn.Recognized)[0], []llm.Call{{Name: name, Args: raw}})
 	if err != nil {
 		return ToolResult{}, err
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/memory"
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -175,7 +175,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 	}
 	r.Turns, r.Took, r.Summary, r.Taint, r.raisedRest = s.Turns, s.Elapsed, s.Last, s.Taint, s.left()
 	if s.Head != "" && s.Notes == nil {
-		r.conversation = &stepio.Conversation{Head: s.Head, New: s.withoutWrapUp(), Offered: s.OfferedTools, Context: s.Context, Calls: s.CallsBefore + s.Calls}
+		r.conversation = &turn.Conversation{Head: s.Head, New: s.withoutWrapUp(), Offered: s.OfferedTools, Context: s.Context, Calls: s.CallsBefore + s.Calls}
 	}
 	r.Usage = SubAgentUsage{Agents: 1, Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Cost: s.Cost, ByModel: s.ByModel}.add(s.SubAgents)
 	for _, name := range s.Names() {
@@ -212,7 +212,7 @@ func (t *Task) fanOut() int {
 	if t.Spawn != nil && t.Spawn.FanOut > 0 {
 		return t.Spawn.FanOut
 	}
-	return stepio.SpawnFanOut
+	return turn.SpawnFanOut
 }
 
 // needsOwnTree reports whether a sub-agent may not work beside others in the same

@@ -7,14 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/loopdetect"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -106,14 +103,14 @@ type claims struct {
 
 // loopGuards are what loop detection, reminders and limits of calls remember.
 type loopGuards struct {
-	Recent       []loopdetect.Fingerprint `json:"recent,omitempty"`  // of the last turns, for loop detection
-	LastReminder int                      `json:"nudged,omitempty"`  // the turn of it
-	WrapUp       *Outcome                 `json:"landing,omitempty"` // why the run is about to stop, while the model sums up
-	OfferedTools string                   `json:"offered,omitempty"` // the tools offered last, to send them only when they change
-	LimitedCalls map[string]int           `json:"tried,omitempty"`   // calls of tools that have a limit of calls
-	Failing      loopdetect.Failing       `json:"failing,omitempty"` // tools that fail in the same way
-	Warned       []string                 `json:"warned,omitempty"`  // limits that the model was warned of
-	ShownDirs    []string                 `json:"told,omitempty"`    // directories whose project texts the model has
+	Recent       []turn.Fingerprint `json:"recent,omitempty"`  // of the last turns, for loop detection
+	LastReminder int                `json:"nudged,omitempty"`  // the turn of it
+	WrapUp       *Outcome           `json:"landing,omitempty"` // why the run is about to stop, while the model sums up
+	OfferedTools string             `json:"offered,omitempty"` // the tools offered last, to send them only when they change
+	LimitedCalls map[string]int     `json:"tried,omitempty"`   // calls of tools that have a limit of calls
+	Failing      turn.Failing       `json:"failing,omitempty"` // tools that fail in the same way
+	Warned       []string           `json:"warned,omitempty"`  // limits that the model was warned of
+	ShownDirs    []string           `json:"told,omitempty"`    // directories whose project texts the model has
 }
 
 // securityState is what decides about later calls.
@@ -127,8 +124,8 @@ type securityState struct {
 
 // contextWindow is how the conversation fits the context window.
 type contextWindow struct {
-	Context compaction.Usage  `json:"context,omitzero"`
-	Notes   *compaction.Notes `json:"notes,omitempty"` // in place of turns that were left out
+	Context turn.Usage  `json:"context,omitzero"`
+	Notes   *turn.Notes `json:"notes,omitempty"` // in place of turns that were left out
 	// Shown are digests of what the conversation has of calls that only read.
 	Shown []string `json:"shown,omitempty"`
 	// Compacted reports that the next request was made to fit.
@@ -139,11 +136,11 @@ type contextWindow struct {
 
 // callRepair is what went wrong with the form of the model's tool calls.
 type callRepair struct {
-	Malformed    int                    `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
-	ModeFailures []toolcall.ModeFailure `json:"setbacks,omitempty"` // modes that did not work
-	Misread      int                    `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
-	RequireCall  bool                   `json:"must,omitempty"`     // only a call can bring the job on
-	Repairs      []string               `json:"mended,omitempty"`   // repairs of calls that the model has been shown
+	Malformed    int                `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
+	ModeFailures []turn.ModeFailure `json:"setbacks,omitempty"` // modes that did not work
+	Misread      int                `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
+	RequireCall  bool               `json:"must,omitempty"`     // only a call can bring the job on
+	Repairs      []string           `json:"mended,omitempty"`   // repairs of calls that the model has been shown
 }
 
 // known returns an error for what no program of this version writes into a state.
@@ -217,11 +214,11 @@ type unapplied struct {
 
 // A pickedModel is what a person has picked for the rest of a job.
 type pickedModel struct {
-	Model  string      `json:"model"` // provider/model
-	Window int         `json:"window,omitempty"`
-	Stated int         `json:"stated,omitempty"`
-	Guess  bool        `json:"guess,omitempty"`
-	Price  price.Price `json:"price,omitzero"`
+	Model  string    `json:"model"` // provider/model
+	Window int       `json:"window,omitempty"`
+	Stated int       `json:"stated,omitempty"`
+	Guess  bool      `json:"guess,omitempty"`
+	Price  llm.Price `json:"price,omitzero"`
 }
 
 // turnFeedback is what reading an answer brought to light that the model should know.
@@ -230,7 +227,7 @@ type pickedModel struct {
 type turnFeedback struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call
-	mode    toolcall.Mode
+	mode    turn.Mode
 	repairs []string
 	worked  bool     // a model that works on its own did
 	stopped string   // the bound that ended a model at its work

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -37,7 +37,7 @@ func TestOwnDecodersAreStrict(t *testing.T) {
 			}
 		}
 	}
-	for _, root := range []any{executor.State{}, executor.Task{}, executor.ToolResult{}, executor.Message{}, stepio.ToolCall{}, llm.Response{}, llm.Request{}} {
+	for _, root := range []any{executor.State{}, executor.Task{}, executor.ToolResult{}, executor.Message{}, turn.ToolCall{}, llm.Response{}, llm.Request{}} {
 		walk(reflect.TypeOf(root))
 	}
 	if found < 2 {

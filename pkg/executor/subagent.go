@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -88,7 +87,7 @@ type subAgentInput struct {
 	Taint    tools.Taint                `json:"taint,omitempty"`
 	Parent   *Parent                    `json:"parent"`
 	// Conversation is that of an earlier sub-agent.
-	Conversation *stepio.Conversation `json:"conversation,omitempty"`
+	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }
 
 // About is the beginning of what is asked.
@@ -128,7 +127,7 @@ type Report struct {
 	Joined    *Joined                    `json:"joined,omitempty"`  // of one with a worktree
 	Taint     tools.Taint                `json:"taint,omitempty"`
 
-	conversation *stepio.Conversation
+	conversation *turn.Conversation
 
 	raisedRest Limits // of limits that were raised for it: see Reopener
 }
@@ -183,7 +182,7 @@ func (r *Report) eventData() any {
 		Summary string        `json:"summary,omitempty"`
 		Took    time.Duration `json:"took_ns,omitempty"`
 		Below   SubAgentUsage `json:"below"`
-	}{r.Status, r.Reason, compaction.Excerpt(r.Summary), r.Took, r.Usage}
+	}{r.Status, r.Reason, turn.Excerpt(r.Summary), r.Took, r.Usage}
 }
 
 // A SubAgentUsage is what sub-agents have taken, all together.

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -23,11 +21,11 @@ type Task struct {
 	Output json.RawMessage `json:"output,omitempty"` // JSON Schema of the final answer, for typed agents
 	Inputs
 	ShortenedTools []ShortenedTool `json:"fitted,omitempty"`   // tools that are too large for the window
-	CallMode       toolcall.Mode   `json:"calling,omitempty"`  // empty is toolcall.Auto
+	CallMode       turn.Mode       `json:"calling,omitempty"`  // empty is turn.Auto
 	Spawn          *SpawnLimits    `json:"spawning,omitempty"` // the sub-agents that the task may have; nil is none
 	location
 	// Revision is how the loop talks to the model: a job keeps the one that it
-	// began with, so that its journal replays. See [stepio.Revision].
+	// began with, so that its journal replays. See [turn.Revision].
 	Revision int `json:"revision,omitempty"`
 
 	turn turnTools
@@ -59,12 +57,12 @@ type Work struct {
 // taskModels are what the task's models cost, which ones stand in for them, and what a
 // request to them may hold.
 type taskModels struct {
-	Budget    *stepio.Budget `json:"budget,omitempty"`
-	Price     price.Price    `json:"price,omitzero"`
-	Prices    price.Table    `json:"prices,omitempty"`    // of the other models that it names
-	Fallbacks []Fallback     `json:"fallbacks,omitempty"` // for when Model does not answer
-	Hedge     time.Duration  `json:"hedge_ns,omitempty"`  // see Route
-	Think     *stepio.Think  `json:"think,omitempty"`     // for tools that ask a model
+	Budget    *turn.Budget  `json:"budget,omitempty"`
+	Price     llm.Price     `json:"price,omitzero"`
+	Prices    llm.Prices    `json:"prices,omitempty"`    // of the other models that it names
+	Fallbacks []Fallback    `json:"fallbacks,omitempty"` // for when Model does not answer
+	Hedge     time.Duration `json:"hedge_ns,omitempty"`  // see Route
+	Think     *turn.Think   `json:"think,omitempty"`     // for tools that ask a model
 }
 
 // Inputs are what the task begins with.
@@ -82,7 +80,7 @@ type Inputs struct {
 	Taint          tools.Taint       `json:"taint,omitempty"` // of the prompt and the artifacts
 	// Images go with Prompt, whose text names them.
 	Images []llm.Image `json:"images,omitempty"`
-	// History follows the prompt: the conversation of another job, see [stepio.Branch].
+	// History follows the prompt: the conversation of another job, see [turn.Branch].
 	History []llm.Message `json:"history,omitempty"`
 	conversationInput
 	// Problems are the types, detectors and strategies that users have added to what
@@ -98,12 +96,12 @@ type Inputs struct {
 // conversationInput is what comes before the prompt: the conversation of an earlier
 // sub-agent of the job.
 type conversationInput struct {
-	Conversation *stepio.Conversation `json:"conversation,omitempty"`
+	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }
 
 // projectInput is what the workspace says about itself.
 type projectInput struct {
-	Project *stepio.Project `json:"project,omitempty"`
+	Project *turn.Project `json:"project,omitempty"`
 }
 
 // location is where the task works.
@@ -133,7 +131,7 @@ func (t *Task) modelAt(n int) (model string, window int) {
 }
 
 // price is what a model of the task costs.
-func (t *Task) price(model string) price.Price {
+func (t *Task) price(model string) llm.Price {
 	if model == t.Model {
 		return t.Price
 	}

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -62,11 +61,11 @@ func (t *Task) edits() bool {
 }
 
 // reach is what the task reaches through call_tool, nil if it has none.
-func (t *Task) reach() *toolserver.Reach {
-	if t.Artifacts[toolserver.ReachArtifact] == nil || !slices.ContainsFunc(t.Tools, func(x Tool) bool { return x.Name == toolserver.CallTool }) {
+func (t *Task) reach() *turn.Reach {
+	if t.Artifacts[turn.ReachArtifact] == nil || !slices.ContainsFunc(t.Tools, func(x Tool) bool { return x.Name == turn.CallTool }) {
 		return nil
 	}
-	return toolserver.ReadReach(t.Artifacts[toolserver.ReachArtifact])
+	return turn.ReadReach(t.Artifacts[turn.ReachArtifact])
 }
 
 func (t *Task) specs() (out []llm.ToolSpec) {
@@ -89,9 +88,9 @@ func (t *Task) meantCalls(calls []llm.Call) []llm.Call {
 			}
 			name := c.Name
 			if t.Revision >= 8 {
-				name = toolcall.BareName(name)
+				name = turn.BareName(name)
 			}
-			if meant, ok := toolcall.Meant(name, t.specs()); ok && (meant != finish || t.Revision >= 8 || spelling.Fold(name) == finish) {
+			if meant, ok := turn.Meant(name, t.specs()); ok && (meant != finish || t.Revision >= 8 || spelling.Fold(name) == finish) {
 				calls[i].Name = meant
 			}
 		}
@@ -101,7 +100,7 @@ func (t *Task) meantCalls(calls []llm.Call) []llm.Call {
 		return calls
 	}
 	for i, c := range calls {
-		if c.Name != toolserver.CallTool || c.Malformed != "" {
+		if c.Name != turn.CallTool || c.Malformed != "" {
 			continue
 		}
 		if name, args, ok := reach.Meant(c.Args); ok {

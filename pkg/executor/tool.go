@@ -3,7 +3,7 @@ package executor
 import (
 	"fmt"
 
-	"github.com/adroit-run/adroit/internal/llm/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -65,7 +65,7 @@ type UserQuestion struct {
 // An asked is who wants a call: a model, unless workflow is set.
 type asked struct {
 	workflow    bool
-	interrupted stepio.Interruption
+	interrupted turn.Interruption
 	whole       bool // it reads the result's value
 }
 

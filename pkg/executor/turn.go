@@ -6,9 +6,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	compaction "github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -101,7 +100,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 			how += ", which may stand beside your last changes"
 		}
 		form := "it satisfies"
-		if t.Revision >= stepio.SharedRoom {
+		if t.Revision >= compaction.SharedRoom {
 			form = "it has the form of this schema:"
 		}
 		turn.Prompt += fmt.Sprintf("\n\n%s; %s %s", how, form, output)
@@ -136,7 +135,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	if output != nil {
 		s.Last = before.Last // it is for the program, nobody's last words
 	}
-	if t.Revision >= stepio.NamesWhole {
+	if t.Revision >= compaction.NamesWhole {
 		s.New = s.withoutWrapUp()
 	}
 	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/llm/ollama"
-	"github.com/adroit-run/adroit/internal/llm/openai"
+	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/ollama"
+	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
 // nowhere is a client whose name server, on the loopback, knows no name. asked
@@ -95,7 +95,7 @@ func TestNameIsNotFound(t *testing.T) {
 			}
 			before, retried := asked.Load(), 0
 			w, j := newWorld(t), new(flow.Memory)
-			mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, Attempts: 3, Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
+			mux := host.Serve(host.Host{Tools: w.tools, Blobs: j, Attempts: 3, Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 			_, err = loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, func(ev event.Event) {
 				if ev.Kind == event.StepRetried {
 					retried++

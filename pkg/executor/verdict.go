@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // A verdict reports of each part of a criterion whether it holds, in words fit
@@ -158,7 +158,7 @@ func changed(diff json.RawMessage) bool {
 // uncertain states why changes that are there do not count.
 func (c Criterion) uncertain(s *State) string {
 	var paths []string
-	if c.Artifact != "diff" || json.Unmarshal(s.Value(stepio.UncertainChanges), &paths) != nil || len(paths) == 0 {
+	if c.Artifact != "diff" || json.Unmarshal(s.Value(turn.UncertainChanges), &paths) != nil || len(paths) == 0 {
 		return ""
 	}
 	more := ""

@@ -1,8 +1,7 @@
 package executor
 
 import (
-	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -33,11 +32,11 @@ func (t *Task) limit(s *State) int { return s.Context.Room(t.window(s.Fallback),
 // resultRoom is how many bytes of the result of a call are shown at most, and how many
 // in any case if those of the same answer need the rest; 0 is no bound.
 func (t *Task) resultRoom(s *State, now callContext) (most, share int) {
-	if t.Budget == nil || t.Budget.Result < 0 || t.tool(compaction.ReadResult) == nil {
+	if t.Budget == nil || t.Budget.Result < 0 || t.tool(turn.ReadResult) == nil {
 		return 0, 0
 	}
 	bytes := func(n int) int { return s.Context.ResultBytes(t.Budget.Result, t.limit(s), n) }
-	if now.asked.workflow || t.Revision < stepio.SharedRoom {
+	if now.asked.workflow || t.Revision < turn.SharedRoom {
 		return bytes(now.calls), 0
 	}
 	if most, share = bytes(1), bytes(now.calls); share == most {
@@ -51,9 +50,9 @@ func (s *State) need(t *Task) int {
 	g := &s.Context
 	if g.Tools == 0 {
 		for i := range t.Tools {
-			g.Tools += compaction.WeighTool(&t.Tools[i].ToolSpec)
+			g.Tools += turn.WeighTool(&t.Tools[i].ToolSpec)
 		}
-		g.Opening = compaction.Weigh(llm.Message{Text: t.System}, llm.Message{Text: t.Prompt})
+		g.Opening = turn.Weigh(llm.Message{Text: t.System}, llm.Message{Text: t.Prompt})
 	}
 	if s.Head == "" {
 		return g.Beginning(s.New)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/agentfile"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -115,7 +115,7 @@ func TestWordIsNotTheWork(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := w.run(t, new(flow.Memory), w.task(func(task *executor.Task) {
-				task.Tools, task.Revision = agentfile.PinTools(w.tools), stepio.Revision
+				task.Tools, task.Revision = agents.PinTools(w.tools), turn.Revision
 				task.Done = executor.Criterion{All: []executor.Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "diff"}, {Check: "check"}}}
 				if c.edit != nil {
 					c.edit(task)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -24,9 +24,9 @@ func (sc *Scope) join(rep *Report) error {
 	if got.Diff != nil {
 		bound := map[string]json.RawMessage{"diff": got.Diff}
 		if got.DiffOmitted != nil {
-			bound[stepio.DiffOmitted] = got.DiffOmitted
+			bound[turn.DiffOmitted] = got.DiffOmitted
 		}
-		sc.State.bind(stepio.WorktreeStep, bound)
+		sc.State.bind(turn.WorktreeStep, bound)
 	}
 	rep.Joined = &got
 	if len(got.Conflicts) == 0 {
@@ -37,9 +37,9 @@ func (sc *Scope) join(rep *Report) error {
 }
 
 // addTree makes a copy of the work tree, with a name that follows from the place in the run.
-func (sc *Scope) addTree() (stepio.Tree, error) {
+func (sc *Scope) addTree() (turn.Tree, error) {
 	name := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-	got, err := stored.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	got, err := stored.Do[turn.Tree](sc.Run, turn.WorktreeStep, turn.AddWorktree, turn.Tree{Name: name, Of: sc.Task.At})
 	got.Name = name
 	return got, err
 }
@@ -62,11 +62,11 @@ func (sc *Scope) InTree() (*Scope, error) {
 
 // JoinTree brings back what was changed in a copy of InTree, as one step.
 func (sc *Scope) JoinTree(name string) (Joined, error) {
-	return stored.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	return stored.Do[Joined](sc.Run, turn.WorktreeStep, turn.JoinWorktree, turn.Tree{Name: name, Of: sc.Task.At})
 }
 
 // DropTree removes a copy of InTree with all that is in it.
 func (sc *Scope) DropTree(name string) error {
-	_, err := stored.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.DropWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
+	_, err := stored.Do[turn.Tree](sc.Run, turn.WorktreeStep, turn.DropWorktree, turn.Tree{Name: name, Of: sc.Task.At})
 	return err
 }

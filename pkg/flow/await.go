@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -23,9 +22,9 @@ func (s Step) deadline(now time.Time) (time.Time, error) {
 
 func (s Step) patience() (d time.Duration, err error) {
 	switch s.Kind {
-	case stepkind.Sleep:
+	case KindSleep:
 		err = json.Unmarshal(s.Input, &d)
-	case stepkind.Await:
+	case KindAwait:
 		var w Wait
 		err = json.Unmarshal(s.Input, &w)
 		d = w.Timeout
@@ -124,5 +123,5 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 // polls reports whether s is an await that does not wait.
 func (s Step) polls() bool {
 	d, err := s.patience()
-	return s.Kind == stepkind.Await && err == nil && d < 0
+	return s.Kind == KindAwait && err == nil && d < 0
 }

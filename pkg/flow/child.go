@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -47,14 +46,14 @@ func Child(r *Run, label, workflow string, input any, report func(out json.RawMe
 		about = in.About()
 	}
 	scope := r.scope + strconv.Itoa(r.next) + "."
-	out, err := Do[json.RawMessage](r, stepkind.Spawn, label, Spawn{workflow, about, in})
+	out, err := Do[json.RawMessage](r, KindSpawn, label, Spawn{workflow, about, in})
 	if err != nil || pulled {
 		return out, err
 	}
 	out, err = r.known[i].Run(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
 	var end returnInput
 	end.Text, end.Data = report(out, err)
-	if _, ended := Do[struct{}](r, stepkind.Return, label, end); ended != nil {
+	if _, ended := Do[struct{}](r, Return, label, end); ended != nil {
 		return out, ended
 	}
 	return out, err
@@ -69,15 +68,15 @@ type returnInput struct {
 // ownEvent is the event of a step that engines perform themselves.
 func (s Step) ownEvent() (event.Event, bool) {
 	switch s.Kind {
-	case stepkind.Note:
+	case Note:
 		return s.note(), true
-	case stepkind.Spawn:
+	case KindSpawn:
 		var child Spawn
 		if json.Unmarshal(s.Input, &child) != nil {
 			return event.Event{}, false
 		}
 		return event.Event{Kind: event.AgentStarted, Text: child.About}, true
-	case stepkind.Return:
+	case Return:
 		var end struct {
 			Text string
 			Data json.RawMessage

@@ -21,7 +21,7 @@
 //
 // Workflow code is replayed: no clocks, randomness, goroutines, environment
 // or map order in a function that takes a *Run. Those come from steps. The vet
-// check of internal/flow/flowvet finds them.
+// check of internal/dev/flowvet finds them.
 //
 // The package is not a job queue: it knows one run at a time. See pkg/jobs.
 package flow
@@ -33,9 +33,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // An Engine carries steps to whatever performs them.
@@ -97,7 +94,7 @@ func DoKeep[Out any](r *Run, kind, name string, in any) (Out, string, error) {
 		var zero Out
 		return zero, "", err
 	}
-	s.digest = stepid.Digest(s.Input)
+	s.digest = Digest(s.Input)
 	res, err := r.engine.Do(s)
 	out, err := output[Out](s, res, err)
 	return out, s.digest, err
@@ -162,7 +159,7 @@ func Call[In, Out any](r *Run, name string, f func(*Run, In) (Out, error), in In
 // Part begins a part of the run, whose steps have a path scope of their own.
 func (r *Run) Part(name string) (*Run, error) {
 	scope := r.scope + strconv.Itoa(r.next) + "."
-	if _, err := Do[struct{}](r, stepkind.Call, name, nil); err != nil {
+	if _, err := Do[struct{}](r, KindCall, name, nil); err != nil {
 		return nil, err
 	}
 	return &Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, nil
@@ -170,7 +167,7 @@ func (r *Run) Part(name string) (*Run, error) {
 
 // Sleep pauses the run for d, across restarts.
 func Sleep(r *Run, d time.Duration) error {
-	_, err := Do[struct{}](r, stepkind.Sleep, d.String(), d)
+	_, err := Do[struct{}](r, KindSleep, d.String(), d)
 	return err
 }
 
@@ -182,7 +179,7 @@ func Save(r *Run, state any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}
-	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: stepkind.Checkpoint, Input: input})
+	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: input})
 	return err
 }
 
@@ -215,7 +212,7 @@ func readState(b json.RawMessage) (State, error) {
 // Load gives the state saved last in this scope and moves the run to the point
 // after it. It reports false in a run that has saved nothing.
 func Load(r *Run, state any) (bool, error) {
-	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: stepkind.Restore})
+	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Restore})
 	if err != nil || len(b) == 0 {
 		return false, err
 	}
@@ -233,7 +230,7 @@ func Load(r *Run, state any) (bool, error) {
 // Peek gives the state that is kept for a scope, as in "2.", without moving the run. It
 // reports false if there is none.
 func (r *Run) Peek(scope string, state any) (bool, error) {
-	b, err := r.engine.Do(Step{Job: r.job, Path: scope, Kind: stepkind.Restore})
+	b, err := r.engine.Do(Step{Job: r.job, Path: scope, Kind: Restore})
 	if err != nil || len(b) == 0 {
 		return false, err
 	}

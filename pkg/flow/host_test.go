@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/exhaustion"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 

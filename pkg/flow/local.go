@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/exhaustion"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -26,9 +25,9 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 		return nil, context.Cause(l.Ctx)
 	}
 	switch s.Kind {
-	case stepkind.Checkpoint:
+	case Checkpoint:
 		return nil, l.save(s)
-	case stepkind.Restore:
+	case Restore:
 		return l.load(s)
 	}
 	rec, deadline, err := l.begin(&s)
@@ -40,7 +39,7 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 	case rec != nil && rec.Done:
 		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
 		return rec.result()
-	case stepkind.Roles[s.Kind] != stepkind.Handled:
+	case Roles[s.Kind] != Handled:
 		rec, err = l.performOwn(s, deadline)
 	default:
 		rec, err = l.perform(s, rec != nil)
@@ -79,19 +78,19 @@ func (l *Local) begin(s *Step) (*Record, time.Time, error) {
 // other processes look for, unless it asks for what was sent before it.
 func (l *Local) repeatable(s Step) bool {
 	rt := l.Mux[s.Kind]
-	return s.engineOwn() || s.polls() || s.Kind != stepkind.Await && rt.Handler != nil && rt.Again(s)
+	return s.engineOwn() || s.polls() || s.Kind != KindAwait && rt.Handler != nil && rt.Again(s)
 }
 
 // recount is the data of the event of a recalled step. Watchers may lack the event
 // of its end: events are kept a moment after outcomes.
 func (l *Local) recount(s Step, rec *Record) json.RawMessage {
 	switch s.Kind {
-	case stepkind.Return:
+	case Return:
 		return s.Input
-	case stepkind.Await:
+	case KindAwait:
 		out, _ := rec.result() // nil if nobody answered
 		return out
-	case stepkind.Note:
+	case Note:
 		if ev := s.note(); ev.Kind != event.Note {
 			return s.Input
 		}
@@ -106,7 +105,7 @@ func (l *Local) recount(s Step, rec *Record) json.RawMessage {
 func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
 	rec := s.record(deadline)
 	switch s.Kind {
-	case stepkind.Await:
+	case KindAwait:
 		start := time.Now()
 		got, err := l.await(s, deadline)
 		s.bound.extend(time.Since(start))
@@ -124,7 +123,7 @@ func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
 		rec.Failure = &Failure{Code: TimedOut, Message: "nobody answered in time"}
 		rec.NoEffect = s.polls() // what comes after it becomes durable after it
 		return rec, l.finish(s, rec)
-	case stepkind.Sleep:
+	case KindSleep:
 		if err := l.pause(s, deadline); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -163,7 +162,7 @@ func TestPull(t *testing.T) {
 		}
 		asked = append(asked, s.Path+" "+s.Kind+" "+s.Name)
 		switch {
-		case s.Kind == stepkind.Await:
+		case s.Kind == flow.KindAwait:
 			reply(flow.Signal{Name: "go", Value: json.RawMessage(`"answered"`)}, nil)
 		case s.Name == "a1":
 			reply(nil, errors.New("no a1"))

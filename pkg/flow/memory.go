@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/adroit-run/adroit/internal/flow/stepid"
 )
 
 // Memory is a Journal that lasts as long as the process: for tests, and for
@@ -224,6 +222,6 @@ func (m *Memory) Records(job string) []Record {
 			out = append(out, *rec)
 		}
 	}
-	slices.SortFunc(out, func(a, b Record) int { return stepid.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b Record) int { return Compare(a.Path, b.Path) })
 	return out
 }

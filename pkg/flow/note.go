@@ -4,25 +4,24 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
 // Note emits a note for people who watch, once.
 func (r *Run) Note(format string, args ...any) error {
-	_, err := Do[struct{}](r, stepkind.Note, fmt.Sprintf(format, args...), nil)
+	_, err := Do[struct{}](r, Note, fmt.Sprintf(format, args...), nil)
 	return err
 }
 
 // Report is Note with data for programs that watch.
 func (r *Run) Report(data any, format string, args ...any) error {
-	_, err := Do[struct{}](r, stepkind.Note, fmt.Sprintf(format, args...), data)
+	_, err := Do[struct{}](r, Note, fmt.Sprintf(format, args...), data)
 	return err
 }
 
 // Emit emits an event of this kind, once. data is encoded as JSON.
 func (r *Run) Emit(kind event.Kind, text string, data any) error {
-	_, err := Do[struct{}](r, stepkind.Note, text, noteInput{kind, data})
+	_, err := Do[struct{}](r, Note, text, noteInput{kind, data})
 	return err
 }
 
@@ -32,7 +31,7 @@ type noteInput struct {
 	Data any        `json:"data,omitempty"`
 }
 
-// note is the event of a step of kind stepkind.Note.
+// note is the event of a step of kind Note.
 func (s Step) note() event.Event {
 	var t struct {
 		Kind event.Kind

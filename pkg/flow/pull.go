@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // Pull drives wf by hand, one step at a time, like a generator: for tests of
@@ -29,9 +27,9 @@ var errStopped = errors.New("flow: pull stopped")
 
 func (p *pull) Do(s Step) (res json.RawMessage, err error) {
 	switch s.Kind {
-	case stepkind.Call, stepkind.Note, stepkind.Return:
+	case KindCall, Note, Return:
 		return json.RawMessage("{}"), nil
-	case stepkind.Checkpoint, stepkind.Restore:
+	case Checkpoint, Restore:
 		return nil, nil
 	}
 	if p.stopped {

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
-
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -110,7 +108,7 @@ func TestRaceAsks(t *testing.T) {
 				case ev.Kind == event.Approval:
 					asked.Add(1)
 					open <- struct{}{}
-				case ev.Kind == event.StepFinished && ev.Step == stepkind.Await && ev.Error != "":
+				case ev.Kind == event.StepFinished && ev.Step == flow.KindAwait && ev.Error != "":
 					withdrawn.Add(1)
 				}
 			}

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // A History is what a journal has of a run that ended: its steps, without
@@ -99,8 +96,8 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 		return Reopening{}, err
 	}
 	out := Reopening{Forget: p.forget, Again: p.again, States: states}
-	slices.SortFunc(out.Forget, stepid.Compare)
-	slices.SortFunc(out.Again, stepid.Compare)
+	slices.SortFunc(out.Forget, Compare)
+	slices.SortFunc(out.Again, Compare)
 	for _, scope := range p.revive {
 		st := h.States[scope]
 		value, err := o.Revive(st.Value, len(p.revive))
@@ -122,22 +119,22 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 func (o Reopener) redirect(h History) (Reopening, error) {
 	part := ""
 	for _, rec := range h.Steps {
-		if rec.Kind == stepkind.Call && !strings.Contains(rec.Path, ".") && stepid.Compare(rec.Path, part) > 0 {
+		if rec.Kind == KindCall && !strings.Contains(rec.Path, ".") && Compare(rec.Path, part) > 0 {
 			part = rec.Path
 		}
 	}
 	last := "" // the step before which such a signal was received last: this one comes behind it
 	for _, rec := range h.Steps {
 		i := strings.LastIndex(rec.Path, ".")
-		if rec.Kind == stepkind.Await && rec.Name == o.Send.Name && rec.Done && rec.Failure == nil && strings.HasPrefix(rec.Path, part+".") && stepid.Compare(rec.Path[:i], last) > 0 {
+		if rec.Kind == KindAwait && rec.Name == o.Send.Name && rec.Done && rec.Failure == nil && strings.HasPrefix(rec.Path, part+".") && Compare(rec.Path[:i], last) > 0 {
 			last = rec.Path[:i]
 		}
 	}
 	var forget []string
 	for _, rec := range h.Steps {
 		within, ok := strings.CutPrefix(rec.Path, part+".")
-		received := rec.Kind == stepkind.Await && rec.Done && rec.Failure == nil
-		if !ok || received && strings.Contains(within, ".") || last != "" && stepid.Compare(rec.Path, last) < 0 {
+		received := rec.Kind == KindAwait && rec.Done && rec.Failure == nil
+		if !ok || received && strings.Contains(within, ".") || last != "" && Compare(rec.Path, last) < 0 {
 			continue
 		}
 		if redo, err := o.redo(h, rec); err != nil || !redo || received {
@@ -145,12 +142,12 @@ func (o Reopener) redirect(h History) (Reopening, error) {
 		}
 		forget = append(forget, rec.Path)
 	}
-	slices.SortFunc(forget, stepid.Compare)
+	slices.SortFunc(forget, Compare)
 	return Reopening{Forget: forget}, nil
 }
 
 func (o Reopener) redo(h History, rec Record) (bool, error) {
-	if rec.Kind == stepkind.Await || rec.Kind == stepkind.Note {
+	if rec.Kind == KindAwait || rec.Kind == Note {
 		return true, nil
 	}
 	if o.Redo == nil {
@@ -191,7 +188,7 @@ func (p *reopening) dropLeaf(t *stepTree, output json.RawMessage) {
 		p.forget = append(p.forget, t.rec.Path)
 	}
 	for _, k := range t.kids {
-		if k.rec == nil || k.rec.Kind != stepkind.Await || k.rec.Failure != nil {
+		if k.rec == nil || k.rec.Kind != KindAwait || k.rec.Failure != nil {
 			p.drop(k)
 		}
 	}
@@ -237,7 +234,7 @@ back:
 			return false, err
 		case free:
 			after = append(after, k)
-			if k.rec != nil && k.rec.Kind == stepkind.Await && unanswered == 0 {
+			if k.rec != nil && k.rec.Kind == KindAwait && unanswered == 0 {
 				unanswered = len(after)
 			}
 		case k.fork() && i > 0 && t.kids[at[i-1]].fork():
@@ -260,12 +257,12 @@ func (p *reopening) dropAsked(t *stepTree, at []int) error {
 	if p.Asked == nil || leaf == nil || !slices.Contains(p.forget, leaf.Path) {
 		return nil
 	}
-	if leaf.Kind != stepkind.Await {
+	if leaf.Kind != KindAwait {
 		i-- // the answer to the last question
 	}
 	for ; i > 0; i -= 2 {
 		answer, asked := t.kids[at[i]], t.kids[at[i-1]]
-		if answer.rec == nil || answer.rec.Kind != stepkind.Await || asked.rec == nil || !asked.rec.Done || asked.rec.Failure != nil {
+		if answer.rec == nil || answer.rec.Kind != KindAwait || asked.rec == nil || !asked.rec.Done || asked.rec.Failure != nil {
 			return nil
 		}
 		out, err := p.h.Output(asked.rec.Path)
@@ -292,7 +289,7 @@ func (p *reopening) raise(found bool) (map[string]State, error) {
 	}
 	at, notes := part.end(scope)
 	for _, path := range p.forget {
-		if strings.HasPrefix(path, scope) && stepid.Compare(path, at) < 0 {
+		if strings.HasPrefix(path, scope) && Compare(path, at) < 0 {
 			at = path
 		}
 	}
@@ -321,13 +318,13 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 			any = any || found
 		}
 		return any, nil
-	case rec.Kind == stepkind.Spawn || rec.Kind == stepkind.Call:
+	case rec.Kind == KindSpawn || rec.Kind == KindCall:
 		return p.scope(t, path+".")
 	case !rec.Done:
 		return true, nil // it goes on there by itself
-	case rec.Kind == stepkind.Await && (rec.Failure != nil || p.Denied == nil):
+	case rec.Kind == KindAwait && (rec.Failure != nil || p.Denied == nil):
 		return false, nil // see free: one that was not answered may be a poll
-	case rec.Kind == stepkind.Await:
+	case rec.Kind == KindAwait:
 		answer, err := p.h.Output(rec.Path)
 		if err != nil || !p.Denied(answer) {
 			return false, err
@@ -337,7 +334,7 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 	case rec.Failure != nil:
 		p.dropLeaf(t, nil)
 		return true, nil
-	case p.Failed == nil || rec.Kind == stepkind.Note || rec.Kind == stepkind.Return || rec.Kind == stepkind.Sleep:
+	case p.Failed == nil || rec.Kind == Note || rec.Kind == Return || rec.Kind == KindSleep:
 		return false, nil
 	}
 	out, err := p.h.Output(rec.Path)
@@ -355,9 +352,9 @@ func (p *reopening) free(t *stepTree) (bool, error) {
 		return false, nil
 	}
 	if rec := t.rec; rec != nil {
-		switch stepkind.Roles[rec.Kind] {
-		case stepkind.Mark, stepkind.Pause:
-		case stepkind.Question:
+		switch Roles[rec.Kind] {
+		case Mark, Pause:
+		case Question:
 			if rec.Failure == nil {
 				return false, nil // somebody has answered
 			}

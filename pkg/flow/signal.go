@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"time"
-
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // A Signal is a named message to a waiting job.
@@ -157,7 +155,7 @@ func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal
 }
 
 func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
-	s := Step{Kind: stepkind.Await, Name: strings.Join(w.Signals, "|"), Keep: w.Timeout >= 0, accept: accept}
+	s := Step{Kind: KindAwait, Name: strings.Join(w.Signals, "|"), Keep: w.Timeout >= 0, accept: accept}
 	if w.Type != "" {
 		// A journal from before there were types knows the step without it.
 		plain := w

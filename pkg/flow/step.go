@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // A Step is one effect: a value saying what to do, not the doing of it.
@@ -61,13 +58,13 @@ func (s Step) Digest() string {
 	if s.digest != "" {
 		return s.digest
 	}
-	return stepid.Digest(s.Input)
+	return Digest(s.Input)
 }
 
 // engineOwn reports whether engines perform s without any effect.
 func (s Step) engineOwn() bool {
-	role := stepkind.Roles[s.Kind]
-	return role == stepkind.Mark || role == stepkind.Pause
+	role := Roles[s.Kind]
+	return role == Mark || role == Pause
 }
 
 func (s Step) record(deadline time.Time) *Record {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 )
 
 // A stepTree is a step, or a branch of a fork, with what lies in its scope.
@@ -40,7 +38,7 @@ func (t *stepTree) fork() bool { return t != nil && t.rec == nil && len(t.kids) 
 // lastPart is the last part of a run, nil if it has none.
 func (t *stepTree) lastPart() *stepTree {
 	for _, n := range slices.Backward(slices.Sorted(maps.Keys(t.kids))) {
-		if k := t.kids[n]; k.rec != nil && k.rec.Kind == stepkind.Call {
+		if k := t.kids[n]; k.rec != nil && k.rec.Kind == KindCall {
 			return k
 		}
 	}
@@ -54,9 +52,9 @@ func (t *stepTree) end(scope string) (at string, notes []string) {
 		switch k := t.kids[n]; {
 		case k.rec == nil:
 			return scope + strconv.Itoa(n+1), notes
-		case k.rec.Kind == stepkind.Note || k.rec.Kind == stepkind.Await && k.rec.Failure != nil:
+		case k.rec.Kind == Note || k.rec.Kind == KindAwait && k.rec.Failure != nil:
 			notes = append(notes, k.rec.Path)
-		case k.rec.Kind == stepkind.Call && k.state == nil:
+		case k.rec.Kind == KindCall && k.state == nil:
 			at, more := k.end(k.rec.Path + ".")
 			return at, append(notes, more...)
 		default:

@@ -10,8 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/jobid"
-	"github.com/adroit-run/adroit/internal/owner"
+	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -88,7 +87,7 @@ func (m *Manager) owner() string {
 	if m.Owner != "" {
 		return m.Owner
 	}
-	return owner.Name()
+	return lock.Name()
 }
 
 func (m *Manager) ttl() time.Duration {
@@ -131,7 +130,7 @@ func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 	var err error
 	for range 5 { // ids of one millisecond may meet; five times is no accident
 		if add.ID = j.ID; add.ID == "" {
-			add.ID = jobid.New(add.Created)
+			add.ID = New(add.Created)
 		}
 		var got *Job
 		if got, err = m.Store.Add(ctx, &add); err == nil {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -62,7 +61,7 @@ func (h *memoryJob) pending() []Question {
 	var out []Question
 	for _, rec := range h.journal.Records(h.ID) {
 		q, ok := h.questions[rec.Path]
-		if !ok || rec.Done || rec.Kind != stepkind.Await {
+		if !ok || rec.Done || rec.Kind != flow.KindAwait {
 			continue
 		}
 		i := slices.IndexFunc(queued, func(s flow.Signal) bool { return slices.Contains(q.Signals, s.Name) })

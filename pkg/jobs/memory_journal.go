@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -38,7 +37,7 @@ func (j *memoryJournal) with(ctx context.Context, job string, f func(h *memoryJo
 // Begin implements flow.Journal.
 func (j *memoryJournal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (rec *flow.Record, err error) {
 	err = j.with(ctx, s.Job, func(h *memoryJob) (err error) {
-		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != stepkind.Await || !s.Keep {
+		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != flow.KindAwait || !s.Keep {
 			return err
 		}
 		var w flow.Wait

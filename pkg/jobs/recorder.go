@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // A recorder is a sink that passes events on to whoever is watching and writes
@@ -48,12 +48,12 @@ func (r *recorder) emit(ev event.Event) {
 	case event.AgentStarted, event.StageStarted, event.StageFinished:
 		r.parts.Store(true)
 	case event.StepRecalled:
-		if ev.Step == stepkind.Spawn || ev.Step == stepkind.Note && len(ev.Data) > 0 {
+		if ev.Step == flow.KindSpawn || ev.Step == flow.Note && len(ev.Data) > 0 {
 			r.parts.Store(true)
 		}
 	}
 	// A spawn has no data, and its event is the only one that names the sub-agent.
-	silent := len(ev.Data) == 0 && ev.Step != stepkind.Spawn
+	silent := len(ev.Data) == 0 && ev.Step != flow.KindSpawn
 	inLog := ev.Kind == event.StepRecalled && (silent || r.logged != nil && r.logged(ev.Path))
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // A recalled step gets an event of its own exactly if the log may lack what it
@@ -26,8 +26,8 @@ func TestRecorderRecalled(t *testing.T) {
 		{"nothing to report", event.Event{Path: "1", Step: "claim"}, false},
 		{"counted, in the log", event.Event{Path: "2", Step: "model", Data: data}, false},
 		{"counted, not in the log", event.Event{Path: "3", Step: "model", Data: data}, true},
-		{"a sub-agent in the log", event.Event{Path: "4", Step: stepkind.Spawn, Name: "leaf"}, false},
-		{"a sub-agent not in the log", event.Event{Path: "5", Step: stepkind.Spawn, Name: "leaf"}, true},
+		{"a sub-agent in the log", event.Event{Path: "4", Step: flow.KindSpawn, Name: "leaf"}, false},
+		{"a sub-agent not in the log", event.Event{Path: "5", Step: flow.KindSpawn, Name: "leaf"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := new(Memory)

@@ -9,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -101,7 +100,7 @@ func (r *run) logged(ctx context.Context) map[string]bool {
 		switch {
 		case ev.Kind == event.StepFinished, ev.Kind == event.StepRecalled && ev.Step != "":
 			paths[ev.Path] = true
-		case ev.Step == stepkind.Spawn, ev.Step == stepkind.Return, ev.Step == stepkind.Note: // these have one event
+		case ev.Step == flow.KindSpawn, ev.Step == flow.Return, ev.Step == flow.Note: // these have one event
 			paths[ev.Path] = true
 		}
 	}

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepid"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -75,14 +74,14 @@ func (a *UsageReport) Add(ev event.Event) {
 // recall counts what a run that was stopped may not have emitted.
 func (a *UsageReport) recall(ev event.Event) {
 	switch ev.Step {
-	case stepkind.Spawn:
+	case flow.KindSpawn:
 		a.begin(ev)
-	case stepkind.Return:
+	case flow.Return:
 		var end struct{ Data json.RawMessage }
 		if json.Unmarshal(ev.Data, &end) == nil {
 			a.end(ev, end.Data)
 		}
-	case stepkind.Note:
+	case flow.Note:
 		var note struct {
 			Kind event.Kind
 			Data json.RawMessage
@@ -318,7 +317,7 @@ func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
 	all := slices.Clone(a.nodes)
 	if limit > 0 && len(all) > limit {
 		slices.SortStableFunc(all, func(m, n *node) int {
-			return cmp.Or(cmp.Compare(m.depth(), n.depth()), stepid.Compare(m.Path, n.Path))
+			return cmp.Or(cmp.Compare(m.depth(), n.depth()), flow.Compare(m.Path, n.Path))
 		})
 		all, more = all[:limit], len(all)-limit
 	}
@@ -329,7 +328,7 @@ func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
 	var walk func(n *node)
 	walk = func(n *node) {
 		kids := slices.Clone(n.kids)
-		slices.SortFunc(kids, func(m, n *node) int { return stepid.Compare(m.Path, n.Path) })
+		slices.SortFunc(kids, func(m, n *node) int { return flow.Compare(m.Path, n.Path) })
 		for _, k := range kids {
 			if kept[k] {
 				parts = append(parts, k.part(status))

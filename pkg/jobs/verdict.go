@@ -7,8 +7,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 

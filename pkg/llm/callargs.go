@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 )
 
 // callJSON is a Call as journals have it. Encoding JSON takes out the blanks

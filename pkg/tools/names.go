@@ -1,8 +1,8 @@
 package tools
 
 import (
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // What is implemented below internal/ and appears in what tools get.

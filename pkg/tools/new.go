@@ -11,11 +11,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/exhaustion"
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -164,7 +163,7 @@ func (m Metadata) result(out any) (Result, error) {
 	}
 	r := Result{Text: string(value)}
 	for _, name := range m.Produces {
-		if artifactname.IsFamily(name) {
+		if IsFamily(name) {
 			continue // which of them, only the tool knows
 		}
 		if r.Artifacts == nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/hint"
 )
 
 func (t Tool) checkProves(bad func(string, ...any)) {

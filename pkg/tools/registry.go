@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // A Registry is a collection of tools that changes while the program runs, as

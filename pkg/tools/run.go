@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -100,7 +99,7 @@ func (t Tool) finish(env *Env, r Result) Result {
 		text := jsontext.Quote(r.Text)
 		r.Artifacts = map[string]json.RawMessage{}
 		for _, name := range t.Produces {
-			if !artifactname.IsFamily(name) {
+			if !IsFamily(name) {
 				r.Artifacts[name] = text
 			}
 		}
@@ -109,7 +108,7 @@ func (t Tool) finish(env *Env, r Result) Result {
 	kept := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
 		switch value := r.Artifacts[name]; {
-		case !slices.ContainsFunc(t.Produces, func(p string) bool { return artifactname.Matches(p, name) }):
+		case !slices.ContainsFunc(t.Produces, func(p string) bool { return Matches(p, name) }):
 			env.note(t.Name, fmt.Sprintf("artifact %q was dropped: the tool does not declare that it produces it", name), "")
 		case !json.Valid(value):
 			env.note(t.Name, fmt.Sprintf("artifact %q was dropped: it is not JSON", name), "")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 

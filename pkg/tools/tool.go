@@ -27,8 +27,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/schema"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -238,7 +238,7 @@ type Tool struct {
 	// is asked to approve it, "" if it cannot tell. It changes nothing. May be nil.
 	Preview func(env *Env, args json.RawMessage) string
 
-	ships bool // and is checked by the tests of pkg/tools/std
+	ships bool // and is checked by the tests of pkg/parts
 }
 
 // inputErr returns what is wrong with the schema of t's arguments, nil if it

@@ -3,8 +3,6 @@ package tools
 import (
 	"cmp"
 	"slices"
-
-	"github.com/adroit-run/adroit/internal/artifactname"
 )
 
 // ByCategory returns the tools of one category.
@@ -41,7 +39,7 @@ func (m Metadata) fed(artifacts []string) bool {
 }
 
 func among(artifacts []string, name string) bool {
-	return slices.ContainsFunc(artifacts, func(a string) bool { return artifactname.Matches(name, a) })
+	return slices.ContainsFunc(artifacts, func(a string) bool { return Matches(name, a) })
 }
 
 // Suggest returns the names of tools that would take the run a step further:
@@ -50,7 +48,7 @@ func among(artifacts []string, name string) bool {
 func (s *Set) Suggest(artifacts []string) []string {
 	var next []Tool
 	for t := range s.All() {
-		fresh := slices.ContainsFunc(t.Produces, func(name string) bool { return artifactname.IsFamily(name) || !among(artifacts, name) })
+		fresh := slices.ContainsFunc(t.Produces, func(name string) bool { return IsFamily(name) || !among(artifacts, name) })
 		if fresh && t.fed(artifacts) {
 			next = append(next, t)
 		}

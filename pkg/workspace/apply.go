@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // Apply makes a move under f's step. It does nothing if the path is like that

@@ -18,10 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // openTemp returns files over a fresh directory with a ledger beside it.
@@ -437,20 +436,20 @@ func TestPagesOfHugeFiles(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	check := func(name string, from int, want func(textfile.Page) bool) {
+	check := func(name string, from int, want func(rootfs.Page) bool) {
 		t.Helper()
 		p, err := f.ReadLines(name, from, 20)
 		if err != nil || !want(p) {
 			t.Errorf("%s: %d lines, total %d, more %v, cut %v, binary %v, %v", name, len(p.Lines), p.Total, p.More, p.Cut, p.Binary, err)
 		}
 	}
-	check("sparse", 1, func(p textfile.Page) bool { return p.Binary && p.Size == 5<<30 })
-	check("binary", 1, func(p textfile.Page) bool { return p.Binary })
-	check("headed", 11, func(p textfile.Page) bool {
+	check("sparse", 1, func(p rootfs.Page) bool { return p.Binary && p.Size == 5<<30 })
+	check("binary", 1, func(p rootfs.Page) bool { return p.Binary })
+	check("headed", 11, func(p rootfs.Page) bool {
 		return len(p.Lines) == 20 && p.More && p.Total == -1 && p.Lines[0] == "line"
 	})
-	check("oneline", 1, func(p textfile.Page) bool {
-		return len(p.Lines) == 1 && p.Cut && len(p.Lines[0]) == textfile.MaxLine && !p.More
+	check("oneline", 1, func(p rootfs.Page) bool {
+		return len(p.Lines) == 1 && p.Cut && len(p.Lines[0]) == rootfs.MaxLine && !p.More
 	})
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.TotalAlloc) - int64(before.TotalAlloc); grown > 64<<20 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // WithGuard returns the same files with a barrier of the caller's on top of the

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/adroit-run/adroit/internal/glob"
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/match"
 )
 
 // ListOptions says what to list. The zero value lists every file that is
@@ -53,7 +53,7 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 	} else if !info.IsDir() {
 		return nil, false, &rootfs.PathError{Name: o.Dir, Reason: "is a file; list a directory"}
 	}
-	chosen, err := glob.ParseList(o.Glob)
+	chosen, err := match.ParseList(o.Glob)
 	if err != nil {
 		return nil, false, err
 	}
@@ -116,7 +116,7 @@ func (l *lastDir) close() {
 }
 
 // choose applies the options to names and sorts what is left.
-func (o ListOptions) choose(dir string, names []string, chosen glob.List, judge func(name, p string, write bool) error) []string {
+func (o ListOptions) choose(dir string, names []string, chosen match.List, judge func(name, p string, write bool) error) []string {
 	var out []string
 	for _, name := range names {
 		below := name

@@ -7,8 +7,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // maxMove bounds the files of a directory that is renamed as one.

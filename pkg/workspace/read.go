@@ -3,7 +3,7 @@ package workspace
 import (
 	"io/fs"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // ReadFile returns a whole file of at most MaxFile bytes and remembers it for

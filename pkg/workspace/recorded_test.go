@@ -3,7 +3,7 @@ package workspace
 import (
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // What was read is in the ledger, too, and is nothing to undo.

@@ -5,8 +5,8 @@ import (
 	"path"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // Revert takes back what the step of f has changed so far, for a step that was

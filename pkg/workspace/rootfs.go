@@ -1,6 +1,6 @@
 package workspace
 
-import "github.com/adroit-run/adroit/internal/rootfs"
+import "github.com/adroit-run/adroit/internal/system/rootfs"
 
 // What tools and programs need of the directory below all of it.
 type (

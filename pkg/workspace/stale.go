@@ -1,6 +1,6 @@
 package workspace
 
-import "github.com/adroit-run/adroit/internal/rootfs"
+import "github.com/adroit-run/adroit/internal/system/rootfs"
 
 // Note remembers what the job saw.
 func (f *Files) Note(p, digest string) error {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // Conformance 8: one word is edited, and nothing else may differ.
 func TestEditKeepsBytes(t *testing.T) {
-	wide := func(s string) string { return string(textfile.Encode16(s, textfile.UTF16LE)) }
-	wideBE := func(s string) string { return string(textfile.Encode16(s, textfile.UTF16BE)) }
+	wide := func(s string) string { return string(rootfs.Encode16(s, rootfs.UTF16LE)) }
+	wideBE := func(s string) string { return string(rootfs.Encode16(s, rootfs.UTF16BE)) }
 	for name, c := range map[string][2]string{
 		"lf":                {"one\ntwo\n", "one\n2\n"},
 		"crlf":              {"one\r\ntwo\r\nthree\r\n", "one\r\n2\r\nthree\r\n"},
@@ -57,7 +57,7 @@ func TestInsertedLinesFollowTheirNeighbours(t *testing.T) {
 		{"a\r\nb\nc\r\n", "c\n", "c\nd", "a\r\nb\nc\r\nd"},
 		{"a\r\nb\n", "a\nb\n", "b\na\n", ""}, // whatever it is, each line must be there
 	} {
-		text, reason := textfile.Decode([]byte(c.in))
+		text, reason := rootfs.Decode([]byte(c.in))
 		if reason != "" {
 			t.Fatal(reason)
 		}
@@ -106,7 +106,7 @@ func FuzzText(f *testing.F) {
 		f.Add([]byte(s), uint8(1), "new")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, at uint8, with string) {
-		text, reason := textfile.Decode(b)
+		text, reason := rootfs.Decode(b)
 		if reason != "" {
 			return
 		}
@@ -114,7 +114,7 @@ func FuzzText(f *testing.F) {
 		if err != nil || string(back) != string(b) {
 			t.Fatalf("%q came back as %q, %v", b, back, err)
 		}
-		if text.Encoding != textfile.UTF8 || strings.ContainsAny(with, "\r\n") || with == "" {
+		if text.Encoding != rootfs.UTF8 || strings.ContainsAny(with, "\r\n") || with == "" {
 			return
 		}
 		lines := strings.SplitAfter(text.Content, "\n")

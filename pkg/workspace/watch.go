@@ -3,7 +3,7 @@ package workspace
 import (
 	"context"
 
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // Watch notes how the files are, for work that somebody else does among them

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // WriteFile gives a file new content, creating it and the directories above it

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // ownConfig is for commits of a work tree as it is on disk: nothing is left out

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // Connect is an error, with Other, if the work tree is a copy, with the data directory that it

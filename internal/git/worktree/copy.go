@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // A Copy is a second work tree that has everything the first had when it was

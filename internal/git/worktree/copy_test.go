@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/internal/workspacetest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/workspacetest"
 )
 
 // twinned makes a copy of a work tree that has everything that is odd in it.

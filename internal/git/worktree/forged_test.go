@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
 // A job that has the index say that a changed file is the one of the last commit hides the

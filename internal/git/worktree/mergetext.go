@@ -3,9 +3,8 @@ package worktree
 import (
 	"fmt"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
 // merge merges a text that both sides changed, line by line, and keeps the
@@ -33,7 +32,7 @@ func (j *merger) merge(p string, th copyChange, here rootfs.State) (merged []byt
 	if err != nil {
 		return nil, "", err
 	}
-	if rootfs.Digest(ours) != here.Digest || !textfile.IsText(old) || !textfile.IsText(ours) || !textfile.IsText(new) {
+	if rootfs.Digest(ours) != here.Digest || !rootfs.IsText(old) || !rootfs.IsText(ours) || !rootfs.IsText(new) {
 		return nil, bothFile, nil
 	}
 	merged, clean, err := rootfs.MergeText(j.ctx, j.c.home, old, ours, new)

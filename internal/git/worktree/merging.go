@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	filelock "github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // A merging is the record of a merge that changes the branch that is checked out.

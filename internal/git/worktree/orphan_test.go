@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
 // A process that is killed leaves the git behind that it has just started. The next one

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // merged reports whether everything on the branch is in the branch that the first

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/adroit-run/adroit/internal/filelock"
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	filelock "github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // lockWait bounds how long a caller waits for its turn. Hundreds of callers may queue

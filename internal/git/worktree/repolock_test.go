@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/workspacetest"
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspacetest"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // Copies of one repository that are made and removed at once, by this process

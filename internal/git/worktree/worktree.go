@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // A Worktree is a second work tree of a repository, on a branch of its own, so

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/dev/workspacetest"
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspacetest"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 func gitRepo(t *testing.T) (*git.Repo, string) {

@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -40,7 +39,7 @@ var assembleProse string
 // made, so that it is not run beside them.
 var Assemble = tools.New(tools.Metadata{
 	Name: "assemble_content", Category: "content", Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{"section/*"}, Uses: []string{"outline", "citations", figures.Family}, Produces: []string{"content", ownFigures},
+	Consumes: []string{"section/*"}, Uses: []string{"outline", "citations", outputs.FigureFamily}, Produces: []string{"content", ownFigures},
 	Examples: []tools.Example{
 		{Note: "with intro, outro and transitions", Args: json.RawMessage(`{}`)},
 		{Note: "with an intro of your own", Args: json.RawMessage(`{"intro":"Last week our build stood still for a day."}`)},
@@ -88,7 +87,7 @@ func assemble(ctx context.Context, env *tools.Env, in assembleInput) (tools.Resu
 func ordered(env *tools.Env, plan postOutline, planned bool) (sections []postSection, left []string, err error) {
 	written := map[string]postSection{}
 	for _, name := range env.Artifacts.Names() {
-		if !artifactname.Matches("section/*", name) {
+		if !tools.Matches("section/*", name) {
 			continue
 		}
 		s, ok := artifact[postSection](env, name)

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -25,7 +25,7 @@ type checkInput struct {
 // CheckPost is the tool check_post, made to be a completion check.
 var CheckPost = tools.New(tools.Metadata{
 	Name: "check_post", Category: "content", Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
-	Uses:     []string{"content", "citations", figures.Family, ownFigures, "social", "published", savedName, folderName},
+	Uses:     []string{"content", "citations", outputs.FigureFamily, ownFigures, "social", "published", savedName, folderName},
 	Proves:   "the post has its sources and images, and its files are there",
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
 }.Prose(checkProse), func(_ context.Context, env *tools.Env, in checkInput) (tools.Result, error) {

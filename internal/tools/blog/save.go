@@ -10,8 +10,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -11,12 +11,11 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
-	"github.com/adroit-run/adroit/internal/tools/internal/figures"
 	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
+	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -126,7 +125,7 @@ func (d draft) unsourced(env *tools.Env) (found []string) {
 	r := read(d.text)
 	own, pages := map[string]bool{}, fetched(env)
 	for _, f := range d.own {
-		figures.Add(f, own)
+		outputs.AddFigures(f, own)
 	}
 	all, _ := artifact[[]citedSource](env, "citations")
 	for _, p := range r.blocks {
@@ -140,9 +139,9 @@ func (d draft) unsourced(env *tools.Env) (found []string) {
 			}
 		}
 		part = reference.ReplaceAllStringFunc(part, func(ref string) string { return strings.Repeat(" ", len(ref)) })
-		for _, m := range figures.Pattern.Regexp().FindAllStringSubmatchIndex(part, -1) {
+		for _, m := range outputs.FigurePattern.Regexp().FindAllStringSubmatchIndex(part, -1) {
 			digits := part[m[4]:m[5]]
-			plain := figures.Plain(digits)
+			plain := outputs.PlainFigure(digits)
 			if m[6] != m[7] || year.MatchString(digits) || own[plain] || slices.ContainsFunc(at, func(url string) bool { return pages[pageAt(url)].has(plain) }) {
 				continue
 			}
@@ -150,7 +149,7 @@ func (d draft) unsourced(env *tools.Env) (found []string) {
 			if len(at) > 0 {
 				why = "not on a page beside it that was fetched"
 			}
-			f := part[m[4]:m[5]+len(figures.Unit.FindString(part[m[5]:]))] + " (" + why + ")"
+			f := part[m[4]:m[5]+len(outputs.FigureUnit.FindString(part[m[5]:]))] + " (" + why + ")"
 			if !slices.Contains(found, f) {
 				found = append(found, f)
 			}
@@ -171,10 +170,10 @@ func (p *pageFigures) has(figure string) bool { return p != nil && (p.more || p.
 func fetched(env *tools.Env) map[string]*pageFigures {
 	out := map[string]*pageFigures{}
 	for _, name := range env.Artifacts.Names() {
-		if !artifactname.Matches(figures.Family, name) {
+		if !tools.Matches(outputs.FigureFamily, name) {
 			continue
 		}
-		if p, ok := artifact[figures.OfPage](env, name); ok {
+		if p, ok := artifact[outputs.PageFigures](env, name); ok {
 			f := &pageFigures{map[string]bool{}, p.More}
 			for _, n := range p.Figures {
 				f.figures[n] = true

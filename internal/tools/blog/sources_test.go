@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -52,7 +52,7 @@ func TestFigures(t *testing.T) {
 	j := newTestJob(t)
 	j.have["citations"] = json.RawMessage(twoSources)
 	for url, text := range map[string]string{"https://a.example/x": "155 kills of 1,500, and forty percent", "https://x.example/y": "we tried 20 times"} {
-		name, page := figures.Page(url, url, text)
+		name, page := outputs.FiguresOfPage(url, url, text)
 		j.have[name], _ = json.Marshal(page)
 	}
 	for _, c := range []struct{ text, own, reported string }{

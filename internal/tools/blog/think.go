@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -34,7 +34,7 @@ var writeProse string
 // Write is the tool write_content. It changes what later calls are given, so
 // that it is not run beside them.
 var Write = tools.New(tools.Metadata{
-	Name: "write_content", Category: "content", Effect: tools.Idempotent, Uses: []string{"citations", figures.Family}, Produces: []string{"content", "announcement", ownFigures},
+	Name: "write_content", Category: "content", Effect: tools.Idempotent, Uses: []string{"citations", outputs.FigureFamily}, Produces: []string{"content", "announcement", ownFigures},
 	Examples: []tools.Example{{Note: "a short post", Args: json.RawMessage(`{"title":"We moved","text":"Our office is now at the harbour.\n\nCome and see us.","short":true}`)}},
 }.Prose(writeProse), func(_ context.Context, env *tools.Env, in writeInput) (tools.Result, error) {
 	text := strings.TrimSpace(in.Text)

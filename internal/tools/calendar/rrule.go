@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // A rule is an RRULE of RFC 5545. It works on wall-clock times, which are

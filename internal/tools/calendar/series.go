@@ -3,8 +3,10 @@ package calendar
 import (
 	"errors"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/spelling"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+
 	"maps"
 	"slices"
 	"strings"

@@ -1,8 +1,9 @@
 package calendar
 
 import (
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 )
 
 // A Config is what the operator sets up for the tool. Its zero value is

@@ -11,8 +11,8 @@ import (
 	"time"
 	_ "time/tzdata"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // windowsZones maps the names that Windows has for time zones to those of the

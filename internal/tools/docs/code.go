@@ -13,7 +13,7 @@ import (
 	yamlparser "github.com/goccy/go-yaml/parser"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 )
 

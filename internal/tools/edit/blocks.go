@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	udiff "github.com/aymanbagabas/go-udiff"
 )
 

@@ -7,8 +7,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -28,7 +28,7 @@ type plan struct {
 // A doc is one file of a plan.
 type doc struct {
 	name    string // as the model wrote it
-	text    textfile.Text
+	text    rootfs.Text
 	was     string // Content before
 	existed bool
 	gone    bool
@@ -80,7 +80,7 @@ func (p *plan) create(name, content string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	d := &doc{name: name, text: textfile.Text{Content: content}}
+	d := &doc{name: name, text: rootfs.Text{Content: content}}
 	d.changes = []textChange{{At: 1, New: content}}
 	p.add(key, d)
 	return nil
@@ -102,7 +102,7 @@ func (p *plan) remove(name string) error {
 	if info.Mode().IsRegular() {
 		t, err := p.files.ReadText(name)
 		if err != nil { // not text: the result does not show its content, and undo does not restore it
-			t = textfile.Text{}
+			t = rootfs.Text{}
 		}
 		d.text, d.was = t, t.Content
 	}

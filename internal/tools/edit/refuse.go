@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // A matchError reports why old could not be located, with what the model needs

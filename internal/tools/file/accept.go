@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 type acceptInput struct {
-	Files []stepio.HeldFile `json:"files" jsonschema:"minItems=1,maxItems=50"`
+	Files []turn.HeldFile `json:"files" jsonschema:"minItems=1,maxItems=50"`
 }
 
 //go:embed accept_files.md
@@ -26,7 +26,7 @@ var acceptProse string
 // after the command; what it shows is the text of each.
 var Accept = func() tools.Tool {
 	t := tools.New(tools.Metadata{
-		Name: stepio.AcceptFiles, Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
+		Name: turn.AcceptFiles, Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
 		Asks:     "programs outside the sandbox would run or obey what the command made",
 		Examples: []tools.Example{{Args: json.RawMessage(`{"files":[{"path":".github/workflows/ci.yml","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}]}`)}},
 	}.Prose(acceptProse), accept)

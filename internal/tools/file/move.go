@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/attachment"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -51,7 +51,7 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if p.Binary || len(p.Lines) > 0 && attachment.ImageType([]byte(p.Lines[0])) != "" {
+	if p.Binary || len(p.Lines) > 0 && turn.ImageType([]byte(p.Lines[0])) != "" {
 		if r, ok := show(env, in.Path); ok {
 			return r, nil
 		}
@@ -96,11 +96,11 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 
 // show is the result of reading an image; false if the file is none that models take.
 func show(env *tools.Env, name string) (tools.Result, bool) {
-	b, err := env.Files.Peek(name, nil, attachment.MaxImage+1)
+	b, err := env.Files.Peek(name, nil, turn.MaxImage+1)
 	if err != nil {
 		return tools.Result{}, false
 	}
-	image, err := attachment.Image(name, b)
+	image, err := turn.Image(name, b)
 	if err != nil {
 		return tools.Result{}, false
 	}

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/hostexec"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -250,7 +250,7 @@ func (a *api) explain(status int, h http.Header, body []byte, path string) error
 			why += fmt.Sprintf("; %s of %s: %s", e.Field, e.Resource, e.Code)
 		}
 	}
-	why = textfile.Visible(spelling.FirstLine(why))
+	why = rootfs.Visible(spelling.FirstLine(why))
 	e := &apiError{Status: status}
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusForbidden && (h.Get("X-Ratelimit-Remaining") == "0" || h.Get("Retry-After") != "" || strings.Contains(why, "rate limit")):

@@ -21,7 +21,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // marked finds our marks in a text.

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -184,7 +184,7 @@ func (c Config) prDiff() tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		text := textfile.Visible(strings.ToValidUTF8(string(b), "\uFFFD"))
+		text := rootfs.Visible(strings.ToValidUTF8(string(b), "\uFFFD"))
 		raw, err := json.Marshal(text[:min(len(text), mostDiff)])
 		if err != nil {
 			return tools.Result{}, tools.Fatal(err)

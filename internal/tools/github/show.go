@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -85,7 +85,7 @@ func said(all []comment) string {
 // shown is a text of others, cut to n bytes, with nothing in it that a terminal
 // would obey and without our marks.
 func shown(s string, n int) string {
-	s = strings.TrimSpace(textfile.Visible(strings.ReplaceAll(marked.ReplaceAllString(s, ""), "\r\n", "\n")))
+	s = strings.TrimSpace(rootfs.Visible(strings.ReplaceAll(marked.ReplaceAllString(s, ""), "\r\n", "\n")))
 	if len(s) <= n {
 		return s
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hostexec"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
@@ -14,7 +14,7 @@ import (
 func (n showNotes) unverified(t transcript.Transcript) []string {
 	inTranscript := map[string]bool{}
 	for _, q := range t.Cues {
-		figures.Add(q.Text, inTranscript)
+		outputs.AddFigures(q.Text, inTranscript)
 	}
 	texts := []string{n.Summary}
 	for _, topic := range n.Topics {
@@ -22,8 +22,8 @@ func (n showNotes) unverified(t transcript.Transcript) []string {
 	}
 	var out []string
 	for _, text := range texts {
-		for _, m := range figures.Pattern.FindAllStringSubmatch(text, -1) {
-			if m[3] == "" && !inTranscript[figures.Plain(m[2])] && !slices.Contains(out, m[2]) {
+		for _, m := range outputs.FigurePattern.FindAllStringSubmatch(text, -1) {
+			if m[3] == "" && !inTranscript[outputs.PlainFigure(m[2])] && !slices.Contains(out, m[2]) {
 				out = append(out, m[2])
 			}
 		}
@@ -38,11 +38,11 @@ func (n showNotes) marked(s string) string {
 	}
 	var b strings.Builder
 	at := 0
-	for _, m := range figures.Pattern.Regexp().FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range outputs.FigurePattern.Regexp().FindAllStringSubmatchIndex(s, -1) {
 		if m[6] != m[7] || !slices.Contains(n.Unverified, s[m[4]:m[5]]) {
 			continue
 		}
-		end := m[5] + len(figures.Unit.FindString(s[m[5]:]))
+		end := m[5] + len(outputs.FigureUnit.FindString(s[m[5]:]))
 		b.WriteString(s[at:end] + " (unverified)")
 		at = end
 	}

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/jsontext"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

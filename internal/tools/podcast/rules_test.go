@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // TestDirectories validates a feed that the tool began against the published

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -36,7 +36,7 @@ var Output = tools.New(tools.Metadata{
 
 // logs is what an Exec that keeps whole outputs can do.
 type logs interface {
-	ReadLog(id string, from, n int) (textfile.Page, error)
+	ReadLog(id string, from, n int) (rootfs.Page, error)
 	SearchLog(id string, re *regexp.Regexp, max int) ([]process.Match, bool, error)
 	Commands() []process.CommandStatus
 	Died(id string) bool

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/problem/probe"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -89,7 +89,7 @@ func runGiven(ctx context.Context, env *tools.Env, in rerunInput, list string) (
 	res := show(out)
 	if res.Failed {
 		dir := env.Files.Dir()
-		r.Facts, r.Files, r.Installs = probe.Facts(dir, in.Command, out.Text), probe.Files(dir, out.Text), probe.Installs(dir, out.Text)
+		r.Facts, r.Files, r.Installs = problem.Facts(dir, in.Command, out.Text), problem.Files(dir, out.Text), problem.InstallsIn(dir, out.Text)
 	}
 	b, err := json.Marshal(r)
 	if err != nil {

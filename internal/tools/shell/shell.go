@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -65,7 +65,7 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 	}
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	if env.Emit != nil {
-		env.Emit(event.Event{Kind: event.Delta, Text: in.Command + "\n", Data: stepio.CommandDelta})
+		env.Emit(event.Event{Kind: event.Delta, Text: in.Command + "\n", Data: turn.CommandDelta})
 		c.Watch = &watch{env.Emit, mostWatched}
 	}
 	out, err := env.Exec.Run(ctx, c)
@@ -88,14 +88,14 @@ const mostWatched = 16 << 10
 func (w *watch) Write(b []byte) (int, error) {
 	if text := b[:min(len(b), w.room)]; len(text) > 0 {
 		w.room -= len(text)
-		w.emit(event.Event{Kind: event.Delta, Text: string(text), Data: stepio.OutputDelta})
+		w.emit(event.Event{Kind: event.Delta, Text: string(text), Data: turn.OutputDelta})
 	}
 	return len(b), nil
 }
 
 // valued adds to a result what programs read of it.
 func valued(res tools.Result, o *process.Output, most int) (tools.Result, error) {
-	c := stepio.CommandResult{ID: o.ID, Code: o.Code, TimedOut: o.TimedOut, Killed: o.Killed}
+	c := turn.CommandResult{ID: o.ID, Code: o.Code, TimedOut: o.TimedOut, Killed: o.Killed}
 	if most > 0 {
 		c.Output, c.Dropped = o.Whole(most)
 	}

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -30,7 +29,7 @@ var checkProse string
 // there is, tests included, as a list of a [projectCheck] each.
 var Check = tools.New(tools.Metadata{
 	Name: "run_check", Category: "build", Optionality: tools.Optional,
-	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true, Uses: []string{artifactname.TestCommand}, Produces: []string{"checks"},
+	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true, Uses: []string{tools.TestCommand}, Produces: []string{"checks"},
 	Proves: "the project's own check passes", ProvesWith: []string{"check"},
 	Examples: []tools.Example{{Note: "go vet, eslint, ruff …", Args: json.RawMessage(`{"check":"lint"}`)}},
 	Timeout:  limit + 30*time.Second,

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/testenv"
-	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

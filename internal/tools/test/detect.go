@@ -11,9 +11,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/hostexec"
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

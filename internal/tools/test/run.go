@@ -5,7 +5,7 @@
 // It knows go, cargo, pytest, node and what npm scripts commonly run, in detail,
 // and runs as a whole the test target of a Makefile, justfile or Taskfile and the
 // tests of Gradle, Maven, .NET, Mix, Ruby, PHP, Deno, CMake, tox and Bazel. The
-// operator's own command, the artifact [artifactname.TestCommand], comes before all of
+// operator's own command, the artifact [tools.TestCommand], comes before all of
 // them. It is no build system: it runs what the project has set up.
 package test
 
@@ -23,11 +23,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/exhaustion"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -47,7 +46,7 @@ var prose string
 var Run = tools.New(tools.Metadata{
 	Name: "run_tests", Category: "build",
 	Needs: tools.Read | tools.Exec, Paths: []string{"target"}, Effect: tools.Idempotent, RunsCode: true,
-	Uses: []string{artifactname.TestCommand}, Produces: []string{"test_result"},
+	Uses: []string{tools.TestCommand}, Produces: []string{"test_result"},
 	Proves:   "the project's tests pass",
 	Examples: []tools.Example{{Note: "everything", Args: json.RawMessage(`{}`)}},
 	Timeout:  limit + 30*time.Second,
@@ -83,7 +82,7 @@ func Find(files *workspace.Files, command string) ([]testSuite, error) {
 
 // configured is the command that the operator has configured, if any.
 func configured(env *tools.Env) (command string) {
-	_ = json.Unmarshal(env.Artifacts.Value(artifactname.TestCommand), &command) // nothing, or a string
+	_ = json.Unmarshal(env.Artifacts.Value(tools.TestCommand), &command) // nothing, or a string
 	return command
 }
 
@@ -132,7 +131,7 @@ func bind(r testResult, text string) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	value, err := json.Marshal(stepio.CommandResult{Code: r.code, TimedOut: r.timed})
+	value, err := json.Marshal(turn.CommandResult{Code: r.code, TimedOut: r.timed})
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}

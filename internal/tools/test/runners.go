@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // Makefiles and the like name what the project itself calls its tests.

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -134,7 +133,7 @@ func TestCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, env := siteOf(t, map[string]string{"run.sh": fmt.Sprintf("cat <<'END'\n%s\nEND\nexit %d\n", c.out, c.code)})
-			env.Artifacts = artifacts{artifactname.TestCommand: json.RawMessage(`"sh run.sh"`)}
+			env.Artifacts = artifacts{tools.TestCommand: json.RawMessage(`"sh run.sh"`)}
 			r, tr := call(t, env, `{}`)
 			c.want.check(t, r, tr)
 			if r.Inconclusive != "" {

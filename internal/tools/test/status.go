@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // An exitStatus is what a program means by an exit code other than 0, where it means

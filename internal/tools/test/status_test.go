@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/artifactname"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -109,7 +108,7 @@ func TestExitCodes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env.Artifacts = artifacts{artifactname.TestCommand: command}
+			env.Artifacts = artifacts{tools.TestCommand: command}
 			r, tr := call(t, env, `{}`)
 			is := r.Inconclusive
 			if is == "" && r.Failed {

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+
 	"github.com/mmcdole/gofeed"
 	"github.com/mmcdole/gofeed/rss"
 )

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
-	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -32,7 +32,7 @@ const pageSize = 12_000 // bytes of Markdown in one part
 
 func (d *webTools) pageTool() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "web_fetch", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page", figures.Family}, Timeout: time.Minute,
+		Name: "web_fetch", Category: "research", Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page", outputs.FigureFamily}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "read a page", Args: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)}},
 	}.Prose(pageProse), d.fetchPage)
 }
@@ -71,7 +71,7 @@ func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) 
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	name, found := figures.Page(u.String(), a.URL.String(), title+"\n"+text)
+	name, found := outputs.FiguresOfPage(u.String(), a.URL.String(), title+"\n"+text)
 	known, err := json.Marshal(found)
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)

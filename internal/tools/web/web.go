@@ -6,7 +6,7 @@
 //	})...)
 //
 // All of it goes through Env.HTTP, which decides how far it reaches: see
-// pkg/netguard. What servers return is untrusted text, bounded in size and
+// pkg/guard/netguard. What servers return is untrusted text, bounded in size and
 // time.
 package web
 

@@ -18,16 +18,16 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/llm/script"
-	"github.com/adroit-run/adroit/internal/sqlite"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/script"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -136,14 +136,14 @@ func (f *fixture) repository(t *testing.T) {
 }
 
 // standsFor are the errors by which a program finds out the kind.
-var standsFor = map[apierr.Kind]error{
-	apierr.NotFound: jobs.ErrNotExist, apierr.Held: jobs.ErrHeld, apierr.Ended: jobs.ErrFinal, apierr.Running: jobs.ErrRunning,
-	apierr.Blocked: jobs.ErrBlocked, apierr.Interrupted: jobs.ErrStopped,
+var standsFor = map[problem.Kind]error{
+	problem.NotFound: jobs.ErrNotExist, problem.Held: jobs.ErrHeld, problem.Ended: jobs.ErrFinal, problem.Running: jobs.ErrRunning,
+	problem.Blocked: jobs.ErrBlocked, problem.Interrupted: jobs.ErrStopped,
 }
 
-func kind(t *testing.T, err error, want apierr.Kind) *apierr.Error {
+func kind(t *testing.T, err error, want problem.Kind) *problem.Error {
 	t.Helper()
-	var e *apierr.Error
+	var e *problem.Error
 	if !errors.As(err, &e) || e.Kind != want {
 		t.Fatalf("%v is not an *adroit.Error of kind %s", err, want)
 	}
@@ -238,14 +238,14 @@ func testList(t *testing.T, f *fixture, j *jobs.Job) {
 // Errors keep their kind, message and hint, and what callers branch on.
 func testErrors(t *testing.T, f *fixture) {
 	_, err := f.Job(t.Context(), "nobody")
-	if e := kind(t, err, apierr.NotFound); e.Hint == "" || e.Message != `no such job: "nobody"` {
+	if e := kind(t, err, problem.NotFound); e.Hint == "" || e.Message != `no such job: "nobody"` {
 		t.Errorf("%+v", e)
 	}
 	if !errors.Is(err, jobs.ErrNotExist) {
 		t.Error("it is no jobs.ErrNotExist")
 	}
 	for ev, err := range f.Events(t.Context(), "nobody", adroit.EventOptions{}) {
-		kind(t, err, apierr.NotFound)
+		kind(t, err, problem.NotFound)
 		if ev.Seq != 0 {
 			t.Error("an event beside an error")
 		}
@@ -253,16 +253,16 @@ func testErrors(t *testing.T, f *fixture) {
 	r := f.request("")
 	r.Target = "writter"
 	_, err = f.Submit(t.Context(), r)
-	if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Hint, "did you mean writer?") {
+	if e := kind(t, err, problem.Invalid); !strings.Contains(e.Hint, "did you mean writer?") {
 		t.Errorf("%+v", e)
 	}
 	j := f.run(t, f.request(executor.ApproveAll))
 	_, err = f.Start(t.Context(), j.ID, adroit.StartOptions{})
-	if e := kind(t, err, apierr.Ended); !strings.Contains(e.Hint, "jobs retry") {
+	if e := kind(t, err, problem.Ended); !strings.Contains(e.Hint, "jobs retry") {
 		t.Errorf("%+v", e)
 	}
 	_, err = f.Cancel(t.Context(), j.ID)
-	kind(t, err, apierr.Ended)
+	kind(t, err, problem.Ended)
 	if !errors.Is(err, jobs.ErrFinal) {
 		t.Error("it is no jobs.ErrFinal")
 	}
@@ -286,9 +286,9 @@ func testQuestion(t *testing.T, f *fixture) {
 		t.Fatalf("%d questions, %+v", len(d.Questions), d.Actions)
 	}
 	_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: "aprove"})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: "approve", Question: "1.9.9"})
-	kind(t, err, apierr.Answered)
+	kind(t, err, problem.Answered)
 	// Of several answers at the same moment one is taken, and the others are refused.
 	type outcome struct {
 		sent *adroit.SignalSent
@@ -310,7 +310,7 @@ func testQuestion(t *testing.T, f *fixture) {
 		case o.err == nil:
 			sent = o.sent
 		default:
-			kind(t, o.err, apierr.Answered)
+			kind(t, o.err, problem.Answered)
 		}
 	}
 	if sent == nil {
@@ -322,7 +322,7 @@ func testQuestion(t *testing.T, f *fixture) {
 	// What has its answer takes no other, by whichever name: this is a conflict, no fault of the request.
 	for _, name := range append([]string{"approve", "deny"}, d.Questions[0].Signals...) {
 		_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: name})
-		if e := kind(t, err, apierr.Answered); !strings.Contains(e.Hint, "jobs resume") {
+		if e := kind(t, err, problem.Answered); !strings.Contains(e.Hint, "jobs resume") {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -347,7 +347,7 @@ func testChanges(t *testing.T, f *fixture) {
 		t.Errorf("%+v", d)
 	}
 	_, err = f.Diff(t.Context(), j.ID, adroit.Selection{Step: "9"})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	r, err := f.Undo(t.Context(), j.ID, adroit.Selection{})
 	must(t, err)
 	if len(r.Removed) != 1 || r.Removed[0] != "out.txt" {
@@ -362,7 +362,7 @@ func testChanges(t *testing.T, f *fixture) {
 		t.Errorf("artifacts %v", arts)
 	}
 	_, err = f.Merge(t.Context(), j.ID, "")
-	kind(t, err, apierr.Failed)
+	kind(t, err, problem.Failed)
 }
 
 // The same key is the same job.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -47,7 +47,7 @@ func testAttach(t *testing.T, f *fixture) {
 
 	must(t, os.Remove(filepath.Join(f.dir, "plan.txt")))
 	_, err = f.Send(t.Context(), j.ID, executor.Message{Text: "And @plan.txt?", Attached: executor.Attached{Mentions: "And @plan.txt?"}})
-	if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Message, "@plan.txt: there is no such file") {
+	if e := kind(t, err, problem.Invalid); !strings.Contains(e.Message, "@plan.txt: there is no such file") {
 		t.Error(e)
 	}
 	_, err = f.Send(t.Context(), j.ID, executor.Message{Text: "See @shot.gif.", Attached: executor.Attached{Mentions: "See @shot.gif."}})
@@ -60,7 +60,7 @@ func testAttach(t *testing.T, f *fixture) {
 	}
 	said(t, f, j.ID, "See @shot.gif.\n\n[image shot.gif 8289x8289 1 KB]", 3, 4)
 	_, err = f.Submit(t.Context(), adroit.Request{Target: "greet", Input: r.Input})
-	if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Message, "there is no such file") {
+	if e := kind(t, err, problem.Invalid); !strings.Contains(e.Message, "there is no such file") {
 		t.Error(e)
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/projectdir"
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // The catalogs list what requests may name, and what the project brings only if
 // it is trusted.
 func testCatalog(t *testing.T, f *fixture) {
-	must(t, os.MkdirAll(filepath.Join(f.dir, projectdir.Agents), 0o755))
-	must(t, os.WriteFile(filepath.Join(f.dir, projectdir.Agents, "own.md"), []byte(strings.Replace(writer, "Write a file", "Its own", 1)), 0o644))
+	must(t, os.MkdirAll(filepath.Join(f.dir, configs.AgentsDir), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, configs.AgentsDir, "own.md"), []byte(strings.Replace(writer, "Write a file", "Its own", 1)), 0o644))
 	f.skill(t)
 	for trusted, want := range map[bool]int{false: 1, true: 2} {
 		in := adroit.Scope{Dir: f.dir, Trust: trusted}
@@ -90,9 +90,9 @@ func testShow(t *testing.T, f *fixture) {
 // unknown fails unless err names what was probably meant.
 func unknown(t *testing.T, err error, near string) {
 	t.Helper()
-	kind(t, err, apierr.Invalid)
-	if !strings.Contains(apierr.Hint(err), near) {
-		t.Errorf("%v, hint %q", err, apierr.Hint(err))
+	kind(t, err, problem.Invalid)
+	if !strings.Contains(problem.Hint(err), near) {
+		t.Errorf("%v, hint %q", err, problem.Hint(err))
 	}
 }
 
@@ -126,15 +126,15 @@ func testModels(t *testing.T, f *fixture) {
 		t.Errorf("%v, %+v", err, s)
 	}
 	_, err = f.CheckModel(t.Context(), adroit.ModelQuery{Model: "nobody/x"})
-	if err == nil || apierr.Hint(err) == "" {
-		t.Errorf("%v, hint %q", err, apierr.Hint(err))
+	if err == nil || problem.Hint(err) == "" {
+		t.Errorf("%v, hint %q", err, problem.Hint(err))
 	}
 	_, err = f.ForgetModel(t.Context(), "")
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	n := 0
 	for _, err := range f.PullModel(t.Context(), adroit.ModelPull{Model: "x"}) {
 		n++
-		kind(t, err, apierr.Invalid)
+		kind(t, err, problem.Invalid)
 	}
 	if n != 1 {
 		t.Errorf("the pull reported %d times", n)

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
 // What an operator decides about a project holds for the files as they are.
@@ -36,7 +36,7 @@ func testTrust(t *testing.T, f *fixture) {
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
 	must(t, err)
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
-	if e := kind(t, err, apierr.Failed); e.Hint == "" {
+	if e := kind(t, err, problem.Failed); e.Hint == "" {
 		t.Errorf("nothing to revoke: %+v", e)
 	}
 
@@ -53,7 +53,7 @@ func testTrust(t *testing.T, f *fixture) {
 		t.Errorf("a file that changed after it was shown is %s", st.Files[0].State)
 	}
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Files: []trust.File{{Path: "../x", Hash: "0"}}, Trust: true})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 }
 
 // A removed job is gone.
@@ -65,7 +65,7 @@ func testRemove(t *testing.T, f *fixture) {
 		t.Errorf("%s was removed", gone.ID)
 	}
 	_, err = f.Job(t.Context(), j.ID)
-	kind(t, err, apierr.NotFound)
+	kind(t, err, problem.NotFound)
 
 	// Whoever had it removed learns which branch stays, wherever the runtime is.
 	f.repository(t)
@@ -110,8 +110,8 @@ func testPrune(t *testing.T, f *fixture) {
 		if !slices.Equal(got.Removed, c.removed) || !slices.Equal(ids, c.kept) {
 			t.Errorf("%+v removed %v, want %v, and kept %v, want %v", c.o, got.Removed, c.removed, ids, c.kept)
 		}
-		if err := got.Err(); (err != nil) != (c.kept != nil) || err != nil && (!strings.HasPrefix(err.Error(), kept.ID+" is kept: ") || !strings.Contains(apierr.Hint(err), "rm --force")) {
-			t.Errorf("%+v: %v, hint %q", c.o, err, apierr.Hint(err))
+		if err := got.Err(); (err != nil) != (c.kept != nil) || err != nil && (!strings.HasPrefix(err.Error(), kept.ID+" is kept: ") || !strings.Contains(problem.Hint(err), "rm --force")) {
+			t.Errorf("%+v: %v, hint %q", c.o, err, problem.Hint(err))
 		}
 	}
 	if list, err := f.Jobs(t.Context(), adroit.ListOptions{}); err != nil || len(list) != 2 || list[0].ID != queued.Job.ID {

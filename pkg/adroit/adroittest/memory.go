@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/apierr"
 	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
@@ -48,20 +48,20 @@ func testMemory(t *testing.T, f *fixture) {
 	}
 	for _, bad := range []adroit.FactNote{note("", ""), note("x", "none.txt"), note("x", "../x"), note("the key is AKIAIOSFODNN7EXAMPL3 and ghp_0123456789abcdefghijABCDEFGHIJ012345", "")} {
 		_, err := f.Remember(t.Context(), bad)
-		kind(t, err, apierr.Invalid)
+		kind(t, err, problem.Invalid)
 	}
 	_, err = f.Facts(t.Context(), adroit.FactQuery{ID: "none"})
-	kind(t, err, apierr.NotFound)
+	kind(t, err, problem.NotFound)
 	_, err = f.Facts(t.Context(), adroit.FactQuery{Dir: f.dir, Scope: "world"})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	testImport(t, f, other, *kept)
 	_, err = f.Forget(t.Context(), adroit.FactQuery{Dir: f.dir})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	if n, err := f.Forget(t.Context(), adroit.FactQuery{ID: kept.ID}); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	_, err = f.Forget(t.Context(), adroit.FactQuery{ID: kept.ID})
-	kind(t, err, apierr.NotFound)
+	kind(t, err, problem.NotFound)
 	if n, err := f.Forget(t.Context(), adroit.FactQuery{All: true}); n != 2 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

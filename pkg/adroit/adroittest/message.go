@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -15,11 +15,11 @@ import (
 func testMessage(t *testing.T, f *fixture) {
 	j := f.run(t, f.request(executor.ApproveAll))
 	_, err := f.Send(t.Context(), j.ID, executor.Message{Text: " \n"})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	_, err = f.Send(t.Context(), j.ID, executor.Message{Text: "Go on.", Model: "nobody/x"})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	_, err = f.Send(t.Context(), j.ID, executor.Message{Text: "Go on.", Limits: executor.Limits{Turns: -1}})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	sent, err := f.Send(t.Context(), j.ID, executor.Message{Text: "Again, please.", Limits: executor.Limits{Turns: 9}})
 	must(t, err)
 	if sent.Status != jobs.Queued || len(sent.Signals) != 1 {
@@ -49,7 +49,7 @@ func testMessage(t *testing.T, f *fixture) {
 		t.Errorf("%+v", sent)
 	}
 	_, err = f.Send(t.Context(), s.Job.ID, executor.Message{Text: "Hurry.", Limits: executor.Limits{Turns: 9}})
-	kind(t, err, apierr.Invalid)
+	kind(t, err, problem.Invalid)
 	close(f.release)
 	j, err = f.Wait(t.Context(), s.Job.ID)
 	must(t, err)
@@ -61,7 +61,7 @@ func testMessage(t *testing.T, f *fixture) {
 	replaced(t, f)
 	p := f.run(t, adroit.Request{Target: "greet", Input: f.request(executor.ApproveAll).Input})
 	_, err = f.Send(t.Context(), p.ID, executor.Message{Text: "More."})
-	if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Message, "takes no messages") {
+	if e := kind(t, err, problem.Invalid); !strings.Contains(e.Message, "takes no messages") {
 		t.Error(e)
 	}
 }

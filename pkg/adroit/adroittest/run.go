@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -34,9 +34,9 @@ func testCancel(t *testing.T, f *fixture) {
 		t.Errorf("%s, %+v", d.Job.Status, d.Actions)
 	}
 	_, err = f.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
-	kind(t, err, apierr.Held)
+	kind(t, err, problem.Held)
 	_, err = f.Undo(t.Context(), s.Job.ID, adroit.Selection{})
-	kind(t, err, apierr.Running)
+	kind(t, err, problem.Running)
 	following := make(chan error, 1)
 	go func() {
 		var last event.Event
@@ -115,7 +115,7 @@ func testQueue(t *testing.T, f *fixture) {
 		}
 	}
 	first, second, third := add(), add(), add()
-	if _, err := f.Start(t.Context(), first, adroit.StartOptions{AtOnce: -1}); apierr.AsError(err).Kind != apierr.Invalid {
+	if _, err := f.Start(t.Context(), first, adroit.StartOptions{AtOnce: -1}); problem.AsError(err).Kind != problem.Invalid {
 		t.Errorf("a bound below zero: %v", err)
 	}
 	start(first, 0)
@@ -224,7 +224,7 @@ func testLimits(t *testing.T, f *fixture) {
 	}
 	for want, given := range map[string]executor.Limits{"stopped by a limit": {}, "negative": {Turns: -1}, "no number": {CostUSD: math.NaN()}, "price": {CostUSD: 1}} {
 		_, err := f.Start(t.Context(), j.ID, adroit.StartOptions{Limits: given, DryRun: true})
-		if e := kind(t, err, apierr.Invalid); !strings.Contains(e.Message, want) || e.Hint == "" {
+		if e := kind(t, err, problem.Invalid); !strings.Contains(e.Message, want) || e.Hint == "" {
 			t.Errorf("%+v: %+v", given, e)
 		}
 	}
@@ -238,7 +238,7 @@ func testLimits(t *testing.T, f *fixture) {
 // A transcript has each request with what was new in it, and each response.
 func testTranscript(t *testing.T, f *fixture) {
 	_, err := f.Transcript(t.Context(), "nobody")
-	kind(t, err, apierr.NotFound)
+	kind(t, err, problem.NotFound)
 	j := f.run(t, f.request(executor.ApproveAll))
 	got, err := f.Transcript(t.Context(), j.ID)
 	must(t, err)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
@@ -79,7 +78,7 @@ type play struct {
 
 // answer gives s what the script has for it, or notes what is wrong.
 func (p *play) answer(s flow.Step) (any, error) {
-	if s.Kind == stepkind.Sleep {
+	if s.Kind == flow.KindSleep {
 		return struct{}{}, nil
 	}
 	n := len(p.asked)
@@ -97,7 +96,7 @@ func (p *play) answer(s flow.Step) (any, error) {
 		p.wrong = fmt.Sprintf("%s: %s", called(s), why)
 		return nil, nil
 	}
-	if _, whole := l.Out.(flow.Signal); s.Kind == stepkind.Await && !whole && l.Err == nil {
+	if _, whole := l.Out.(flow.Signal); s.Kind == flow.KindAwait && !whole && l.Err == nil {
 		value, err := json.Marshal(l.Out)
 		if err != nil {
 			p.wrong = fmt.Sprintf("%s: encoding what the script gives: %v", called(s), err)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -68,8 +68,8 @@ func TestPlayScope(t *testing.T) {
 		flowtest.Line{Step: "tool write_file", Out: ok},
 		flowtest.Line{Step: "tool write_file", Out: ok},
 		flowtest.Line{Step: "tool run_tests", Out: broken},
-		flowtest.Line{Step: "tool delete_file", In: stepio.ToolCall{Args: json.RawMessage(`"NOTES"`)}, Out: ok},
-		flowtest.Line{Step: "tool delete_file", In: stepio.ToolCall{Args: json.RawMessage(`"VERSION"`)}, Out: ok},
+		flowtest.Line{Step: "tool delete_file", In: turn.ToolCall{Args: json.RawMessage(`"NOTES"`)}, Out: ok},
+		flowtest.Line{Step: "tool delete_file", In: turn.ToolCall{Args: json.RawMessage(`"VERSION"`)}, Out: ok},
 	)
 	if err == nil || err.Error() != "run_tests: one failed" {
 		t.Errorf("with failing tests: %v", err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -100,7 +99,7 @@ type questioner struct {
 func (q *questioner) ask(path string, names ...string) flow.Step {
 	b, err := json.Marshal(flow.Wait{Signals: names, About: json.RawMessage(`"what?"`)})
 	ok(q.T, err)
-	step := flow.Step{Job: "J1", Path: path, Kind: stepkind.Await, Name: names[0], Input: b, Keep: true}
+	step := flow.Step{Job: "J1", Path: path, Kind: flow.KindAwait, Name: names[0], Input: b, Keep: true}
 	_, err = q.held.Begin(q.Context(), step, time.Time{})
 	ok(q.T, err)
 	return step
@@ -145,7 +144,7 @@ func signals(t *testing.T, s jobs.Store) {
 	q := &questioner{t, s, hold(t, s, "J1", ttl)}
 	look, err := json.Marshal(flow.Wait{Signals: []string{"message"}, Timeout: -1})
 	ok(t, err)
-	_, err = q.held.Begin(ctx, flow.Step{Job: "J1", Path: "9", Kind: stepkind.Await, Name: "message", Input: look}, time.Time{})
+	_, err = q.held.Begin(ctx, flow.Step{Job: "J1", Path: "9", Kind: flow.KindAwait, Name: "message", Input: look}, time.Time{})
 	ok(t, err)
 	first, second := q.ask("0", "go"), q.ask("1", "approve", "deny")
 	q.pending("1") // the first is answered already, and a look for messages asks nobody

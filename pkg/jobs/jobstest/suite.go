@@ -1,8 +1,9 @@
 package jobstest
 
 import (
-	"github.com/adroit-run/adroit/pkg/jobs"
 	"testing"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // Store runs the suite. open gives an empty store and closes it with the test.

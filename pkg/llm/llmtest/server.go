@@ -7,7 +7,7 @@
 //		llmtest.Say(llmtest.Turn{Text: "Hello."}))
 //	m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1"})
 //
-// It checks adapters, not models: for a real server see internal/e2e.
+// It checks adapters, not models: for a real server see internal/dev/e2e.
 package llmtest
 
 import (

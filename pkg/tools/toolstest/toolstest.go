@@ -26,7 +26,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

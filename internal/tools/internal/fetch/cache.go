@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // zones are the abbreviations of time zones in dates of feeds, in minutes from UTC. Of those

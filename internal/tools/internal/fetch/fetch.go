@@ -14,7 +14,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 const (

@@ -3,11 +3,12 @@ package fetch
 import (
 	"errors"
 	"fmt"
-	"github.com/adroit-run/adroit/internal/spelling"
 	"mime"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
 // A Request is one question to a server.

@@ -11,7 +11,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	nethtml "golang.org/x/net/html"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // A Dialect is what the generator that builds a page makes of Markdown.

@@ -25,7 +25,7 @@ import (
 	"github.com/yuin/goldmark/util"
 	nethtml "golang.org/x/net/html"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // A Page is what a text has in it.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // A generator is one of other people, which builds sites.
@@ -173,7 +173,7 @@ func TestAddressesOfJekyll(t *testing.T) {
 }
 
 // TestAddressesOfEleventy and TestAddressesOfAstro do the same with what
-// internal/e2e/install.sh installs.
+// internal/dev/e2e/install.sh installs.
 func TestAddressesOfEleventy(t *testing.T) {
 	compareBuilt(t, generator{
 		style: Eleventy, at: "posts", root: "https://x.example", body: "%s {{ page.url }}§\n",

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // TestAddressesOfHugo compares the addresses of posts with those that a real

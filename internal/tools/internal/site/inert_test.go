@@ -12,7 +12,7 @@ import (
 
 	nethtml "golang.org/x/net/html"
 
-	"github.com/adroit-run/adroit/internal/testenv"
+	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
 // quotedTexts are lines of posts about template languages.

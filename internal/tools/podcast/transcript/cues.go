@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // timing is the line above a cue in SRT and VTT.

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -41,11 +40,11 @@ func (s *Session) showQuestion(limit int) {
 		s.showFiles(limit)
 		return
 	}
-	text, whole := render.Question(s.question.q, limit)
+	text, whole := show.Question(s.question.q, limit)
 	s.question.whole = whole
-	s.ui.Print(render.PaintQuestion(s.Screen, text))
+	s.ui.Print(show.PaintQuestion(s.Screen, text))
 	if rule := s.rule(); rule != "" {
-		s.say(term.Plain, "     always means, in this job only: %s", rule)
+		s.say(kit.Plain, "     always means, in this job only: %s", rule)
 	}
 }
 
@@ -54,8 +53,8 @@ func (s *Session) rule() string {
 	if s.question == nil || s.question.reply != nil || s.question.files != nil {
 		return ""
 	}
-	if e := render.ToolQuestion(s.question.q); e != nil && e.Always != nil {
-		return render.Quote(format.SanitizeLine(e.Always.String()))
+	if e := show.ToolQuestion(s.question.q); e != nil && e.Always != nil {
+		return show.Quote(kit.SanitizeLine(e.Always.String()))
 	}
 	return ""
 }
@@ -85,7 +84,7 @@ func (s *Session) approval() bool {
 
 func (s *Session) signals() (names []string) {
 	for _, name := range s.question.q.Signals {
-		names = append(names, render.SignalName(name))
+		names = append(names, show.SignalName(name))
 	}
 	return names
 }
@@ -94,7 +93,7 @@ func (s *Session) signals() (names []string) {
 // not.
 func (s *Session) signal(name string) string {
 	for _, full := range s.question.q.Signals {
-		if full == name || render.SignalName(full) == name {
+		if full == name || show.SignalName(full) == name {
 			return full
 		}
 	}
@@ -110,7 +109,7 @@ func (s *Session) answerLine(line string) {
 		if full := s.signal(word); full != "" {
 			s.answer(full, value(rest))
 		} else {
-			s.say(term.Plain, "     %s", s.Choices())
+			s.say(kit.Plain, "     %s", s.Choices())
 		}
 		return
 	}
@@ -124,7 +123,7 @@ func (s *Session) answerLine(line string) {
 	case (lower == "a" || lower == "always") && rest == "" && s.rule() != "":
 		s.approve(true)
 	default:
-		s.say(term.Plain, "     nothing was answered; %s", s.Choices())
+		s.say(kit.Plain, "     nothing was answered; %s", s.Choices())
 	}
 }
 
@@ -134,7 +133,7 @@ func (s *Session) approve(always bool) {
 	case s.question.files != nil:
 		s.decide(true)
 	case !s.question.whole:
-		s.say(term.Plain, "     only a part of it was shown; v shows the rest")
+		s.say(kit.Plain, "     only a part of it was shown; v shows the rest")
 	case s.question.reply != nil:
 		s.replied("", nil)
 	case always:
@@ -177,7 +176,7 @@ func (s *Session) answer(signal string, v json.RawMessage) {
 	s.do(func(ctx context.Context) func() {
 		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v, Question: asked.q.Path})
 		return func() {
-			if e := apierr.AsError(err); e != nil && e.Kind == apierr.Answered {
+			if e := problem.AsError(err); e != nil && e.Kind == problem.Answered {
 				s.fail(err) // somebody else was faster: that answer holds
 				err = nil
 			}

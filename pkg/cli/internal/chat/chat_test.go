@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/secret"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
 func TestTemplate(t *testing.T) {
@@ -116,8 +115,8 @@ func (p *printed) Quit()             {}
 // none of them answers a question that came after it was typed.
 func TestEnteredEarly(t *testing.T) {
 	ui := new(printed)
-	e := &env.Env{Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}
-	s := New(t.Context(), e, nil, ui, Options{Screen: term.NewPlain(io.Discard)})
+	e := &kit.Env{Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}
+	s := New(t.Context(), e, nil, ui, Options{Screen: kit.NewPlain(io.Discard)})
 	s.opening.busy = true
 	s.Enter("/mode")
 	s.Enter("/mode plan")

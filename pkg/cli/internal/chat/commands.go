@@ -9,14 +9,12 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -64,8 +62,8 @@ func (s *Session) command(line string) {
 		}
 		if i := slices.IndexFunc(list, func(t template) bool { return t.name == name }); i >= 0 {
 			if t := list[i]; t.untrusted != "" {
-				s.say(term.Red, "/%s is not used: %s is not trusted", format.SanitizeLine(t.name), format.SanitizeLine(t.untrusted))
-				s.say(term.Dim, "%s shows and trusts what is there", hint.Command("trust"))
+				s.say(kit.Red, "/%s is not used: %s is not trusted", kit.SanitizeLine(t.name), kit.SanitizeLine(t.untrusted))
+				s.say(kit.Dim, "%s shows and trusts what is there", hint.Command("trust"))
 			} else {
 				s.send(t.expand(args))
 			}
@@ -118,8 +116,8 @@ func (s *Session) unknown(name string, list []template) {
 	if n := spelling.Nearest(name, names); n != "" {
 		help = fmt.Sprintf("did you mean /%s? %s", n, help)
 	}
-	s.say(term.Red, "unknown command /%s", name)
-	s.say(term.Dim, "%s", help)
+	s.say(kit.Red, "unknown command /%s", name)
+	s.say(kit.Dim, "%s", help)
 }
 
 // named are the commands that begin with prefix, with what they do.
@@ -148,24 +146,24 @@ func (s *Session) help(string) {
 			s.fail(err)
 		}
 		dir := s.Dir
-		s.call(func(context.Context) (func(w *term.Screen), error) {
+		s.call(func(context.Context) (func(w *kit.Screen), error) {
 			prompts := s.readServerPrompts(dir)
-			return func(w *term.Screen) { s.list(w, list, prompts) }, nil
+			return func(w *kit.Screen) { s.list(w, list, prompts) }, nil
 		})
 	})
 }
 
 // list prints what can be typed.
-func (s *Session) list(w *term.Screen, list []template, prompts []serverPrompt) {
-	var t format.Table
+func (s *Session) list(w *kit.Screen, list []template, prompts []serverPrompt) {
+	var t kit.Table
 	for _, c := range commands() {
 		t.Row(strings.TrimSpace("/"+c.name+" "+c.args), c.about)
 	}
 	for _, c := range list {
-		t.Row("/"+format.SanitizeLine(c.name)+" [WORDS]", format.SanitizeLine(c.about))
+		t.Row("/"+kit.SanitizeLine(c.name)+" [WORDS]", kit.SanitizeLine(c.about))
 	}
 	for _, p := range prompts {
-		t.Row("/"+format.SanitizeLine(p.name)+" "+format.SanitizeLine(strings.Join(p.args, " ")), format.SanitizeLine(p.about))
+		t.Row("/"+kit.SanitizeLine(p.name)+" "+kit.SanitizeLine(strings.Join(p.args, " ")), kit.SanitizeLine(p.about))
 	}
 	t.Row("!COMMAND", "run a command in the sandbox; the next message has its output")
 	t.Row("@FILE", "a file that the message is about")
@@ -190,7 +188,7 @@ func (s *Session) keys() [][2]string {
 }
 
 // printWith prints what f writes.
-func (s *Session) printWith(f func(w *term.Screen)) {
+func (s *Session) printWith(f func(w *kit.Screen)) {
 	var b strings.Builder
 	w := *s.Screen
 	w.Writer = &b
@@ -205,7 +203,7 @@ func (s *Session) between(what string) bool {
 	if s.state == Idle {
 		return true
 	}
-	s.say(term.Red, "%s needs the turn to have ended; Esc interrupts it", what)
+	s.say(kit.Red, "%s needs the turn to have ended; Esc interrupts it", what)
 	return false
 }
 
@@ -218,8 +216,8 @@ func (s *Session) startOver(words string) {
 		words += "; " + hint.Command("chat --resume %s", s.job) + " goes back"
 	}
 	s.turn, s.input.notes = turn{}, nil
-	s.view = viewer.NewFeed(s.Screen, s.e.Rate())
-	s.say(term.Dim, "%s", words)
+	s.view = show.NewFeed(s.Screen, s.e.Rate())
+	s.say(kit.Dim, "%s", words)
 }
 
 func (s *Session) setModel(name string) {
@@ -232,21 +230,21 @@ func (s *Session) setModel(name string) {
 				if s.input.model = ""; s.job != "" {
 					s.input.model = r.Model
 				}
-				s.say(term.Dim, "%s is asked from your next message on", name)
+				s.say(kit.Dim, "%s is asked from your next message on", name)
 			})
 		}
 		return
 	}
-	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
 		list, err := s.c.Models(ctx)
-		return func(w *term.Screen) {
-			var t format.Table
+		return func(w *kit.Screen) {
+			var t kit.Table
 			for _, m := range list {
 				t.Row(m.Model, m.Note)
 			}
 			t.Write(w)
 			if now := s.Request.Model; now != "" {
-				fmt.Fprintln(w, format.SanitizeLine("in use: "+now))
+				fmt.Fprintln(w, kit.SanitizeLine("in use: "+now))
 			}
 		}, err
 	})
@@ -255,16 +253,16 @@ func (s *Session) setModel(name string) {
 func (s *Session) setAgent(name string) {
 	if name == "" {
 		in := adroit.Scope{Dir: s.Dir, Trust: s.Trust}
-		s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+		s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
 			list, err := s.c.Agents(ctx, in)
 			if err != nil {
 				return nil, err
 			}
-			var t format.Table
+			var t kit.Table
 			for _, a := range list.Items {
-				t.Row(a.Name, format.FirstSentence(a.Description))
+				t.Row(a.Name, kit.FirstSentence(a.Description))
 			}
-			return func(w *term.Screen) { t.Fit(w.Width()); t.Write(w) }, nil
+			return func(w *kit.Screen) { t.Fit(w.Width()); t.Write(w) }, nil
 		})
 		return
 	}
@@ -300,9 +298,9 @@ func (s *Session) setMode(mode string) {
 	case mode == "":
 		now := string(s.Mode)
 		now = cmp.Or(now, "as configured")
-		s.say(term.Plain, "mode: %s", now)
+		s.say(kit.Plain, "mode: %s", now)
 	case !slices.Contains(executor.Modes, m):
-		s.say(term.Red, "the modes are plan (read only), edits, and auto (also commands, in a sandbox)")
+		s.say(kit.Red, "the modes are plan (read only), edits, and auto (also commands, in a sandbox)")
 	case s.between("/mode"):
 		s.Mode = m
 		s.startOver("mode " + mode + ": a new conversation begins with your next message")
@@ -310,7 +308,7 @@ func (s *Session) setMode(mode string) {
 }
 
 // call makes a call of the client and prints what it returns.
-func (s *Session) call(work func(ctx context.Context) (func(w *term.Screen), error)) {
+func (s *Session) call(work func(ctx context.Context) (func(w *kit.Screen), error)) {
 	s.do(func(ctx context.Context) func() {
 		show, err := work(ctx)
 		return func() {
@@ -326,7 +324,7 @@ func (s *Session) call(work func(ctx context.Context) (func(w *term.Screen), err
 // begun reports whether there is a conversation, which a command needs.
 func (s *Session) begun() bool {
 	if s.job == "" {
-		s.say(term.Dim, "the conversation has not begun")
+		s.say(kit.Dim, "the conversation has not begun")
 	}
 	return s.job != ""
 }
@@ -336,19 +334,19 @@ func (s *Session) diff(string) {
 		return
 	}
 	id := s.job
-	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
 		d, err := s.c.Diff(ctx, id, adroit.Selection{})
 		if err != nil {
 			return nil, err
 		}
-		return func(w *term.Screen) {
-			render.Diff(w, format.Sanitize(d.Diff)) // to be read, also where it goes into a file
-			render.Refs(w, d)
-			if !render.Uncertain(w, d.Changes) && d.Diff == "" && len(d.Refs) == 0 {
+		return func(w *kit.Screen) {
+			show.Diff(w, kit.Sanitize(d.Diff)) // to be read, also where it goes into a file
+			show.Refs(w, d)
+			if !show.Uncertain(w, d.Changes) && d.Diff == "" && len(d.Refs) == 0 {
 				fmt.Fprintln(w, "nothing was changed")
 			}
 			for _, r := range d.Incomplete {
-				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+format.SanitizeLine(r)))
+				fmt.Fprintln(w, w.Paint(kit.Red, "incomplete: "+kit.SanitizeLine(r)))
 			}
 		}, nil
 	})
@@ -359,16 +357,16 @@ func (s *Session) undo(string) {
 		return
 	}
 	id := s.job
-	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
 		r, err := s.c.Undo(ctx, id, adroit.Selection{})
 		if err != nil {
 			return nil, err
 		}
-		return func(w *term.Screen) {
-			render.Undo(w, w, r)
-			render.CommitsKept(w, r.Commits)
+		return func(w *kit.Screen) {
+			show.Undo(w, w, r)
+			show.CommitsKept(w, r.Commits)
 			for _, why := range r.Incomplete {
-				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+format.SanitizeLine(why)))
+				fmt.Fprintln(w, w.Paint(kit.Red, "incomplete: "+kit.SanitizeLine(why)))
 			}
 			if r.Step != "" {
 				s.note("(I took back the changes to files that you made so far.)")
@@ -382,24 +380,24 @@ func (s *Session) cost(string) {
 		return
 	}
 	id := s.job
-	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
 		d, err := s.c.Job(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		return func(w *term.Screen) { render.Usage(w, d) }, nil
+		return func(w *kit.Screen) { show.Usage(w, d) }, nil
 	})
 }
 
 func (s *Session) jobs(string) {
 	o := adroit.ListOptions{Dir: s.Dir, Limit: 20}
-	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+	s.call(func(ctx context.Context) (func(w *kit.Screen), error) {
 		list, err := s.c.Jobs(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		return func(w *term.Screen) {
-			render.Jobs(w, list, s.e.Now(), nil)
+		return func(w *kit.Screen) {
+			show.Jobs(w, list, s.e.Now(), nil)
 			if len(list) == 0 {
 				fmt.Fprintln(w, "no jobs yet")
 			}

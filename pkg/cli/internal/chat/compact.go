@@ -3,7 +3,7 @@ package chat
 import (
 	"context"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -39,9 +39,9 @@ func (s *Session) compact(string) {
 			case now:
 				s.run()
 			case s.status == jobs.Interrupted && s.state == Idle:
-				s.say(term.Dim, "it is compacted when the conversation goes on")
+				s.say(kit.Dim, "it is compacted when the conversation goes on")
 			default:
-				s.say(term.Dim, "it is compacted before the model's next request")
+				s.say(kit.Dim, "it is compacted before the model's next request")
 			}
 		}
 	})
@@ -51,7 +51,7 @@ func (s *Session) compact(string) {
 func (s *Session) compacted() bool {
 	was := s.compaction
 	if s.compaction = noCompaction; was == compacting {
-		s.say(term.Dim, "there is nothing to compact yet")
+		s.say(kit.Dim, "there is nothing to compact yet")
 	}
 	return was != noCompaction
 }

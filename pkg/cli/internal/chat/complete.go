@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // Bounds of completion.
@@ -82,7 +82,7 @@ func (s *Session) files(ctx context.Context, in, word string) (found []string) {
 			if first, _, inside := strings.Cut(strings.TrimPrefix(l, dir), "/"); glob == under && inside {
 				l = dir + first + "/"
 			}
-			if l == "" || strings.HasPrefix(l, "[") || l == "no file matches" || seen[l] || format.SanitizeLine(l) != l {
+			if l == "" || strings.HasPrefix(l, "[") || l == "no file matches" || seen[l] || kit.SanitizeLine(l) != l {
 				continue
 			}
 			if seen[l] = true; len(found) < maxChoices {

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	stepio "github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -84,7 +83,7 @@ func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 	case begun != nil:
 		s.job, s.title = begun.Job.ID, begun.Job.Title
 		if begun.Plan != nil {
-			s.view.Known(render.KnownWindow(begun.Plan.Task))
+			s.view.Known(show.KnownWindow(begun.Plan.Task))
 		}
 	case s.running:
 		s.sent = append(s.sent, o.text)
@@ -94,7 +93,7 @@ func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 	}
 	s.printMessage(o.shown, note)
 	if about != "" {
-		s.say(term.Dim, "%s", strings.TrimSpace(about))
+		s.say(kit.Dim, "%s", strings.TrimSpace(about))
 	}
 	if !s.running && s.state != Asking {
 		s.run()
@@ -124,7 +123,7 @@ func (s *Session) settle() {
 // message stands on the screen. It reports whether ev is one.
 func (s *Session) message(ev event.Event) bool {
 	var sig flow.Signal
-	if ev.Kind != event.StepFinished && ev.Kind != event.StepRecalled || ev.Step != stepkind.Await || json.Unmarshal(ev.Data, &sig) != nil || sig.Name != stepio.MessageSignal {
+	if ev.Kind != event.StepFinished && ev.Kind != event.StepRecalled || ev.Step != flow.KindAwait || json.Unmarshal(ev.Data, &sig) != nil || sig.Name != stepio.MessageSignal {
 		return false
 	}
 	if ev.Kind == event.StepRecalled && s.given[ev.Path] {

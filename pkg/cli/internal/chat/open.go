@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
 // opening is a session that is not ready for messages.
@@ -43,8 +43,8 @@ func (s *Session) Open(f *request.Flags, then func(ready func())) {
 // for all questions.
 func (s *Session) showFiles(limit int) {
 	u := s.question.files
-	s.printWith(func(w *term.Screen) {
-		_, _ = w.Write([]byte(w.Paint(term.Bold, u.Question(s.e)) + "\n")) // a buffer
+	s.printWith(func(w *kit.Screen) {
+		_, _ = w.Write([]byte(w.Paint(kit.Bold, u.Question(s.e)) + "\n")) // a buffer
 		u.List(s.e, w, limit < 0)
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // A Plain shows a conversation as a stream of lines: for pipes, and for terminals
@@ -64,13 +64,13 @@ func (p *Plain) Run(ctx context.Context, s *Session) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return exit.Stopped(ctx)
+		return kit.Stopped(ctx)
 	case s.State() == Asking:
-		return exit.With(exit.Waiting)
+		return kit.With(kit.Waiting)
 	case p.finished && !p.prompt && s.failed:
-		return exit.With(exit.Failed)
+		return kit.With(kit.Failed)
 	case p.finished && !p.prompt && s.ran:
-		return exit.With(exit.OfJob(ctx, s.status))
+		return kit.With(kit.OfJob(ctx, s.status))
 	}
 	return nil
 }

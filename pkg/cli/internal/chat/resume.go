@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -27,13 +25,13 @@ type Past struct {
 
 // Find returns the job of a conversation, the newest of the directory for "".
 func Find(ctx context.Context, c adroit.Client, ref, dir string) (*adroit.JobDetail, error) {
-	if ref == "" || env.IsLast(ref) {
+	if ref == "" || kit.IsLast(ref) {
 		list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Here: true, Limit: 1})
 		if err != nil {
 			return nil, err
 		}
 		if len(list) == 0 {
-			return nil, exit.Usagef(hint.Command("chat")+" begins one", "there is no conversation in this directory yet")
+			return nil, kit.Usagef(hint.Command("chat")+" begins one", "there is no conversation in this directory yet")
 		}
 		ref = list[0].ID
 	}
@@ -85,7 +83,7 @@ func (s *Session) Load(ref string, ready func()) {
 func (s *Session) Resume(p *Past) {
 	d, j := p.detail, p.detail.Job
 	s.turn = turn{job: j.ID, title: j.Title, status: j.Status}
-	s.view = viewer.NewFeed(s.Screen, s.e.Rate())
+	s.view = show.NewFeed(s.Screen, s.e.Rate())
 	s.view.Known(d.Config.KnownWindow)
 	s.Dir, s.Target, s.Request.Model = j.Dir, j.Agent, j.Model
 	var in struct{ Prompt string }
@@ -103,7 +101,7 @@ func (s *Session) Resume(p *Past) {
 	s.ui = real
 	lines := strings.SplitAfter(kept.text.String(), "\n")
 	if n := len(lines) - maxReplayed; n > 0 {
-		s.say(term.Dim, "%d lines before; %s has all of it", n, hint.Command("jobs transcript %s", j.ID))
+		s.say(kit.Dim, "%d lines before; %s has all of it", n, hint.Command("jobs transcript %s", j.ID))
 		lines = lines[n:]
 	}
 	s.ui.Print(strings.Join(lines, ""))
@@ -121,12 +119,12 @@ func (s *Session) stands(d *adroit.JobDetail) {
 		}
 		s.outcome(d)
 		if context := s.view.Context(); context != "" {
-			s.say(term.Dim, "%s", context)
+			s.say(kit.Dim, "%s", context)
 		}
 	case j.Status == jobs.Running:
-		s.say(term.Dim, "%s runs in another process, or did when that was killed; an empty message goes on where it stopped", j.ID)
+		s.say(kit.Dim, "%s runs in another process, or did when that was killed; an empty message goes on where it stopped", j.ID)
 	default:
-		s.say(term.Dim, "%s is %s; an empty message goes on where it stopped", j.ID, j.Status.Words())
+		s.say(kit.Dim, "%s is %s; an empty message goes on where it stopped", j.ID, j.Status.Words())
 	}
 }
 

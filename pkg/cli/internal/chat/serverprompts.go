@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // A serverPrompt is a prompt of an MCP server that is a command: /SERVER/PROMPT.
@@ -66,7 +66,7 @@ func (s *Session) readServers(dir string) (out []serverPrompt, none func(server 
 	}
 	for _, server := range l.Items {
 		for _, p := range server.Prompts {
-			one := serverPrompt{name: server.Name + "/" + p.Name, about: format.FirstSentence(p.Description)}
+			one := serverPrompt{name: server.Name + "/" + p.Name, about: kit.FirstSentence(p.Description)}
 			for _, a := range p.Arguments {
 				word := a.Name + "=…"
 				if !a.Required {

@@ -16,15 +16,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/apierr"
-	"github.com/adroit-run/adroit/internal/executor/stepio"
-	"github.com/adroit-run/adroit/internal/flow/stepkind"
+	"github.com/adroit-run/adroit/internal/problem"
+	stepio "github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/cli/internal/viewer"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -55,9 +53,9 @@ const (
 
 // Options are how a session begins.
 type Options struct {
-	adroit.Request              // of the next conversation; its prompt is the first message
-	Screen         *term.Screen // what text is made for; nothing is written to it
-	Typed          bool         // what the person types stands on the screen already
+	adroit.Request             // of the next conversation; its prompt is the first message
+	Screen         *kit.Screen // what text is made for; nothing is written to it
+	Typed          bool        // what the person types stands on the screen already
 }
 
 // A Session is a conversation. One goroutine owns it and calls its methods, which
@@ -65,10 +63,10 @@ type Options struct {
 type Session struct {
 	Options
 	ctx  context.Context
-	e    *env.Env
+	e    *kit.Env
 	c    adroit.Client
 	ui   UI
-	view *viewer.Viewer
+	view *show.Viewer
 	turn
 	inbox inbox
 	input draft
@@ -126,9 +124,9 @@ type inbox struct {
 }
 
 // New is a session without a job.
-func New(ctx context.Context, e *env.Env, c adroit.Client, ui UI, o Options) *Session {
+func New(ctx context.Context, e *kit.Env, c adroit.Client, ui UI, o Options) *Session {
 	s := &Session{Options: o, ctx: ctx, e: e, c: c, ui: ui}
-	s.view = viewer.NewFeed(o.Screen, e.Rate())
+	s.view = show.NewFeed(o.Screen, e.Rate())
 	return s
 }
 
@@ -139,7 +137,7 @@ func (s *Session) State() State { return s.state }
 func (s *Session) Job() string { return s.job }
 
 // Title names the conversation for the title of a window.
-func (s *Session) Title() string { return format.SanitizeLine(s.title) }
+func (s *Session) Title() string { return kit.SanitizeLine(s.title) }
 
 // Queue is what is sent when the turn has ended.
 func (s *Session) Queue() []string { return s.input.queue }
@@ -179,8 +177,8 @@ func (s *Session) Unfold() {
 func (s *Session) say(style, text string, args ...any) {
 	width := s.Screen.Width()
 	var b strings.Builder
-	for l := range strings.SplitSeq(format.Sanitize(fmt.Sprintf(text, args...)), "\n") {
-		for _, row := range format.Wrap(l, width) {
+	for l := range strings.SplitSeq(kit.Sanitize(fmt.Sprintf(text, args...)), "\n") {
+		for _, row := range kit.Wrap(l, width) {
 			b.WriteString(s.Screen.Paint(style, row) + "\n")
 		}
 	}
@@ -190,9 +188,9 @@ func (s *Session) say(style, text string, args ...any) {
 // fail prints an error with what helps.
 func (s *Session) fail(err error) {
 	s.failed = true
-	s.say(term.Red, "error: %v", err)
-	if hint := apierr.Hint(err); hint != "" {
-		s.say(term.Dim, "%s", hint)
+	s.say(kit.Red, "error: %v", err)
+	if hint := problem.Hint(err); hint != "" {
+		s.say(kit.Dim, "%s", hint)
 	}
 }
 
@@ -204,17 +202,17 @@ func (s *Session) printMessage(text, note string) {
 		return
 	}
 	b.WriteString("\n")
-	for i, l := range strings.Split(format.Sanitize(strings.TrimSpace(text)), "\n") {
-		for j, row := range format.Wrap(strings.ReplaceAll(l, "\t", "    "), max(0, width-2)) {
+	for i, l := range strings.Split(kit.Sanitize(strings.TrimSpace(text)), "\n") {
+		for j, row := range kit.Wrap(strings.ReplaceAll(l, "\t", "    "), max(0, width-2)) {
 			mark := "  "
 			if i+j == 0 {
 				mark = "> "
 			}
-			b.WriteString(s.Screen.Paint(term.Bold, mark+row) + "\n")
+			b.WriteString(s.Screen.Paint(kit.Bold, mark+row) + "\n")
 		}
 	}
 	if note != "" {
-		b.WriteString(s.Screen.Paint(term.Dim, "  "+note) + "\n")
+		b.WriteString(s.Screen.Paint(kit.Dim, "  "+note) + "\n")
 	}
 	s.ui.Print(b.String())
 }
@@ -285,7 +283,7 @@ func (s *Session) drain() {
 		if ev.Step == stepio.CompactStep && ev.Text != "" && s.compaction == compacting {
 			s.compaction = compactionDone
 		}
-		if ev.Step == stepkind.Await {
+		if ev.Step == flow.KindAwait {
 			show(i)
 			if s.message(ev) {
 				from = i + 1

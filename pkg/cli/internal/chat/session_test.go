@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/toolserver"
+	toolserver "github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -67,7 +66,7 @@ func (c *reopened) Job(context.Context, string) (*adroit.JobDetail, error) {
 func TestMessageAtTheEndOfARun(t *testing.T) {
 	for _, sentFirst := range []bool{true, false} {
 		ui, c := make(posted, 10), &reopened{sent: make(chan struct{}), ended: make(chan struct{})}
-		s := New(t.Context(), &env.Env{Attendant: new(env.Attendant), Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
+		s := New(t.Context(), &kit.Env{Attendant: new(kit.Attendant), Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: kit.NewColor(io.Discard, 80)})
 		s.job, s.status = "J1", jobs.Interrupted
 		s.goOn()
 		s.Enter("one more thing")
@@ -113,7 +112,7 @@ func (c *slowServers) ToolServers(context.Context, adroit.Scope) (*adroit.Listin
 // once they are known.
 func TestCompleteBesideSlowServers(t *testing.T) {
 	ui, c := make(posted, 10), &slowServers{release: make(chan struct{})}
-	s := New(t.Context(), &env.Env{Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
+	s := New(t.Context(), &kit.Env{Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: kit.NewColor(io.Discard, 80)})
 	s.kept = []template{{name: "note", about: "Note it."}}
 	var got []string
 	then := func(found Completion) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // maxNote bounds what of a command's output goes with a message, in bytes.
@@ -17,10 +17,10 @@ const maxNote = 16 << 10
 // sandbox, and keeps its output for the next message.
 func (s *Session) shell(command string) {
 	if command == "" {
-		s.say(term.Dim, "!COMMAND runs a command in the sandbox")
+		s.say(kit.Dim, "!COMMAND runs a command in the sandbox")
 		return
 	}
-	s.say(term.Bold, "! %s", command)
+	s.say(kit.Bold, "! %s", command)
 	dir, level := s.Dir, string(s.Sandbox)
 	s.do(func(ctx context.Context) func() {
 		args, _ := json.Marshal(map[string]string{"command": command}) // strings always can be
@@ -30,9 +30,9 @@ func (s *Session) shell(command string) {
 		}
 		text := strings.TrimSpace(r.Text)
 		return func() {
-			s.say(term.Plain, "%s", text)
+			s.say(kit.Plain, "%s", text)
 			s.note(fmt.Sprintf("I ran `%s`:\n```\n%s\n```", command, shortened(text)))
-			s.say(term.Dim, "it goes with your next message")
+			s.say(kit.Dim, "it goes with your next message")
 		}
 	})
 }

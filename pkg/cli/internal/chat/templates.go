@@ -16,11 +16,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/trust"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
 // A template is a message in a file, which a command of its name sends: those of
@@ -120,7 +120,7 @@ func readTemplate(file, sum string) (template, error) {
 	if got := sha256.Sum256(b); sum != "" && hex.EncodeToString(got[:]) != sum {
 		return t, fmt.Errorf("the command /%s: %s has changed since it was trusted; %s shows it", t.name, file, hint.Command("trust"))
 	}
-	text, err := textfile.Plain(b)
+	text, err := rootfs.Plain(b)
 	if err != nil {
 		return t, fmt.Errorf("the command /%s: %s: %w", t.name, file, err)
 	}

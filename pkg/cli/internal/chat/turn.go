@@ -5,11 +5,10 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/hint"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -222,29 +221,29 @@ func (s *Session) outcome(d *adroit.JobDetail) {
 	}
 	text := strings.TrimSpace(f.Summary)
 	if text != "" && d.Job.Status.Succeeded() && !strings.HasPrefix(s.view.Last(), text) {
-		s.ui.Print(format.NewMarkdown(s.Screen, term.Plain, "     ").Text(text))
+		s.ui.Print(kit.NewMarkdown(s.Screen, kit.Plain, "     ").Text(text))
 	}
 	for _, r := range d.Changes.Incomplete {
-		s.say(term.Red, "incomplete: %s", r)
+		s.say(kit.Red, "incomplete: %s", r)
 	}
 	var lines []string
 	if d.Job.Status != jobs.Done || len(f.Met) > 0 { // else the answer is all there is to say
-		lines = render.Verdict(d.Job, f)
+		lines = show.Verdict(d.Job, f)
 	}
 	turn := *f
 	turn.Usage = llm.Usage{In: f.Usage.In - s.used.In, Out: f.Usage.Out - s.used.Out, Cached: f.Usage.Cached - s.used.Cached}
-	if figures := render.Figures(&turn, d.Usage.Cost-s.paid, s.view.Took()); figures != "" {
+	if figures := show.Figures(&turn, d.Usage.Cost-s.paid, s.view.Took()); figures != "" {
 		lines = append(lines, strings.TrimSpace(figures+"  "+s.view.Context()))
 	}
 	s.used, s.paid = f.Usage, d.Usage.Cost
-	style := term.Dim
-	if render.StatusStyle(d.Job.Status) == term.Red {
-		style = term.Red
+	style := kit.Dim
+	if show.StatusStyle(d.Job.Status) == kit.Red {
+		style = kit.Red
 	}
 	if len(lines) > 0 {
 		s.say(style, "%s", strings.Join(lines, "\n"))
 	}
 	if d.Job.Status == jobs.Interrupted {
-		s.say(term.Dim, "your next message redirects it; an empty one goes on")
+		s.say(kit.Dim, "your next message redirects it; an empty one goes on")
 	}
 }

@@ -2,7 +2,8 @@ package chatscreen
 
 import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
-	screen "github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+
 	"os"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ type focus int
 // A Screen is the user interface of a session. Run's goroutine owns it, the model
 // and the session.
 type Screen struct {
-	style   *screen.Screen
+	style   *kit.Screen
 	history *chat.History
 	in      *os.File
 	termID  string // of the terminal, as in TERM

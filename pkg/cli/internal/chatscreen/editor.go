@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // An editor is the text that a person types, of several lines perhaps.
@@ -57,7 +57,7 @@ func (e *editor) paste(text string) {
 		e.insert(text)
 		return
 	}
-	mark := fmt.Sprintf("[pasted %d: %s, %s]", len(e.pastes)+1, format.Plural(lines, "line"), format.Plural(n, "character"))
+	mark := fmt.Sprintf("[pasted %d: %s, %s]", len(e.pastes)+1, kit.Plural(lines, "line"), kit.Plural(n, "character"))
 	e.pastes = append(e.pastes, paste{mark, text})
 	e.insert(mark)
 }
@@ -83,7 +83,7 @@ func (e *editor) left() int {
 		}
 	}
 	for i > 0 {
-		if i--; format.Columns(string(e.text[i])) > 0 {
+		if i--; kit.Columns(string(e.text[i])) > 0 {
 			break
 		}
 	}
@@ -98,7 +98,7 @@ func (e *editor) right() int {
 		}
 	}
 	for i < len(e.text) {
-		if i++; i == len(e.text) || format.Columns(string(e.text[i])) > 0 {
+		if i++; i == len(e.text) || kit.Columns(string(e.text[i])) > 0 {
 			break
 		}
 	}
@@ -173,7 +173,7 @@ func (e *editor) rows(width int) []row {
 			continue
 		}
 		text := shown(r)
-		n := format.Columns(text)
+		n := kit.Columns(text)
 		if used+n > width {
 			flush(i, i)
 		}
@@ -189,7 +189,7 @@ func shown(r rune) string {
 	if r == '\t' {
 		return "    "
 	}
-	if text := string(r); format.SanitizeLine(text) == text {
+	if text := string(r); kit.SanitizeLine(text) == text {
 		return text
 	}
 	return "?" // it would act on the terminal; it is sent as it is
@@ -200,7 +200,7 @@ func (e *editor) cursor(rows []row, width int) (y, x int) {
 	for y = len(rows) - 1; y > 0 && rows[y].start > e.at; y-- {
 	}
 	for _, r := range e.text[rows[y].start:e.at] {
-		x += format.Columns(shown(r))
+		x += kit.Columns(shown(r))
 	}
 	return y, min(x, width)
 }
@@ -215,7 +215,7 @@ func (e *editor) vertical(by, width int) bool {
 	}
 	e.at = rows[to].start
 	for n := 0; e.at < rows[to].end; e.at++ {
-		if n += format.Columns(shown(e.text[e.at])); n > x {
+		if n += kit.Columns(shown(e.text[e.at])); n > x {
 			break
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // A view is what the live rows show: none of them is wider than the terminal.
@@ -73,7 +73,7 @@ func (l *liveRows) resize(width int) {
 	l.width, l.stale = width, true
 	l.wrapped = 0
 	for _, r := range l.shown.rows[:min(l.shown.y, len(l.shown.rows))] {
-		l.wrapped += max(1, (format.Columns(plain(r))+width-1)/width)
+		l.wrapped += max(1, (kit.Columns(plain(r))+width-1)/width)
 	}
 	l.wrapped += l.shown.x / width
 }
@@ -134,7 +134,7 @@ func (l *liveRows) print(b *strings.Builder, text string) (rows int) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		b.WriteString(line)
-		columns, width := format.Columns(plain(line)), max(1, l.width)
+		columns, width := kit.Columns(plain(line)), max(1, l.width)
 		if columns == 0 || columns%width > 0 { // else there is no rest of the row to erase
 			b.WriteString("\x1b[K")
 		}

@@ -11,8 +11,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 const (
@@ -279,7 +278,7 @@ func (m *model) view() view {
 	for i, r := range rows[first : first+visible] {
 		mark := "  "
 		if first+i == 0 {
-			mark = m.screen.style.Paint(term.Bold, ">") + " "
+			mark = m.screen.style.Paint(kit.Bold, ">") + " "
 		}
 		lines = append(lines, mark+r.text)
 	}
@@ -298,15 +297,15 @@ func (m *model) above() (rows []string) {
 		rows = append(rows, m.dim(m.hint()))
 	}
 	for _, q := range s.Queue() {
-		rows = append(rows, m.dim("queued: "+format.SanitizeLine(q)))
+		rows = append(rows, m.dim("queued: "+kit.SanitizeLine(q)))
 	}
 	if c := &m.complete; c.of == m.editor.before() {
 		for i, choice := range c.Choices {
-			style, mark := term.Dim, "  "
+			style, mark := kit.Dim, "  "
 			if i == c.picked {
-				style, mark = term.Bold, "* "
+				style, mark = kit.Bold, "* "
 			}
-			rows = append(rows, m.paint(style, strings.TrimSpace(mark+format.SanitizeLine(choice.Text)+"  "+format.SanitizeLine(choice.About))))
+			rows = append(rows, m.paint(style, strings.TrimSpace(mark+kit.SanitizeLine(choice.Text)+"  "+kit.SanitizeLine(choice.About))))
 		}
 	}
 	return rows
@@ -329,14 +328,14 @@ func (m *model) hint() string {
 		parts = append(parts, "mode "+string(s.Mode))
 	}
 	const help = "  /help" // is there in the narrowest terminal
-	return format.Cut(format.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
+	return kit.Cut(kit.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
 }
 
 // title is that of the window: it says whether somebody is waited for.
 func (m *model) title() string {
 	title := "adroit"
 	if t := m.session.Title(); t != "" {
-		title += ": " + format.Cut(t, 60)
+		title += ": " + kit.Cut(t, 60)
 	}
 	switch m.session.State() {
 	case chat.Working:
@@ -347,9 +346,9 @@ func (m *model) title() string {
 	return title
 }
 
-func (m *model) dim(text string) string { return m.paint(term.Dim, text) }
+func (m *model) dim(text string) string { return m.paint(kit.Dim, text) }
 
 // paint is a row as wide as the terminal at most.
 func (m *model) paint(style, text string) string {
-	return m.screen.style.Paint(style, format.Cut(text, m.width-1))
+	return m.screen.style.Paint(style, kit.Cut(text, m.width-1))
 }

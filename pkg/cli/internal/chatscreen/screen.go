@@ -18,13 +18,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	screen "github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
 // New is a screen whose text is painted as style has it. in and out are the
 // terminal, of the kind that TERM names.
-func New(in, out *os.File, termID string, style *screen.Screen, history *chat.History) *Screen {
+func New(in, out *os.File, termID string, style *kit.Screen, history *chat.History) *Screen {
 	s := &Screen{style: style, history: history, in: in, termID: termID, inbox: inbox{wake: make(chan struct{}, 1)}}
 	s.live = liveRows{out: out, plainKeys: termID == "linux"}
 	s.model = &model{screen: s, width: 80, height: 24}
@@ -208,7 +207,7 @@ func (s *Screen) Notify(text string) {
 	if s.model.focus == looking {
 		return
 	}
-	text = format.SanitizeLine(text)
+	text = kit.SanitizeLine(text)
 	s.mu.Lock()
 	s.raw.WriteString("\x1b]9;" + text + "\x1b\\\x1b]777;notify;adroit;" + text + "\x1b\\\a")
 	s.mu.Unlock()

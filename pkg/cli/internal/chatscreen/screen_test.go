@@ -12,22 +12,20 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
 // newModel is a screen of so many columns and rows whose text goes nowhere.
 func newModel(t testing.TB, width, height int) *model {
-	style := term.NewColor(io.Discard, width)
+	style := kit.NewColor(io.Discard, width)
 	style.Live = true
 	s := New(nil, nil, "xterm", style, chat.OpenHistory(t.TempDir()+"/history", &secret.Redactor{}))
 	var c adroit.Client
-	s.model.session = chat.New(context.Background(), &env.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, s, chat.Options{Request: adroit.Request{Target: "chat"}, Screen: style})
+	s.model.session = chat.New(context.Background(), &kit.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, s, chat.Options{Request: adroit.Request{Target: "chat"}, Screen: style})
 	s.model.resize(width, height)
 	return s.model
 }
@@ -49,10 +47,10 @@ func TestLiveRows(t *testing.T) {
 		}
 		for _, r := range rows {
 			plain := ours.ReplaceAllString(r, "")
-			if n := format.Columns(plain); n > size[0] {
+			if n := kit.Columns(plain); n > size[0] {
 				t.Errorf("%v: %d columns: %q", size, n, plain)
 			}
-			if format.SanitizeLine(plain) != plain {
+			if kit.SanitizeLine(plain) != plain {
 				t.Errorf("%v: acts on the terminal: %q", size, plain)
 			}
 		}
@@ -173,7 +171,7 @@ func FuzzEditor(f *testing.F) {
 			t.Fatalf("the cursor is at %d, %d of %d rows", y, x, len(rows))
 		}
 		for _, r := range rows {
-			if n := format.Columns(r.text); n > w {
+			if n := kit.Columns(r.text); n > w {
 				t.Fatalf("%d columns: %q", n, r.text)
 			}
 		}

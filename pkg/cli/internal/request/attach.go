@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/attachment"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -14,7 +14,7 @@ import (
 // screenshot, goes with the message.
 func Attached(words, dir string) executor.Attached {
 	a := executor.Attached{Mentions: words}
-	for _, m := range attachment.Mentions(words) {
+	for _, m := range turn.Mentions(words) {
 		file, home := strings.CutPrefix(m.Path, "~/")
 		switch base, err := os.UserHomeDir(); {
 		case home && err == nil:
@@ -36,11 +36,11 @@ func Attached(words, dir string) executor.Attached {
 // runtime says.
 func image(file string) []byte {
 	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > attachment.MaxImage {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > turn.MaxImage {
 		return nil
 	}
 	b, err := os.ReadFile(file)
-	if err != nil || attachment.ImageType(b) == "" {
+	if err != nil || turn.ImageType(b) == "" {
 		return nil
 	}
 	return b

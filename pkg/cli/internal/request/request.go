@@ -8,16 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/attachment"
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -32,7 +29,7 @@ type Flags struct {
 }
 
 // ReadPrompt joins the words of the prompt, and reads what a - at their end stands for.
-func (f *Flags) ReadPrompt(e *env.Env, words []string) (err error) {
+func (f *Flags) ReadPrompt(e *kit.Env, words []string) (err error) {
 	if f.typed, f.Prompt, err = Words(e, words); err != nil || f.typed == f.Prompt {
 		return err
 	}
@@ -43,7 +40,7 @@ func (f *Flags) ReadPrompt(e *env.Env, words []string) (err error) {
 
 // Words is a message of what was typed, and of standard input where a - is alone or at the
 // end. Beside what was typed it is data.
-func Words(e *env.Env, words []string) (typed, message string, err error) {
+func Words(e *kit.Env, words []string) (typed, message string, err error) {
 	last := len(words) - 1
 	if last < 0 || words[last] != "-" {
 		typed = strings.Join(words, " ")
@@ -54,23 +51,23 @@ func Words(e *env.Env, words []string) (typed, message string, err error) {
 		return "", "", err
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", "", exit.Usagef("- reads standard input, which has ended", "standard input is empty")
+		return "", "", kit.Usagef("- reads standard input, which has ended", "standard input is empty")
 	}
 	if typed = strings.Join(words[:last], " "); typed == "" {
 		return "", text, nil
 	}
-	return typed, typed + "\n\n" + attachment.Quote(text, "from", "standard input"), nil
+	return typed, typed + "\n\n" + turn.Quote(text, "from", "standard input"), nil
 }
 
 // WarnUnread names what is piped in and goes nowhere.
-func WarnUnread(e *env.Env) {
+func WarnUnread(e *kit.Env) {
 	if e.Unread() {
 		e.Warn("what is piped in is not read: a - at the end of the words adds it to them")
 	}
 }
 
 // taint marks the request as one with a secret if text has one.
-func (f *Flags) taint(e *env.Env, text string) {
+func (f *Flags) taint(e *kit.Env, text string) {
 	c, _ := e.Config() // nil if it cannot be read
 	if _, secret := config.Redactor(c, e.Getenv).String(text); secret {
 		f.Taint |= tools.Secret
@@ -78,7 +75,7 @@ func (f *Flags) taint(e *env.Env, text string) {
 }
 
 // Read completes the request with what its flags name.
-func (f *Flags) Read(e *env.Env) (err error) {
+func (f *Flags) Read(e *kit.Env) (err error) {
 	f.Model = Script(f.Model)
 	if f.Record != "" {
 		if f.Record, err = filepath.Abs(f.Record); err != nil { // a server is elsewhere
@@ -86,7 +83,7 @@ func (f *Flags) Read(e *env.Env) (err error) {
 		}
 	}
 	f.ForAll, f.Test = f.Model != "", strings.TrimSpace(f.Test)
-	if f.Dir, err = env.Directory(f.Workspace); err != nil {
+	if f.Dir, err = kit.Directory(f.Workspace); err != nil {
 		return err
 	}
 	if f.typed != "" {
@@ -99,10 +96,10 @@ func (f *Flags) Read(e *env.Env) (err error) {
 	for _, p := range f.Pairs {
 		key, value, ok := strings.Cut(p, "=")
 		if !ok || key == "" {
-			return exit.Usagef("for example -i issue=@issue.md", "-i %q is not key=value", p)
+			return kit.Usagef("for example -i issue=@issue.md", "-i %q is not key=value", p)
 		}
 		if _, twice := f.Inputs[key]; twice {
-			return exit.Usagef("give each input once", "-i %s is given twice", key)
+			return kit.Usagef("give each input once", "-i %s is given twice", key)
 		}
 		if file, ok := strings.CutPrefix(value, "@"); ok && c.Names().NameError(file) != nil {
 			f.Taint |= tools.Secret
@@ -110,7 +107,7 @@ func (f *Flags) Read(e *env.Env) (err error) {
 		}
 		text, err := e.Content(value)
 		if err != nil {
-			return exit.Usagef("@ reads the value from a file", "-i %s: %v", key, err)
+			return kit.Usagef("@ reads the value from a file", "-i %s: %v", key, err)
 		}
 		f.taint(e, text)
 		if f.Inputs == nil {
@@ -145,7 +142,7 @@ func structured(text string) (json.RawMessage, error) {
 }
 
 // Resolve returns what a request resolves to, without a job.
-func Resolve(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {
+func Resolve(ctx context.Context, e *kit.Env, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {
 	p, err := c.Resolve(ctx, r)
 	if err == nil {
 		warnIgnored(e, p)
@@ -158,7 +155,7 @@ const oldPrice = 6
 
 // WarnReplaced warns of secrets in what was sent to a server, whose own warnings are in its
 // log.
-func WarnReplaced(e *env.Env, j *jobs.Job) {
+func WarnReplaced(e *kit.Env, j *jobs.Job) {
 	if !e.Served() {
 		return
 	}
@@ -168,7 +165,7 @@ func WarnReplaced(e *env.Env, j *jobs.Job) {
 }
 
 // Submit adds the job of a request. With a key it may be one that there is.
-func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (*adroit.Submitted, error) {
+func Submit(ctx context.Context, e *kit.Env, c adroit.Client, r adroit.Request) (*adroit.Submitted, error) {
 	s, err := c.Submit(ctx, r)
 	if err != nil {
 		return nil, err
@@ -180,27 +177,27 @@ func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) 
 			e.Warn("costs of %s are at the price of %s; prices: in the config file replaces it", model, p.Date)
 		}
 	}
-	attach.Begins(e, s)
+	Begins(e, s)
 	return s, nil
 }
 
 // warnIgnored prints which of an agent's permissions do not hold.
-func warnIgnored(e *env.Env, p *adroit.Plan) {
+func warnIgnored(e *kit.Env, p *adroit.Plan) {
 	for _, words := range p.Ignored {
-		fmt.Fprintf(e.Err, "%s: warning: %s\n", hint.Program(), format.SanitizeLine(words))
+		fmt.Fprintf(e.Err, "%s: warning: %s\n", hint.Program(), kit.SanitizeLine(words))
 	}
 }
 
 // DryRun prints what a request resolves to, and runs nothing.
-func DryRun(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request, asJSON bool) error {
+func DryRun(ctx context.Context, e *kit.Env, c adroit.Client, r adroit.Request, asJSON bool) error {
 	p, err := Resolve(ctx, e, c, r)
 	switch {
 	case err != nil:
 		return err
 	case asJSON && p.Pinned != nil:
-		return format.JSON(e.Out, p.Pinned)
+		return kit.JSON(e.Out, p.Pinned)
 	case asJSON:
-		return format.JSON(e.Out, p.Task)
+		return kit.JSON(e.Out, p.Task)
 	}
 	noEffort := ""
 	if p.Task.Options.Effort != "" && p.Pinned == nil {
@@ -208,6 +205,6 @@ func DryRun(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request, 
 			noEffort = m.NoEffort
 		}
 	}
-	render.Plan(e.OutScreen(), p, noEffort, e.Home)
+	show.Plan(e.OutScreen(), p, noEffort, e.Home)
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -22,13 +22,13 @@ func (f *Flags) Begin(ctx context.Context, c adroit.Client, t Template) error {
 	case t.Name == "" && len(t.Pairs) == 0:
 		return nil
 	case !ok:
-		return exit.Usagef("for example --template docs/review --set file=a.go", "--template is SERVER/PROMPT")
+		return kit.Usagef("for example --template docs/review --set file=a.go", "--template is SERVER/PROMPT")
 	}
 	args := map[string]string{}
 	for _, p := range t.Pairs {
 		key, value, ok := strings.Cut(p, "=")
 		if !ok || key == "" {
-			return exit.Usagef("for example --set file=a.go", "--set %q is not key=value", p)
+			return kit.Usagef("for example --set file=a.go", "--set %q is not key=value", p)
 		}
 		args[key] = value
 	}

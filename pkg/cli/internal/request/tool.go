@@ -8,15 +8,13 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // CallTool calls a tool with the arguments that args names, if any, and prints its
 // result. hint says where the arguments of the tool can be seen.
-func CallTool(ctx context.Context, e *env.Env, call adroit.ToolCall, args []string, hint string, asJSON bool) error {
+func CallTool(ctx context.Context, e *kit.Env, call adroit.ToolCall, args []string, hint string, asJSON bool) error {
 	input, err := "{}", error(nil)
 	if len(args) > 0 {
 		if input, err = e.Content(args[0]); err != nil {
@@ -24,10 +22,10 @@ func CallTool(ctx context.Context, e *env.Env, call adroit.ToolCall, args []stri
 		}
 	}
 	if !json.Valid([]byte(input)) {
-		return exit.Usagef(hint, "the arguments are not valid JSON")
+		return kit.Usagef(hint, "the arguments are not valid JSON")
 	}
 	call.Args = json.RawMessage(input)
-	if call.Dir, err = env.Directory(call.Dir); err != nil {
+	if call.Dir, err = kit.Directory(call.Dir); err != nil {
 		return err
 	}
 	c, err := e.Client()
@@ -38,11 +36,11 @@ func CallTool(ctx context.Context, e *env.Env, call adroit.ToolCall, args []stri
 	if err != nil {
 		return err
 	}
-	err = env.Print(e.Out, asJSON, res, func(w io.Writer, r *executor.ToolResult) {
-		fmt.Fprintln(w, strings.TrimSuffix(format.Sanitize(r.Text), "\n"))
+	err = kit.Print(e.Out, asJSON, res, func(w io.Writer, r *executor.ToolResult) {
+		fmt.Fprintln(w, strings.TrimSuffix(kit.Sanitize(r.Text), "\n"))
 	})
 	if err == nil && res.Failed {
-		return exit.With(exit.Failed)
+		return kit.With(kit.Failed)
 	}
 	return err
 }

@@ -6,21 +6,19 @@ import (
 	"io"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/internal/hint"
-	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/format"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
 // AskTrust settles before a run what of the workspace has a say. If it may ask,
 // it asks about what nobody has looked at yet, once for each content; else the
 // run goes on without, and a note says so.
-func AskTrust(ctx context.Context, e *env.Env, f *Flags, ask bool) error {
+func AskTrust(ctx context.Context, e *kit.Env, f *Flags, ask bool) error {
 	c, err := e.Client()
 	if err != nil {
 		return err
@@ -54,8 +52,8 @@ type Untrusted struct {
 
 // FindUntrusted looks for such files, unless the request trusts all of them; nil
 // are none. It warns of files that are not read at all.
-func FindUntrusted(ctx context.Context, e *env.Env, c adroit.Client, f *Flags) (*Untrusted, error) {
-	dir, err := env.Directory(f.Workspace)
+func FindUntrusted(ctx context.Context, e *kit.Env, c adroit.Client, f *Flags) (*Untrusted, error) {
+	dir, err := kit.Directory(f.Workspace)
 	if err != nil {
 		return nil, nil // the run itself reports what is wrong with it
 	}
@@ -82,43 +80,43 @@ func (u *Untrusted) Decide(ctx context.Context, c adroit.Client, yes bool) error
 }
 
 // List writes the files and what they would have done, and whole their text.
-func (u *Untrusted) List(e *env.Env, w io.Writer, whole bool) {
+func (u *Untrusted) List(e *kit.Env, w io.Writer, whole bool) {
 	most := 0
 	if whole {
-		most = render.TrustText
+		most = show.TrustText
 	}
 	c, _ := e.Config() // nil if it cannot be read
-	render.TrustFiles(w, u.Files, most, config.Redactor(c, e.Getenv))
+	show.TrustFiles(w, u.Files, most, config.Redactor(c, e.Getenv))
 }
 
 // ShowTrust shows files with their text: all of it on a terminal, in the pager of the user
 // if there is one, else the first 64 KB of each.
-func ShowTrust(ctx context.Context, e *env.Env, w io.Writer, files []trust.File) {
+func ShowTrust(ctx context.Context, e *kit.Env, w io.Writer, files []trust.File) {
 	c, _ := e.Config() // nil if it cannot be read
-	most := render.TrustText
-	screen := term.NewScreen(w, e.Getenv)
+	most := show.TrustText
+	screen := kit.NewScreen(w, e.Getenv)
 	if screen.IsTerminal() {
 		most = -1
 	}
 	var b strings.Builder
-	render.TrustFiles(&b, files, most, config.Redactor(c, e.Getenv))
-	if e.Interactive() && term.Page(ctx, w, e.Getenv, b.String()) {
-		render.TrustFiles(w, files, 0, config.Redactor(c, e.Getenv)) // stays on the screen
+	show.TrustFiles(&b, files, most, config.Redactor(c, e.Getenv))
+	if e.Interactive() && kit.Page(ctx, w, e.Getenv, b.String()) {
+		show.TrustFiles(w, files, 0, config.Redactor(c, e.Getenv)) // stays on the screen
 		return
 	}
 	fmt.Fprint(w, b.String())
 }
 
 // Question says what is asked about the files.
-func (u *Untrusted) Question(e *env.Env) string {
-	return e.Home(format.SanitizeLine(u.root)) + " has files that would instruct agents, and nobody has trusted them:"
+func (u *Untrusted) Question(e *kit.Env) string {
+	return e.Home(kit.SanitizeLine(u.root)) + " has files that would instruct agents, and nobody has trusted them:"
 }
 
 // askTrust asks at the terminal whether files may instruct agents.
-func askTrust(ctx context.Context, e *env.Env, u *Untrusted) (yes, answered bool) {
+func askTrust(ctx context.Context, e *kit.Env, u *Untrusted) (yes, answered bool) {
 	fmt.Fprintln(e.Err, u.Question(e))
 	u.List(e, e.Err, false)
-	in := term.NewLineReader(ctx, e.In)
+	in := kit.NewLineReader(ctx, e.In)
 	for {
 		fmt.Fprint(e.Err, "     use them? [y]es, [n]o, [v]iew them whole: ")
 		word, err := in.ReadLine()

@@ -1,0 +1,340 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+)
+
+// What is read from a model is bounded before it is understood: a validator
+// that is asked to compare 1e9999999 allocates a number of that many digits.
+const (
+	maxDepth    = 64
+	maxBytes    = 8 << 20
+	maxValues   = 200_000
+	maxDigits   = 128
+	maxExponent = 308
+)
+
+// A Node is a JSON value that keeps the order of its keys and the spelling of
+// its numbers.
+type Node struct {
+	Kind byte     // '{' '[' '"' '0' 't' 'n'
+	Keys []string // of an object, in the order written
+	Kids []*Node  // an object's values or an array's items
+	Text string   // a string's value or a number's spelling
+	Yes  bool     // a boolean's value
+	Raw  string   // valid JSON that stands for all that when it is written
+}
+
+func object() *Node            { return &Node{Kind: '{'} }
+func text(s string) *Node      { return &Node{Kind: '"', Text: s} }
+func (n *Node) is(k byte) bool { return n != nil && n.Kind == k }
+
+// At returns the value of an object's key, nil if there is none.
+func (n *Node) At(key string) *Node {
+	if n.is('{') {
+		for i, k := range n.Keys {
+			if k == key {
+				return n.Kids[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Set replaces the value of key, or appends it.
+func (n *Node) Set(key string, v *Node) {
+	for i, k := range n.Keys {
+		if k == key {
+			n.Kids[i] = v
+			return
+		}
+	}
+	n.Keys, n.Kids = append(n.Keys, key), append(n.Kids, v)
+}
+
+// Without is an object that lacks a key.
+func (n *Node) Without(key string) *Node {
+	out := &Node{Kind: n.Kind}
+	for k, kid := range n.entries() {
+		if k != key {
+			out.Set(k, kid)
+		}
+	}
+	return out
+}
+
+// Equals reports whether n is a scalar that is written like this. A nil Node is none.
+func (n *Node) Equals(json string) bool {
+	return n != nil && n.Kind != '{' && n.Kind != '[' && n.String() == json
+}
+
+// Str is the value of a string, "" of anything else.
+func (n *Node) Str() string {
+	if n.is('"') {
+		return n.Text
+	}
+	return ""
+}
+
+// words returns the strings of an array of strings.
+func (n *Node) words() []string {
+	var out []string
+	if n.is('[') {
+		for _, kid := range n.Kids {
+			if kid.is('"') {
+				out = append(out, kid.Text)
+			}
+		}
+	}
+	return out
+}
+
+// Append writes n without white space.
+func (n *Node) Append(b []byte) []byte {
+	switch {
+	case n.Raw != "":
+		return append(b, n.Raw...)
+	case n.Kind == '{':
+		b = append(b, '{')
+		for i, key := range n.Keys {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(text(key).Append(b), ':')
+			b = n.Kids[i].Append(b)
+		}
+		return append(b, '}')
+	case n.Kind == '[':
+		b = append(b, '[')
+		for i, kid := range n.Kids {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = kid.Append(b)
+		}
+		return append(b, ']')
+	case n.Kind == '"':
+		return append(b, jsontext.Quote(n.Text)...)
+	case n.Kind == '0':
+		return append(b, n.Text...)
+	case n.Kind == 't':
+		return strconv.AppendBool(b, n.Yes)
+	}
+	return append(b, "null"...)
+}
+
+func (n *Node) String() string { return string(n.Append(nil)) }
+
+// entries yields the members of an object, in the order written.
+func (n *Node) entries() iter.Seq2[string, *Node] {
+	return func(yield func(string, *Node) bool) {
+		if !n.is('{') {
+			return
+		}
+		for i, key := range n.Keys {
+			if !yield(key, n.Kids[i]) {
+				return
+			}
+		}
+	}
+}
+
+// parse is [Parse] for what models write and what describes that.
+func parse(b []byte) (*Node, []Fault) { return Parse(b, maxDepth) }
+
+// Parse reads one JSON value strictly, nested no deeper than depth. It returns nil and one fault if the
+// text cannot be read at all, and the value with faults if it can but breaks
+// a rule: duplicate keys, numbers that no float64 holds.
+func Parse(b []byte, depth int) (*Node, []Fault) {
+	switch {
+	case len(b) > maxBytes:
+		return nil, []Fault{{Message: fmt.Sprintf("is %d bytes long, at most %d are taken; write big content in parts", len(b), maxBytes)}}
+	case !utf8.Valid(b):
+		return nil, []Fault{{Message: "is not valid UTF-8"}}
+	case loneSurrogate(b):
+		return nil, []Fault{{Message: `holds half a character (a \uD800-\uDFFF escape without its other half)`}}
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	p := parser{dec: dec, depth: depth}
+	n, err := p.next()
+	if err == nil {
+		if _, more := dec.Token(); more != io.EOF {
+			err = errors.New("has more text after its end; write one JSON value only")
+		}
+	}
+	if err != nil {
+		return nil, []Fault{{Message: syntaxWords(err)}}
+	}
+	return n, p.faults
+}
+
+type parser struct {
+	dec    *json.Decoder
+	depth  int   // at most
+	trail  []any // keys and indexes that lead to the value
+	values int
+	faults []Fault
+}
+
+// fault reports what is wrong with the value at the end of the trail.
+func (p *parser) fault(why string) {
+	path := ""
+	for _, step := range p.trail {
+		switch step := step.(type) {
+		case string:
+			path = join(path, step)
+		case int:
+			path = at(path, step)
+		}
+	}
+	p.faults = append(p.faults, Fault{path, why})
+}
+
+func (p *parser) next() (*Node, error) {
+	if p.values++; p.values > maxValues {
+		return nil, fmt.Errorf("holds more than %d values", maxValues)
+	}
+	tok, err := p.dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch tok := tok.(type) {
+	case json.Delim:
+		if len(p.trail) == p.depth {
+			return nil, fmt.Errorf("is nested more than %d levels deep", p.depth)
+		}
+		n := &Node{Kind: byte(tok)}
+		return n, p.members(n)
+	case string:
+		return text(tok), nil
+	case json.Number:
+		if why := tooExtreme(string(tok)); why != "" {
+			p.fault(why)
+			tok = "0" // what follows must not compute with it
+		}
+		return &Node{Kind: '0', Text: string(tok)}, nil
+	case bool:
+		return &Node{Kind: 't', Yes: tok}, nil
+	}
+	return &Node{Kind: 'n'}, nil
+}
+
+// members reads what is in an object or an array, and its end.
+func (p *parser) members(n *Node) error {
+	seen := map[string]bool{}
+	p.trail = append(p.trail, nil)
+	for last := len(p.trail) - 1; p.dec.More(); {
+		if p.trail[last] = len(n.Kids); n.Kind == '{' {
+			tok, err := p.dec.Token()
+			if err != nil {
+				return err
+			}
+			p.trail[last] = tok // a string, or there was an error
+		}
+		kid, err := p.next()
+		if err != nil {
+			return err
+		}
+		if key, ok := p.trail[last].(string); ok {
+			if seen[key] {
+				p.fault("is given more than once; write it once")
+				continue
+			}
+			seen[key] = true
+			n.Keys = append(n.Keys, key)
+		}
+		n.Kids = append(n.Kids, kid)
+	}
+	p.trail = p.trail[:len(p.trail)-1]
+	_, err := p.dec.Token()
+	return err
+}
+
+func tooExtreme(number string) string {
+	if len(number) > maxDigits {
+		return fmt.Sprintf("is a number of %d digits, at most %d are taken", len(number), maxDigits)
+	}
+	if i := bytes.IndexAny([]byte(number), "eE"); i >= 0 {
+		exp, err := strconv.Atoi(number[i+1:])
+		if err != nil || exp > maxExponent || exp < -maxExponent {
+			return fmt.Sprintf("is %s, which is out of the range of numbers", number)
+		}
+	}
+	if f, err := strconv.ParseFloat(number, 64); err != nil || math.IsInf(f, 0) {
+		return fmt.Sprintf("is %s, which is out of the range of numbers", number)
+	}
+	return ""
+}
+
+func syntaxWords(err error) string {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "is not complete JSON: it ends in the middle"
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("is not valid JSON: %s at byte %d", syntax, syntax.Offset)
+	}
+	return err.Error()
+}
+
+// loneSurrogate reports whether JSON text escapes half a surrogate pair, which
+// encoding/json would turn into U+FFFD without a word.
+func loneSurrogate(b []byte) bool {
+	high := false // the escape just before was the first half
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' || i+1 == len(b) {
+			if high {
+				return true
+			}
+			continue
+		}
+		var unit uint64
+		if b[i+1] == 'u' && i+6 <= len(b) {
+			unit, _ = strconv.ParseUint(string(b[i+2:i+6]), 16, 32)
+			i += 4
+		}
+		i++
+		switch {
+		case 0xDC00 <= unit && unit <= 0xDFFF && high:
+			high = false
+		case high, 0xDC00 <= unit && unit <= 0xDFFF:
+			return true
+		case 0xD800 <= unit && unit <= 0xDBFF:
+			high = true
+		}
+	}
+	return high
+}
+
+// wholeNumbers rewrites numbers such as 3.0 and 2e3 without fraction and
+// exponent. It returns nil if there are none.
+func wholeNumbers(b json.RawMessage) json.RawMessage {
+	n, faults := parse(b)
+	if n == nil || faults != nil || !n.whole() {
+		return nil
+	}
+	return n.Append(nil)
+}
+
+func (n *Node) whole() (changed bool) {
+	for _, kid := range n.Kids {
+		changed = kid.whole() || changed
+	}
+	if n.Kind == '0' && bytes.ContainsAny([]byte(n.Text), ".eE") {
+		if f, err := strconv.ParseFloat(n.Text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			n.Text, changed = strconv.FormatInt(int64(f), 10), true
+		}
+	}
+	return changed
+}

@@ -1,0 +1,374 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Error makes an error of kind in the endpoint's name. Secrets that found
+// their way into message are taken out of it.
+func (e *Endpoint) Error(kind llm.ErrorKind, message string) *llm.Error {
+	return &llm.Error{Kind: kind, Provider: e.Name, Message: e.plain(message), Hint: e.hint(kind)}
+}
+
+// Reported is the error for an error object, or a plain text, that the server
+// sent inside an answer with status 200.
+func (e *Endpoint) Reported(object []byte) *llm.Error {
+	said := read(object)
+	for status := 400; status < 600 && said.status == 0; status++ { // in the words of HTTP alone
+		if strings.EqualFold(said.text, http.StatusText(status)) {
+			said.status = status
+		}
+	}
+	kind, denied := classify(said.status, said.words(string(object)), 0)
+	kind = cmp.Or(kind, llm.Overloaded)
+	err := e.Error(kind, "the server reports: "+said.text)
+	err.Status = said.status
+	e.cause(err, said, denied)
+	err.Window = windowIn(err, said.text, object)
+	return err
+}
+
+// ErrorIn is the error in a piece of an answer with status 200, nil if it holds
+// none.
+func (e *Endpoint) ErrorIn(data []byte) error {
+	if bytes.Contains(data, []byte(`"choices"`)) && !bytes.Contains(data, []byte(`"error"`)) && !bytes.Contains(data, []byte(`"base_resp"`)) {
+		return nil
+	}
+	var in struct {
+		Object  string          `json:"object"`
+		Error   json.RawMessage `json:"error"`
+		Choices json.RawMessage `json:"choices"`
+		Message json.RawMessage `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+		Msg     json.RawMessage `json:"msg"`
+		Base    struct {
+			Code int `json:"status_code"`
+		} `json:"base_resp"`
+	}
+	var list []json.RawMessage // Gemini's
+	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
+		data = list[0]
+	}
+	words := func(raw json.RawMessage) bool { return len(raw) > 2 && raw[0] == '"' }
+	if json.Unmarshal(data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null" || in.Base.Code != 0 ||
+		in.Choices == nil && (words(in.Message) || words(in.Detail) || words(in.Msg))) { // of a gateway
+		return e.Reported(data)
+	}
+	return nil
+}
+
+// ErrorText is the cause of an error that a server reported: its full text,
+// for adapters that read more from it than a message for people. It may hold
+// the model's output, so Error does not repeat it.
+type ErrorText string
+
+func (ErrorText) Error() string { return "the server reported it" }
+
+// A Generation is the cause of an error about a tool call that a server could
+// not parse: what the model wrote.
+type Generation string
+
+func (Generation) Error() string { return "the model wrote a call that the server could not parse" }
+
+// cause gives err what it is about and, where that is not its kind, a hint of its own.
+func (e *Endpoint) cause(err *llm.Error, said reported, denied Denial) {
+	switch {
+	case denied != "":
+		err.Err, err.Hint = denied, denied.hint(e.host())
+	case said.generation != "":
+		err.Err = Generation(said.generation)
+	case err.Kind == llm.TooLong && reason(strings.ToLower(said.text)).inBytes(err.Status):
+		err.Err = tooManyBytes{}
+		err.Hint = e.host() + ", or a proxy before it, limits the bytes of a request, whatever the model's window: raise that limit, or begin a shorter conversation"
+	default:
+		err.Err = ErrorText(said.text)
+	}
+}
+
+// refused is the error for an answer whose status is not 200.
+func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
+	said := read(body)
+	wait := cmp.Or(retryAfter(resp.Header), waiting(resp.Header, string(body)))
+	kind, denied := classify(resp.StatusCode, said.words(string(body)), wait)
+	kind = cmp.Or(kind, llm.BadRequest)
+	if kind == llm.Auth && looksHTML(body) {
+		denied = notTheAPI
+	}
+	err := e.Error(kind, said.text)
+	err.Status = resp.StatusCode
+	e.cause(err, said, denied)
+	switch {
+	case resp.StatusCode/100 == 3:
+		err.Message = "the server answers with a redirect, which is not followed"
+		if to, uerr := url.Parse(resp.Header.Get("Location")); uerr == nil && to.Host != "" {
+			err.Hint = e.plain("set the base URL to the place it points to, on " + to.Scheme + "://" + to.Host)
+		}
+	case looksHTML(body):
+		err.Message = "the server answers with a web page"
+	case strings.TrimSpace(said.text) == "":
+		err.Message = strings.ToLower(http.StatusText(resp.StatusCode))
+		err.Message = cmp.Or(err.Message, "the request was refused without a reason")
+	}
+	if strings.Contains(said.text, "HTTP request to an HTTPS server") || strings.Contains(said.text, "plain HTTP request was sent to HTTPS port") {
+		err.Hint = "the base URL must begin with https://"
+	}
+	if kind == llm.BadRequest && (resp.StatusCode == 404 || resp.StatusCode == 405) {
+		err.Hint = "check the base URL: the server has no such path"
+	}
+	err.Window = windowIn(err, said.text, body)
+	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {
+		err.RetryAfter = wait
+	}
+	return err
+}
+
+// Unexplained reports whether a provider refused a request for a reason that is not known: it may
+// take it in another form, or a shorter one.
+func Unexplained(err *llm.Error) bool {
+	return err.Kind == llm.BadRequest && err.Status >= 400 && err.Status != 404 && err.Status != 405
+}
+
+// page is the error for a web page with status 200.
+func (e *Endpoint) page() *llm.Error {
+	err := e.Error(llm.Garbled, "the answer is a web page (text/html), not a model's")
+	err.Hint = "check the base URL; a login page or a proxy may have answered"
+	return err
+}
+
+// WrongType is the error for an answer of a media type that is not expected.
+func (e *Endpoint) WrongType(media, want string) *llm.Error {
+	err := e.Error(llm.Garbled, fmt.Sprintf("the answer has content type %q instead of %s", media, want))
+	err.Hint = "check the base URL"
+	return err
+}
+
+// lost names a failure to reach the server or to read from it.
+func (e *Endpoint) lost(w *Watch, err error, had string) error {
+	if perr := w.parent.Err(); perr != nil {
+		return fmt.Errorf("%s: %w", e.Name, context.Cause(w.parent))
+	}
+	after := ""
+	if had != "" {
+		after = " after " + had
+	}
+	switch cause := context.Cause(w.ctx); {
+	case errors.Is(cause, errIdle):
+		out := e.Error(llm.Timeout, fmt.Sprintf("no data for %s%s", w.limit, after))
+		out.Hint, out.Err = "", errIdle
+		return out
+	case errors.Is(cause, errTotal):
+		out := e.Error(llm.Timeout, fmt.Sprintf("the answer took longer than %s", w.whole))
+		out.Hint, out.Err = "ask for less at once", errTotal
+		return out
+	}
+	err = inner(err)
+	var out *llm.Error
+	var timeout interface{ Timeout() bool }
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name):
+		// Also if it took too long: nobody was asked anything.
+		out = e.Error(llm.Unreachable, "the address of "+name.Name+" cannot be found: "+name.Err)
+		out.Hint = "check the name in the base URL, and the network"
+	case errors.Is(err, ErrLine), errors.Is(err, errHuge):
+		out = e.Error(llm.Garbled, err.Error())
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		out = e.Error(llm.Cut, "the connection ended before the answer was complete"+after)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		out = e.Error(llm.Timeout, err.Error())
+	case had != "":
+		out = e.Error(llm.Cut, "the connection failed"+after+": "+err.Error())
+	default:
+		out = e.Error(llm.Unreachable, err.Error())
+		out.Hint = reachHint(e.Name, e.host(), e.Base, err)
+	}
+	out.Err = err
+	return out
+}
+
+// inner strips the URL, which may hold a key, from a client error.
+func inner(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+func (e *Endpoint) hint(kind llm.ErrorKind) string {
+	switch kind {
+	case llm.Auth:
+		return fmt.Sprintf("%s refused the key of %s; check it and the account", e.host(), e.Name)
+	case llm.NoModel:
+		return "see what there is with: " + hint.Command("models list")
+	case llm.TooLong:
+		return "shorten the conversation or use a larger window"
+	case llm.Unreachable: // 407
+		if proxy := proxyWords(e.Base); proxy != "" {
+			return "the request goes through " + proxy + ": put its user and password there, or name the server's host in NO_PROXY"
+		}
+	}
+	return ""
+}
+
+// host is where the server is, without a path, which may hold a key.
+func (e *Endpoint) host() string { return e.plain(Host(e.Base)) }
+
+// Host is the scheme and the host of a base URL, without a user and a path, which
+// may hold a key.
+func Host(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "the server"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// plain takes secrets out of s and bounds it.
+func (e *Endpoint) plain(s string) string {
+	hide := func(secret string) {
+		if len(secret) >= 6 {
+			s = strings.ReplaceAll(s, secret, "[redacted]")
+		}
+	}
+	hide(e.Key)
+	for _, v := range e.Headers {
+		hide(strings.TrimPrefix(v, "Bearer "))
+	}
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
+	if len(s) <= maxText {
+		return s
+	}
+	cut := maxText
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + " …"
+}
+
+// said is what a server says of an error, in whichever shape it says it.
+type reported struct {
+	text, code, typ string
+	status          int    // from inside the object, 0 if not there
+	generation      string // what the model wrote, if the server reports it
+}
+
+// words are those that decide about the kind: what the error says with its code and type, and
+// what else is beside it.
+func (s reported) words(body string) string {
+	words := s.code + " " + s.typ + " " + s.text
+	if m := quotaID.FindStringSubmatch(body); m != nil {
+		words += " " + m[1]
+	}
+	if strings.Contains(body, `"signin_url"`) { // Ollama's
+		words += " signin_url"
+	}
+	return words
+}
+
+var quotaID = lazyregexp.New(`"quotaId":\s*"([A-Za-z-]+)"`)
+
+func read(body []byte) reported {
+	var o struct {
+		Error   json.RawMessage `json:"error"`
+		Message json.RawMessage `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+		Msg     json.RawMessage `json:"msg"`
+		Type    string          `json:"type"`
+		Code    json.RawMessage `json:"code"`
+		Failed  string          `json:"failed_generation"`
+		Base    struct {
+			Code    int    `json:"status_code"`
+			Message string `json:"status_msg"`
+		} `json:"base_resp"`
+	}
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if json.Unmarshal(body, &o) != nil {
+		var list []json.RawMessage // Gemini's
+		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+			return read(list[0])
+		}
+		var s string
+		if json.Unmarshal(body, &s) == nil {
+			return reported{text: s}
+		}
+		return reported{text: string(body)}
+	}
+	if o.Base.Code != 0 { // MiniMax's
+		return reported{text: o.Base.Message, code: strconv.Itoa(o.Base.Code)}
+	}
+	if len(o.Error) > 0 && string(o.Error) != "null" {
+		in := read(o.Error)
+		// Servers in front of servers put one error object into another's
+		// text.
+		if strings.HasPrefix(strings.TrimSpace(in.text), "{") {
+			if deep := read([]byte(in.text)); deep.text != in.text {
+				return deep
+			}
+		}
+		return in
+	}
+	out := reported{typ: o.Type, code: strings.Trim(string(o.Code), `"`), generation: o.Failed}
+	if n, err := strconv.Atoi(out.code); err == nil && n >= 400 && n < 600 {
+		out.status = n
+	}
+	for _, raw := range []json.RawMessage{o.Message, o.Detail, o.Msg} {
+		var s string
+		switch {
+		case len(raw) == 0 || string(raw) == "null":
+			continue
+		case json.Unmarshal(raw, &s) == nil:
+			out.text = s
+		default:
+			out.text = string(raw)
+		}
+		return out
+	}
+	out.text = string(body)
+	return out
+}
+
+// retryAfter reads how long the server wants to be left alone, at most [longestWait].
+// Who waits has a bound of their own; the error says what was asked for.
+func retryAfter(h http.Header) time.Duration {
+	seconds := math.NaN()
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		seconds = ms / 1000
+	} else if v := strings.TrimSpace(h.Get("Retry-After")); v != "" {
+		if n, err := strconv.ParseFloat(v, 64); err == nil {
+			seconds = n
+		} else if at, err := http.ParseTime(v); err == nil {
+			seconds = time.Until(at).Seconds()
+		}
+	}
+	switch {
+	case math.IsNaN(seconds) || seconds <= 0:
+		return 0
+	case seconds >= longestWait.Seconds():
+		return longestWait
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+func looksHTML(body []byte) bool {
+	s := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 512)])))
+	return strings.HasPrefix(s, "<!doctype html") || strings.HasPrefix(s, "<html")
+}

@@ -1,0 +1,223 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// classify returns the kind of an error by its status, its text and the time after which it
+// asks to come again, "" if unknown, and what else than the key it is refused for. What providers
+// are known to say decides first, then numbers and words that any of them may use:
+// testdata/refusals.jsonl has what it must make of real ones.
+func classify(status int, text string, wait time.Duration) (llm.ErrorKind, Denial) {
+	said := reason(strings.ToLower(text))
+	d := said.denial(status)
+	if d != content && (status == 0 || status/100 == 4 || status == 500) && said.spent(status, wait) {
+		return llm.Auth, Spent
+	}
+	if d != "" {
+		return llm.Auth, d
+	}
+	return said.kind(status), ""
+}
+
+// kind is what an error is about that is no denial.
+func (said reason) kind(status int) llm.ErrorKind {
+	client := status == 0 || status/100 == 4 || status == 500
+	switch {
+	case status == 401 || status == 403:
+		return llm.Auth
+	case status == 407:
+		return llm.Unreachable
+	case status == 408:
+		return llm.Timeout
+	case status == 413, status == 429 && said.tooLargeForLimit(), client && status != 429 && said.overflow():
+		return llm.TooLong
+	case status == 429:
+		return llm.RateLimit
+	case client && said.has("api key not valid", "invalid api key", "incorrect api key", "api_key_invalid", "invalid_api_key", "invalidapikey"):
+		return llm.Auth
+	case client && said.has("does not support", "not supported by this model", "no endpoints found that support"):
+		return llm.Unsupported
+	case client && said.has("model_not_found", "model not found", "no such model", "unknown model", "not a valid model", "invalid model", "model not exist", "model_decommissioned", "modelnotfound"),
+		client && said.has("model") && said.has("not found", "does not exist", "not exist.", "decommissioned", "no longer available") && status != 500:
+		return llm.NoModel
+	// Some answer 500 to these mistakes of the client: templates are run by the server.
+	case status == 500 && said.has("invalid json schema", "invalid format", "invalid option", "must be of type", "jinja template", "chat template", "alternate", "after role"):
+		return llm.BadRequest
+	case status == 501:
+		return llm.Unsupported
+	case status >= 500, status == 498:
+		return llm.Overloaded
+	case status == 400 && said.has("overloaded", "capacity") && said.has("again", "later"):
+		return llm.Overloaded
+	case status >= 400:
+		return llm.BadRequest
+	case said.has("rate limit", "rate_limit", "too many requests"):
+		return llm.RateLimit
+	case said.has("authentication", "not authenticated", "unauthorized"):
+		return llm.Auth
+	case said.has("overloaded", "server_error", "try again", "running the model"):
+		return llm.Overloaded
+	case said.has("invalid_request", "invalid request"):
+		return llm.BadRequest
+	}
+	return ""
+}
+
+// spent reports whether money or a quota is gone, which waiting does not bring back. Words that
+// providers also use of the limit of a minute count only if the refusal names no time.
+func (w reason) spent(status int, wait time.Duration) bool {
+	switch {
+	case status == 402, w.has("insufficient_quota", "insufficient balance", "insufficient credit", "insufficient fund", "insufficient_user_quota", "not enough credit", "credit balance is too low",
+		"out of credits", "no credits", "recharge", "top up", "arrear", "余额不足", "欠费", "billing_hard_limit", "spending limit", "spend limit", "usage limits. you will regain",
+		"free-models-per-day", "perday", "suspended", "exceeded_current_quota_error", "payment required", "payment_required"):
+		return true
+	case status != 429 && status != 403 && status != 0:
+		return false
+	case zeroLimit.MatchString(string(w)):
+		return true
+	}
+	return wait == 0 && w.has("quota", "billing", "purchase", "usage limit") && w.has("exceeded", "exhausted", "used up", "reached", "purchase") && !w.has("check quota", "per minute", "perminute", "rpm", "tpm", "hourly", "try again")
+}
+
+// inBytes reports whether a request that is too long is so by its size, which has nothing to do
+// with the tokens of the model: a proxy's limit, or one of the server's front. So is any 413 that
+// does not say what it counts.
+func (w reason) inBytes(status int) bool {
+	return !w.has("token") && (w.has("byte", "character", "message size", " mb", "mib", "request body", "entity", "payload") ||
+		status == 413 && !w.has("context", "prompt"))
+}
+
+var zeroLimit = lazyregexp.New(`\blimit: ?0\b`)
+
+// tooLargeForLimit reports whether a single request is larger than a limit of rate: it will be
+// refused at any time.
+func (w reason) tooLargeForLimit() bool {
+	if w.has("request too large", "request_too_large", "request is too large") {
+		return true
+	}
+	limit, asked := amount(limits, w), amount(requested, w)
+	return w.has("token") && limit > 0 && asked > limit
+}
+
+var (
+	limits    = lazyregexp.New(`\blimit:? ([0-9][0-9,]*)`)
+	requested = lazyregexp.New(`\brequested:? (?:about )?([0-9][0-9,]*)`)
+	// statedWindow is a window in the words of most servers: vLLM adds to them how long an answer
+	// may be at most, how long the request is, and no number that is larger than the window.
+	statedWindow = lazyregexp.New(`\bcontext (?:length|window|size) (?:is|of) (?:only )?([0-9][0-9,]*)`)
+	anyNumber    = lazyregexp.New(`[0-9][0-9,]*`)
+	number       = lazyregexp.New(`[0-9][0-9,]{3,}`)
+)
+
+func amount(r *lazyregexp.Regexp, w reason) int {
+	m := r.FindStringSubmatch(string(w))
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", "")) // 0 is none
+	return n
+}
+
+// windowIn is the window that an error names, 0 if it names none. A fault that nobody
+// recognises may be one of a request that is too long if it has two numbers of that size.
+func windowIn(err *llm.Error, text string, object []byte) int {
+	switch {
+	case errors.Is(err, tooManyBytes{}):
+	case err.Kind == llm.TooLong,
+		err.Kind == llm.Overloaded && (err.Status == 0 || err.Status == 500) && len(number.FindAllString(text, 2)) == 2:
+		return namedWindow(text, object)
+	}
+	return 0
+}
+
+// namedWindow is the window in tokens that the refusal of a request as too long names, 0 if it
+// names none. Whatever the sentence, unless it says what the context is: the largest of its numbers is the request, and the next the
+// window, which stands alone where the request is not counted. Where the request is the sum of two
+// others, its input and the room for an answer, these are no window either.
+func namedWindow(text string, object []byte) int {
+	var said struct {
+		Error struct {
+			Window int `json:"n_ctx"` // llama.cpp
+		} `json:"error"`
+	}
+	if json.Unmarshal(object, &said) == nil && said.Error.Window > 0 {
+		return said.Error.Window
+	}
+	if n := amount(statedWindow, reason(strings.ToLower(text))); n >= 1000 {
+		return n
+	}
+	var found []int
+	parts := sumIn(text)
+	for _, digits := range number.FindAllString(text, -1) {
+		if n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", "")); err == nil && !codeOf(object, digits) && !slices.Contains(parts, n) {
+			found = append(found, n)
+		}
+	}
+	slices.Sort(found)
+	switch found = slices.Compact(found); len(found) {
+	case 0:
+		return 0
+	case 1:
+		return found[0]
+	}
+	if parts != nil {
+		return found[len(found)-1]
+	}
+	return found[len(found)-2]
+}
+
+// sumIn finds a number in text that is the sum of two others, all three; of several the largest.
+func sumIn(text string) (parts []int) {
+	var all []int
+	for _, digits := range anyNumber.FindAllString(text, 50) {
+		if n, err := strconv.Atoi(strings.ReplaceAll(digits, ",", "")); err == nil && n > 0 {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	for i := len(all) - 1; i >= 2; i-- {
+		for j := range i {
+			for k := range j {
+				if all[j]+all[k] == all[i] && all[i] >= 1000 {
+					return []int{all[i], all[j], all[k]}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// codeOf reports whether an object has so many digits as a code of the error.
+func codeOf(object []byte, digits string) bool {
+	for _, before := range []string{`code":`, `code": `, `code":"`, `code": "`} {
+		if bytes.Contains(object, []byte(before+digits)) {
+			return true
+		}
+	}
+	return false
+}
+
+// overflow reports whether a request was longer than the model's window.
+func (w reason) overflow() bool {
+	if w.has("context length", "context_length", "context window", "context size", "context limit", "exceed_context", "input length exceeds", "prompt is too long", "input is too long",
+		"too many tokens", "maximum context", "reduce the length", "maximum prompt length", "token limit exceeded", "model token limit", "prompt_too_long", "request too large", "request_too_large", "range of input length", "inputs` tokens", "超长") {
+		return true
+	}
+	// What bounds the answer, or a single field, is another mistake.
+	if w.has("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "completion tokens", "output tokens", "string too long", "array too long", "image", "temperature", "top_p", "tools") {
+		return false
+	}
+	about := w.has("token", "prompt", "context", "input length", "input size", "input too", "message size", "messages too", "request size", "request body", "conversation")
+	over := w.has("exceed", "longer than", "larger than", "greater than", "more than", "beyond", "over the limit", "maximum")
+	return about && (w.has("too long", "too large", "too big") || over && (number.MatchString(string(w)) || w.has("limit", "maximum", "max length", "allowed")))
+}

@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/host"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/models/openai"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+var agent = flow.Define("agent", executor.Loop)
+
+// kit is what the agents of a benchmark share, as the jobs of a process do.
+type kit struct {
+	model llm.Model
+	tools *tools.Set
+	ran   func(ctx context.Context, env *tools.Env) // called for each tool call; may be nil
+	full  *full                                     // what the command line adds; nil leaves it out
+}
+
+func newKit(t testing.TB, hc *http.Client, stream bool) *kit {
+	k := new(kit)
+	var err error
+	if k.model, err = openai.New(openai.Config{BaseURL: url(t) + "/v1", HTTP: hc, NoStream: !stream}); err != nil {
+		t.Fatal(err)
+	}
+	type text struct {
+		Text string `json:"text"`
+	}
+	k.tools, err = tools.NewSet(tools.New(tools.Metadata{Name: "echo", Description: "Repeat a text.", Effect: tools.Pure},
+		func(ctx context.Context, env *tools.Env, in text) (string, error) {
+			if k.ran != nil {
+				k.ran(ctx, env)
+			}
+			return echo(in.Text), nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (k *kit) mux(blobs flow.Blobs) flow.Mux {
+	h := host.Host{
+		Models: func(_ context.Context, name string) (llm.Model, string, error) { return k.model, name, nil },
+		Tools:  k.tools, Blobs: blobs,
+	}
+	return k.full.around(h)
+}
+
+func (k *kit) task(turns int) json.RawMessage {
+	b, err := json.Marshal(k.full.of(executor.Task{
+		Instructions: executor.Instructions{Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: agents.PinTools(k.tools),
+			Limits: executor.Limits{Turns: -1, Tokens: -1, Time: -1}},
+	}))
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	return b
+}
+
+// run has one agent do a task with nothing kept.
+func (k *kit) run(ctx context.Context, job string, task json.RawMessage) (*executor.State, error) {
+	j := new(flow.Memory)
+	return state(agent.Run(flow.NewRun(job, flow.NewLocal(ctx, j, k.mux(j), k.full.sink())), task))
+}
+
+func state(out json.RawMessage, err error) (*executor.State, error) {
+	if err != nil {
+		return nil, err
+	}
+	s := new(executor.State)
+	return s, json.Unmarshal(out, s)
+}
+
+// cpu is the time that this process has spent computing, the kernel's work
+// for it included.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // of a valid pointer
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,113 @@
+// Package testenv says what a test needs of the machine: it skips where that is
+// missing, and fails in CI, where nothing skips. It builds adroit for tests that start it.
+package testenv
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/system/lock"
+)
+
+// NeedsProgram ends the test where one of the programs is not on PATH, or is but a name
+// for what is not installed.
+func NeedsProgram(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		_, err := exec.LookPath(program)
+		if err != nil && program == "pytest" {
+			_, err = exec.LookPath("pytest-3") // Debian's name of it; it runs as python3 -m pytest
+		}
+		if err == nil && program == "cargo" {
+			err = exec.Command(program, "--version").Run() // rustup puts it on PATH without a toolchain too
+		}
+		if err != nil {
+			Missing(t, program+" is not installed; .ci/run installs it")
+		}
+	}
+}
+
+// Seed is what a random test draws from: ADROIT_SEED, which CI makes of the commit, so that
+// it tries other inputs with each commit and the same ones on each machine; without it, one
+// seed for the process, drawn. It is logged.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := drawn()
+	if s := os.Getenv("ADROIT_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("ADROIT_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("ADROIT_SEED=%d", seed)
+	return seed
+}
+
+var drawn = sync.OnceValue(rand.Uint64)
+
+// NeedsBuilt puts a program on PATH that a script of internal/dev/e2e has made: variable is
+// where .ci/run says where it is, the program's file or its directory.
+// A program that is on PATH already does too.
+func NeedsBuilt(t testing.TB, program, variable string) {
+	t.Helper()
+	if at := os.Getenv(variable); at != "" {
+		if info, err := os.Stat(at); err == nil && !info.IsDir() {
+			at = filepath.Dir(at)
+		}
+		t.Setenv("PATH", at+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		Missing(t, program+" is not installed; set "+variable+" as .ci/run does")
+	}
+}
+
+// NeedsVariable is what a script of internal/dev/e2e printed, which .ci/run puts into the
+// environment: script is its path below internal/dev/e2e, with arguments.
+func NeedsVariable(t testing.TB, variable, script string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		Missing(t, fmt.Sprintf("%[1]s is not set; %[1]s=$(internal/dev/e2e/%[2]s) installs what it names, which can take minutes the first time", variable, script))
+	}
+	return value
+}
+
+// Adroit is the program that tests start. It is built in dir, or in ADROIT_BUILT, which
+// internal/dev/race/test makes for the packages of one run: whoever needs it first builds it for
+// all. It has no cgo, as in releases, and the tag failpoints, which changes nothing unless
+// ADROIT_KILL_AT is set.
+func Adroit(dir string) (string, error) {
+	if built := os.Getenv("ADROIT_BUILT"); built != "" {
+		dir = built
+	}
+	unlock, err := lock.Open(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	bin := filepath.Join(dir, "adroit")
+	if _, err := os.Stat(bin); err == nil {
+		return bin, nil
+	}
+	build := exec.Command("go", "build", "-tags", "failpoints", "-ldflags", "-s -w", "-o", bin, "github.com/adroit-run/adroit/cmd/adroit")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building adroit: %w\n%s", err, out)
+	}
+	return bin, nil
+}
+
+func Missing(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}

@@ -1,0 +1,307 @@
+// Package backup copies a data directory to one file, and brings it back.
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
+)
+
+const (
+	databaseFile = "adroit.db"
+	manifestFile = "backup.json" // the first entry of an archive
+)
+
+// A Manifest says what a backup holds.
+type Manifest struct {
+	Made    time.Time `json:"made"`
+	Version string    `json:"version,omitempty"` // of the program
+	Jobs    int       `json:"jobs"`
+	Running []string  `json:"running,omitempty"` // jobs that had not ended
+	Files   int       `json:"files"`             // besides the database
+}
+
+// Write writes a copy of the data directory to file, which must not exist: a
+// tar archive, compressed if its name ends in .gz or .tgz. It has the database,
+// what undo needs, worktrees and trust decisions, and leaves out caches. It is
+// consistent while jobs run: the database is copied in one read transaction,
+// and everything else, which is written before the database refers to it, after
+// that. It holds prompts and file contents; only its owner can read it.
+func Write(ctx context.Context, data, file, version string) (*Manifest, error) {
+	data, err := filepath.Abs(data)
+	if err != nil {
+		return nil, err
+	}
+	file, err = filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	if rel, err := filepath.Rel(data, file); err == nil && filepath.IsLocal(rel) {
+		return nil, fmt.Errorf("backup: %s is inside of the data directory %s; choose a place outside of it", file, data)
+	}
+	if _, err := os.Lstat(file); err == nil {
+		return nil, fmt.Errorf("backup: %s exists; choose another name", file)
+	}
+	if _, err := sqlite.FinishExchange(data); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	if _, err := os.Lstat(filepath.Join(data, databaseFile)); err != nil {
+		return nil, fmt.Errorf("backup: there is no database: %w", err)
+	}
+	if err := rootfs.Sweep(data); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	dir, err := rootfs.New(data, "backup")
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	defer dir.Remove()
+	temp := file + ".part" + strings.TrimPrefix(filepath.Base(dir.Path), ".backup")
+	if err := dir.Note(temp); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	part, err := rootfs.BeginAs(file, temp)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	defer part.Drop()
+	m, err := writeBackup(ctx, data, dir.Path, part, strings.HasSuffix(file, ".gz") || strings.HasSuffix(file, ".tgz"), version)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	if err := part.Place(); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	return m, nil
+}
+
+func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress bool, version string) (m *Manifest, err error) {
+	if m, err = copyDatabase(ctx, filepath.Join(data, databaseFile), filepath.Join(tmp, databaseFile), version); err != nil {
+		return nil, err
+	}
+	if compress {
+		z := gzip.NewWriter(to)
+		defer func() { err = errors.Join(err, z.Close()) }()
+		to = z
+	}
+	w := tar.NewWriter(to)
+	defer func() { err = errors.Join(err, w.Close()) }()
+	root, err := os.OpenRoot(data)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	lengths, err := journalLengths(root)
+	if err != nil {
+		return nil, err
+	}
+	names, err := backupNames(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	m.Files = len(names)
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.WriteHeader(&tar.Header{Name: manifestFile, Mode: 0o600, Size: int64(len(b)), ModTime: m.Made, Format: tar.FormatPAX}); err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(b); err != nil {
+		return nil, err
+	}
+	copied, err := os.OpenRoot(tmp)
+	if err != nil {
+		return nil, err
+	}
+	defer copied.Close()
+	if err := addFile(w, copied, databaseFile, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		most := int64(math.MaxInt64)
+		if isJournal(name) {
+			most = lengths[name]
+		}
+		if err := addFile(w, root, name, most); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return m, nil
+}
+
+// copyDatabase makes a consistent copy and counts what is in it.
+func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, error) {
+	db, err := sqlite.Open(ctx, from, sqlite.Options{Version: version})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(db.Backup(ctx, to), db.Close()); err != nil {
+		return nil, err
+	}
+	// The copy says what it has: the original may have gone on.
+	db, err = sqlite.Open(ctx, to, sqlite.Options{Version: version, Check: true})
+	if err != nil {
+		return nil, err
+	}
+	list, err := db.List(ctx, jobs.Query{})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, err
+	}
+	m := &Manifest{Made: time.Now().UTC().Truncate(time.Second), Version: version, Jobs: len(list)}
+	for _, j := range list {
+		if !j.Status.Final() {
+			m.Running = append(m.Running, j.ID)
+		}
+	}
+	return m, nil
+}
+
+// journalLengths are the lengths of the ledgers' journals. The content that a journal
+// refers to was there before it, so that what is listed afterwards has all that these lengths need.
+func journalLengths(root *os.Root) (map[string]int64, error) {
+	names, err := fs.Glob(root.FS(), journals)
+	if err != nil {
+		return nil, err
+	}
+	lengths := map[string]int64{}
+	for _, name := range names {
+		switch info, err := root.Lstat(name); {
+		case err == nil:
+			lengths[name] = info.Size()
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return lengths, nil
+}
+
+const journals = "jobs/*/ledger/journal"
+
+func isJournal(name string) bool {
+	ok, _ := path.Match(journals, name)
+	return ok
+}
+
+// backupNames lists what belongs to a backup besides the database.
+func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			return nil
+		case err != nil:
+			return err
+		case p == ".":
+			return nil
+		case leftOut(p), d.Type()&fs.ModeSymlink != 0 && !belongsToTree(p):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		names = append(names, p)
+		return nil
+	})
+	return names, err
+}
+
+// leftOut reports whether a name is none that a backup has besides the database: what
+// lets somebody in, what is made again, and what is on its way. A restore refuses
+// the same names, for an archive may come from anybody.
+func leftOut(p string) bool {
+	first, rest, _ := strings.Cut(strings.ToLower(p), "/") // case may not matter where it is restored
+	switch {
+	case first == "cache", first == rootfs.TokenName, first == "restoring.json", rootfs.Is(first), strings.HasPrefix(first, databaseFile):
+		return true
+	case first == "jobs":
+		_, of, _ := strings.Cut(rest, "/")
+		of, _, _ = strings.Cut(of, "/")
+		return of == "sandbox"
+	}
+	return slices.ContainsFunc([]string{".token-", "new-", "replaced-"}, func(head string) bool { return strings.HasPrefix(first, head) })
+}
+
+// belongsToTree reports whether a name lies in a worktree. Only there may a link
+// be: everywhere else it would send what adroit writes to another place.
+func belongsToTree(p string) bool {
+	for _, trees := range []string{"worktrees/*/", "jobs/*/trees/*/"} {
+		n := strings.Count(trees, "/")
+		if parts := strings.SplitN(p, "/", n+1); len(parts) == n+1 {
+			if ok, _ := path.Match(trees, strings.Join(parts[:n], "/")+"/"); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// addFile adds a file as long as it is now, at most the first bytes of it.
+func addFile(w *tar.Writer, root *os.Root, name string, most int64) error {
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	link := ""
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		if link, err = root.Readlink(name); err != nil {
+			return err
+		}
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return nil // a socket or the like
+	}
+	h, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	h.Name, h.Format = name, tar.FormatPAX
+	h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", ""
+	if !info.Mode().IsRegular() {
+		return w.WriteHeader(h)
+	}
+	f, err := root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return err
+	}
+	h.Size = min(info.Size(), most)
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	n, err := io.Copy(w, io.LimitReader(f, h.Size))
+	if err == nil && n < h.Size {
+		err = errors.New("became shorter while it was read; try again")
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
+)
+
+// A Restored says what Restore did.
+type Restored struct {
+	Manifest
+	Aside string `json:"aside,omitempty"` // where what was there before is now
+	// Disconnected are worktrees that are not those of their repositories.
+	Disconnected []Disconnected `json:"disconnected,omitempty"`
+}
+
+// Disconnected is what is wrong with a worktree, and what to do.
+type Disconnected struct {
+	What string `json:"what"`
+	Do   string `json:"do,omitempty"`
+}
+
+// Restore brings back a backup into the data directory, whose jobs must not
+// run. What is there already is moved aside, into a directory that Restored
+// names, and only if replace is set. A backup that is damaged changes nothing.
+func Restore(ctx context.Context, data, file, version string, replace bool) (*Restored, error) {
+	data, err := filepath.Abs(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := rootfs.MkdirAll(data); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	if _, err := sqlite.FinishExchange(data); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	if err := errors.Join(restorable(ctx, data, version, replace), rootfs.Sweep(data)); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	dir, err := rootfs.New(data, "restore")
+	if err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	tmp := dir.Path
+	out := &Restored{}
+	recorded := false
+	defer func() {
+		if !recorded {
+			_ = dir.Remove()
+		}
+	}()
+	if err := extract(ctx, file, tmp, &out.Manifest); err != nil {
+		return nil, fmt.Errorf("restore: reading %s: %w", file, err)
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(tmp, databaseFile), sqlite.Options{Version: version, Check: true})
+	if err != nil {
+		return nil, fmt.Errorf("restore: the database in %s: %w", file, err)
+	}
+	if err := db.Close(); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	recorded = true // from here on the new files are all that may be left of the jobs
+	if out.Aside, err = sqlite.Exchange(data, tmp); err != nil {
+		return nil, fmt.Errorf("restore: %w; the next command goes on with it", err)
+	}
+	if db, err = sqlite.Open(ctx, filepath.Join(data, databaseFile), sqlite.Options{Version: version}); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	list, err := db.List(ctx, jobs.Query{})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	for _, err := range jobdir.Disconnected(data, list) {
+		d := Disconnected{What: err.Error()}
+		if we, ok := errors.AsType[*worktree.Error](err); ok {
+			d.Do = we.Remedy
+		}
+		out.Disconnected = append(out.Disconnected, d)
+	}
+	return out, dir.Remove()
+}
+
+// restorable is an error if a data directory may not be replaced.
+func restorable(ctx context.Context, data, version string, replace bool) error {
+	dbPath := filepath.Join(data, databaseFile)
+	if _, err := os.Lstat(dbPath); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	db, err := sqlite.Open(ctx, dbPath, sqlite.Options{Version: version})
+	if err != nil {
+		if replace {
+			return nil // it is damaged, which is what backups are for
+		}
+		return fmt.Errorf("there is a database that cannot be opened (%w); --replace moves it aside", err)
+	}
+	list, err := db.List(ctx, jobs.Query{})
+	err = errors.Join(err, db.Close())
+	if replace && errors.Is(err, sqlite.ErrDamaged) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, j := range list {
+		if j.Lease.Owner != "" { // it runs, or is queued
+			return fmt.Errorf("job %s runs; stop it first: %s", j.ID, hint.Command("jobs cancel %s", j.ID))
+		}
+	}
+	if len(list) > 0 && !replace {
+		return fmt.Errorf("%s has jobs already (%d); --replace moves them aside", data, len(list))
+	}
+	return nil
+}
+
+// extract unpacks an archive into dir, and nowhere else.
+func extract(ctx context.Context, file, dir string, m *Manifest) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var in io.Reader = f
+	if z, err := gzip.NewReader(f); err == nil {
+		defer z.Close()
+		in = z
+	} else if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	r := tar.NewReader(in)
+	type stamp struct {
+		name string
+		mode fs.FileMode
+		time time.Time
+	}
+	var dirs []stamp
+	for first := true; ; first = false {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && first {
+			if h.Name != manifestFile {
+				return errors.New("it is not a backup made by adroit")
+			}
+			if err = json.NewDecoder(io.LimitReader(r, 16<<20)).Decode(m); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		name := path.Clean(h.Name)
+		switch {
+		case name != databaseFile && leftOut(name):
+			return fmt.Errorf("it has %s, which no backup of adroit has: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
+		case h.Typeflag == tar.TypeSymlink && !belongsToTree(name):
+			return fmt.Errorf("it has the link %s, and backups have links only in worktrees: somebody else has put it in; nothing is restored", strconv.Quote(h.Name))
+		}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = root.MkdirAll(h.Name, 0o700)
+			dirs = append(dirs, stamp{h.Name, h.FileInfo().Mode().Perm(), h.ModTime})
+		case tar.TypeSymlink:
+			err = root.Symlink(h.Linkname, h.Name)
+		case tar.TypeReg:
+			err = extractFile(root, r, h)
+		default:
+			err = fmt.Errorf("%s has a type that backups do not have", h.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := root.Lstat(databaseFile); err != nil {
+		return errors.New("it has no database; it may have been cut short")
+	}
+	for _, d := range slices.Backward(dirs) { // a directory may be read-only
+		if err := errors.Join(root.Chmod(d.name, d.mode), root.Chtimes(d.name, d.time, d.time)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func extractFile(root *os.Root, r io.Reader, h *tar.Header) error {
+	if dir := path.Dir(h.Name); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil { // the journals come before their directories
+			return err
+		}
+	}
+	f, err := root.OpenFile(h.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Chmod(h.FileInfo().Mode().Perm()), f.Sync(), f.Close(), root.Chtimes(h.Name, h.ModTime, h.ModTime))
+}

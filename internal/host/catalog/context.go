@@ -1,0 +1,140 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Context is what a job finds in its workspace besides its agent:
+// skills to choose from, and what the project's own files tell agents.
+type Context struct {
+	Skills   []agents.Skill
+	Project  agents.Project
+	Problems agents.Problems
+}
+
+// Open opens the workspace for [Decision.Context] and [Describe], which share one list
+// of its files. One that is ignored need not be there: then both are nil.
+func (d Decision) Open() (*workspace.Files, error) {
+	files, err := workspace.Open(d.dir, nil)
+	switch {
+	case err == nil:
+		files.Tree.ListOnce()
+	case d.ignores:
+		return nil, nil
+	default:
+		err = lookingFor(err)
+	}
+	return files, err
+}
+
+func lookingFor(err error) error {
+	return fmt.Errorf("looking for %s: %w", strings.Join(agents.ProjectFiles(), " and "), err)
+}
+
+// Context reads that of the workspace, whose files [Decision.Open] opened. user has the user's skills; bytes bounds what
+// AGENTS.md may take, see agents.ReadProject.
+func (d Decision) Context(ctx context.Context, files *workspace.Files, user []agents.Layer, bytes int) (c Context, err error) {
+	if d.ignores {
+		c.Skills, c.Problems = agents.LoadSkills(user...)
+		return c, nil
+	}
+	c.Skills, c.Problems = d.Skills(user)
+	names, err := projectFiles(ctx, files, d.dir)
+	if err != nil {
+		return c, lookingFor(err)
+	}
+	in := func(name string) bool { return d.Trusted(filepath.Join(d.dir, filepath.FromSlash(name))) }
+	var more agents.Problems
+	c.Project, more = agents.ReadProject(d.files(), d.dir, names, in, bytes)
+	c.Problems = append(c.Problems, more...)
+	d.readAround(&c, bytes)
+	return c, nil
+}
+
+// readAround adds what the directories between the top of the work tree and the
+// workspace say.
+func (d Decision) readAround(c *Context, bytes int) {
+	real, err := rootfs.Real(d.dir)
+	if err != nil {
+		return
+	}
+	for _, dir := range trust.Around(real) {
+		var names []string
+		for _, name := range agents.ProjectFiles() {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				names = append(names, name)
+			}
+		}
+		up, err := filepath.Rel(real, dir)
+		if err != nil {
+			continue
+		}
+		in := func(name string) bool { return d.Trusted(filepath.Join(dir, name)) }
+		p, more := agents.ReadProject(d.filesAt(dir), dir, names, in, bytes)
+		for _, name := range p.Untrusted {
+			c.Project.Untrusted = append(c.Project.Untrusted, path.Join(filepath.ToSlash(up), name))
+		}
+		for i := range more {
+			more[i].File = path.Join(filepath.ToSlash(up), more[i].File)
+		}
+		c.Problems = append(c.Problems, more...)
+		if p.Text != "" {
+			c.Project.Around = append(c.Project.Around, agents.Words{File: path.Join(filepath.ToSlash(up), p.File), Text: p.Text})
+		}
+	}
+}
+
+// inOtherRepository reports whether a file lies in a repository inside, which is
+// trusted by itself.
+func inOtherRepository(dir, name string) bool {
+	for d := path.Dir(name); d != "."; d = path.Dir(d) {
+		if rootfs.Exists(filepath.Join(dir, filepath.FromSlash(d), ".git")) {
+			return true
+		}
+	}
+	return false
+}
+
+// projectFiles lists the files in which the workspace instructs agents, as far
+// as git does not ignore them; the one at the top in any case.
+func projectFiles(ctx context.Context, files *workspace.Files, dir string) ([]string, error) {
+	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: "{" + strings.Join(agents.ProjectFiles(), ",") + "}", Hidden: true})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !inOtherRepository(dir, e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	for _, name := range agents.ProjectFiles() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Skills loads the user's skills and those of the workspace that are trusted.
+func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems) {
+	layers := slices.Clone(user)
+	for _, name := range configs.Skills {
+		if fsys, dir, ok := d.Layer(name); ok {
+			layers = append(layers, agents.Layer{Name: "project", FS: fsys, Dir: dir})
+		}
+	}
+	return agents.LoadSkills(layers...)
+}

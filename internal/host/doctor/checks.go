@@ -1,0 +1,248 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/tools/test"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// Examine returns what it finds.
+func (d *Doctor) Examine(ctx context.Context) []Finding {
+	hostexec.Forbid(d.Dir)
+	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules(), d.repository(ctx))
+	if d.Failed == nil {
+		out = append(out, d.Models(ctx)...)
+	}
+	out = slices.Concat(out, d.sandbox(), d.removals())
+	if d.Check && d.Failed == nil {
+		out = append(out, d.check(ctx)...)
+	}
+	return out
+}
+
+// repository reports what is broken of the repository of the project.
+func (d *Doctor) repository(ctx context.Context) []Finding {
+	dir, err := filepath.EvalSymlinks(d.Dir)
+	if d.Dir == "" || err != nil {
+		return nil // tests says so
+	}
+	broken := rootfs.BrokenRepository(ctx, dir)
+	if broken == nil {
+		return nil
+	}
+	return []Finding{{"repository", Lacking, broken.Error() + "; runs go on without git, commit and pr do not", broken.Remedy}}
+}
+
+// lowDisk is the free space in bytes below which data warns.
+const lowDisk = 500 << 20
+
+// data reports whether jobs can be kept.
+func (d *Doctor) data(ctx context.Context) Finding {
+	const name = "data"
+	switch {
+	case d.Failed != nil:
+		return Finding{name, Broken, d.Failed.Error(), "name one with --data-dir DIR or ADROIT_HOME"}
+	case d.Data == "":
+		return Finding{name, Note, "jobs are kept in memory", ""}
+	}
+	err := writable(d.Data)
+	if err == nil && d.CheckStore != nil {
+		_, _, err = d.CheckStore(ctx, false)
+	}
+	if err != nil {
+		return Finding{name, Broken, err.Error(), "make it writable, or keep state elsewhere with --data-dir DIR or ADROIT_HOME"}
+	}
+	f := Finding{name, Fine, d.home(d.Data), ""}
+	var st unix.Statfs_t
+	if unix.Statfs(d.Data, &st) == nil {
+		free := int64(st.Bavail) * int64(st.Bsize)
+		f.What += fmt.Sprintf(", %d MB free", free>>20)
+		if free < lowDisk {
+			f.Status, f.Do = Lacking, "jobs pause when the disk is full; "+hint.Command("jobs rm")+" frees the space of ended jobs"
+		}
+	}
+	return f
+}
+
+// writable makes a directory and a file in it.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+func (d *Doctor) tools() (out []Finding) {
+	const name = "tools"
+	set, err := d.Tools()
+	if err != nil {
+		return []Finding{{name, Broken, "this program's tools: " + err.Error(), "run " + hint.Command("tools lint") + " for details"}}
+	}
+	missing := tools.Missing(set, tools.OnPath)
+	for _, tool := range slices.Sorted(maps.Keys(missing)) {
+		out = append(out, Finding{name, Lacking, missing[tool].Error(), ""})
+	}
+	if out == nil {
+		out = []Finding{{name, Fine, spelling.Plural(set.Len(), "tool"), ""}}
+	}
+	return out
+}
+
+func (d *Doctor) agents(ctx context.Context) Finding {
+	const name = "agents"
+	if d.Failed != nil {
+		return Finding{name, Lacking, d.Failed.Error(), ""}
+	}
+	count, err := d.Agents(ctx)
+	if err != nil {
+		return Finding{name, Lacking, err.Error(), "run " + hint.Command("agents lint") + " for details"}
+	}
+	return Finding{name, Fine, spelling.Plural(count, "agent"), ""}
+}
+
+// rules names what the configuration restricts and the project does not have.
+func (d *Doctor) rules() (out []Finding) {
+	for _, r := range permit.Idle(d.Dir, d.Rules, d.Deny) {
+		out = append(out, Finding{"rules", Note, fmt.Sprintf("%s fits nothing in %s", r, d.home(d.Dir)), "see that the path is written from the top of the workspace"})
+	}
+	return out
+}
+
+// tests reports how the tests of the project are run.
+func (d *Doctor) tests() Finding {
+	const name = "tests"
+	if d.Failed != nil {
+		return Finding{name, Lacking, d.Failed.Error(), ""}
+	}
+	command, from, err := d.TestCommand(d.Dir)
+	if err != nil {
+		return Finding{name, Lacking, err.Error(), ""}
+	}
+	switch from {
+	case "", catalog.StagesFile:
+	case configs.Any:
+		from = "test in " + d.home(d.ConfigFile)
+	default:
+		from = fmt.Sprintf("test of %s in %s", d.home(from), d.home(d.ConfigFile))
+	}
+	files, err := workspace.Open(d.Dir, nil)
+	if err != nil {
+		return Finding{name, Lacking, err.Error(), ""}
+	}
+	defer files.Close()
+	found, err := test.Find(files, command)
+	switch {
+	case err != nil:
+		return Finding{name, Lacking, err.Error(), "correct the file"}
+	case len(found) == 0:
+		return Finding{name, Lacking, "no tests found in " + d.home(d.Dir), "if there are some, name the command that runs them: test: COMMAND in " + catalog.StagesFile + ", or " + hint.Command("run --test COMMAND")}
+	case command != "":
+		return Finding{name, Fine, fmt.Sprintf("%s (from %s)", command, from), ""}
+	}
+	var all []string
+	for _, s := range found {
+		all = append(all, fmt.Sprintf("%s (found: %s)", s.Command, s.From))
+	}
+	return Finding{name, Fine, strings.Join(all, "; "), ""}
+}
+
+// removals reports jobs that are half removed.
+func (d *Doctor) removals() (out []Finding) {
+	if d.Jobs == "" {
+		return nil
+	}
+	ids, err := jobdir.Unfinished(d.Jobs)
+	if err != nil {
+		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
+	}
+	for _, id := range ids {
+		out = append(out, Finding{"removals", Note, id + " is half removed", hint.Command("jobs") + " finishes it, as every command does that reads jobs"})
+	}
+	left, err := rootfs.Left(d.Jobs)
+	if err != nil {
+		out = append(out, Finding{"removals", Broken, err.Error(), "make it readable"})
+	}
+	for _, path := range left {
+		out = append(out, Finding{"removals", Note, d.home(path) + " is left of a command that was killed", "the next " + hint.Command("jobs rm") + ", jobs prune, backup or restore removes it"})
+	}
+	return out
+}
+
+// check reads all that is kept: the store, and what undo needs of every job.
+func (d *Doctor) check(ctx context.Context) []Finding {
+	const name = "check"
+	remedy := "restore a backup: " + hint.Command("restore FILE --replace")
+	if d.CheckStore == nil {
+		return nil
+	}
+	var out []Finding
+	list, damage, err := d.CheckStore(ctx, true)
+	for _, what := range damage {
+		out = append(out, Finding{name, Broken, what, remedy})
+	}
+	if err != nil {
+		return append(out, Finding{name, Broken, err.Error(), remedy})
+	}
+	known := map[string]bool{}
+	ledgers := 0
+	for _, j := range list {
+		known[j.ID] = true
+		led, err := jobdir.OpenLedger(d.Jobs, j.ID)
+		if err == nil && led != nil {
+			ledgers++
+			err = led.Verify(ctx)
+			_ = led.Close() // it was read only
+		}
+		if err != nil {
+			out = append(out, Finding{name, Broken, fmt.Sprintf("%s: %v", j.ID, err), "undo of this job is incomplete; " + remedy})
+		}
+	}
+	for _, err := range jobdir.Disconnected(d.Jobs, list) {
+		do := ""
+		if we, ok := errors.AsType[*worktree.Error](err); ok {
+			do = we.Remedy
+		}
+		out = append(out, Finding{name, Note, err.Error(), do})
+	}
+	folders, _ := os.ReadDir(filepath.Join(d.Data, "jobs")) // there need not be any
+	for _, f := range folders {
+		if known[f.Name()] {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(d.Data, "jobs", f.Name(), jobdir.JobFile)); errors.Is(err, fs.ErrNotExist) {
+			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " is of a job that was never begun", "the next " + hint.Command("jobs rm") + " or jobs prune removes it, a day after it was made"})
+		} else {
+			out = append(out, Finding{name, Note, "the folder of " + f.Name() + " has no job in the database",
+				hint.Command("jobs rm %s", f.Name()) + " removes it; if its database was lost, " + hint.Command("jobs undo %s", f.Name()) + " takes its changes back first"})
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, Finding{name, Fine, "database and " + spelling.Plural(ledgers, "record") + " of changes", ""})
+	}
+	return out
+}

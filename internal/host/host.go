@@ -1,0 +1,197 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Host is what the steps of one job are performed with. It holds the keys,
+// files and processes that steps only name.
+type Host struct {
+	// Models finds the model of a provider/model name and the name to send.
+	Models func(ctx context.Context, name string) (llm.Model, string, error)
+	// Tools has the bodies of the tools that tasks may name.
+	Tools *tools.Set
+	// ServerTool has the bodies of those that tool servers have, and of those
+	// that reach them; it comes before Tools. May be nil.
+	ServerTool func(name string) (tools.Tool, bool)
+	// Env gives what tools may touch, in the job's directory or, where at names
+	// one, in the worktree of a sub-agent; each call gets the part that it needs.
+	Env func(ctx context.Context, job, at string) (*tools.Env, error)
+	// Middleware wraps every tool call: each may inspect a call, change it, answer
+	// it itself or work on its result. The first is outermost.
+	Middleware []func(next ToolHandler) ToolHandler
+	// Context adds what a tool finds in the context of its call. May be nil.
+	Context func(context.Context, Invocation) context.Context
+	// Secrets are not overwritten by calls with what replaced them in the text
+	// that the model was shown. May be nil.
+	Secrets *secret.Redactor
+	// Bind adds the artifacts that the host rather than the tool produces,
+	// such as the diff of what the job has changed. May be nil.
+	Bind func(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error
+	// Fault returns the storage failure that calls there have met, nil for none.
+	// It ends the run, whatever the tool made of it, or has the step wait if the host
+	// is exhausted: that failure is returned once. May be nil.
+	Fault func(job, at string) error
+	// Revert takes back what the step at path has changed of files there, so
+	// that it can be performed again; false if it cannot. May be nil.
+	Revert func(job, at, path string) (bool, error)
+	// New is an error if a step at path has changed something there before. It is called
+	// before a step that the journal has never seen. May be nil.
+	New func(ctx context.Context, job, at, path string) error
+	// Worktrees makes copies of the work tree for sub-agents. May be nil.
+	Worktrees Worktrees
+	// Confinement returns the sandbox around commands here, for decisions about calls
+	// that run one; approval prompts show it. It may be called from several goroutines.
+	// Nil: there is none.
+	Confinement func() Confinement
+	// CallModes knows how models call tools. May be nil: then all modes are tried.
+	CallModes CallModes
+	// Record keeps what models have answered to what, nil for what was too long
+	// for one; an error of it fails the step. It may be called from several goroutines. May be nil.
+	Record func(*llm.Request, *llm.Response) error
+	// Blobs has the transcripts.
+	Blobs flow.Blobs
+	// Images reads an image of the job's messages by its digest. May be nil.
+	Images func(digest string) ([]byte, error)
+	// KeepImage keeps an image that a tool has returned, durably. Nil: models learn of
+	// such images by their text only.
+	KeepImage func(i *llm.Image) error
+	// NoImages returns why a model is sure to take no images, "" if it takes them or
+	// nobody knows. May be nil.
+	NoImages func(ctx context.Context, model string) string
+	// Person asks whoever is there whether something may happen that a model is
+	// about to do on its own; no is the reason if not. Nil: nobody is there.
+	Person func(ctx context.Context, q executor.Question) (no string, err error)
+	// Results stores the results that models see in part. May be nil.
+	Results *ResultStore
+	// ModelTimeout bounds one attempt of a model call; zero means ten
+	// minutes. Attempts is how often a failed model call is tried; zero means
+	// five.
+	ModelTimeout time.Duration
+	Attempts     int
+	// Patience is how long a model is waited for whose server is busy: it loads the
+	// model or limits the rate. Zero: as long as Attempts take.
+	Patience time.Duration
+	// Rate is what a model costs, in USD, for events to say. May be nil.
+	Rate func(model string, u llm.Usage) float64
+}
+
+func (h Host) context(ctx context.Context, p Invocation) context.Context {
+	if h.Context == nil {
+		return ctx
+	}
+	return h.Context(ctx, p)
+}
+
+// lookup finds a tool with its body.
+func (h Host) lookup(name string) (tools.Tool, bool) {
+	if h.ServerTool != nil {
+		if t, ok := h.ServerTool(name); ok {
+			return t, true
+		}
+	}
+	return h.Tools.Lookup(name)
+}
+
+// fault returns the storage failure that calls at a worktree have met, as what
+// ends the run.
+func (h Host) fault(job, at string) error {
+	if h.Fault == nil {
+		return nil
+	}
+	switch err := h.Fault(job, at); {
+	case err == nil:
+		return nil
+	case exhaustion.Of(err) != "":
+		return err // the engine waits
+	default:
+		return &flow.InfrastructureError{Err: err}
+	}
+}
+
+// exhausted is err, marked as one that came before anything was done if it is of an
+// exhausted host, no command was begun and nothing of the call can have left the
+// machine or changed a file: then the engine may make the call again. What only
+// changes files is taken back by [Host.revertInterrupted].
+func exhausted(err error, t tools.Tool, begun bool) error {
+	harmless := tools.Read | tools.Exec | tools.Shell | tools.Think
+	if t.Needs&(tools.Exec|tools.Shell) != 0 {
+		harmless |= tools.Write // by its commands
+	}
+	if exhaustion.Of(err) == "" || begun || t.Needs&^harmless != 0 {
+		return err
+	}
+	return exhaustion.Before(err)
+}
+
+// A Invocation is one call of a tool about to happen: the step, the tool with
+// its body, what it may touch (not yet cut down to its needs) and the
+// arguments (not yet validated).
+type Invocation struct {
+	Step flow.Step
+	At   string // the worktree it happens in; empty is the job's directory
+	Tool tools.Tool
+	Env  *tools.Env
+	Args json.RawMessage
+}
+
+// A ToolHandler performs a call. Its errors are those of [tools.Tool.Run]. It
+// may be called from several goroutines.
+type ToolHandler func(ctx context.Context, p Invocation) (tools.Result, error)
+
+// Worktrees gives sub-agents that write at once a copy of the work tree each.
+// Its methods are idempotent: a step that was interrupted is performed again.
+type Worktrees interface {
+	// Add makes a copy named name of the work tree of, which is the job's own if
+	// empty, as it is now, and states where it is.
+	Add(ctx context.Context, job, name, of string) (turn.Tree, error)
+	// Join brings what was changed in name to of, as the step at path, so that it
+	// can be undone, and takes the copy away unless there are conflicts.
+	Join(ctx context.Context, job, path, name, of string) (executor.Joined, error)
+	// Drop takes the copy away, whatever is in it.
+	Drop(ctx context.Context, job, name string) error
+}
+
+// A Confinement is the confinement of a job's commands on its host.
+type Confinement struct {
+	Sandbox string // the level in force; empty or "off" is none
+	Network string // what commands reach; empty or "open" is everything
+}
+
+func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
+
+// locks reports whether a path can be kept from the commands.
+func (f Confinement) locks() bool { return f.closed() && !strings.HasPrefix(f.Sandbox, "landlock") }
+
+func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
+
+// unconfined is the confinement where nothing of ours stands around a command.
+func unconfined() Confinement { return Confinement{} }
+
+func (h Host) confinement() Confinement {
+	if h.Confinement == nil {
+		return unconfined()
+	}
+	return h.Confinement()
+}
+
+// CallModes chooses native, constrained or text tool calling for a model. It is safe for
+// concurrent use.
+type CallModes interface {
+	// Modes lists the modes to try, best first, and why the first one is
+	// not native, "" if it is. No modes are all of them.
+	Modes(ctx context.Context, model string) (list []turn.Mode, why string)
+	// Learn records what did not work with a model.
+	Learn(model string, s turn.ModeFailure)
+}

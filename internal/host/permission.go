@@ -1,0 +1,419 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// defaultVerdict is what becomes of a call where no rule holds, and why.
+func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confinement) (permit.Do, string) {
+	switch {
+	case !executor.Mode(m.Mode).Allows(t):
+		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
+	case t.Needs&tools.Publish != 0:
+		return permit.Ask, "others will see it"
+	case t.Outside:
+		return permit.Ask, "it runs outside the sandbox, as in your own shell: with the network, your files and your credentials"
+	case t.Asks != "":
+		return permit.Ask, t.Asks
+	case t.Needs&tools.Shell != 0 && executor.Mode(m.Mode) == executor.ModeAuto && executor.Approve(m.Approve) != executor.ApproveAsk && f().closed():
+		if !f().locks() && len(m.Rules.DeniedPaths(m.Agent, t.Name)) > 0 {
+			return permit.Ask, "a rule denies paths, and nothing keeps a command from them at this level of the sandbox"
+		}
+		return permit.Allow, ""
+	case t.Needs&tools.Shell != 0:
+		return permit.Ask, ""
+	case t.RunsCode && !f().closed():
+		// The workspace's code is as good as any command.
+		return permit.Ask, fmt.Sprintf("it runs the project's code, and no sandbox confines it; --sandbox auto confines it, and --approve all or a rule {tool: %s, do: allow} lets it run as it is", t.Name)
+	case executor.Approve(m.Approve) == executor.ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !turn.Repeatable(t)):
+		return permit.Ask, ""
+	}
+	return permit.Allow, ""
+}
+
+// approvalError is the error of a call that a person must approve first.
+type approvalError struct{ executor.Question }
+
+func (a *approvalError) Error() string { return a.Tool + " needs approval" }
+
+const leakReason = "the job has read something secret and text that others wrote, so what it sends may be what they want"
+
+// Why a person is asked about a call that may have been made already.
+const (
+	republishReason = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
+	repeatReason    = "an earlier attempt may have happened, and nobody can tell: look there first; to run it again may do it twice"
+)
+
+const guardedReason = "an agent or an editor would obey what the command made, which no tool may write"
+
+// guarded reports whether a call brings in what only a person can agree to: no rule, and no
+// approval beforehand, covers it.
+func guarded(m turn.PermissionContext, p Invocation) bool {
+	return p.Tool.Name == turn.AcceptFiles && slices.ContainsFunc(ruleCall(m, p, permit.Ask).Paths, func(name string) bool {
+		_, _, guarded := rootfs.Obeyed(name)
+		return guarded
+	})
+}
+
+// repeats returns why a call may do what was done already, "" if it does not.
+func repeats(m turn.PermissionContext, t tools.Tool, args json.RawMessage) string {
+	switch {
+	case m.Unknown != "" && (t.Needs&tools.Publish != 0 || t.Command != "" && permit.Publishes(turn.StepioText(args, t.Command))):
+		return republishReason
+	case m.Unknown != "":
+		return repeatReason
+	case m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0:
+		return republishReason
+	}
+	return ""
+}
+
+// permitted returns the innermost handler of a call: it decides about the call
+// and runs it if it may. A call that must be approved is an *approvalError and
+// has not happened; one that is denied is a result in words for the model.
+func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
+	may := turn.PermissionContext{}
+	if use.Permission != nil {
+		may = *use.Permission
+	}
+	return func(ctx context.Context, p Invocation) (tools.Result, error) {
+		v, leaks := verdict(may, p, h.confinement)
+		if v.Do != permit.Allow {
+			args, _ := p.Tool.Input.Repair(p.Args)
+			if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
+				// Not a call yet: the tool states what is wrong without running.
+				return p.Tool.Run(ctx, p.Env, p.Args)
+			}
+			p.Args = args
+		}
+		files, err := h.checked(p, use, v.Do == permit.Deny || v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveNone)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		again := repeats(may, p.Tool, p.Args)
+		switch {
+		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && guarded(may, p):
+			return denied(guardedReason + ", and nobody has looked at it"), nil
+		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && again == "":
+			if leaks {
+				emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
+			}
+		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveNone:
+			if again != "" {
+				return denied(again + ". Nobody is there to approve it; tell the user"), nil
+			}
+			why := "nobody is there to approve it"
+			if v.Why != "" {
+				why += " (" + v.Why + ")"
+			}
+			without := p.Tool.Name
+			if without == turn.AcceptFiles {
+				without = "these files"
+			}
+			return denied(why + "; find a way without " + without), nil
+		case v.Do == permit.Ask:
+			q, err := h.question(p, may, use.Artifacts, v, leaks)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if use.Approved == "" || use.Approved != q.Digest {
+				return tools.Result{}, &approvalError{*q}
+			}
+			files = q.Files
+		case v.Do == permit.Deny:
+			return denied(v.Why), nil
+		}
+		if p.Env != nil && files != nil {
+			// The tool reads the files after this: what it finds then must be what was
+			// approved and checked.
+			env := *p.Env
+			env.Approved, p.Env = files, &env
+		}
+		if bars := may.Rules.DeniedPaths(may.Agent, p.Tool.Name); p.Env != nil && p.Env.Files != nil && len(bars) > 0 {
+			env := *p.Env
+			env.Files = env.Files.WithGuard(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
+			p.Env = &env
+			ctx = process.WithDenied(ctx, deniedPaths(bars))
+		}
+		return p.Tool.Run(ctx, p.Env, p.Args)
+	}
+}
+
+// deniedPaths are the paths of rules for commands, with the rules in words.
+func deniedPaths(rules []permit.Rule) []process.Denied {
+	var out []process.Denied
+	for _, r := range rules {
+		words := "the rule: " + r.String()
+		if r.Why != "" {
+			words += ", " + r.Why
+		}
+		out = append(out, process.Denied{Path: r.Path, Rule: words})
+	}
+	return out
+}
+
+func denied(why string) tools.Result {
+	return tools.Result{Failed: true, Refused: true, Inconclusive: tools.CannotCheck, Text: "not run: " + why, Summary: "not run: " + spelling.FirstLine(why)}
+}
+
+// verdict decides, and reports whether the call could send what it should not, or send it
+// twice, or change what no rule covers. It runs nothing.
+func verdict(m turn.PermissionContext, p Invocation, f func() Confinement) (v permit.Verdict, leaks bool) {
+	t := p.Tool
+	do, why := defaultVerdict(m, t.Metadata, f)
+	if do == permit.Deny {
+		return permit.Verdict{Do: do, Why: why}, false
+	}
+	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && executor.Approve(m.Approve) != executor.ApproveAll && p.Env != nil && p.Env.Files != nil {
+		// A command cannot write these: the sandbox takes them away.
+		if i := slices.IndexFunc(ruleCall(m, p, do).Paths, p.Env.Files.NeedsApproval); i >= 0 {
+			do, why = permit.Ask, "it says what runs later without a question, in continuous integration, with a commit, or when a program starts"
+		}
+	}
+	v = permit.Verdict{Do: do}
+	if len(m.Rules) > 0 || do == permit.Ask {
+		v = m.Rules.Judge(ruleCall(m, p, do))
+	}
+	if v.Why == "" {
+		v.Why = why
+	}
+	leaks = m.Taint.Has(turn.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f().open())
+	if leaks && v.Do != permit.Deny {
+		v.Do = permit.Ask
+		v.Why = leakReason
+	}
+	if again := repeats(m, t, p.Args); again != "" && v.Do != permit.Deny {
+		leaks, v.Do, v.Why = true, permit.Ask, again
+	}
+	if v.Do != permit.Deny && guarded(m, p) {
+		leaks, v.Do, v.Why = true, permit.Ask, guardedReason
+	}
+	return v, leaks
+}
+
+// ruleCall is what rules judge of a call.
+func ruleCall(m turn.PermissionContext, p Invocation, def permit.Do) permit.Call {
+	t := p.Tool
+	c := permit.Call{Agent: m.Agent, Tool: t.Name, Source: t.Source, Default: def, Shell: t.Command != ""}
+	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
+		return c // it has nothing in its arguments that rules are about
+	}
+	args, _ := t.Input.Repair(p.Args)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(args, &fields) != nil {
+		return c
+	}
+	_ = json.Unmarshal(fields[t.Command], &c.Script) // what is no text runs nothing
+	c.Paths = callPaths(p, fields, args)
+	if p.Env != nil && p.Env.Files != nil {
+		c.Follow = follower(p.Env)
+	}
+	return c
+}
+
+// callPaths lists the paths that a call is about, each with what it leads to.
+func callPaths(p Invocation, fields map[string]json.RawMessage, args json.RawMessage) []string {
+	var names []string
+	for _, arg := range p.Tool.Paths {
+		var one string
+		var many []string
+		switch {
+		case json.Unmarshal(fields[arg], &one) == nil && one != "":
+			names = append(names, one)
+		case json.Unmarshal(fields[arg], &many) == nil && len(many) > 0:
+			names = append(names, many...)
+		default:
+			names = append(names, ".") // left out, it means everything
+		}
+	}
+	if p.Tool.Touches != nil {
+		names = append(names, p.Tool.Touches(args)...)
+	}
+	var out []string
+	for _, name := range names {
+		plain := filepath.ToSlash(filepath.Clean(name))
+		if p.Env != nil && p.Env.Files != nil {
+			if rel, err := filepath.Rel(p.Env.Files.Dir(), name); err == nil && filepath.IsAbs(name) {
+				plain = filepath.ToSlash(rel)
+			}
+			if real, err := p.Env.Files.Real(name); err == nil && real != plain {
+				out = append(out, real)
+			}
+		}
+		out = append(out, plain)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// question is what a person is to approve.
+func (h Host) question(p Invocation, m turn.PermissionContext, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
+	t := p.Tool
+	c := ruleCall(m, p, permit.Ask)
+	q := &executor.Question{Tool: t.Name, Args: p.Args, Needs: t.Needs, Paths: c.Paths}
+	if p.Env != nil && p.Env.Files != nil {
+		q.Dir = p.Env.Files.Dir()
+	}
+	if t.Needs&(tools.Shell|tools.Exec) != 0 {
+		f := h.confinement()
+		q.Sandbox, q.Network = f.Sandbox, f.Network
+		if !f.closed() {
+			q.Sandbox = "off"
+		}
+		if f.open() {
+			q.Network = "open"
+		}
+	}
+	if t.Outside {
+		q.Sandbox, q.Network = "off", "open"
+	}
+	if t.Needs&(tools.Net|tools.Publish) != 0 && !strings.HasPrefix(t.Name, turn.Prefix("")) { // whose question has what its server reaches
+		q.Network = "open"
+	}
+	if t.Needs&tools.Publish != 0 {
+		q.Files = digests(p, c.Paths, given)
+	}
+	whole, err := json.Marshal(struct {
+		*executor.Question
+		Given map[string]json.RawMessage `json:"given,omitempty"`
+	}{q, given})
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: encoding the question: %w", t.Name, err)
+	}
+	q.Digest, q.Why = flow.Digest(whole), v.Why
+	q.Needs = shownNeeds(t) // not part of the digest: the tool is what it was for an answer given before
+	if t.Preview != nil && p.Env != nil && p.Env.Files != nil {
+		// Not part of the digest: it follows from the arguments, artifacts and files
+		// that are, and from the day.
+		q.Preview = t.Preview(p.Env, p.Args)
+	}
+	if !leaks && t.Needs&tools.Publish == 0 {
+		q.Always = alwaysRule(m, c)
+	}
+	return q, nil
+}
+
+// shownNeeds are what a tool needs in a question: those of a server's tool have the
+// network also where the server has none, since its results are of strangers.
+func shownNeeds(t tools.Tool) tools.Caps {
+	if t.Offline {
+		return t.Needs &^ tools.Net
+	}
+	return t.Needs
+}
+
+// digests are those of what a call makes visible to others: the artifacts that it is
+// given, and the files that it is about.
+func digests(p Invocation, paths []string, given map[string]json.RawMessage) map[string]string {
+	out := map[string]string{}
+	for name, value := range given {
+		out["artifact "+name] = flow.Digest(value)
+	}
+	if p.Env == nil || p.Env.Files == nil {
+		return out
+	}
+	for _, name := range paths {
+		if b, err := content(p, name); err == nil {
+			out[name] = flow.Digest(b)
+		}
+	}
+	return out
+}
+
+// An uncheckedError is the error of a call before which checks must pass.
+type uncheckedError struct{ turn.Unchecked }
+
+func (u *uncheckedError) Error() string { return "checks must pass first" }
+
+// checked returns the digests of what a call would make visible to others if the checks
+// that its tool demands have passed on it, nil if it demands none. The error demands
+// them. A call that is refused anyway is not checked.
+func (h Host) checked(p Invocation, use turn.ToolCall, refused bool) (map[string]string, error) {
+	if p.Tool.Before == nil || refused || p.Tool.Input.Validate(p.Args) != nil {
+		return nil, nil
+	}
+	u := &uncheckedError{turn.Unchecked{Checks: p.Tool.Before(p.Args)}}
+	if len(u.Checks) == 0 {
+		return nil, nil
+	}
+	files := digests(p, ruleCall(turn.PermissionContext{}, p, permit.Ask).Paths, use.Artifacts)
+	whole, err := json.Marshal(struct {
+		Args   json.RawMessage
+		Checks []tools.Precondition
+		Files  map[string]string
+	}{p.Args, u.Checks, files})
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: encoding what is checked: %w", p.Tool.Name, err)
+	}
+	if u.Digest = flow.Digest(whole); use.Checked == u.Digest {
+		return files, nil
+	}
+	for _, c := range u.Checks {
+		if t, ok := h.lookup(c.Tool); ok {
+			u.Tools = append(u.Tools, turn.CheckTool{Name: c.Tool, Needs: t.Needs, Effect: t.Effect, Consumes: t.Consumes, Uses: t.Uses})
+		}
+	}
+	return nil, u
+}
+
+// maxPublished bounds what is read of a file to bind an approval to it.
+const maxPublished = 32 << 20
+
+func content(p Invocation, name string) ([]byte, error) {
+	f, err := p.Env.Files.FS().Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return nil, errors.Join(err, errors.New("not a file"))
+	}
+	return io.ReadAll(io.LimitReader(f, maxPublished))
+}
+
+// alwaysRule is the rule that would have kept the question from being asked, nil
+// if there is none that covers no more than what the person sees.
+func alwaysRule(m turn.PermissionContext, c permit.Call) *permit.Rule {
+	r, ok := m.Rules.Propose(c)
+	if !c.Shell {
+		r, ok = permit.Rule{Tool: c.Tool, Source: c.Source, Do: permit.Allow}, true
+	}
+	if !ok || append(slices.Clone(m.Rules), r).Judge(c).Do != permit.Allow {
+		return nil
+	}
+	return &r
+}
+
+// idle reports that a step cannot have run its tool, however the host was set
+// up when it began: it must be asked about, or is denied, everywhere. Such a
+// step may be begun again.
+func (h Host) idle(s flow.Step, t tools.Tool) bool {
+	var use turn.ToolCall
+	if json.Unmarshal(s.Input, &use) != nil || use.Approved != "" {
+		return false
+	}
+	may := turn.PermissionContext{}
+	if use.Permission != nil {
+		may = *use.Permission
+	}
+	most := func() Confinement { return Confinement{Sandbox: "full", Network: "off"} } // that any host allows
+	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, most)
+	return v.Do == permit.Deny || v.Do == permit.Ask && (may.Unknown != "" || executor.Approve(may.Approve) != executor.ApproveAll)
+}

@@ -1,0 +1,251 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// tool performs a tool step. What goes wrong inside the tool is its result;
+// an error is for the operator.
+func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
+	var use turn.ToolCall
+	if err := json.Unmarshal(s.Input, &use); err != nil {
+		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
+	}
+	t, ok := h.lookup(s.Name)
+	if !ok {
+		return noSuchTool(s.Name)
+	}
+	env := new(tools.Env)
+	if h.Env != nil {
+		var err error
+		if env, err = h.Env(ctx, s.Job, use.At); err != nil {
+			return nil, exhausted(err, tools.Tool{}, false)
+		}
+	}
+	call := h.callEnv(env, s, use, emit)
+	ctx = atStep(ctx, &call, s.Path)
+	var think *toolModel
+	if call.Model = nil; use.Think != nil {
+		think = &toolModel{think: *use.Think, models: h.Models, record: h.Record, emit: emit}
+		call.Model = think
+	}
+	// Innermost: what the wrappers make of a call is what is judged.
+	perform := h.permitted(use, emit)
+	for _, wrap := range slices.Backward(h.Middleware) {
+		perform = wrap(perform)
+	}
+	// Before anything judges the call: a rule must see the path that is meant.
+	args, repairs := t.Input.Repair(use.Args)
+	for _, note := range repairs {
+		emit(event.Event{Kind: event.Note, Text: t.Name + ": " + note})
+	}
+	p := Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: args}
+	if why := overwritesSecret(h.Secrets, p); why != "" {
+		perform = func(context.Context, Invocation) (tools.Result, error) {
+			return tools.Result{Failed: true, Text: why}, nil
+		}
+	}
+	start := time.Now()
+	ctx, hold := process.WithHold(ctx)
+	ctx, begun := exhaustion.Watch(ctx)
+	res, err := perform(h.context(withSaid(ctx, use), p), p)
+	if ctx.Err() != nil {
+		// A tool that was stopped has not reported what it did: the step stays
+		// open rather than to record half an outcome.
+		think.reportUnbilled(emit)
+		return nil, ctx.Err()
+	}
+	if err := h.fault(s.Job, use.At); err != nil {
+		think.reportUnbilled(emit)
+		return nil, exhausted(err, t, begun())
+	}
+	if first := asked(p, err); first != nil {
+		return json.Marshal(first)
+	}
+	if stop := new(flow.InfrastructureError); errors.As(err, &stop) {
+		think.reportUnbilled(emit)
+		return nil, err
+	}
+	spent := think.bill()
+	if err != nil && (spent == nil || exhaustion.Of(err) != "") {
+		return nil, exhausted(err, t, begun())
+	}
+	if err != nil {
+		// A failure has no bill: what was paid for is kept with the words.
+		res = tools.Result{Failed: true, Text: fmt.Sprintf("%s could not be run: %s", s.Name, err)}
+	}
+	kept, err := h.complete(ctx, s, use, t, &res, emit)
+	if err != nil {
+		return nil, err
+	}
+	reply := executor.ToolResult{Result: res, Kept: kept, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
+	if reply.Held, err = held(hold.Files()); err != nil {
+		return nil, err
+	}
+	return json.Marshal(reply)
+}
+
+// complete does what comes after a call that has happened: it is waited for, and not
+// made again, where the host is exhausted.
+func (h Host) complete(ctx context.Context, s flow.Step, use turn.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) (keptResult, error) {
+	err := exhaustion.Retry(ctx, func() error {
+		if h.Bind == nil {
+			return nil
+		}
+		err := h.Bind(ctx, s.Job, use.At, t, res)
+		if err != nil {
+			err = errors.Join(h.fault(s.Job, use.At), err)
+		}
+		return err
+	})
+	if err == nil {
+		err = exhaustion.Retry(ctx, func() error { return h.keepImages(res) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.bound(ctx, s, use, res, emit), nil
+}
+
+// callEnv is what one call may touch and how much it may return.
+func (h Host) callEnv(env *tools.Env, s flow.Step, use turn.ToolCall, emit event.Sink) tools.Env {
+	call := *env
+	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
+	call.Artifacts = artifacts(use.Artifacts)
+	call.MaxResultBytes, call.PlainText = use.MaxResultBytes, use.PlainText
+	if use.Whole {
+		call.MaxValueBytes = turn.MaxValue
+	}
+	if h.Results != nil {
+		call.Result = h.Results.Result
+	}
+	return call
+}
+
+// keptResult is [executor.ToolResult].Kept.
+type keptResult = *struct {
+	ID    string `json:"id"` // for read_result
+	Bytes int    `json:"bytes"`
+}
+
+// bound cuts the result of a tool to what the model may be shown at once, and keeps the whole
+// also where the loop may show less of it. The
+// whole is redacted first, since a cut through a secret would hide it from
+// those who look for it later.
+func (h Host) bound(ctx context.Context, s flow.Step, use turn.ToolCall, res *tools.Result, emit event.Sink) keptResult {
+	room := use.MaxResultBytes
+	over := room > 0 && len(res.Text) > room
+	if !over && (use.Share <= 0 || len(res.Text) <= use.Share) {
+		return nil
+	}
+	text, _ := secret.From(ctx).String(res.Text)
+	if secret.Sure(text) {
+		res.Taint |= tools.Secret
+	}
+	if !over {
+		res.Text = text
+	}
+	var kept keptResult
+	handle := " Ask for fewer lines."
+	if s.Name != turn.ReadResult && (over || res.Page == nil) {
+		id, err := h.put(ctx, text)
+		if err == nil {
+			kept = &struct {
+				ID    string `json:"id"` // for read_result
+				Bytes int    `json:"bytes"`
+			}{id, len(text)}
+			handle = fmt.Sprintf(" "+turn.HandleFormat, turn.ReadResult, id)
+		} else {
+			emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
+			handle = " The rest is not kept: call it again and ask for less."
+		}
+	}
+	if over {
+		res.Page = nil
+		res.Summary = cmp.Or(res.Summary, turn.OneLine(text, 200))
+		space := max(room-markerBytes, room/2)
+		res.Text = turn.HeadAndTail(text, space*3/5, space*2/5, handle)
+	}
+	return kept
+}
+
+// put keeps a text among the results.
+func (h Host) put(ctx context.Context, text string) (id string, err error) {
+	err = exhaustion.Retry(ctx, func() error { id, err = h.Results.Put(text); return err })
+	return id, err
+}
+
+func (h Host) repeatable(s flow.Step) bool {
+	t, ok := h.lookup(s.Name)
+	return ok && (t.Safe() != tools.Unsafe || h.idle(s, t))
+}
+
+// revertInterrupted takes back what an interrupted edit has done: the ledger knows. What
+// commands have done, or calls to elsewhere, nobody knows, and an unsafe tool
+// that needs no files does something that its needs do not show.
+func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
+	var use turn.ToolCall
+	t, ok := h.lookup(s.Name)
+	if !ok || h.Revert == nil || t.Needs&tools.Write == 0 || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
+		return false, nil
+	}
+	return h.Revert(s.Job, use.At, s.Path)
+}
+
+// isNew is an error if a step that the journal has never seen has been performed.
+func (h Host) isNew(ctx context.Context, s flow.Step) error {
+	var use turn.ToolCall
+	if h.New == nil || json.Unmarshal(s.Input, &use) != nil {
+		return nil
+	}
+	return h.New(ctx, s.Job, use.At, s.Path)
+}
+
+type artifacts map[string]json.RawMessage
+
+func (g artifacts) Value(name string) json.RawMessage { return g[name] }
+
+func (g artifacts) Names() []string { return slices.Sorted(maps.Keys(g)) }
+
+// atStep notes what a call changes under its step, so that it can be undone: what its
+// commands do, too.
+func atStep(ctx context.Context, env *tools.Env, path string) context.Context {
+	if env.Files == nil {
+		return ctx
+	}
+	env.Files = env.Files.At(path)
+	return env.Files.Context(ctx)
+}
+
+// sandboxLevel is the level at which a tool's commands ran, as the record must
+// tell what was enforced. It is empty for tools that run none.
+func sandboxLevel(t tools.Tool, env *tools.Env) string {
+	if t.Needs&(tools.Exec|tools.Shell) == 0 {
+		return ""
+	}
+	if c, ok := env.Exec.(interface{ Sandbox() string }); ok {
+		level := c.Sandbox()
+		if t.Needs&tools.Net != 0 && level != "off" && level != "refused" && !strings.HasSuffix(level, "network open") {
+			level += ", network open" // for programs of its own: see process.Cmd
+		}
+		return level
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+// Package failures remembers what coordinators have met: failures, what was done
+// about each, and what came of it. It outlives the jobs it is from.
+//
+//	known, err := failures.Recall(ctx, store, failures.Question{Project: dir, Signature: sig, Text: output, Now: now})
+//
+// All it keeps came from outside: it is data, and no word of it is an instruction. It
+// decides nothing: see internal/coordinator.
+package problem
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/text/match"
+)
+
+// A Failure is one that a coordinator met, with one thing it did about it.
+type Failure struct {
+	Key       string    `json:"key"`     // JOB/N of the attempt
+	Project   string    `json:"project"` // its directory
+	Signature string    `json:"signature"`
+	Type      string    `json:"type"`
+	Message   string    `json:"message"`
+	Text      string    `json:"text,omitempty"` // the lines that tell it from another, normalised
+	Action    Action    `json:"action"`
+	Outcome   string    `json:"outcome"`
+	Tokens    int       `json:"tokens,omitempty"`
+	Cost      float64   `json:"cost_usd,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// Outcomes of an action.
+const (
+	Works    = "works"     // the command worked after it
+	Changed  = "changed"   // it failed in another way
+	Same     = "same"      // it failed as before
+	NoChange = "no change" // nothing was changed
+	Person   = "person"    // it worked after a person had said continue
+	Given    = "given up"  // nobody knew what to do
+	// Unfinished is the repair of an agent that was stopped, or after which the command was.
+	Unfinished = "unfinished"
+)
+
+// An Action is what was done about a failure.
+type Action struct {
+	Decision string   `json:"decision"`
+	By       string   `json:"by,omitempty"`
+	Agent    string   `json:"agent,omitempty"` // that repaired it, or whose repair was applied again
+	Diagnose bool     `json:"diagnose,omitempty"`
+	Summary  string   `json:"summary,omitempty"`
+	Files    []string `json:"files,omitempty"`   // that it changed
+	Fix      string   `json:"fix,omitempty"`     // the change as a unified diff
+	Of       string   `json:"of,omitempty"`      // the Key of the failure whose Fix was applied again
+	Run      string   `json:"run,omitempty"`     // the command that repaired it instead of an agent
+	Command  string   `json:"command,omitempty"` // that failed, and was run again after it
+}
+
+// Worked reports whether the command worked after it.
+func (f Failure) Worked() bool { return f.Outcome == Works }
+
+// Failed reports whether it did not help.
+func (f Failure) Failed() bool { return f.Outcome == Same || f.Outcome == NoChange }
+
+// A Query selects failures; the zero value is all of them.
+type Query struct {
+	Project   string    `json:"project,omitempty"`   // "" is any
+	Signature string    `json:"signature,omitempty"` // "" is any
+	Key       string    `json:"key,omitempty"`       // "" is any; a job and a slash are all of the job
+	Words     []string  `json:"words,omitempty"`     // any of these
+	Before    time.Time `json:"before,omitzero"`     // only what is older
+	Skip      int       `json:"skip,omitempty"`      // the first of them
+	Limit     int       `json:"limit,omitempty"`
+}
+
+// A Store keeps failures. Its methods are safe for concurrent use, and what they
+// have done is durable as far as the store is. Package failurestest has the suite
+// that each Store passes.
+type Store interface {
+	// Add keeps a failure, once for each Key.
+	Add(ctx context.Context, f Failure) error
+	// Find returns failures, the newest first, or with Query.Words the likest first.
+	Find(ctx context.Context, q Query) ([]Failure, error)
+	// Forget removes failures and returns how many there were. Words, Skip and Limit
+	// of the query do not count.
+	Forget(ctx context.Context, q Query) (int, error)
+}
+
+const (
+	// MostShown is how many similar failures a model is shown.
+	MostShown = 3
+	// Retention is how long failures are remembered, and Most how many of a project.
+	Retention = 180 * 24 * time.Hour
+	Most      = 2000
+
+	mostSame   = 50  // of one signature
+	considered = 50  // similar ones that are weighed
+	alike      = 0.3 // of the words that two failures must share
+	halfLife   = 30 * 24 * time.Hour
+)
+
+// A Question is what a coordinator wants to know.
+type Question struct {
+	Project   string // "" asks about all of the user's
+	Signature string
+	Text      string // normalised, as in Failure
+	Now       time.Time
+	Job       string // whose own failures do not count
+}
+
+// Recall returns what was done about the same failure before, the newest first, and
+// at most MostShown failures that are alike, the best first: by the words they have
+// in common, how long ago they were, and whether what was done helped.
+func Recall(ctx context.Context, s Store, q Question) (same, similar []Failure, err error) {
+	own := func(f Failure) bool { return q.Job != "" && jobOf(f.Key) == q.Job }
+	if same, err = s.Find(ctx, Query{Project: q.Project, Signature: q.Signature, Limit: mostSame}); err != nil {
+		return nil, nil, err
+	}
+	same = slices.DeleteFunc(same, own)
+	words := match.Words(q.Text)
+	if len(words) == 0 {
+		return same, nil, nil
+	}
+	found, err := s.Find(ctx, Query{Project: q.Project, Words: words, Limit: considered})
+	if err != nil {
+		return same, nil, err
+	}
+	weights := map[string]float64{}
+	found = slices.DeleteFunc(found, func(f Failure) bool {
+		shared := match.SharedWords(words, match.Words(f.Text))
+		weights[f.Key] = shared * f.weight(q.Now)
+		return own(f) || f.Signature == q.Signature || shared < alike
+	})
+	// A stable sort: of two that weigh the same, that with the better bm25 is first.
+	slices.SortStableFunc(found, func(a, b Failure) int { return cmp.Compare(weights[b.Key], weights[a.Key]) })
+	for _, f := range found {
+		if len(similar) < MostShown && !slices.ContainsFunc(similar, func(g Failure) bool {
+			return g.Signature == f.Signature && g.Action.Agent == f.Action.Agent && g.Outcome == f.Outcome
+		}) {
+			similar = append(similar, f)
+		}
+	}
+	return same, similar, nil
+}
+
+// weight is what age and outcome make of a failure: what helped counts most, what
+// is known not to help less, and what is older than a month half.
+func (f Failure) weight(now time.Time) float64 {
+	w := 1 / (1 + float64(max(0, now.Sub(f.At)))/float64(halfLife))
+	switch {
+	case f.Worked():
+		return w * 2
+	case f.Failed():
+		return w * 0.75
+	}
+	return w
+}
+
+func jobOf(key string) string {
+	for i := range key {
+		if key[i] == '/' {
+			return key[:i]
+		}
+	}
+	return key
+}
+
+// Remember keeps a failure and forgets what is too old, or too much for a project.
+func Remember(ctx context.Context, s Store, f Failure) error {
+	if err := s.Add(ctx, f); err != nil {
+		return err
+	}
+	if _, err := s.Forget(ctx, Query{Before: f.At.Add(-Retention)}); err != nil {
+		return err
+	}
+	over, err := s.Find(ctx, Query{Project: f.Project, Skip: Most, Limit: 1})
+	if err != nil || len(over) == 0 {
+		return err
+	}
+	_, err = s.Forget(ctx, Query{Project: f.Project, Before: over[0].At.Add(1)})
+	return err
+}

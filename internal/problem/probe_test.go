@@ -1,0 +1,125 @@
+package problem
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFacts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tool.sh"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for output, want := range map[string][2]string{
+		"sh: 1: no-such-program-x: not found\n":                         {"program no-such-program-x", ProgramNotFound},
+		"/bin/sh: line 1: no-such-program-x: command not found\n":       {"program no-such-program-x", ProgramNotFound},
+		"Error: spawn /bin/sh ENOENT\n    at ChildProcess":              {"program /bin/sh", "there"},
+		`exec: "no-such-program-x": executable file not found in $PATH`: {"program no-such-program-x", ProgramNotFound},
+		"make: ./tool.sh: No such file or directory\n":                  {"program ./tool.sh", "there"},
+	} {
+		if got := Facts(dir, "", output)[want[0]]; got != want[1] {
+			t.Errorf("Facts(%q)[%s] = %q, want %q", output, want[0], got, want[1])
+		}
+	}
+	if got := Facts(dir, "", "write /x: no space left on device")["free in "+dir]; !strings.HasSuffix(got, " MB") {
+		t.Errorf("free in %s: %q", dir, got)
+	}
+	if got := Facts(dir, "", "all is well"); got != nil {
+		t.Errorf("facts about nothing: %v", got)
+	}
+}
+
+// The directory that is missing is named by the source that gives it and by the disk.
+func TestMissingDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "there"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	node := "Error: spawn /bin/sh ENOENT\n    at ChildProcess\n"
+	for source, want := range map[string]string{
+		`spawn('/bin/sh', [], {cwd: 'gone/dir', shell: false})`:         "gone/dir",
+		`spawn('x', {cwd: path.join(__dirname, 'gone', "dir")})`:        "gone/dir",
+		"execSync('x', {stdio: 'pipe', cwd: __dirname + '/gone'})":      "gone",
+		"const where = path.resolve('gone');\nspawn('x', {cwd: where})": "gone",
+		`spawn('x', {cwd: 'there'})`:                                    "",
+		"spawn('x', {cwd: `${root}/gone`})":                             "",
+		`spawn('x', {cwd: process.env.DIR || 'gone'})`:                  "",
+		`spawn('x', {cwd: where()})`:                                    "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "build.js"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := AbsentDirectories(Facts(dir, "node build.js --fast", node))
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: missing are %q, want %q", source, got, want)
+		}
+	}
+	for command, want := range map[string]string{
+		`node -e "require('child_process').exec('x', {cwd: 'gone/dir'}).on('error', e => { throw e })"`: "gone/dir",
+		`node -e 'spawn("x", {cwd: __dirname + "/gone"})'`:                                              "gone",
+		`node -e "spawn(\"x\", {cwd: \"gone\"})"`:                                                       "gone",
+		`node -e 'spawn("x", {cwd: "there"})'`:                                                          "",
+		`node -e 'spawn("x", {cwd: process.env.DIR})'`:                                                  "",
+	} {
+		if got := AbsentDirectories(Facts(dir, command, node)); strings.Join(got, " ") != want {
+			t.Errorf("%s: missing are %q, want %q", command, got, want)
+		}
+	}
+	for output, want := range map[string]string{
+		"sh: 1: cd: can't cd to gone\n":                         "gone",
+		"bash: line 1: cd: gone/x: No such file or directory\n": "gone/x",
+		"make: *** gone: No such file or directory.  Stop.\n":   "gone",
+		"chdir gone: no such file or directory\n":               "gone",
+		"chdir there: no such file or directory\n":              "",
+	} {
+		if got := AbsentDirectories(Facts(dir, "", output)); strings.Join(got, " ") != want {
+			t.Errorf("%q: missing are %q, want %q", output, got, want)
+		}
+	}
+}
+
+// Files that a failure names are found whatever their name is, and by whatever form;
+// what is no file is none.
+func TestFiles(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "lib.py")
+	names := []string{"app.py", "src/cart.js", "src/héllo.py", "app/[id]/page.tsx", "app/(shop)/[...slug]/page.tsx", "Makefile", "a b/c d.go", "Dockerfile", "x+y@2.c", "日本.rb", "main.tf"}
+	for _, name := range append(names, other) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forms := []string{
+		"%s:3: oh\n", "%s:3:9: error: oh\n", "%s(3,9): error TS1: oh\n", "  File \"%s\", line 3, in f\n", "%s\n  3:7  error  oh  no-undef\n", "    at f (%s:3:9)\n", "  --> %s:3:9\n",
+		"PHP Fatal error: oh in %s on line 3\n", "oh at %s line 3.\n", "[ERROR] %s:[3,9] oh\n", "e: file://%s:3:9 oh\n", "[warn] %s\n", "would reformat %s\n", "  on %s line 3, in x:\n", "make: *** [%s:3: all] Error 1\n",
+	}
+	for _, name := range names {
+		for i, form := range forms {
+			for _, given := range []string{name, "./" + name, filepath.Join(dir, name)} {
+				if form[:2] == "e:" && !filepath.IsAbs(given) || !strings.ContainsAny(given, "./") && !strings.ContainsAny(form, "0123456789") {
+					continue // no form, or a word that may be any
+				}
+				if form[:2] == "%s" && form[2] == '\n' && !strings.ContainsAny(given, "./") {
+					continue
+				}
+				out := "example.com:443 no:1 1:2\n" + strings.ReplaceAll(form, "%s", given)
+				if got := Files(dir, out); len(got) != 1 || got[0] != name {
+					t.Errorf("form %d of %q: %q", i, given, got)
+				}
+			}
+		}
+	}
+	if got := Files(dir, other+":1: oh\nhttps://x.example/app.js:3\n"); len(got) != 1 || got[0] != other {
+		t.Errorf("outside of the directory: %q", got)
+	}
+	if got := Files(dir, "nothing"); got == nil || len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+}

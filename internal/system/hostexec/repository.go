@@ -1,0 +1,85 @@
+package hostexec
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	_ "github.com/adroit-run/adroit/internal/system/unixonly" // one sentence for a build on Windows
+)
+
+// Repository finds the top of the repository that a directory is in, without git.
+// dir is absolute and has no links. A .git in dir itself counts, whatever it is. One
+// above counts as it does for git: it is a repository, or leads to one, and is of
+// the user, or of the owner of dir. One in a directory such as /tmp, where everybody
+// may make files, does not count: others would decide what the directories below it
+// belong to, and programs leave an empty .git there (codex guards the name so).
+func Repository(dir string) (top string, ok bool) {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil && (d == dir || counts(d, dir)) {
+			return d, true
+		}
+		if d == filepath.Dir(d) {
+			return "", false
+		}
+	}
+}
+
+// counts reports whether the .git of top makes it that of a directory below it.
+func counts(top, dir string) bool {
+	if info, err := os.Stat(top); err != nil || info.Mode()&os.ModeSticky != 0 && info.Mode()&0o002 != 0 {
+		return false
+	}
+	at := filepath.Join(top, ".git")
+	info, err := os.Stat(at)
+	switch {
+	case err != nil || !ownerCounts(info, dir):
+		return false
+	case info.IsDir():
+		_, err := os.Lstat(filepath.Join(at, "HEAD"))
+		return err == nil
+	}
+	return info.Mode().IsRegular() && leads(at)
+}
+
+// leads reports whether a file says where its git directory is.
+func leads(file string) bool {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const begins = "gitdir:"
+	b, err := io.ReadAll(io.LimitReader(f, int64(len(begins))))
+	return err == nil && strings.HasPrefix(string(b), begins)
+}
+
+// ownerCounts reports whether a file belongs to this user, to the one who called sudo,
+// or to the owner of a directory.
+func ownerCounts(info os.FileInfo, dir string) bool {
+	uid, ok := ownerOf(info)
+	if !ok || uid == os.Geteuid() {
+		return true
+	}
+	if caller, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && os.Geteuid() == 0 && uid == caller {
+		return true
+	}
+	of, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	owner, _ := ownerOf(of)
+	return uid == owner
+}
+
+// ownerOf is the owner of a file, where the system says one.
+func ownerOf(info os.FileInfo) (uid int, ok bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}

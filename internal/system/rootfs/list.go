@@ -1,0 +1,267 @@
+package rootfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"golang.org/x/sys/unix"
+)
+
+// MaxNames bounds the names that are looked at for a list.
+const MaxNames = 1_000_000
+
+// maxNested bounds how many repositories git is asked about one in the other. What is
+// deeper is listed without it.
+const maxNested = 20
+
+// ListOnce has ListFiles return for the whole tree what it finds first, for those who
+// look at it several times at one moment. It is not for concurrent use.
+func (t *Tree) ListOnce() {
+	var names []string
+	var more, done bool
+	t.names = func(ctx context.Context) (_ []string, _ bool, err error) {
+		if !done {
+			names, more, err = t.listFiles(ctx, ".", 0, nil)
+			done = err == nil
+		}
+		return names, more, err
+	}
+}
+
+// ListFiles lists the files below dir that are not ignored, as git has it if the
+// tree is in a repository.
+func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more bool, err error) {
+	if t.names != nil && dir == "." {
+		return t.names(ctx)
+	}
+	return t.listFiles(ctx, dir, 0, nil)
+}
+
+// InnerRepositories are the directories below the tree that git passes over since each is a
+// repository of its own, submodule or not, and the files in them that are not ignored there.
+// At are more directories that may be one.
+func (t *Tree) InnerRepositories(ctx context.Context, at []string) (dirs, names []string, err error) {
+	names, _, err = t.listInside(ctx, ".", nil, slices.Clone(at), 0, func(dir string) { dirs = append(dirs, dir) })
+	slices.Sort(dirs)
+	return dirs, names, err
+}
+
+func (t *Tree) listFiles(ctx context.Context, dir string, depth int, found func(dir string)) (names []string, more bool, err error) {
+	if out, err := t.gitNames(ctx, dir); err == nil && len(out) > 0 {
+		var inside []string // repositories that git does not look into
+		for name := range bytes.SplitSeq(out, []byte{0}) {
+			if len(name) == 0 {
+				continue
+			}
+			if len(names) == MaxNames {
+				return names, true, nil
+			}
+			if at, inner := strings.CutSuffix(string(name), "/"); inner {
+				inside = append(inside, at)
+			} else {
+				names = append(names, at)
+			}
+		}
+		return t.listInside(ctx, dir, names, inside, depth, found)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	return t.Walk(ctx, dir)
+}
+
+// listInside adds what submodules and other repositories inside of one have, since git
+// passes over them. Found is called for each.
+func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string, depth int, found func(dir string)) ([]string, bool, error) {
+	if top, sub, ok := t.Repository(); ok && Exists(path.Join(top, ".gitmodules")) {
+		var out bytes.Buffer
+		err := RunGit(ctx, top, nil, nil, &out, "config", "--file", ".gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		for entry := range strings.SplitSeq(out.String(), "\x00") { // key LF value
+			_, at, _ := strings.Cut(entry, "\n")
+			rel, ok := at, sub == "."
+			if !ok {
+				rel, ok = strings.CutPrefix(at, sub+"/")
+			}
+			if err == nil && ok && filepath.IsLocal(rel) {
+				inside = append(inside, rel)
+			}
+		}
+	}
+	for i, at := range inside {
+		inside[i] = path.Clean(at)
+	}
+	slices.Sort(inside)
+	listed := map[string]bool{}
+	for _, at := range slices.Compact(inside) {
+		// The tree itself is not in itself, whatever a .gitmodules has; and what is in
+		// one that is listed is that one's to list.
+		if at == "." || inOneOf(listed, at) || dir != "." && !Within(dir, at) || t.CheckNoLinks(path.Join(at, ".git")) != nil || !Exists(path.Join(t.Dir, at, ".git")) {
+			continue
+		}
+		listed[at] = true
+		names = slices.DeleteFunc(names, func(n string) bool { return n == at })
+		below, err := Open(path.Join(t.Dir, at))
+		if err != nil {
+			continue // gone since
+		}
+		if found != nil {
+			found(at)
+		}
+		var list []string
+		if depth < maxNested {
+			list, _, err = below.listFiles(ctx, ".", depth+1, func(dir string) {
+				if found != nil {
+					found(path.Join(at, dir))
+				}
+			})
+		} else {
+			list, _, err = below.Walk(ctx, ".")
+		}
+		below.Close()
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		for _, n := range list {
+			if err == nil && len(names) < MaxNames {
+				names = append(names, path.Join(at, n))
+			}
+		}
+	}
+	return names, len(names) >= MaxNames, nil
+}
+
+// inOneOf reports whether a name is that of a directory in a set, or below one.
+func inOneOf(dirs map[string]bool, name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if dirs[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// gitNames asks git. It runs no code of the repository: ls-files knows no
+// filters, and the file system monitor is switched off.
+func (t *Tree) gitNames(ctx context.Context, dir string) ([]byte, error) {
+	if _, _, ok := t.Repository(); !ok {
+		return nil, errors.New("not in a repository")
+	}
+	return t.GitList(ctx, 256*MaxNames, "ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--", ":(literal)"+dir)
+}
+
+// Bounds of what git may take to list files: listLeast, and for each file of its index what
+// a slow disk takes, up to listLimit. A few stars in a stranger's .gitignore can keep it busy
+// for hours; without git all is listed, which is right, if longer.
+var listLeast, listLimit = 4 * time.Second, 30 * time.Second
+
+// listTime is what git may take here.
+func (t *Tree) listTime() time.Duration {
+	top, _, _ := t.Repository()
+	dir := filepath.Join(top, ".git")
+	if text, err := os.ReadFile(dir); err == nil { // of a linked work tree
+		_, dir, _ = strings.Cut(strings.TrimSpace(string(text)), "gitdir: ")
+	}
+	info, err := os.Stat(filepath.Join(dir, "index"))
+	if err != nil {
+		return listLeast // nothing is tracked
+	}
+	return min(listLimit, listLeast+time.Duration(info.Size()/100)*200*time.Microsecond)
+}
+
+// tooSlow has the directories in which git did not keep to listLimit. It is not asked
+// there again: a job asks for each of its commands.
+var tooSlow sync.Map
+
+var errSlow = errors.New("git takes too long to list the files here; a pattern in a .gitignore may be the reason")
+
+// GitList runs a git ls-files, within bounds of time. It keeps the first max bytes.
+func (t *Tree) GitList(ctx context.Context, max int, args ...string) ([]byte, error) {
+	if _, slow := tooSlow.Load(t.Dir); slow {
+		return nil, errSlow
+	}
+	within, cancel := context.WithTimeout(ctx, t.listTime())
+	defer cancel()
+	out := LimitedBuffer{Max: max}
+	err := RunGit(within, t.Dir, nil, nil, &out, args...)
+	if within.Err() != nil && ctx.Err() == nil {
+		tooSlow.Store(t.Dir, true)
+		return nil, errSlow
+	}
+	return out.Buffer.Bytes(), err
+}
+
+// DependencyDirs are names of directories that lists of files leave out. That a tool made
+// one is not known by its name, see ledger.Dependencies.
+var DependencyDirs = []string{".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".cache", "target", ".gradle"}
+
+// Walk lists the files below dir without asking git. It enters directories
+// through open ones and follows no link.
+func (t *Tree) Walk(ctx context.Context, dir string) (names []string, more bool, err error) {
+	fd, err := OpenNoLinks(t.FD(), dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, false, t.Explain(dir, err)
+	}
+	w := walk{ctx: ctx}
+	err = w.visit(fd, dir)
+	return w.names, w.more, err
+}
+
+type walk struct {
+	ctx   context.Context
+	names []string
+	more  bool // there are more than MaxNames
+}
+
+// visit lists a directory and closes it.
+func (w *walk) visit(fd int, dir string) error {
+	d := OpenedDir(fd)
+	defer d.Close()
+	entries, _ := d.ReadDir(-1) // in part, if that is what can be read
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		switch name := path.Join(dir, e.Name()); {
+		case w.more || w.ctx.Err() != nil:
+			return w.ctx.Err()
+		case e.IsDir() && slices.Contains(DependencyDirs, e.Name()):
+		case e.IsDir():
+			below, err := OpenAt(fd, e.Name(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				continue // unreadable, or gone since
+			}
+			if err := w.visit(below, name); err != nil {
+				return err
+			}
+		case len(w.names) == MaxNames:
+			w.more = true
+		default:
+			w.names = append(w.names, name)
+		}
+	}
+	return nil
+}
+
+// Repository finds the repository that the tree is in: its top, and where in it
+// the tree is.
+func (t *Tree) Repository() (top, sub string, ok bool) {
+	if top, ok = Repository(t.Dir); !ok {
+		return "", "", false
+	}
+	rel, err := filepath.Rel(top, t.Dir)
+	return top, filepath.ToSlash(rel), err == nil
+}
+
+// Repository is [hostexec.Repository].
+func Repository(dir string) (top string, ok bool) { return hostexec.Repository(dir) }

@@ -1,0 +1,158 @@
+package rootfs
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+)
+
+// own has the places of what programs outside of the sandbox obey: this program's
+// configuration, agents, keys, hooks, and the user's settings of shells. A name does
+// not find them: ~/.config/adroit may lead to a workspace by a link.
+var own struct {
+	sync.Mutex
+	places []Place
+	paths  []string // as they were passed to Own
+	homes  []string // likewise to OwnStart
+}
+
+// A Place is a file, directory or link that is known by where it is, whatever leads there.
+type Place struct {
+	Path  string // absolute, its directory without links
+	Asked bool   // may be written when a person has agreed; otherwise only by hand
+}
+
+// maxOwn bounds how many names are looked at for links in a directory of the program's own.
+const maxOwn = 10_000
+
+// Own guards files and directories of the program's own, and what links in a directory of
+// them lead to, however deep: with each the links on the way, since who changes one of them
+// has another file read. What is not there is guarded as far as its directory is. It holds
+// for the whole process and for good. It is safe for concurrent use.
+func Own(paths ...string) {
+	for _, p := range paths {
+		if p != "" && filepath.IsAbs(p) {
+			remember(&own.paths, p)
+			guardBelow(guard(p, false))
+		}
+	}
+}
+
+// OwnAgain looks again at all that was passed to [Own] and [OwnStart]: links and
+// directories that the user has made there since are guarded from now on.
+func OwnAgain() {
+	own.Lock()
+	paths, homes := slices.Clone(own.paths), slices.Clone(own.homes)
+	own.Unlock()
+	Own(paths...)
+	for _, home := range homes {
+		OwnStart(home)
+	}
+}
+
+func remember(list *[]string, path string) {
+	own.Lock()
+	defer own.Unlock()
+	if !slices.Contains(*list, path) {
+		*list = append(*list, path)
+	}
+}
+
+// guardBelow guards what links in a directory lead to, and so on from there, the nearest
+// first.
+func guardBelow(dir string) {
+	queue, seen, left := []string{dir}, map[string]bool{}, maxOwn
+	for len(queue) > 0 {
+		dir, queue = queue[0], queue[1:]
+		if seen[dir] || everywhere(dir) {
+			continue
+		}
+		seen[dir] = true
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // a file, or not there
+		}
+		for _, e := range entries {
+			if left--; left < 0 {
+				return
+			}
+			switch at := filepath.Join(dir, e.Name()); {
+			case e.IsDir():
+				queue = append(queue, at)
+			case e.Type()&os.ModeSymlink != 0:
+				queue = append(queue, guard(at, false))
+			}
+		}
+	}
+}
+
+// everywhere reports whether a place is one that is nobody's own.
+func everywhere(path string) bool { return path == "/" || strings.HasPrefix(path+"/", "/dev/") }
+
+// guard guards all places on the way that a path leads, and returns the last.
+func guard(path string, asked bool) (end string) {
+	links, _ := hostexec.Links(path) // as far as it is known where it leads
+	own.Lock()
+	defer own.Unlock()
+	for _, at := range links {
+		if p := (Place{at, asked}); !everywhere(at) && !slices.Contains(own.places, p) {
+			own.places = append(own.places, p)
+		}
+		end = at
+	}
+	return end
+}
+
+// OwnStart guards what the links of names in a user's home lead to, of those names that
+// shells and other programs obey when they start.
+func OwnStart(home string) {
+	remember(&own.homes, home)
+	for _, name := range askedNames {
+		at := filepath.Join(home, name)
+		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			guard(at, true)
+		}
+	}
+}
+
+// Owned are the places in a tree, by their names relative to it; of those around the whole
+// tree ".".
+func (t *Tree) Owned() (places []Place) {
+	own.Lock()
+	defer own.Unlock()
+	for _, p := range own.places {
+		switch rel, err := filepath.Rel(t.Dir, p.Path); {
+		case Within(p.Path, t.Dir):
+			places = append(places, Place{".", p.Asked})
+		case err == nil && filepath.IsLocal(rel):
+			places = append(places, Place{filepath.ToSlash(rel), p.Asked})
+		}
+	}
+	return places
+}
+
+// OwnedBy returns the place that p, a clean name, is of, by its path, as a directory around
+// it, or as another name of the same file.
+func (t *Tree) OwnedBy(p string) (Place, bool) {
+	places := t.Owned()
+	if len(places) == 0 {
+		return Place{}, false
+	}
+	info, err := t.Root.Lstat(p)
+	for _, o := range places {
+		if o.Path == "." || Within(o.Path, p) || Within(p, o.Path) {
+			return o, true
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if same, err := t.Root.Lstat(o.Path); err == nil && os.SameFile(same, info) {
+			return o, true
+		}
+	}
+	return Place{}, false
+}

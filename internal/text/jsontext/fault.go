@@ -1,0 +1,114 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
+)
+
+// Fault is err, with which [json.Unmarshal] has refused a part of a file, in the words of
+// who wrote the file: the line, the key and what stands there in place of what. keys lead
+// from the top of the file to the part; there are none if all of it was read. Errors of
+// other kinds are as they are.
+func Fault(file []byte, err error, keys ...string) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d: it is no JSON: %w", lineOf(file, syntax.Offset), syntax)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("line %d: it is no JSON: it ends too early", lineOf(file, int64(len(file))))
+	case !errors.As(err, &typ):
+		if key, ok := UnknownKey(err); ok {
+			return fmt.Errorf("line %d: there is no key %q", lineOf(file, int64(bytes.Index(file, []byte(strconv.Quote(key))))), key)
+		}
+		return err
+	}
+	whole := len(keys) == 0
+	for name := range strings.SplitSeq(typ.Field, ".") {
+		if name != "" {
+			keys = append(keys, name)
+		}
+	}
+	found, line, list := find(file, keys)
+	if whole && list {
+		found, line = keys, lineOf(file, typ.Offset)
+	}
+	words := "it must be " + spelling.Form(typ.Type) + ", and is " + foundWords(typ.Value)
+	if len(found) > 0 {
+		words = strings.Join(found, ".") + ": " + words
+	}
+	return fmt.Errorf("line %d: %s", line, words)
+}
+
+// UnknownKey is the key that a decoder has refused that knows no others than its fields.
+func UnknownKey(err error) (key string, ok bool) {
+	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ") // it has no type of its own
+	if !ok {
+		return "", false
+	}
+	key, err = strconv.Unquote(quoted)
+	return key, err == nil
+}
+
+// foundWords are those for what the decoder calls a value.
+func foundWords(value string) string {
+	kind, _, _ := strings.Cut(value, " ") // number 1.5
+	switch kind {
+	case "string":
+		return "text"
+	case "bool":
+		return "true or false"
+	case "array":
+		return "a list"
+	case "object":
+		return "keys with values"
+	}
+	return "a number"
+}
+
+func lineOf(file []byte, offset int64) int {
+	return 1 + bytes.Count(file[:min(max(offset, 0), int64(len(file)))], []byte("\n"))
+}
+
+// find goes along keys as far as they are there: those of structs that stand in each other
+// without a key are not. It returns them, and the line of the last one; list is whether a
+// list stands in the way.
+func find(file []byte, keys []string) (found []string, line int, list bool) {
+	d := json.NewDecoder(bytes.NewReader(file))
+	line = 1
+	for len(keys) > 0 {
+		if t, err := d.Token(); err != nil || t != json.Delim('{') {
+			return found, line, t == json.Delim('[')
+		}
+		reached := false
+		for d.More() && !reached {
+			t, err := d.Token()
+			if err != nil {
+				return found, line, false
+			}
+			name, _ := t.(string)
+			for i, k := range keys {
+				if strings.EqualFold(name, k) {
+					found, keys, reached = append(found, name), keys[i+1:], true
+					line = lineOf(file, d.InputOffset())
+					break
+				}
+			}
+			var skipped json.RawMessage
+			if !reached && d.Decode(&skipped) != nil {
+				return found, line, false
+			}
+		}
+		if !reached {
+			return found, line, false
+		}
+	}
+	return found, line, false
+}

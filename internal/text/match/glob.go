@@ -1,0 +1,213 @@
+// Package glob matches paths with the patterns that people and models write.
+package match
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	maxLength  = 4 << 10
+	maxChoices = 1000 // of all braces together: each is tried
+	special    = `*?[]{}\!`
+)
+
+// Match reports whether a path with slashes fits a pattern: as doublestar reads it, or
+// with any of its parts as the name that is spelled so. app/[id]/** is for app/i and
+// app/d, and for app/[id], which web frameworks call a directory. A pattern that Check
+// refuses fits only the path that is spelled like it.
+func Path(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	if !strings.ContainsAny(pattern, special) || CheckPattern(pattern) != nil {
+		return false
+	}
+	if ok, _ := doublestar.Match(pattern, name); ok { // one that is not valid fits nothing
+		return true
+	}
+	return PathParts(strings.Split(pattern, "/"), strings.Split(name, "/"), fits)
+}
+
+// Covers reports whether a pattern of a rule about paths holds for p, a path from the top
+// of a workspace: for what it fits and for all below, and without a slash at any depth. A
+// rule that takes rights away is read generously: neither case nor the form of accents
+// helps to get round it. It holds as it is written, too: a range may lose letters to the
+// rest.
+func Covers(pattern, p string, generous bool) bool {
+	if generous {
+		fold := func(s string) string { return norm.NFC.String(strings.ToLower(s)) }
+		return covers(pattern, p, true) || covers(fold(pattern), fold(p), true)
+	}
+	return covers(pattern, p, false)
+}
+
+func covers(pattern, p string, generous bool) bool {
+	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
+	p = path.Clean(p)
+	if !generous && (path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../")) {
+		return false
+	}
+	patterns := []string{pattern, pattern + "/**"}
+	if clean := path.Clean(pattern); generous && clean == "." {
+		patterns = append(patterns, "**") // the workspace
+	} else if generous && clean != pattern {
+		patterns = append(patterns, clean, clean+"/**")
+	}
+	if !strings.Contains(pattern, "/") {
+		patterns = append(patterns, "**/"+pattern, "**/"+pattern+"/**")
+	}
+	return slices.ContainsFunc(patterns, func(g string) bool { return Path(g, p) })
+}
+
+// Parts matches a path part by part, ** with any number of them. What follows the last ** that was seen is tried at each
+// later place, which is enough, as for one star in a name.
+func PathParts(parts, names []string, fits func(part, name string) bool) bool {
+	i, j, star, from := 0, 0, -1, 0
+	for j < len(names) {
+		switch {
+		case i < len(parts) && parts[i] == "**":
+			star, from = i, j
+			i++
+		case i < len(parts) && fits(parts[i], names[j]):
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	for i < len(parts) && parts[i] == "**" {
+		i++
+	}
+	return i == len(parts)
+}
+
+func fits(part, name string) bool {
+	ok, _ := doublestar.Match(part, name) // one that is not valid is only a name
+	return ok || part == name
+}
+
+// Check reports that a pattern is too much work, with the reason in words for who wrote it.
+func CheckPattern(pattern string) error {
+	if len(pattern) > maxLength {
+		return fmt.Errorf("the pattern of %d characters is too long", len(pattern))
+	}
+	if choices(pattern) > maxChoices {
+		return fmt.Errorf("the pattern %.80q has more than %d alternatives; write several patterns", pattern, maxChoices)
+	}
+	return nil
+}
+
+// choices is how many patterns without braces a pattern stands for, or a number above
+// maxChoices.
+func choices(pattern string) int {
+	type group struct{ before, here int } // choices of the alternatives before this one, and of this one
+	stack, here := []group{}, 1
+	for i := 0; i < len(pattern) && here <= maxChoices; i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			stack = append(stack, group{0, here})
+			here = 1
+		case ',':
+			if n := len(stack); n > 0 {
+				stack[n-1].before += here
+				here = 1
+			}
+		case '}':
+			if n := len(stack); n > 0 {
+				here = (stack[n-1].before + here) * stack[n-1].here
+				stack = stack[:n-1]
+			}
+		}
+	}
+	for _, g := range stack { // braces that are not closed
+		here = max(here, (g.before+1)*g.here)
+	}
+	return here
+}
+
+// A List chooses files as a person writes it: *.go; src/; ./cmd/**/*.go,*.md; *.js,!*.test.js.
+type List struct {
+	text        string
+	take, leave []string
+}
+
+// ParseList reads a list: patterns with commas between them, from the top of the workspace;
+// one without a slash is for a name in any directory, one that ends with a slash, or
+// whose last part has no star, also for all below a directory, one after ! for what is left out.
+func ParseList(text string) (List, error) {
+	l := List{text: text}
+	for _, p := range globSplit(text) {
+		if dir, _, ok := strings.Cut(p, "/"); ok && dir != strings.TrimSpace(dir) && !strings.HasPrefix(strings.TrimSpace(p), "!") && CheckPattern(p) == nil {
+			l.take = append(l.take, p) // a name may have blanks around it
+		}
+		p, out := strings.CutPrefix(strings.TrimSpace(p), "!")
+		p = strings.TrimSpace(p)
+		inside := strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")
+		if inside == "" {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(inside, "/"):
+			inside += "**"
+		case inside == p && !strings.Contains(inside, "/"):
+			inside = "**/" + inside
+		}
+		if err := CheckPattern(inside); err != nil {
+			return l, err
+		}
+		list := &l.take
+		if out {
+			list = &l.leave
+		}
+		if *list = append(*list, inside); !strings.ContainsAny(path.Base(inside), "*?") {
+			*list = append(*list, inside+"/**")
+		}
+	}
+	if len(l.take) == 0 && len(l.leave) == 0 && text != "" {
+		return l, fmt.Errorf("the pattern %q names no file; write for example **/*.go", text)
+	}
+	return l, nil
+}
+
+// split cuts at commas that are not in braces or brackets.
+func globSplit(text string) []string {
+	var out []string
+	from, depth := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+			if depth <= 0 {
+				out = append(out, text[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(out, text[from:])
+}
+
+// Match reports whether a path is chosen. An empty list chooses all, one that only
+// leaves out all others.
+func (l List) Match(name string) bool {
+	if l.text == name && l.text != "" {
+		return true
+	}
+	match := func(p string) bool { return Path(p, name) }
+	return (len(l.take) == 0 || slices.ContainsFunc(l.take, match)) && !slices.ContainsFunc(l.leave, match)
+}

@@ -1,0 +1,41 @@
+package match
+
+import "strings"
+
+// MatchRef reports whether the name of a model or a tool is what a pattern says; here
+// * stands for any text, also none and also with slashes in it.
+func Ref(pattern, ref string) bool {
+	head, tail, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == ref
+	}
+	ref, ok := strings.CutPrefix(ref, head)
+	if !ok {
+		return false
+	}
+	parts := strings.Split(tail, "*")
+	last := parts[len(parts)-1]
+	for _, part := range parts[:len(parts)-1] {
+		_, after, ok := strings.Cut(ref, part)
+		if !ok {
+			return false
+		}
+		ref = after
+	}
+	return strings.HasSuffix(ref, last)
+}
+
+// Pick gives the entry of a table for ref: the one of its very name, else that
+// of the longest pattern that matches, of equals the first in the alphabet.
+func Pick[V any](table map[string]V, ref string) (v V, ok bool) {
+	if v, ok = table[ref]; ok {
+		return v, true
+	}
+	best := ""
+	for pattern, entry := range table {
+		if Ref(pattern, ref) && (!ok || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
+			best, v, ok = pattern, entry, true
+		}
+	}
+	return v, ok
+}

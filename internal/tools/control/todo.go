@@ -1,0 +1,58 @@
+// Package todo keeps the list of tasks of a run, for those who watch it.
+//
+//	set, err := tools.NewSet(todo.Tool)
+//
+// The list is what the last call gave, whole: it is in the journal with the call,
+// and an artifact of the run, which the model is shown again when its conversation begins anew.
+package control
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+type todoInput struct {
+	Items []item `json:"items" jsonschema:"maxItems=30,description=All of them"`
+}
+
+type item struct {
+	Content string `json:"content" jsonschema:"minLength=1,maxLength=200"`
+	Status  string `json:"status" jsonschema:"enum=pending,enum=in_progress,enum=completed"`
+}
+
+//go:embed todo.md
+var todoProse string
+
+// Tool is the tool todo.
+var Todo = tools.New(tools.Metadata{
+	Name: "todo", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Produces: []string{"todo"},
+	Examples: []tools.Example{{Note: "the first of two has begun", Args: json.RawMessage(`{"items":[{"content":"Round once per cart","status":"in_progress"},{"content":"Test three lines of 0.333","status":"pending"}]}`)}},
+}.Prose(todoProse), keep)
+
+func keep(_ context.Context, _ *tools.Env, in todoInput) (tools.Result, error) {
+	done, now := 0, ""
+	for i, it := range in.Items {
+		text := strings.Join(strings.Fields(it.Content), " ")
+		if text == "" {
+			return tools.Result{}, fmt.Errorf("items/%d: content is empty", i)
+		}
+		in.Items[i].Content = text
+		switch {
+		case it.Status == "completed":
+			done++
+		case it.Status == "in_progress" && now == "":
+			now = "; now: " + text
+		}
+	}
+	list, err := json.Marshal(append([]item{}, in.Items...))
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	count := fmt.Sprintf("%d of %d done", done, len(in.Items))
+	return tools.Result{Text: count, Summary: count + now, Artifacts: map[string]json.RawMessage{"todo": list}}, nil
+}

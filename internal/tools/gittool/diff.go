@@ -1,0 +1,96 @@
+package gittool
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// diffInput is the input of git_diff.
+type diffInput struct {
+	Paths  []string `json:"paths,omitempty" jsonschema:"description=Only these"`
+	Since  string   `json:"since,omitempty" jsonschema:"description=Commit or branch"`
+	Staged bool     `json:"staged,omitempty" jsonschema:"description=Only what is staged"`
+}
+
+//go:embed git_diff.md
+var diffProse string
+
+// Diff is the tool git_diff. Its artifact is the whole diff, also where the
+// model sees a part.
+var Diff = tools.New(tools.Metadata{
+	Name: "git_diff", Category: "vcs", Needs: tools.Read | tools.Exec, Paths: []string{"paths"}, Effect: tools.Idempotent, Requires: []string{"git"},
+	Produces: []string{"git_diff"},
+	Examples: []tools.Example{{Note: "one file", Args: json.RawMessage(`{"paths":["cart.go"]}`)}},
+}.Prose(diffProse), diff)
+
+func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, error) {
+	g := git.New(env.Exec).WithGuard(env.Files).Operation()
+	o := git.DiffOptions{Staged: in.Staged, From: in.Since, Paths: in.Paths}
+	var untracked []git.StatusEntry
+	if in.Since == "" && !in.Staged {
+		s, err := g.Status(ctx)
+		if err != nil {
+			return tools.Result{}, explain(err)
+		}
+		// Before the first commit there is nothing but the index to compare.
+		if o.From = "HEAD"; s.Commit == "" {
+			o.From, o.Staged = "", true
+		}
+		untracked = s.Entries
+	}
+	text, err := g.Diff(ctx, o)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	added, err := newFiles(ctx, env, untracked, in.Paths)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	text += added
+	b, err := json.Marshal(strings.ToValidUTF8(text, "\uFFFD"))
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	r := tools.Result{
+		Text: cut(text, "name paths to see the rest"), Summary: counts(text),
+		Artifacts: map[string]json.RawMessage{"git_diff": b},
+	}
+	switch {
+	case text == "" && o.From == "HEAD" && in.Since == "":
+		r.Text = "Nothing differs."
+	case text == "":
+		r.Text = "No tracked file differs."
+	}
+	if note := passedOver(ctx, env); note != "" {
+		r.Text = strings.TrimRight(r.Text, "\n") + "\n" + note
+	}
+	return r, nil
+}
+
+func counts(diff string) string {
+	files, added, removed, head := 0, 0, 0, true
+	for l := range strings.SplitSeq(diff, "\n") {
+		switch {
+		case strings.HasPrefix(l, "diff --git "):
+			files, head = files+1, true
+		case strings.HasPrefix(l, "@@"):
+			head = false
+		case head:
+		case strings.HasPrefix(l, "+"):
+			added++
+		case strings.HasPrefix(l, "-"):
+			removed++
+		}
+	}
+	noun := "files"
+	if files == 1 {
+		noun = "file"
+	}
+	return fmt.Sprintf("%d %s +%d -%d", files, noun, added, removed)
+}

@@ -1,0 +1,119 @@
+// Package loopdetect finds what a model does again and again without getting anywhere:
+// turns that repeat, and tools that fail in the same way. It has no say in what follows;
+// the loop reminds the model, withholds the tool or ends the job.
+package turn
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Fingerprint identifies the tool calls of one turn, so that repetitions can be
+// counted.
+type Fingerprint struct {
+	Call string `json:"call"`          // which calls, with which arguments
+	Full string `json:"full"`          // and with which results
+	Err  string `json:"err,omitempty"` // the errors, if every call failed
+}
+
+// maxFingerprints is how many turns are remembered; enough for every rule below.
+const maxFingerprints = 24
+
+var digits = lazyregexp.New(`[0-9]+`)
+
+// Of is the fingerprint of a turn's calls, at least one, and their results.
+func Of(calls []llm.Call, results []tools.Result) Fingerprint {
+	h := sha256.New()
+	for _, c := range calls {
+		fmt.Fprintf(h, "%s%s%s\n", c.Name, c.Args, c.Raw)
+	}
+	f := Fingerprint{Call: shortSum(h)}
+	var wrong strings.Builder
+	failures := 0
+	for i, c := range calls {
+		fmt.Fprintln(h, results[i].Text)
+		if results[i].Failed {
+			failures++
+			fmt.Fprintf(&wrong, "%s %s\n", c.Name, digits.ReplaceAllString(results[i].Text, "0"))
+		}
+	}
+	f.Full = shortSum(h)
+	if failures == len(calls) {
+		f.Err = short(wrong.String())
+	}
+	return f
+}
+
+// Add remembers one more turn, and forgets those that no rule needs.
+func Add(turns []Fingerprint, f Fingerprint) []Fingerprint {
+	turns = append(turns, f)
+	return turns[max(0, len(turns)-maxFingerprints):]
+}
+
+func short(s string) string {
+	h := sha256.New()
+	h.Write([]byte(s))
+	return shortSum(h)
+}
+
+func shortSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:6]) }
+
+// loopRules define a loop: a pattern of period turns, equal in what same returns.
+// After remind repetitions the model gets a reminder, after stop repetitions the
+// run ends. The first rule that applies decides.
+var loopRules = []struct {
+	period, remind, stop int
+	same                 func(Fingerprint) string
+	reason               string
+}{
+	{period: 1, remind: 3, stop: 6, same: callsAndResults, reason: "the same call with the same result"},
+	{period: 1, remind: 6, stop: 12, same: callsOnly, reason: "the same call"},
+	{period: 1, remind: 3, stop: 6, same: errorsOnly, reason: "the same error"},
+	{period: 2, remind: 3, stop: 5, same: callsAndResults, reason: "the same two calls in turn"},
+	{period: 3, remind: 3, stop: 5, same: callsAndResults, reason: "the same three calls in turn"},
+}
+
+func callsAndResults(f Fingerprint) string { return f.Full }
+func callsOnly(f Fingerprint) string       { return f.Call }
+func errorsOnly(f Fingerprint) string      { return f.Err }
+
+// A Loop is what the last turns repeat, and how often.
+type Loop struct {
+	Reason string
+	N      int
+	Stop   bool // reminders have not helped
+}
+
+// Find returns the loop that the last turns are in, nil if there is none or the last
+// reminder, so many turns ago, is too fresh for another.
+func Find(turns []Fingerprint, sinceReminder int) *Loop {
+	for _, rule := range loopRules {
+		n := repetitions(turns, rule.period, rule.same)
+		if n >= rule.stop || n >= rule.remind && sinceReminder >= rule.remind {
+			return &Loop{rule.reason, n, n >= rule.stop}
+		}
+	}
+	return nil
+}
+
+// repetitions counts how often the last period turns have occurred in a row.
+func repetitions(turns []Fingerprint, period int, same func(Fingerprint) string) int {
+	n := 0
+	for end := len(turns); end >= period; end -= period {
+		for i := range period {
+			v := same(turns[end-period+i])
+			if v == "" || v != same(turns[len(turns)-period+i]) {
+				return n
+			}
+		}
+		n++
+	}
+	return n
+}

@@ -1,0 +1,73 @@
+// Package oldresult reads the texts of results in journals of jobs that began before
+// results had values, as they were worded then. Their jobs go on as they began:
+//
+//	if t.Revision < stepio.TypedResults {
+//		output = oldresult.Output(reply.Text)
+//	}
+//
+// It is the only place where a program reads what was written for models, and those
+// words are in the journals: no later wording belongs here.
+package turn
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+)
+
+// NotRun reports whether a failed call was not made: a rule, a person or the mode
+// forbade it.
+func NotRun(text string) bool { return strings.HasPrefix(text, "not run: ") }
+
+// CutDiff reports whether an artifact "diff" lacks the rest.
+func CutDiff(diff string) bool { return strings.HasSuffix(diff, "the rest is left out here)\n") }
+
+// Output is the output of a command, out of the result of the tool shell: a line about
+// the command, the output, and lines in brackets with what models should know besides.
+func Output(text string) string {
+	about, rest, ok := strings.Cut(text, "\n")
+	if !ok || !strings.HasPrefix(about, "exit code 0 ") {
+		return text
+	}
+	var id string
+	var size int
+	if n, _ := fmt.Sscanf(about, "exit code 0 (%s %d bytes of output)", &id, &size); n == 2 && size <= len(rest) {
+		if after := strings.TrimPrefix(rest[size:], "\n"); after == "" || strings.HasPrefix(after, "[") {
+			return strings.TrimRight(rest[:size], "\n")
+		}
+	}
+	// A secret in it was replaced, or the middle was left out.
+	lines := strings.Split(strings.TrimRight(rest, "\n"), "\n")
+	for len(lines) > 0 && (strings.HasPrefix(lines[len(lines)-1], "[changed: ") || strings.HasPrefix(lines[len(lines)-1], "[the middle is left out; ")) {
+		lines = lines[:len(lines)-1]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Committed reports whether git_log shows, after a git_commit that was interrupted, the
+// commit with a subject, by what it said before.
+func Committed(before, after, subject string) bool {
+	return after != before && strings.Contains(after, subject)
+}
+
+var exitCode = lazyregexp.New(`^exit code (\d+)`)
+
+// An Ending is how a call ended, by its summary.
+type Ending struct {
+	Code       int
+	TimedOut   bool
+	Killed     bool
+	NotStarted bool
+}
+
+// Of reads the summary of a failed call.
+func OldresultOf(summary string) (e Ending) {
+	e.TimedOut, e.Killed = strings.HasPrefix(summary, "stopped after "), summary == "killed"
+	if m := exitCode.FindStringSubmatch(summary); m != nil {
+		e.Code, _ = strconv.Atoi(m[1])
+	}
+	e.NotStarted = strings.Contains(summary, "could not be started") || strings.Contains(summary, "is not installed")
+	return e
+}

@@ -1,0 +1,170 @@
+package turn
+
+import (
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Usage is how much of the context window a run uses, in tokens, and what was done
+// to fit. The server's own count is the truth; what came since is estimated by
+// weight, at the rate that its counts imply.
+type Usage struct {
+	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
+	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
+	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
+	// Opening is the weight of the system prompt and the task.
+	Opening int `json:"opening,omitempty"`
+
+	Rate  int `json:"rate,omitempty"`  // learnt: thousandths of weight a token
+	Extra int `json:"extra,omitempty"` // tokens of the model's template, measured on a short request
+	Limit int `json:"limit,omitempty"` // what a request may have
+	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
+	// Window is what a refusal named as the model's window.
+	Window int `json:"window,omitempty"`
+
+	// In and Out are what the last request took, by the server's account; zero
+	// after a compaction.
+	In  int `json:"in,omitempty"`
+	Out int `json:"out,omitempty"`
+
+	Compactions int `json:"compactions,omitempty"`
+	Dropped     int `json:"dropped,omitempty"`    // results
+	Shortened   int `json:"shortened,omitempty"`  // results
+	Summarised  int `json:"summarised,omitempty"` // turns
+}
+
+const (
+	leastResult = 600 // bytes that are shown of a result in any case
+
+	// answerRoom is left in the window for an answer whose size is not bounded.
+	answerRoom = 4096
+	leastRoom  = 512 // where prompt and tools take most of the window
+)
+
+// PerToken is the rate that the server's counts imply: thousandths of weight a token.
+func (u *Usage) PerToken() int {
+	if u.Rate > 0 {
+		return u.Rate
+	}
+	return FirstRate
+}
+
+// Estimate is how many tokens a weight is.
+func (u *Usage) Estimate(weight int) int { return Tokens(weight, u.PerToken()) }
+
+// Beginning estimates a conversation that the model has nothing of yet, its tools included.
+func (u *Usage) Beginning(msgs []llm.Message) int {
+	return u.Extra + u.Estimate(u.Tools+Weigh(msgs...))
+}
+
+// Continued estimates a conversation of which the model lacks msgs.
+func (u *Usage) Continued(msgs []llm.Message) int { return u.Tokens + u.Estimate(Weigh(msgs...)) }
+
+// Room is how many tokens a request may have: the window without the room for an
+// answer, which is bounded by so many tokens or not at all, and a margin for what the
+// estimate may be wrong by, or less if the provider has refused less. Zero is no limit.
+func (u *Usage) Room(window, answer int) int {
+	n := 0
+	if u.Window > 0 && (window == 0 || u.Window < window) {
+		window = u.Window
+	}
+	if window > 0 {
+		if answer <= 0 {
+			answer = min(answerRoom, window/4)
+			if u.Estimate(u.Tools+u.Opening) > (window-answer)/2 {
+				// Room for a long answer is of no use if the job cannot begin.
+				answer = min(answer, max(window/16, leastRoom))
+			}
+		}
+		n = window - min(answer, window/2) - window/20
+	}
+	if u.Cap > 0 && (n == 0 || u.Cap < n) {
+		n = u.Cap
+	}
+	return n
+}
+
+// ResultBytes is how many bytes of each of n results are shown, at most bound of each if
+// that is not 0. Together they take at most a third of the tokens that a request may have.
+func (u *Usage) ResultBytes(bound, limit, n int) int {
+	each, all := bound, limit*u.PerToken()/1000 // bytes
+	if each == 0 {
+		each = DefaultResult
+		if all > 0 {
+			each = min(each, all/8)
+		}
+	}
+	if all > 0 {
+		each = min(each, all/3/max(n, 1))
+	}
+	return max(each, leastResult)
+}
+
+// Share gives each of some results its part of so many bytes: what small ones do not
+// need, large ones get.
+func Share(sizes []int, all int) []int {
+	out, order := make([]int, len(sizes)), make([]int, len(sizes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return sizes[a] - sizes[b] })
+	for n, i := range order {
+		out[i] = min(sizes[i], all/(len(order)-n))
+		all -= out[i]
+	}
+	return out
+}
+
+// A server's count is believed within these bounds of weight a token, in
+// thousandths: tokenizers of single bytes exist, and so do servers that count
+// nothing, or only what was new to them.
+const (
+	leastRate, mostRate = 500, 10_000
+	enough              = 2000 // weight below which a rate is more about the template than about the text
+)
+
+// Count takes the server's count of a request of some weight, tools included,
+// that was estimated at so many tokens.
+func (u *Usage) Count(messages, estimate, in int) {
+	weight := messages + u.Tools
+	u.Weight, u.Tokens = messages, estimate
+	if in <= 0 {
+		return
+	}
+	rate := int(int64(weight) * 1000 / int64(in))
+	if weight < enough {
+		u.Extra = min(max(in-u.Estimate(weight), 0), 2*enough)
+		u.Tokens = max(estimate, min(in, 10*enough))
+		return
+	}
+	if rate < leastRate || rate > mostRate {
+		return
+	}
+	u.Rate, u.Tokens, u.Extra = rate, in, 0 // the rate has it now
+}
+
+// Learn takes from a refusal that a request was too long which was estimated
+// at so many tokens: it had more than the window has, if that is sure, or than the refusal
+// named, if an estimate can be as wrong as that.
+func (u *Usage) Learn(estimate, window, named int) {
+	if named > 0 && named <= 4*estimate && estimate <= 8*named && (window == 0 || named < window) {
+		u.Window = named
+		if window = named; estimate >= named {
+			return
+		}
+	}
+	if window > 0 && estimate > 0 && estimate < window {
+		u.Rate = max(int(int64(u.PerToken())*int64(estimate)/int64(window))*9/10, leastRate/2)
+		// What the server has counted is of the old rate no more than what is new.
+		u.Tokens = int(int64(u.Tokens) * int64(window) / int64(estimate))
+		return
+	}
+	u.Cap = estimate * 3 / 4
+}
+
+// ChangeModel forgets what another model's tokenizer and window made it.
+func (u *Usage) ChangeModel() {
+	u.Rate, u.Extra, u.Cap, u.Window, u.In, u.Out = 0, 0, 0, 0, 0, 0
+	u.Tokens = u.Estimate(u.Weight + u.Tools)
+}

@@ -1,0 +1,318 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// Record notes in the ledger what is different from when the snapshot was taken
+// and returns the files that are, sorted. Changes the file tools made meanwhile
+// are theirs already. The others are uncertain: a comparison does not show
+// whether the command, a person or another job made them. Reported are paths
+// that the program itself reported to have changed, "." for all: these changes
+// are evidence of work, and as uncertain as the others otherwise. If it fails, the snapshot
+// is recorded with the next one, or by Recover.
+func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []string, err error) {
+	defer s.Leave()
+	err = s.Ledger.Await(ctx, func() error {
+		once, cancel := context.WithTimeout(ctx, maxCompare)
+		defer cancel()
+		changed, err = s.record(once, reported)
+		return err
+	})
+	return changed, err
+}
+
+// maxCompare bounds a comparison, without the time that the host is waited for.
+const maxCompare = time.Minute
+
+// record may be called again after an error.
+func (s *Snapshot) record(ctx context.Context, reported []string) (changed []string, err error) {
+	l := s.Ledger
+	if s.changed != nil {
+		return s.changed, s.settle(true)
+	}
+	r, changed, err := s.compare(ctx, reported)
+	if err == nil {
+		err = s.watchAfter(ctx, len(r.Changes) > 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	news := len(r.Changes)+len(r.Refs) > 0 || r.Partial != ""
+	if news {
+		l.mu.Lock()
+		err := l.add(r, true)
+		l.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := s.nameGit(); err != nil {
+		return nil, err
+	}
+	s.changed = append([]string{}, changed...)
+	return changed, s.settle(news)
+}
+
+// settle ends a snapshot whose changes are in the ledger.
+func (s *Snapshot) settle(news bool) error {
+	if news {
+		if err := s.Ledger.SyncWorkspace(s.Root); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(s.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("closing the record of a command: %w", err)
+	}
+	return nil
+}
+
+// watchAfter calls Watch where the command may have had git ignore something.
+func (s *Snapshot) watchAfter(ctx context.Context, changed bool) error {
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if changed || s.vanished || s.IndexChanged(t) {
+		return s.Watch(ctx, t)
+	}
+	return nil
+}
+
+// temporary reports whether a name is one that only adroit's tools give.
+func temporary(p string) bool {
+	ok, _ := path.Match(".adroit-*", path.Base(p))
+	return ok
+}
+
+// compare finds what is different now.
+func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, changed []string, err error) {
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return r, nil, err
+	}
+	defer t.Close()
+	after, others, err := s.scan(ctx, t, false)
+	if err == nil {
+		err = s.findNew(ctx, t, after)
+	}
+	if err == nil {
+		err = s.Recall(ctx, t, others)
+	}
+	if err != nil {
+		return r, nil, err
+	}
+	r = record{Step: s.Ledger.StepPath, Partial: s.Partial}
+	mine := s.Ledger.since(s.began)
+	for _, p := range s.union(after) {
+		was, now := s.before[p], after[p]
+		if _, had := s.before[p]; !had && s.Partial != "" {
+			continue // perhaps it was there, and was not looked at
+		}
+		if was.Type == "" && s.wasIgnored(p) {
+			continue // it was there
+		}
+		if now.Type == "" && was.Type != "" { // perhaps it is only ignored now
+			if now, err = stateOrNothing(t, p); err != nil {
+				continue
+			}
+		}
+		s.vanished = s.vanished || now.Type != "" && after[p].Type == ""
+		if now.Equal(was) || s.Ledger.Has(p, now) {
+			continue
+		}
+		if between, ok := mine[p]; ok {
+			was = between
+		}
+		r.Changes = append(r.Changes, PathChange{Path: rootfs.RawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p) || slices.Contains(reported, "."), Ignored: s.ignored[p]})
+		if s.unkept[p] {
+			r.Unkept = append(r.Unkept, rootfs.RawName(p))
+		}
+		if was.Type != rootfs.TypeDir && now.Type != rootfs.TypeDir && !s.ignored[p] {
+			changed = append(changed, p)
+		}
+	}
+	PairRenames(r.Changes)
+	var unknown string
+	r.Refs, unknown = s.compareRefs(ctx, t)
+	r.Git = s.git(r.Refs)
+	r.Partial = joinPartial(joinPartial(r.Partial, NotKept(s.lost(t))), unknown)
+	return r, changed, nil
+}
+
+// stateOrNothing is what lies at a path that files and links are noted of: what is
+// behind a link, or neither a file nor a link nor a directory, is none of them. What an
+// undo finds there it names.
+func stateOrNothing(t *rootfs.Tree, p string) (rootfs.State, error) {
+	if link := new(rootfs.PathError); errors.As(t.CheckNoLinks(p), &link) {
+		return rootfs.State{}, nil
+	}
+	now, err := t.State(p, nil)
+	if st, serr := t.Stat(p); err != nil && serr == nil {
+		switch rootfs.TypeOf(&st) {
+		case unix.S_IFREG, unix.S_IFLNK, unix.S_IFDIR: // what cannot be read
+		default:
+			return rootfs.State{}, nil
+		}
+	}
+	return now, err
+}
+
+// nameGit notes which git directories in the workspace a command removed or made: an undo
+// leaves them as they are.
+func (s *Snapshot) nameGit() error {
+	if s.reopened {
+		return nil // what there was is not known
+	}
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	// Of those that one side has and the other has not, under no name.
+	only := func(a, b map[string]gitEntry) (names []string) {
+		elsewhere := map[gitEntry]bool{}
+		for _, e := range b {
+			elsewhere[e] = true
+		}
+		for _, p := range slices.Sorted(maps.Keys(a)) {
+			if e, there := b[p]; (!there || e.id != a[p].id) && !elsewhere[a[p]] {
+				names = append(names, p)
+			}
+		}
+		return names
+	}
+	if made := only(s.reposNow, s.repos); len(made) > 0 {
+		err = s.Ledger.NotePartial("an undo leaves the new git directories " + strings.Join(made, ", "))
+	}
+	for _, p := range only(s.repos, s.reposNow) {
+		if !s.Ledger.created(path.Dir(p)) {
+			err = errors.Join(err, s.Ledger.NotePartial("a command removed the repository "+path.Join(t.Dir, p)+", which is not put back"))
+		}
+	}
+	return errors.Join(err, s.nameExclude(t))
+}
+
+// nameExclude notes that the command changed the repository's own list of what git ignores.
+func (s *Snapshot) nameExclude(t *rootfs.Tree) error {
+	if s.reopened || s.exclude == excludeOf(t) {
+		return nil
+	}
+	return s.Ledger.NotePartial("a command changed .git/info/exclude, which an undo leaves as it is")
+}
+
+// Recall takes into the states before the command the files that were as the
+// index had them and are not any more. Git has their content.
+func (s *Snapshot) Recall(ctx context.Context, t *rootfs.Tree, others map[string]bool) error {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(others)), func(p string) bool { return s.dirty[p] })
+	for some := range slices.Chunk(names, 200) {
+		var oids []string
+		for _, p := range some {
+			oids = append(oids, s.index.find(p).id())
+		}
+		content, err := contents(ctx, t, oids)
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for _, p := range some {
+			e := s.index.find(p)
+			data, ok := content[e.id()]
+			was := rootfs.State{Type: rootfs.TypeFile, Mode: e.perm, Digest: "git-" + e.id()}
+			if st, err := t.Stat(p); s.reopened && err == nil && e.exec == (st.Mode&0o100 != 0) {
+				was.Mode = fs.FileMode(st.Mode & 0o777) // nobody noted it
+			}
+			if ok {
+				was.Digest, was.Size = rootfs.Digest(data), int64(len(data))
+			}
+			if !ok || s.Ledger.keepFromGit(was.Digest, data, s.looking || s.Ledger.DenyList.Check(p, p, false) != nil) != nil {
+				s.unkept[p] = true
+			}
+			s.before[p] = was
+		}
+	}
+	if len(names) > 0 && !s.looking {
+		return rootfs.SyncFS(filepath.Join(s.Ledger.Dir, "blobs"))
+	}
+	return nil
+}
+
+// keepFromGit keeps what a command replaced, or has it for a while.
+func (b *log) keepFromGit(digest string, data []byte, looking bool) error {
+	if !looking {
+		return b.Store(data)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.memory == nil {
+		b.memory = map[string][]byte{}
+	}
+	b.memory[digest] = data
+	return nil
+}
+
+// since is how the paths were left that other steps changed after an entry:
+// what a command in the background changes later builds on that.
+func (b *log) since(began int) map[string]rootfs.State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := map[string]rootfs.State{}
+	for _, e := range b.entries[min(began, len(b.entries)):] {
+		left[string(e.Path)] = e.After
+	}
+	return left
+}
+
+// Has reports whether the ledger knows already that p is like this.
+func (b *log) Has(p string, now rootfs.State) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d, ok := b.last[p]
+	return ok && d.After.Equal(now)
+}
+
+// created reports whether the job made what lies, or lay, at a path.
+func (b *log) created(p string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first, ok := b.first[p]
+	return ok && first.Type == ""
+}
+
+func (s *Snapshot) union(after map[string]rootfs.State) []string {
+	all := maps.Clone(s.before)
+	maps.Copy(all, after)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// PairRenames finds what a command renamed: content that went from one name to another.
+func PairRenames(ds []PathChange) {
+	gone := map[string]rootfs.RawName{}
+	for _, d := range ds {
+		if d.After.Type == "" && d.Before.Type == rootfs.TypeFile && d.Before.Size > 0 {
+			gone[d.Before.Digest] = d.Path
+		}
+	}
+	for i, d := range ds {
+		if d.Before.Type == "" && d.After.Type == rootfs.TypeFile {
+			if from, ok := gone[d.After.Digest]; ok && !strings.HasPrefix(string(d.Path), string(from)+"/") {
+				ds[i].From = from
+				delete(gone, d.After.Digest)
+			}
+		}
+	}
+}

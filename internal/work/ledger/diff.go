@@ -1,0 +1,334 @@
+package ledger
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"crypto/sha1" //nolint:gosec // as git names content
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"strings"
+	"unicode/utf8"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// Diff returns a unified diff, in git's form, of what this job changed: from what
+// the files would be like without it to what they are like. What others changed
+// in the same files is not in it, nor are paths that are as they were; binary
+// and very large files are named only. Uncertain changes are left out: see
+// [Selection.IncludeUncertain].
+func (l *Ledger) Diff(ctx context.Context, root string) (string, error) {
+	return l.All().Diff(ctx, root)
+}
+
+// Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
+// the steps left, also where the files have been changed since.
+func (p Selection) Diff(ctx context.Context, root string) (string, error) {
+	if err := p.l.peek(ctx); err != nil {
+		return "", err
+	}
+	t, err := rootfs.Open(root)
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	d := differ{Selection: p, tree: t}
+	if p.patch {
+		d.prefix, d.id = patchForm(ctx, t)
+	}
+	var out strings.Builder
+	for _, c := range p.l.shifts(p.nets()) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		out.WriteString(d.diffOne(c))
+	}
+	return out.String(), nil
+}
+
+// A differ writes one diff.
+type differ struct {
+	Selection
+	tree   *rootfs.Tree
+	prefix string           // of names
+	id     func() hash.Hash // of content in a repository; nil: binaries are named only
+}
+
+// patchForm returns how git apply wants names and ids in a directory. Where git refuses the
+// repository it applies nothing either: names are from the directory, and no binary is whole.
+func patchForm(ctx context.Context, t *rootfs.Tree) (prefix string, id func() hash.Hash) {
+	if _, _, ok := t.Repository(); !ok {
+		return "", sha1.New
+	}
+	out, err := t.Git(ctx, nil, "rev-parse", "--show-object-format", "--show-prefix")
+	if err != nil {
+		return "", nil
+	}
+	format, prefix, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	if format == "sha256" {
+		return prefix, sha256.New
+	}
+	return prefix, sha1.New
+}
+
+// names are the two of a change, as git writes them.
+func (d *differ) names(source, p string) (from, to string) {
+	return quoteName("a/" + d.prefix + source), quoteName("b/" + d.prefix + p)
+}
+
+// side is one half of a comparison.
+type side struct {
+	rootfs.State
+	data  []byte
+	large bool // the content was not kept, or is not compared
+}
+
+// there reports whether git knows the side: it has no directories.
+func (s side) there() bool { return s.Type == rootfs.TypeFile || s.Type == rootfs.TypeLink }
+
+func (s side) mode() string {
+	switch {
+	case s.Type == rootfs.TypeLink:
+		return "120000"
+	case s.Mode&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
+}
+
+func (d *differ) diffOne(c shift) string {
+	source := c.Path
+	if c.Kind == Renamed {
+		source = c.Change.From
+	}
+	from, to := d.names(source, c.Path)
+	if d.l.DenyList.Check(source, source, false) != nil || d.l.DenyList.Check(c.Path, c.Path, false) != nil {
+		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", from, to)
+	}
+	pairs, err := d.sides(c)
+	if err != nil {
+		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", from, to, rootfs.Visible(err.Error()))
+	}
+	var out strings.Builder
+	for i, pair := range pairs {
+		one := d.compare(source, c.Path, pair[0], pair[1])
+		if one != "" && c.Uncertain {
+			fmt.Fprintf(&out, "# uncertain: %s\n", doubt(c.Change.Step))
+		}
+		if one != "" && len(pairs) > 1 {
+			fmt.Fprintf(&out, "# part %d of %d: somebody else changed the same lines in between\n", i+1, len(pairs))
+		}
+		out.WriteString(one)
+	}
+	return out.String()
+}
+
+// compare is the diff of two sides, "" if there is no difference. Git has no
+// change of a file to a link: that is one removed and one made.
+func (d *differ) compare(source, p string, old, now side) string {
+	if old.there() && now.there() && old.Type != now.Type {
+		return d.unified(source, source, old, side{}) + d.unified(p, p, side{}, now)
+	}
+	return d.unified(source, p, old, now)
+}
+
+func (d *differ) unified(source, p string, old, now side) string {
+	if source == p && old.Equal(now.State) || !old.there() && !now.there() {
+		return ""
+	}
+	var out strings.Builder
+	from, to := d.names(source, p)
+	fmt.Fprintf(&out, "diff --git %s %s\n", from, to)
+	switch {
+	case !old.there():
+		fmt.Fprintf(&out, "new file mode %s\n", now.mode())
+		from, old = "/dev/null", side{}
+	case !now.there():
+		fmt.Fprintf(&out, "deleted file mode %s\n", old.mode())
+		to, now = "/dev/null", side{}
+	case source == p && old.Digest == now.Digest && old.mode() == now.mode():
+		return fmt.Sprintf("# %s: mode %o before, %o now: git keeps no such modes\n", quoteName(d.prefix+p), old.Mode, now.Mode)
+	default:
+		if old.mode() != now.mode() {
+			fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", old.mode(), now.mode())
+		}
+		if source != p {
+			fmt.Fprintf(&out, "rename from %s\nrename to %s\n", quoteName(d.prefix+source), quoteName(d.prefix+p))
+		}
+	}
+	switch {
+	case old.Digest == now.Digest:
+	case old.large || now.large:
+		fmt.Fprintf(&out, "# %d bytes before, %d bytes now: too large to compare\n", old.Size, now.Size)
+	case max(len(old.data), len(now.data)) <= MaxDiff && rootfs.IsText(old.data) && rootfs.IsText(now.data):
+		out.WriteString(udiff.Unified(from, to, string(old.data), string(now.data)))
+	case d.id == nil:
+		fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
+	default:
+		writeBinary(&out, d.id, old, now)
+	}
+	return out.String()
+}
+
+// writeBinary writes the change of a binary file as git does: both contents, each
+// compressed and in digits of base 85, with their ids in full.
+func writeBinary(out *strings.Builder, id func() hash.Hash, old, now side) {
+	name := func(s side) string {
+		h := id()
+		if !s.there() {
+			return strings.Repeat("0", 2*h.Size())
+		}
+		fmt.Fprintf(h, "blob %d\x00", len(s.data))
+		h.Write(s.data)
+		return fmt.Sprintf("%x", h.Sum(nil))
+	}
+	fmt.Fprintf(out, "index %s..%s", name(old), name(now))
+	if old.there() && now.there() && old.mode() == now.mode() {
+		out.WriteString(" " + now.mode())
+	}
+	out.WriteString("\nGIT binary patch\n")
+	writeLiteral(out, now.data)
+	writeLiteral(out, old.data)
+}
+
+// writeLiteral writes lines of up to 52 bytes: the length as a letter, then five
+// digits for each four bytes.
+func writeLiteral(out *strings.Builder, data []byte) {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+	fmt.Fprintf(out, "literal %d\n", len(data))
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	_, _ = w.Write(data) // a buffer takes all
+	_ = w.Close()
+	for packed.Len() > 0 {
+		line := packed.Next(52)
+		if n := len(line); n <= 26 {
+			out.WriteByte('A' + byte(n-1))
+		} else {
+			out.WriteByte('a' + byte(n-27))
+		}
+		for len(line) > 0 {
+			var four [4]byte
+			line = line[copy(four[:], line):]
+			n := uint32(four[0])<<24 | uint32(four[1])<<16 | uint32(four[2])<<8 | uint32(four[3])
+			var five [5]byte
+			for i := 4; i >= 0; i-- {
+				five[i] = digits[n%85]
+				n /= 85
+			}
+			out.Write(five[:])
+		}
+		out.WriteByte('\n')
+	}
+	out.WriteByte('\n')
+}
+
+// kept is a state with its content from the ledger.
+func (d *differ) kept(s rootfs.State, unkept bool) (side, error) {
+	if s.Digest == "" {
+		return side{State: s}, nil
+	}
+	if unkept || s.Size > d.most() {
+		return side{State: s, large: true}, nil
+	}
+	data, err := d.l.Load(s.Digest)
+	return side{State: s, data: data}, err
+}
+
+// most is the size of the largest file whose content is in the diff.
+func (d *differ) most() int64 {
+	if d.patch {
+		return MaxKeep
+	}
+	return MaxDiff
+}
+
+// sides are what a path would be like without the part's changes, and what it
+// is like. Where somebody else changed the path as well, their changes are on
+// both sides; if they cannot be separated, there is a pair for each span.
+func (d *differ) sides(c shift) ([][2]side, error) {
+	now, err := sideOf(d.tree, c.Path, d.most())
+	if err != nil && d.whole {
+		return nil, err
+	}
+	ours := err == nil && now.Equal(c.last.After)
+	alone := len(c.foreign()) == 0
+	if !ours && d.whole && c.Kind != Renamed && !now.large || ours && !alone {
+		if old, err := d.mergedOut(c, now); err == nil {
+			return [][2]side{{old, now}}, nil
+		}
+	}
+	spans := c.spans
+	if alone || c.Kind == Renamed {
+		spans = []span{{from: c.old, to: c.last.After}}
+	}
+	var pairs [][2]side
+	for _, s := range spans {
+		from, err := d.kept(s.from, c.Unkept)
+		if err != nil {
+			return nil, err
+		}
+		to := now
+		if !ours || !alone {
+			if to, err = d.kept(s.to, false); err != nil {
+				return nil, errors.New("it has been changed since, and what the job left was not kept")
+			}
+		}
+		pairs = append(pairs, [2]side{from, to})
+	}
+	return pairs, nil
+}
+
+// mergedOut is what is left of a side without the part's changes.
+func (d *differ) mergedOut(c shift, now side) (side, error) {
+	vs, err := d.l.without(&c.net, version{now.State, now.data})
+	switch {
+	case err != nil:
+		return side{}, err
+	case vs[0].data != nil:
+		return side{State: vs[0].State, data: vs[0].data}, nil
+	}
+	return d.kept(vs[0].State, c.Unkept)
+}
+
+// sideOf reads what is on disk, if that is at most so many bytes. Below a link,
+// which git does not follow, there is nothing.
+func sideOf(t *rootfs.Tree, p string, most int64) (side, error) {
+	if link := new(rootfs.PathError); errors.As(t.CheckNoLinks(p), &link) {
+		return side{}, nil
+	}
+	info, err := t.Root.Lstat(p)
+	if err == nil && info.Mode().IsRegular() && info.Size() > most {
+		s, err := t.State(p, nil)
+		return side{State: s, large: true}, err
+	}
+	var data bytes.Buffer
+	s, err := t.State(p, &data)
+	return side{State: s, data: data.Bytes()}, err
+}
+
+// quoteName spells a name as git does where it has odd characters.
+func quoteName(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsAny(name, "\"\\\n\t") && rootfs.Visible(name) == name {
+		return name
+	}
+	out := []byte{'"'}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c >= '\a' && c <= '\r':
+			out = append(out, '\\', "abtnvfr"[c-'\a'])
+		case c < ' ' || c >= 0x7f:
+			out = fmt.Appendf(out, "\\%03o", c)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(append(out, '"'))
+}

@@ -1,0 +1,296 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// What git ignores, such as local data, is kept up to so much of one file, and of
+// one command. A change to a larger one is named only.
+const (
+	MaxIgnored    = 16 << 20
+	MaxAllIgnored = 128 << 20
+	maxIgnoredAll = 20_000 // files that are looked at
+)
+
+// InDependencies reports whether a path lies in a directory with the name of one that
+// tools make.
+func InDependencies(p string) bool {
+	parts := strings.Split(p, "/")
+	return slices.ContainsFunc(parts[:len(parts)-1], func(s string) bool { return slices.Contains(rootfs.DependencyDirs, s) })
+}
+
+// NotKept is the note about ignored files that were too large to be kept, "" for
+// none.
+func NotKept(names []string) string {
+	const most = 8
+	n := len(names)
+	if n == 0 {
+		return ""
+	}
+	text := strings.Join(names[:min(n, most)], ", ")
+	if n > most {
+		text += fmt.Sprintf(" and %d more", n-most)
+	}
+	return "files that git ignores were removed or overwritten by a command and not kept, so that undo does not bring them back: " + text
+}
+
+// KeepIgnored has the snapshot note the files that git ignores too. It is for a
+// command without an overlay, whose changes are found by comparing.
+func (s *Snapshot) KeepIgnored(ctx context.Context) error {
+	t, err := rootfs.Open(s.Root)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	w, err := ignoredNow(ctx, t, s.nested)
+	if err != nil {
+		return err
+	}
+	s.ignored, s.large = map[string]bool{}, map[string]fileStamp{}
+	s.deps, s.big = slices.Concat(w.made, w.big), map[string]fileStamp{}
+	for _, d := range w.made {
+		if path.Base(d) != ".git" && !isEmpty(t, d) {
+			s.made = append(s.made, d)
+		}
+	}
+	for _, d := range w.big {
+		if st, err := t.Stat(d); err == nil {
+			s.big[d] = stampFrom(&st)
+		}
+	}
+	look, total := looker(t), int64(0)
+	for i, p := range w.names {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		st, ok := look(p)
+		if _, listed := s.before[p]; !ok || listed || s.InIndex(p) {
+			continue
+		}
+		info, err := t.Root.Lstat(p)
+		if err != nil {
+			continue
+		}
+		if total += info.Size(); info.Size() <= MaxIgnored && total <= MaxAllIgnored && i < maxIgnoredAll && s.Ledger.DenyList.Check(p, p, false) == nil {
+			if was, kept, err := s.Ledger.stampOf(t, p, info, true); err == nil && kept {
+				s.before[p], s.ignored[p] = was, true
+				continue
+			}
+		}
+		s.large[p] = stampFrom(&st)
+	}
+	if len(s.ignored) == 0 {
+		return nil
+	}
+	old := s.File
+	if err := s.save(); err != nil {
+		return err
+	}
+	s.Ledger.mu.Lock()
+	delete(s.Ledger.active, old)
+	s.Ledger.mu.Unlock()
+	if err := os.Remove(old); err != nil {
+		return fmt.Errorf("noting the files before the command: %w", err)
+	}
+	return nil
+}
+
+// ignoredNow lists the files that git ignores, also in the repositories inside. Outside
+// of repositories it is what lies in directories of dependencies.
+func ignoredNow(ctx context.Context, t *rootfs.Tree, nested []string) (*ignoredWalk, error) {
+	w, err := ignoredBy(ctx, t)
+	for _, d := range nested {
+		below, bad := rootfs.Open(path.Join(t.Dir, d))
+		if err != nil || bad != nil {
+			continue // gone since
+		}
+		var in *ignoredWalk
+		if in, err = ignoredBy(ctx, below); err == nil {
+			w.names = append(w.names, within(d, in.names)...)
+			w.made = append(w.made, within(d, in.made)...)
+			w.big = append(w.big, within(d, in.big)...)
+		}
+		below.Close()
+	}
+	return w, err
+}
+
+func within(dir string, names []string) (out []string) {
+	for _, p := range names {
+		out = append(out, path.Join(dir, p))
+	}
+	return out
+}
+
+func ignoredBy(ctx context.Context, t *rootfs.Tree) (*ignoredWalk, error) {
+	w := &ignoredWalk{deps: DependenciesOf(t)}
+	if _, _, ok := t.Repository(); !ok {
+		w.outside(".")
+		return w, ctx.Err()
+	}
+	out, err := t.GitList(ctx, math.MaxInt, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
+	if err != nil {
+		return w, ctx.Err() // no git: nothing is ignored
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		dir, all := strings.CutSuffix(name, "/")
+		switch {
+		case ctx.Err() != nil:
+			return w, ctx.Err()
+		case name == "":
+		case !all:
+			if in, made := w.deps.Of(name); !made {
+				w.names = append(w.names, name)
+			} else if in != "" && !slices.Contains(w.made, in) {
+				w.made = append(w.made, in)
+			}
+		case InDependencies(dir + "/x"):
+			w.dependency(dir)
+		default:
+			w.visit(dir, 0)
+		}
+	}
+	return w, nil
+}
+
+// excludeOf is what the repository's own list has git ignore.
+func excludeOf(t *rootfs.Tree) string {
+	dir, err := rootfs.OpenBeneath(t.FD(), ".git/info")
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(dir)
+	b, _ := rootfs.ReadAt(dir, "exclude", MaxIgnored) // what cannot be read has git ignore nothing
+	return string(b)
+}
+
+// findNew adds to the states after a command the files that are new and that git
+// ignores, where something else is ignored than before: by the rules before, they
+// are work. Whether one would have been ignored then too is not asked.
+func (s *Snapshot) findNew(ctx context.Context, t *rootfs.Tree, after map[string]rootfs.State) error {
+	if s.large == nil {
+		return nil
+	}
+	w, err := ignoredNow(ctx, t, s.nested)
+	if err != nil {
+		return err
+	}
+	rules := s.exclude != excludeOf(t)
+	isRule := func(p string) bool { return p == ".gitignore" || strings.HasSuffix(p, "/.gitignore") }
+	for p := range after {
+		rules = rules || isRule(p) && !after[p].Equal(s.before[p])
+	}
+	for p, was := range s.before {
+		rules = rules || isRule(p) && !after[p].Equal(was)
+	}
+	names := slices.DeleteFunc(w.names, func(p string) bool { return s.wasIgnored(p) || s.Listed(p) })
+	if !rules && !slices.ContainsFunc(names, isRule) && !s.IndexChanged(t) {
+		return nil
+	}
+	var bytes int64
+	for _, p := range names {
+		_ = s.read(t, p, false, &bytes, after) // one that is gone since is left out
+	}
+	return nil
+}
+
+// wasIgnored reports whether a file was there before and git ignored it, and it was
+// not kept.
+func (s *Snapshot) wasIgnored(p string) bool {
+	_, large := s.large[p]
+	return large || s.ignored[p] || slices.ContainsFunc(s.deps, func(d string) bool { return rootfs.Within(d, p) })
+}
+
+// lost are the large files that git ignores and that are not as they were, and
+// directories of dependencies of which nothing was kept.
+func (s *Snapshot) lost(t *rootfs.Tree) []string {
+	var out []string
+	look := looker(t)
+	for _, p := range slices.Sorted(maps.Keys(s.large)) {
+		if st, ok := look(p); !ok || st.Mode&unix.S_IFMT != unix.S_IFREG || stampFrom(&st) != s.large[p] {
+			out = append(out, p)
+		}
+	}
+	for _, d := range s.made {
+		if isEmpty(t, d) {
+			out = append(out, d+"/")
+		}
+	}
+	for _, d := range slices.Sorted(maps.Keys(s.big)) {
+		if st, err := t.Stat(d); err != nil || stampFrom(&st) != s.big[d] {
+			out = append(out, d+"/")
+		}
+	}
+	return out
+}
+
+// joinPartial adds a reason to another.
+func joinPartial(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// Watch notes the names that git listed before the command, does not list now, and
+// that are there: a command made git ignore or forget them, or made a repository
+// around them. The next snapshots look at them all the same. It asks git anew.
+func (s *Snapshot) Watch(ctx context.Context, t *rootfs.Tree) error {
+	b := s.Ledger.log
+	x, _ := b.indexed(ctx, t)
+	b.scans.Lock()
+	ls, err := b.list(ctx, t, x)
+	b.scans.Unlock()
+	if err != nil {
+		return err
+	}
+	var names []rootfs.RawName
+	look := looker(t)
+	add := func(p string) {
+		if _, found := slices.BinarySearch(ls.files, p); found || x != nil && x.find(p) != nil {
+			return
+		}
+		if _, there := look(p); there {
+			names = append(names, rootfs.RawName(p))
+		}
+	}
+	for _, p := range s.names() {
+		add(p)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	names = slices.DeleteFunc(names, func(p rootfs.RawName) bool { return b.watched[string(p)] })
+	if len(names) == 0 {
+		return nil
+	}
+	return b.add(record{Watch: names}, true)
+}
+
+// names are those that git listed before the command.
+func (s *Snapshot) names() []string {
+	names := slices.Clone(s.listed)
+	if s.reopened {
+		for p, st := range s.before {
+			if st.Type != rootfs.TypeDir && !s.ignored[p] {
+				names = append(names, p)
+			}
+		}
+	}
+	if s.index != nil {
+		for i := range s.index.files {
+			names = append(names, s.index.files[i].name)
+		}
+	}
+	return names
+}

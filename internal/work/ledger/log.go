@@ -1,0 +1,355 @@
+package ledger
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// undoStep and a number is the step that an Undo's own changes are noted under.
+const undoStep = "undo."
+
+// A Ledger is the record of what one job changed in its workspace, kept in a
+// directory of its own outside it: a journal of changes and the content they
+// replaced. Each is on disk before the change it describes, so a ledger opened
+// after a kill or a power cut knows of everything that was done, and of at most
+// one change that was not.
+//
+// A Ledger is safe for concurrent use. One process at a time may add to it;
+// any number may read it with Steps, Changes, Diff and Incomplete, which write
+// nothing.
+type Ledger struct {
+	*log
+	StepPath string
+}
+
+// log is what the ledgers made by At share.
+type log struct {
+	Dir      string
+	DenyList *rootfs.DenyList // the operator's; see Naming
+
+	mu        sync.Mutex
+	journal   *os.File                // nil until something is added
+	good      int64                   // bytes of whole records when the ledger was read
+	entries   []entry                 // every change of a path, oldest first
+	moves     []moveEntry             // every one of a reference
+	records   int                     // with changes
+	first     map[string]rootfs.State // of a path before the job
+	last      map[string]PathChange   // the newest of a path
+	undone    int                     // how often Undo was begun
+	size      int64                   // bytes of the blobs, -1 until somebody needs it
+	seen      map[string]string
+	temp      string // the newest change's temporary file
+	cache     map[string]stamp
+	ignored   map[string]bool   // paths whose changes are all Ignored ones
+	watched   map[string]bool   // see watch
+	unkept    map[string]bool   // paths whose original content was too much to keep
+	active    map[string]bool   // snapshots of ours that wait for their Record
+	partial   []string          // why not everything is in the ledger
+	shared    string            // see Share
+	memory    map[string][]byte // content that is in no blob; see recall
+	scans     sync.Mutex        // held for a scan; guards index and prefix
+	index     *gitIndex
+	prefix    string
+	listing   *listing
+	packed    *packedRefs // guarded by mu
+	fault     atomic.Pointer[StorageError]
+	syncs     atomic.Int64                         // of the workspace, see SyncWorkspace
+	peeked    bool                                 // the maps have what no record has; see peek
+	JoinPoint func(string)                         // for tests: called at each point of joining a command's changes
+	overlays  func(context.Context, *Ledger) error // see OpenLedger
+	later     []string                             // what the reader of the next command's output should know
+}
+
+// A PathChange is one path's part of a change.
+type PathChange struct {
+	Path   rootfs.RawName `json:"path"`
+	From   rootfs.RawName `json:"from,omitempty"`
+	Before rootfs.State   `json:"before,omitzero"`
+	After  rootfs.State   `json:"after,omitzero"`
+	// Uncertain: the path was compared before and after a command, which does
+	// not show who changed it in between. An undo of such a change has it too.
+	Uncertain bool `json:"uncertain,omitempty"`
+	// Reported: the program that was watched reported that it changed the path.
+	Reported bool `json:"reported,omitempty"`
+	// Ignored: git did not list the path before the command. What it held is kept,
+	// and an undo brings it back; it is no work of the job's.
+	Ignored bool `json:"ignored,omitempty"`
+}
+
+// A record is one line of the journal.
+type record struct {
+	Step    string           `json:"step,omitempty"`
+	Temp    rootfs.RawName   `json:"temp,omitempty"`
+	Changes []PathChange     `json:"changes,omitempty"`
+	Unkept  []rootfs.RawName `json:"unkept,omitempty"`
+	Partial string           `json:"partial,omitempty"`
+	Watch   []rootfs.RawName `json:"watch,omitempty"` // see watch
+	Git     rootfs.RawName   `json:"git,omitempty"`   // the git directory of Refs
+	Refs    []RefMove        `json:"refs,omitempty"`
+	Seen    rootfs.RawName   `json:"seen,omitempty"`
+	Digest  string           `json:"digest,omitempty"`
+}
+
+// An entry is a delta, the step that made it and the number of its record.
+type entry struct {
+	step   string
+	record int
+	PathChange
+}
+
+// IndexRef is the name under which a change of what is staged is noted.
+const IndexRef = "index"
+
+// UnderWay is the value of a file that is there while git has begun something.
+const UnderWay = "under way"
+
+// A RefMove is a change of one reference of a git repository: a branch, a tag, HEAD, what
+// is staged (see IndexRef) or what is under way.
+type RefMove struct {
+	Name   rootfs.RawName `json:"name"`
+	Before string         `json:"before,omitempty"` // see refState; "": there was none
+	After  string         `json:"after,omitempty"`
+	// Uncertain: see PathChange.
+	Uncertain bool `json:"uncertain,omitempty"`
+	// Kept and Left are the digests of the index before and after.
+	Kept string `json:"kept,omitempty"`
+	Left string `json:"left,omitempty"`
+}
+
+// A moveEntry is a move, the step that made it and the number of its record.
+type moveEntry struct {
+	step   string
+	record int
+	git    string // the git directory
+	RefMove
+}
+
+// packedRefs are those of one file.
+type packedRefs struct {
+	file   string
+	stamp  fileStamp
+	digest string
+	values map[string]string
+}
+
+// errDamaged is wrapped by errors about snapshots that no later attempt can read.
+var errDamaged = errors.New("its snapshot is damaged")
+
+// A stamp changes when a file is touched after its content was last read.
+type stamp struct {
+	size  int64
+	mod   int64
+	inode uint64
+	ctime int64
+	mode  fs.FileMode
+	state rootfs.State
+	kept  bool
+}
+
+// A listing is the names of a tree that a snapshot is about. A file that comes,
+// goes or is renamed changes its directory, so the names are the same as long as
+// the directories are, and what says which of them git ignores.
+type listing struct {
+	root   string
+	index  *gitIndex
+	files  []string            // sorted, without those that the index judges
+	nested []string            // of them, repositories
+	repos  map[string]gitEntry // what is named .git in the tree
+	dirs   map[string]rootfs.State
+	more   bool // there are too many
+	made   time.Time
+	// stamps are those of the directories, the ignore files and the index.
+	stamps map[string]fileStamp
+}
+
+// A gitEntry is something named .git. One that was moved is the same still; one that was
+// made when another was removed may have the number of that, and has another time.
+type gitEntry struct {
+	id   rootfs.ID
+	head int64 // when HEAD was written; 0: it has none
+}
+
+// reset forgets what was read of the journal.
+func (b *log) reset() {
+	b.good, b.entries, b.moves, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, nil, 0, 0, "", nil, false
+	b.first, b.last, b.seen, b.unkept = map[string]rootfs.State{}, map[string]PathChange{}, map[string]string{}, map[string]bool{}
+	b.ignored, b.watched = map[string]bool{}, map[string]bool{}
+}
+
+// read takes in what was added to the journal since it was last read.
+func (b *log) read() error {
+	f, err := os.Open(filepath.Join(b.Dir, "journal"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(b.good, io.SeekStart); err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
+	in := bufio.NewReaderSize(f, 1<<16)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return nil // what follows the last newline was never acknowledged
+		}
+		if err != nil {
+			return fmt.Errorf("reading the ledger: %w", err)
+		}
+		var r record
+		if err := json.Unmarshal(line, &r); err != nil {
+			if _, err := in.Peek(1); err == io.EOF {
+				return nil
+			}
+			return fmt.Errorf("reading the ledger in %s: the record at byte %d is damaged; the changes after it are not known: %w", b.Dir, b.good, err)
+		}
+		b.good += int64(len(line))
+		b.apply(r)
+	}
+}
+
+// apply takes a record into the maps.
+func (b *log) apply(r record) {
+	if r.Seen != "" {
+		b.seen[string(r.Seen)] = r.Digest
+	}
+	if r.Partial != "" {
+		b.partial = append(b.partial, r.Partial)
+	}
+	if len(r.Changes) > 0 {
+		b.temp = string(r.Temp)
+	}
+	if len(r.Changes)+len(r.Refs) > 0 {
+		b.records++
+	}
+	for _, m := range r.Refs {
+		b.moves = append(b.moves, moveEntry{step: r.Step, record: b.records, git: string(r.Git), RefMove: m})
+	}
+	for _, p := range r.Unkept {
+		if _, kept := b.first[string(p)]; !kept {
+			b.unkept[string(p)] = true
+		}
+	}
+	for _, p := range r.Watch {
+		b.watched[string(p)] = true
+	}
+	for _, d := range r.Changes {
+		p := string(d.Path)
+		if _, ok := b.first[p]; !ok {
+			b.first[p] = d.Before
+			b.ignored[p] = true
+		}
+		b.ignored[p] = b.ignored[p] && d.Ignored
+		b.last[p] = d
+		b.entries = append(b.entries, entry{step: r.Step, record: b.records, PathChange: d})
+	}
+	if n, ok := strings.CutPrefix(r.Step, undoStep); ok && len(r.Changes)+len(r.Refs) > 0 {
+		if i, err := strconv.Atoi(n); err == nil {
+			b.undone = max(b.undone, i)
+		}
+	}
+}
+
+// begin opens the journal for adding and keeps other processes from doing so.
+// What a crash left after the last whole record is cut off.
+func (b *log) begin() (err error) {
+	if b.journal != nil {
+		return nil
+	}
+	defer func() { _ = b.RecordFailure(err) }()
+	f, err := lock.Create(filepath.Join(b.Dir, "journal"))
+	if err != nil {
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	for n := 0; ; n++ {
+		if err = lock.Try(f); !errors.Is(err, lock.ErrHeld) || n == 10 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond) // who only looks whether somebody writes has it for a moment
+	}
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("the ledger in %s is locked by another process; wait until it has ended: %w", b.Dir, err)
+	}
+	if b.peeked {
+		b.reset()
+	}
+	if err := b.read(); err != nil { // another process may have added to it meanwhile
+		_ = lock.Close(f)
+		return err
+	}
+	if err := errors.Join(f.Truncate(b.good), rootfs.SyncDir(b.Dir)); err != nil {
+		_ = lock.Close(f)
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	if _, err := f.Seek(b.good, io.SeekStart); err != nil {
+		_ = lock.Close(f)
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	b.journal = f
+	return nil
+}
+
+// add appends a record; if sync is set it is on disk when add returns.
+func (b *log) add(r record, sync bool) error {
+	if err := b.begin(); err != nil {
+		return err
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	line = append(line, '\n')
+	if _, err := b.journal.Write(line); err != nil {
+		_ = b.journal.Truncate(b.good)
+		_, _ = b.journal.Seek(b.good, io.SeekStart)
+		return b.RecordFailure(fmt.Errorf("writing the ledger: %w", err))
+	}
+	if sync {
+		if err := b.journal.Sync(); err != nil {
+			return b.RecordFailure(fmt.Errorf("writing the ledger: %w", err))
+		}
+	}
+	b.good += int64(len(line))
+	b.apply(r)
+	return nil
+}
+
+// A StorageError reports that the machine failed, not the call: the ledger
+// cannot be written or is locked by another process, or the disk is full or
+// broken. No other call would do better until somebody puts that right.
+type StorageError struct{ Err error }
+
+func (e *StorageError) Error() string { return e.Err.Error() }
+
+func (e *StorageError) Unwrap() error { return e.Err }
+
+// RecordFailure keeps the first storage failure, so that it is found whatever a tool
+// makes of the error: see Fault.
+func (b *log) RecordFailure(err error) error {
+	if err != nil && !b.fault.CompareAndSwap(nil, &StorageError{err}) {
+		// One that goes by does not hide one that stays.
+		if old := b.fault.Load(); old != nil && exhaustion.Of(old) != "" && exhaustion.Of(err) == "" {
+			b.fault.CompareAndSwap(old, &StorageError{err})
+		}
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// Recover notes what commands changed that were under way when the process that
+// ran them was killed. Who changed it, and whether before or after that, is not
+// known: all of it is uncertain, but for commands that had an overlay: what that
+// has is brought into the workspace. It does nothing while another process has the
+// ledger. A run calls it before its first step.
+func (l *Ledger) Recover(ctx context.Context) error {
+	if err := l.joinOverlays(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	files, err := l.interrupted()
+	busy := len(files) == 0 || l.begin() != nil
+	l.mu.Unlock()
+	if err != nil || busy {
+		return err
+	}
+	for _, file := range files {
+		s, err := l.readSnapshot(file)
+		switch {
+		case errors.Is(err, errDamaged):
+			err = l.abandon(file, err)
+		case err == nil && s != nil:
+			_, err = s.Record(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon notes that what a command changed is not known, because its snapshot
+// cannot be read, and puts the file aside. Nothing else of the job depends on it:
+// an undo leaves alone what is not as the job is known to have left it.
+func (l *Ledger) abandon(file string, why error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.add(record{Partial: unknownChanges + why.Error()}, true); err != nil {
+		return err
+	}
+	aside := filepath.Join(l.Dir, "damaged-"+filepath.Base(file))
+	if err := rootfs.Move(file, aside); err != nil {
+		return fmt.Errorf("putting aside what an interrupted command began with: %w", err)
+	}
+	return nil
+}
+
+const unknownChanges = "a command was cut short, and what it changed is not known: "
+
+// joinOverlays joins what interrupted commands changed in overlays.
+func (l *Ledger) joinOverlays(ctx context.Context) error {
+	if l.overlays != nil {
+		return l.overlays(ctx, l)
+	}
+	if notes, _ := filepath.Glob(filepath.Join(l.Dir, "overlays", "*", "overlay.json")); len(notes) > 0 { // the pattern is well formed
+		return errors.New("an interrupted command left an overlay, and the ledger was opened without the function that joins it")
+	}
+	return nil
+}
+
+// overlaid reports whether the command of a snapshot had an overlay whose changes
+// are not joined.
+func (b *log) overlaid(file string) bool {
+	notes, _ := filepath.Glob(filepath.Join(b.Dir, "overlays", "*", "overlay.json")) // the pattern is well formed
+	return slices.ContainsFunc(notes, func(note string) bool {
+		var n struct{ Pending string }
+		return rootfs.ReadJSON(note, &n) == nil && n.Pending == filepath.Base(file)
+	})
+}
+
+// InUse reports whether a command of this process still runs with the snapshot
+// in that file.
+func (l *Ledger) InUse(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.active[filepath.Join(l.Dir, name)]
+}
+
+// Reopen reads the snapshot of an interrupted command that had an overlay. If it
+// is gone already, or cannot be read, it is an empty one of root.
+func (l *Ledger) Reopen(name, root string) (*Snapshot, error) {
+	file := filepath.Join(l.Dir, name)
+	s, err := l.readSnapshot(file)
+	if errors.Is(err, errDamaged) {
+		s, err = nil, l.abandon(file, err)
+	}
+	if s == nil && err == nil {
+		s = &Snapshot{Ledger: l, Root: root, File: file, reopened: true}
+	}
+	return s, err
+}
+
+// AddNotes adds to what the reader of the next command's output gets to know.
+func (b *log) AddNotes(notes ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.later = append(b.later, notes...)
+}
+
+// interrupted are the snapshots on disk that nobody of ours waits to record.
+func (b *log) interrupted() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(b.Dir, "pending-*"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for interrupted commands: %w", err)
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return b.active[f] }), nil
+}
+
+// peek takes in what Recover would note, without noting it: for those who only
+// read, while no run of the job has taken care of it. The end of ctx, which cuts
+// comparing short, is an error, and the next one looks again.
+func (l *Ledger) peek(ctx context.Context) error {
+	l.mu.Lock()
+	files, err := l.interrupted()
+	skip := err != nil || len(files) == 0 || l.journal != nil || l.peeked || l.busy()
+	l.peeked = l.peeked || !skip
+	l.mu.Unlock()
+	if skip {
+		return nil
+	}
+	var found []record
+	for _, file := range files {
+		var r record
+		s, err := l.readSnapshot(file)
+		switch {
+		case l.overlaid(file):
+			r.Partial = "a command was cut short, and what it changed is not in the workspace yet; resuming or undoing the job brings it there"
+		case err == nil && s != nil:
+			s.looking = true
+			r, _, err = s.compare(ctx, nil)
+		}
+		if err != nil {
+			r.Partial = unknownChanges + err.Error()
+		}
+		found = append(found, r)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.peeked = ctx.Err() == nil; !l.peeked {
+		return context.Cause(ctx)
+	}
+	for _, r := range found {
+		l.apply(r)
+	}
+	return nil
+}
+
+// busy reports whether another process adds to the ledger.
+func (b *log) busy() bool {
+	f, err := os.Open(filepath.Join(b.Dir, "journal"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return lock.Held(f)
+}
+
+// Incomplete returns why not everything that the job's commands changed is in
+// the ledger, nil if all is. What is missing is not in Diff and cannot be undone.
+func (l *Ledger) Incomplete(ctx context.Context) []string {
+	cut := l.peek(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	why := slices.Clone(l.partial)
+	if cut != nil {
+		why = append(why, unknownChanges+cut.Error())
+	}
+	return slices.Compact(slices.Sorted(slices.Values(why)))
+}

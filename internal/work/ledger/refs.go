@@ -1,0 +1,374 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" //nolint:gosec // as git names content
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// unread is the value of what is there and cannot be read.
+const unread = "?"
+
+// underWay are files of a git directory that are there while git has begun something,
+// and what ends that and changes no file.
+var underWay = map[string]string{
+	"MERGE_HEAD": "git merge --quit", "CHERRY_PICK_HEAD": "git cherry-pick --quit", "REVERT_HEAD": "git revert --quit",
+	"rebase-merge": "git rebase --quit", "rebase-apply": "git rebase --quit", "BISECT_LOG": "git bisect reset HEAD",
+	"sequencer": "git cherry-pick --quit",
+}
+
+// ownRefs are references of a work tree by itself, about what is under way in it.
+var ownRefs = []string{"refs/bisect", "refs/worktree", "refs/rewritten"}
+
+const (
+	maxRef    = 4 << 10
+	maxPacked = 256 << 20
+)
+
+// A refState is what the references of a repository were at one moment, with the HEAD
+// of one work tree and what is staged and under way there. A value is the id of a commit
+// or tag, or "ref: " and a name.
+type refState struct {
+	Dir    string    `json:"dir"`              // the git directory of the work tree
+	Common string    `json:"common"`           // that of the repository
+	Only   string    `json:"only,omitempty"`   // what the names of all that count begin with
+	Others []string  `json:"others,omitempty"` // what those of other jobs' branches begin with
+	Loose  []refPair `json:"loose,omitempty"`
+	Packed string    `json:"packed,omitempty"` // digest of the file with the others
+	Index  string    `json:"index,omitempty"`  // digest of what is staged
+	Began  int       `json:"began,omitempty"`  // moves that the ledger had
+
+	packed map[string]string
+}
+
+type refPair struct {
+	Name  rootfs.RawName `json:"name"`
+	Value string         `json:"value"`
+}
+
+// readRefs reads the references of the repository that a tree lies in, nil if there is
+// none or it is not the tree's own. Git is not asked, unless the repository keeps
+// them in tables. keep has the ledger keep what the state has the digest of.
+func (b *log) readRefs(ctx context.Context, t *rootfs.Tree, x *gitIndex, keep bool) (*refState, error) {
+	top, _, ok := t.Repository()
+	if !ok {
+		return nil, nil
+	}
+	s := &refState{}
+	var err error
+	if s.Dir, s.Common, err = rootfs.GitDirs(top); err != nil {
+		return nil, nil // commands do not see it either
+	}
+	own, err := openGitDir(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(own)
+	common, err := openGitDir(s.Common)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(common)
+	loose := map[string]string{}
+	if st, terr := rootfs.StatAt(common, "reftable"); terr == nil && rootfs.TypeOf(&st) == unix.S_IFDIR {
+		err = tableRefs(ctx, s.Dir, loose)
+	} else {
+		loose["HEAD"] = refAt(own, "HEAD")
+		if err = looseRefs(common, "refs", loose); err == nil {
+			err = b.readPacked(common, s, keep)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for name := range underWay {
+		if _, err := rootfs.StatAt(own, name); err == nil {
+			loose[name] = UnderWay
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(loose)) {
+		s.Loose = append(s.Loose, refPair{rootfs.RawName(name), loose[name]})
+	}
+	s.Index = indexDigest(own, x)
+	s.jobs(own, common, loose["HEAD"])
+	return s, nil
+}
+
+func openGitDir(dir string) (int, error) {
+	return unix.Open(filepath.FromSlash(dir), rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// refAt is the value of a reference that is a file of its own.
+func refAt(dir int, name string) string {
+	if to, err := rootfs.LinkAt(dir, name); err == nil {
+		return "ref: " + strings.ToValidUTF8(to, unread) // as git had it once, or it is none
+	}
+	b, err := rootfs.ReadAt(dir, name, maxRef)
+	if err != nil {
+		return unread
+	}
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	return strings.TrimSpace(strings.ToValidUTF8(string(line), unread))
+}
+
+// looseRefs adds the references below a directory.
+func looseRefs(up int, rel string, into map[string]string) error {
+	dir, err := rootfs.OpenDirAt(up, path.Base(rel))
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	entries, err := rootfs.ListAt(dir)
+	for _, e := range entries {
+		at := rel + "/" + e.Name()
+		switch {
+		case err != nil:
+			return err
+		case strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".lock") || slices.Contains(ownRefs, at):
+		case e.IsDir():
+			err = looseRefs(dir, at, into)
+		case len(into) < rootfs.MaxNames:
+			into[at] = refAt(dir, e.Name())
+		}
+	}
+	return err
+}
+
+// readPacked reads the references that lie in one file, if that has changed.
+func (b *log) readPacked(common int, s *refState, keep bool) error {
+	st, err := rootfs.StatAt(common, "packed-refs")
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	file, stamp := path.Join(s.Common, "packed-refs"), stampFrom(&st)
+	b.mu.Lock()
+	p := b.packed
+	b.mu.Unlock()
+	known := p != nil && p.file == file && p.stamp == stamp
+	if !known || keep && !rootfs.Exists(b.blobPath(p.digest)) {
+		data, err := rootfs.ReadAt(common, "packed-refs", maxPacked)
+		if err != nil {
+			return err
+		}
+		p = &packedRefs{file: file, stamp: stamp, digest: rootfs.Digest(data), values: parsePacked(data)}
+		if keep {
+			if err := b.Store(data); err != nil {
+				return err
+			}
+		}
+		b.mu.Lock()
+		if b.packed = nil; stamp.settled(time.Now()) {
+			b.packed = p
+		}
+		b.mu.Unlock()
+	}
+	s.Packed, s.packed = p.digest, p.values
+	return nil
+}
+
+func parsePacked(data []byte) map[string]string {
+	values := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		id, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if ok && line[0] != '#' && line[0] != '^' {
+			values[name] = id
+		}
+	}
+	return values
+}
+
+// tableRefs adds the references of a repository that has no files for them.
+func tableRefs(ctx context.Context, dir string, into map[string]string) error {
+	ask := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		err := rootfs.RunGit(ctx, dir, nil, nil, &out, append([]string{"--git-dir=" + dir}, args...)...)
+		return strings.TrimSuffix(out.String(), "\n"), err
+	}
+	all, err := ask("for-each-ref", "--format=%(refname) %(objectname) %(symref)")
+	if err != nil {
+		return err
+	}
+	for line := range strings.SplitSeq(all, "\n") {
+		f := strings.Split(line, " ")
+		switch {
+		case len(f) != 3 || slices.ContainsFunc(ownRefs, func(o string) bool { return rootfs.Within(o, f[0]) }):
+		case f[2] != "":
+			into[f[0]] = "ref: " + f[2]
+		default:
+			into[f[0]] = f[1]
+		}
+	}
+	if name, err := ask("symbolic-ref", "-q", "HEAD"); err == nil {
+		into["HEAD"] = "ref: " + name
+		return nil
+	}
+	into["HEAD"], err = ask("rev-parse", "HEAD")
+	return err
+}
+
+// jobs finds which references are those of jobs in work trees of their own: a
+// command changes none but those of its own work tree.
+func (s *refState) jobs(own, common int, head string) {
+	inUse := func(head string) string {
+		branch, ok := strings.CutPrefix(head, "ref: ")
+		if !ok || !strings.HasPrefix(branch, "refs/heads/") || path.Clean(branch) != branch {
+			return ""
+		}
+		dir, _, err := rootfs.OpenParent(common, branch)
+		if err != nil {
+			return ""
+		}
+		defer unix.Close(dir)
+		if _, err := rootfs.StatAt(dir, rootfs.GitInUse); err != nil {
+			return ""
+		}
+		return path.Dir(branch) + "/"
+	}
+	if s.Dir != s.Common {
+		s.Only = inUse(head)
+	}
+	for _, head := range otherHeads(s.Dir, s.Common, own, common) {
+		if other := inUse(head); other != "" && other != s.Only && !slices.Contains(s.Others, other) {
+			s.Others = append(s.Others, other)
+		}
+	}
+	slices.Sort(s.Others)
+}
+
+// otherHeads are the HEADs of the other work trees of a repository, by their git
+// directories.
+func otherHeads(dir, repo string, own, common int) map[string]string {
+	heads := map[string]string{}
+	if dir != repo && !bare(common) {
+		heads[repo] = refAt(common, "HEAD")
+	}
+	var st unix.Stat_t
+	if unix.Fstat(own, &st) != nil {
+		return heads
+	}
+	rootfs.EachDir(common, "worktrees", func(fd int, name string) {
+		if !rootfs.SameDir(fd, rootfs.FileID(&st)) {
+			heads[path.Join(repo, "worktrees", name)] = refAt(fd, "HEAD")
+		}
+	})
+	return heads
+}
+
+// bare reports whether a repository says that it has no work tree of its own.
+func bare(common int) bool {
+	for _, name := range []string{"config", "config.worktree"} {
+		b, err := rootfs.ReadAt(common, name, 1<<20)
+		if err != nil {
+			continue
+		}
+		settings, _ := rootfs.GitSettings(b)
+		for _, s := range settings {
+			if s.Section == "core" && s.Key == "bare" && rootfs.GitSettingValue(s.Value) == "true" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// indexDigest is that of what is staged: "" if there is nothing, unread if it cannot
+// be read here. x is the index if it has been read before.
+func indexDigest(own int, x *gitIndex) string {
+	st, err := rootfs.StatAt(own, "index")
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return ""
+	case err != nil || rootfs.TypeOf(&st) != unix.S_IFREG:
+		return unread
+	case x != nil && x.now == stampFrom(&st):
+		return x.staged
+	}
+	b, err := rootfs.ReadAt(own, "index", maxPacked)
+	if err != nil {
+		return unread
+	}
+	return stagedIn(b)
+}
+
+// stagedIn is the digest of what an index has, unread if it is of another form.
+func stagedIn(b []byte) string {
+	x, err := parseIndex(b, "")
+	if err != nil {
+		return unread
+	}
+	// Where ids are longer, the entries are others.
+	if sum := sha1.Sum(b[:len(b)-20]); string(sum[:]) != string(b[len(b)-20:]) && strings.Trim(string(b[len(b)-20:]), "\x00") != "" {
+		return unread
+	}
+	return x.staged
+}
+
+// values are the values of all references.
+func (s *refState) values() map[string]string {
+	all := maps.Clone(s.packed)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, r := range s.Loose {
+		all[string(r.Name)] = r.Value
+	}
+	all[IndexRef] = s.Index
+	return all
+}
+
+// counts reports whether a command of the work tree can have moved a reference.
+func (s *refState) counts(name string) bool {
+	if !strings.HasPrefix(name, "refs/") {
+		return true // of the work tree by itself
+	}
+	return strings.HasPrefix(name, s.Only) && !slices.ContainsFunc(s.Others, func(o string) bool { return strings.HasPrefix(name, o) })
+}
+
+// moved returns the names of what has another value in another state, sorted.
+func (s *refState) moved(now *refState) (names []string, was, is map[string]string) {
+	if s.Packed == now.Packed && s.Index == now.Index && slices.Equal(s.Loose, now.Loose) {
+		return nil, nil, nil
+	}
+	was, is = s.values(), now.values()
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if was[name] != is[name] && s.counts(name) {
+			names = append(names, name)
+		}
+	}
+	return names, was, is
+}
+
+// load reads what a state that was kept has only the digest of.
+func (s *refState) load(b *log) error {
+	if s.Packed == "" || s.packed != nil {
+		return nil
+	}
+	data, err := b.Load(s.Packed)
+	if err == nil {
+		s.packed = parsePacked(data)
+	} else if errors.Is(err, fs.ErrNotExist) || os.IsNotExist(err) {
+		err = errDamaged
+	}
+	return err
+}

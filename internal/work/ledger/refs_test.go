@@ -1,0 +1,34 @@
+package ledger
+
+import (
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// What git lists of a repository that keeps references in tables is what is read of
+// one that has files for them.
+func TestTableRefs(t *testing.T) {
+	dir := t.TempDir()
+	dirtest.Git(t, dir, "init", "-q", "-b", "main")
+	dirtest.Git(t, dir, "commit", "-qm", "x", "--allow-empty")
+	for _, args := range [][]string{{"tag", "-a", "-m", "x", "v1"}, {"branch", "packed"}, {"pack-refs", "--all"}, {"branch", "a/b"}, {"symbolic-ref", "refs/heads/sym", "refs/heads/main"}, {"checkout", "-q", "--detach"}} {
+		dirtest.Git(t, dir, args...)
+		led, err := Open(t.TempDir(), nil)
+		dirtest.Must(t, err)
+		tree, err := rootfs.Open(dir)
+		dirtest.Must(t, err)
+		s, err := led.readRefs(t.Context(), tree, nil, true)
+		dirtest.Must(t, err)
+		want, got := s.values(), map[string]string{IndexRef: s.Index}
+		dirtest.Must(t, tableRefs(t.Context(), filepath.ToSlash(filepath.Join(tree.Dir, ".git")), got))
+		if !maps.Equal(got, want) {
+			t.Errorf("after %q git lists\n%v\nand the files have\n%v", args, got, want)
+		}
+		dirtest.Must(t, tree.Close())
+		dirtest.Must(t, led.Close())
+	}
+}

@@ -1,0 +1,223 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// A refUndo moves references back.
+type refUndo struct {
+	*undoing
+	now         *refState
+	values      map[string]string
+	own, common int // the git directories
+	left        map[string]bool
+}
+
+// moveRefs moves the references back that a part moved, and nobody has since. What it
+// leaves is named.
+func (u *undoing) moveRefs(ctx context.Context, p Selection) error {
+	nets, doubtful := p.refNets()
+	if len(nets)+len(doubtful) == 0 {
+		return nil
+	}
+	r := &refUndo{undoing: u, left: map[string]bool{}, own: -1, common: -1}
+	now, err := u.l.readRefs(ctx, u.t, nil, false)
+	switch {
+	case err != nil:
+	case now == nil:
+		err = errors.New("the repository is not there any more")
+	default:
+		r.now, r.values = now, now.values()
+		if r.own, err = openGitDir(now.Dir); err == nil {
+			defer unix.Close(r.own)
+			if r.common, err = openGitDir(now.Common); err == nil {
+				defer unix.Close(r.common)
+			}
+		}
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	for _, n := range nets {
+		if err != nil {
+			n.why = err.Error()
+		} else {
+			n.why = r.refuses(n)
+		}
+		if n.why != "" && (err != nil || r.values[n.name] != n.orig.Before) { // else it is as it was
+			r.leave(n.name, n.why)
+		}
+	}
+	for _, c := range doubtful {
+		if err != nil || r.values[c.Path] != c.Before {
+			r.leave(c.Path, doubt(c.Step)+includeIt)
+		}
+	}
+	nets = slices.DeleteFunc(nets, func(n *refNet) bool { return n.why != "" })
+	slices.SortStableFunc(nets, func(a, b *refNet) int { return cmp.Compare(order(a), order(b)) })
+	for _, n := range nets {
+		if err := r.move(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *refUndo) leave(name, why string) {
+	if !r.left[name] {
+		r.left[name] = true
+		r.skip(name, errSkip(why))
+	}
+}
+
+// order has HEAD leave a branch before that is removed, names be free before others
+// take their place, and the index come last.
+func order(n *refNet) int {
+	switch {
+	case n.name == "HEAD":
+		return 0
+	case n.name == IndexRef:
+		return 3
+	case n.orig.Before == "":
+		return 1
+	}
+	return 2
+}
+
+// refuses is why a reference is not moved back, "" if it may be.
+func (r *refUndo) refuses(n *refNet) string {
+	value := r.values[n.name]
+	end, isUnderWay := underWay[n.name]
+	switch {
+	case n.git != r.now.Dir:
+		return "it is of another repository: " + n.git
+	case value == n.orig.Before:
+		return "it is as it was"
+	case isUnderWay && value != "":
+		return "git has begun something that is under way; " + end + " ends that and changes no file"
+	case isUnderWay:
+		return "what was under way has been ended"
+	case n.why != "":
+		return n.why
+	case value != n.last.After:
+		return "it has been moved since the job moved it"
+	case value == unread || n.orig.Before == unread:
+		return "its form is not read here"
+	case n.name == "refs/stash":
+		return "it is a list, which git stash list shows" + stashed(n)
+	case n.name == IndexRef && n.orig.Before != "" && n.orig.Kept == "":
+		return "what was staged before was not kept; git status shows what is staged"
+	case n.name == "HEAD" || n.name == IndexRef:
+		return ""
+	case !strings.HasPrefix(n.name, "refs/") || strings.HasPrefix(value, "ref: ") || strings.HasPrefix(n.orig.Before, "ref: "):
+		return "it leads to another reference; git symbolic-ref " + n.name + " shows and sets it"
+	}
+	heads := otherHeads(r.now.Dir, r.now.Common, r.own, r.common)
+	for _, dir := range slices.Sorted(maps.Keys(heads)) {
+		if heads[dir] == "ref: "+n.name {
+			return "it is checked out in another work tree, that of " + dir
+		}
+	}
+	return ""
+}
+
+func stashed(n *refNet) string {
+	if id := n.orig.Before; id != "" && n.last.After != "" {
+		return "; it was at " + id
+	} else if id != "" {
+		return "; git stash store " + id + " brings its newest entry back"
+	}
+	return "; git stash drop removes an entry"
+}
+
+// move moves a reference back and notes that. Only an error of the ledger itself ends
+// the whole.
+func (r *refUndo) move(ctx context.Context, n *refNet) error {
+	back := RefMove{Name: rootfs.RawName(n.name), Before: n.last.After, After: n.orig.Before, Kept: n.last.Left, Left: n.orig.Kept}
+	err := r.set(ctx, n)
+	if err != nil {
+		r.leave(n.name, err.Error())
+		return nil
+	}
+	r.values[n.name] = n.orig.Before
+	r.report.Moved = append(r.report.Moved, refChange(n.name, back.Before, back.After, "", false))
+	r.l.mu.Lock()
+	defer r.l.mu.Unlock()
+	return r.l.add(record{Step: r.l.StepPath, Git: rootfs.RawName(n.git), Refs: []RefMove{back}}, true)
+}
+
+// set gives a reference the value that it had, if it has the one that the job left.
+func (r *refUndo) set(ctx context.Context, n *refNet) error {
+	old, to := n.last.After, n.orig.Before
+	branch, symbolic := strings.CutPrefix(to, "ref: ")
+	switch {
+	case n.name == IndexRef:
+		head := r.values["HEAD"]
+		if branch, ok := strings.CutPrefix(head, "ref: "); r.left["HEAD"] || ok && r.left[branch] {
+			return errors.New("what it is compared with, HEAD, has not been moved back")
+		}
+		return r.restoreIndex(n)
+	case n.name == "HEAD" && symbolic:
+		return r.git(ctx, "", "symbolic-ref", "-m", "adroit: undo", "HEAD", branch)
+	case n.name == "HEAD" && strings.HasPrefix(old, "ref: "):
+		return r.git(ctx, "", "update-ref", "--no-deref", "-m", "adroit: undo", "HEAD", to)
+	case n.name == "HEAD":
+		return r.git(ctx, "", "update-ref", "--no-deref", "-m", "adroit: undo", "HEAD", to, old)
+	case to == "" && r.values["HEAD"] == "ref: "+n.name:
+		return errors.New("it is checked out")
+	}
+	zero := strings.Repeat("0", max(len(old), len(to)))
+	return r.git(ctx, fmt.Sprintf("update %s\x00%s\x00%s\x00", n.name, cmp.Or(to, zero), cmp.Or(old, zero)), "update-ref", "-m", "adroit: undo", "--no-deref", "--stdin", "-z")
+}
+
+// git runs git on the repository, as one whose programs are not to be run.
+func (r *refUndo) git(ctx context.Context, input string, args ...string) error {
+	return rootfs.RunGit(ctx, r.now.Dir, nil, []byte(input), io.Discard, append([]string{"--git-dir=" + r.now.Dir}, args...)...)
+}
+
+// restoreIndex puts back what was staged, as git itself writes an index.
+func (r *refUndo) restoreIndex(n *refNet) error {
+	var data []byte
+	if n.orig.Before != "" {
+		var err error
+		if data, err = r.l.Load(n.orig.Kept); err != nil {
+			return err
+		}
+	}
+	const lock = "index.lock"
+	err := rootfs.CreateAt(r.own, lock, bytes.NewReader(data), 0o666)
+	if errors.Is(err, os.ErrExist) {
+		return errors.New("a git is at work, or one that was killed left " + filepath.Join(filepath.FromSlash(r.now.Dir), lock))
+	}
+	if err == nil && indexDigest(r.own, nil) != n.last.After {
+		err = errors.New("it has been changed since the job changed it")
+	}
+	switch {
+	case err != nil:
+	case n.orig.Before == "":
+		if err = rootfs.RemoveAt(r.own, "index"); err == nil {
+			return rootfs.RemoveAt(r.own, lock)
+		}
+	default:
+		err = rootfs.MoveAt(r.own, lock, r.own, "index")
+	}
+	if err != nil {
+		return errors.Join(err, rootfs.RemoveAt(r.own, lock))
+	}
+	return rootfs.SyncDir(path.Clean(r.now.Dir))
+}

@@ -1,0 +1,177 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// save makes the kept content durable and notes that a command is under way, so
+// that its changes are found also if we are killed before Record.
+func (s *Snapshot) save() error {
+	l := s.Ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.begin(); err != nil {
+		return err
+	}
+	p := pending{Root: s.Root, Step: l.StepPath, Partial: s.Partial, Began: s.began, Refs: s.refs, Before: make([]PathChange, 0, len(s.before))}
+	for _, name := range slices.Sorted(maps.Keys(s.before)) {
+		p.Before = append(p.Before, PathChange{Path: rootfs.RawName(name), Before: s.before[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.unkept)) {
+		p.Unkept = append(p.Unkept, rootfs.RawName(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
+		p.Ignored = append(p.Ignored, rootfs.RawName(name))
+	}
+	for p0 := range s.dirty {
+		if _, there := s.before[p0]; !there {
+			p.Gone = append(p.Gone, rootfs.RawName(p0))
+		}
+	}
+	if s.index != nil {
+		var err error
+		if p.Index, err = l.saveIndex(s.index); err != nil {
+			return fmt.Errorf("noting the files before the command: %w", err)
+		}
+		p.Prefix = s.prefix
+		s.saved = p.Index
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("noting the files before the command: %w", err)
+	}
+	s.File = filepath.Join(l.Dir, "pending-"+rand.Text())
+	err = rootfs.SyncFS(filepath.Join(l.Dir, "blobs"))
+	if err == nil {
+		err = rootfs.WriteFile(s.File, data)
+	}
+	if err != nil {
+		return l.RecordFailure(fmt.Errorf("noting the files before the command: %w", err))
+	}
+	l.active[s.File] = true
+	return nil
+}
+
+// pending is a snapshot whose command has not been recorded.
+type pending struct {
+	Root    string           `json:"root"`
+	Step    string           `json:"step,omitempty"`
+	Partial string           `json:"partial,omitempty"`
+	Began   int              `json:"began,omitempty"`
+	Before  []PathChange     `json:"before"`
+	Unkept  []rootfs.RawName `json:"unkept,omitempty"`
+	Ignored []rootfs.RawName `json:"ignored,omitempty"`
+	Index   string           `json:"index,omitempty"` // the file with git's index as it was
+	Prefix  string           `json:"prefix,omitempty"`
+	Refs    *refState        `json:"refs,omitempty"`
+	Gone    []rootfs.RawName `json:"gone,omitempty"` // files of the index that were not there
+}
+
+// saveIndex copies git's index, once for all snapshots that go by it.
+func (b *log) saveIndex(x *gitIndex) (string, error) {
+	name := fmt.Sprintf("index-%x-%x", x.stamp.mtime, x.stamp.size)
+	if _, err := os.Lstat(filepath.Join(b.Dir, name)); err == nil {
+		return name, nil
+	}
+	data, err := os.ReadFile(x.file)
+	if err != nil {
+		return "", err
+	}
+	if len(b.active) == 0 {
+		old, _ := filepath.Glob(filepath.Join(b.Dir, "index-*")) // what stays costs room only
+		for _, f := range old {
+			_ = os.Remove(f)
+		}
+	}
+	return name, rootfs.WriteFile(filepath.Join(b.Dir, name), data)
+}
+
+// readSnapshot reads a snapshot from disk, nil if it is not there any more.
+func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading what an interrupted command began with: %w", err)
+	}
+	var p pending
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	s := &Snapshot{Ledger: l.At(p.Step), Root: p.Root, Partial: p.Partial, began: p.Began, refs: p.Refs, saved: filepath.Base(p.Index), File: file, before: map[string]rootfs.State{}, unkept: map[string]bool{}}
+	for _, d := range p.Before {
+		s.before[string(d.Path)] = d.Before
+	}
+	for _, name := range p.Unkept {
+		s.unkept[string(name)] = true
+	}
+	s.ignored = map[string]bool{}
+	for _, name := range p.Ignored {
+		s.ignored[string(name)] = true
+	}
+	if s.reopened = true; p.Index != "" {
+		if s.index, err = readIndex(filepath.Join(l.Dir, filepath.Base(p.Index)), p.Prefix); err != nil {
+			if errors.Is(err, errIndex) || errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w: %w", errDamaged, err)
+			}
+			return nil, fmt.Errorf("reading what an interrupted command began with: %w", err)
+		}
+		s.dirty = map[string]bool{}
+		for _, name := range p.Gone {
+			s.dirty[string(name)] = true
+		}
+		for i := range s.index.files {
+			e := &s.index.files[i]
+			if _, other := s.before[e.name]; other {
+				s.dirty[e.name] = true
+			}
+			e.perm = 0o644
+			if e.exec {
+				e.perm = 0o755
+			}
+		}
+	}
+	return s, nil
+}
+
+// SyncWorkspace makes what a command changed below root durable, with one call. It
+// comes before the end of the snapshot and the outcome of the step: after a power cut
+// the command is interrupted or its files are there.
+func (b *log) SyncWorkspace(root string) error {
+	b.syncs.Add(1)
+	if err := rootfs.SyncFS(root); err != nil {
+		return b.RecordFailure(fmt.Errorf("syncing what a command changed: %w", err))
+	}
+	return nil
+}
+
+// Syncs is how often the workspace was synced.
+func (b *log) Syncs() int64 { return b.syncs.Load() }
+
+// Drop takes the snapshot away without a comparison: what the command changed
+// is known otherwise.
+func (s *Snapshot) Drop() error {
+	s.Leave()
+	if err := os.Remove(s.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("closing the record of a command: %w", err)
+	}
+	return nil
+}
+
+// Leave gives the snapshot to whoever recovers what was interrupted.
+func (s *Snapshot) Leave() {
+	s.Ledger.mu.Lock()
+	defer s.Ledger.mu.Unlock()
+	delete(s.Ledger.active, s.File)
+}

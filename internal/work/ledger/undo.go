@@ -1,0 +1,230 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// Undo gives the paths this job changed their original content and mode back,
+// and removes what it created. A path is skipped, with a reason, if it is not
+// as the job left it. Nothing is followed and nothing outside root is written.
+// Undo is itself noted in the ledger, as a step that can be undone: doing it
+// again does nothing more, and after a crash it goes on where it stopped.
+func (l *Ledger) Undo(ctx context.Context, root string) (UndoReport, error) {
+	return l.All().Undo(ctx, root)
+}
+
+// Undo takes back the changes of the part alone. A path that another step
+// changed afterwards is skipped. The end of ctx stops it between two paths; doing
+// it again goes on.
+func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
+	l := p.l
+	t, err := rootfs.Open(root)
+	if err != nil {
+		return UndoReport{}, err
+	}
+	defer t.Close()
+	unlock := t.Lock()
+	l.RemoveTemp(t)
+	unlock() // what is recovered is joined under the same lock
+	if err := l.Recover(ctx); err != nil {
+		return UndoReport{}, err
+	}
+	defer t.Lock()()
+	l.mu.Lock()
+	step := undoStep + strconv.Itoa(l.undone+1)
+	u := undoing{l: l.At(step), t: t, part: !p.whole, uncertain: p.uncertain}
+	l.mu.Unlock()
+	var back, away []*goal
+	for _, g := range u.plan(p.nets()) {
+		if g.to.Type == "" {
+			away = append(away, g)
+		} else {
+			back = append(back, g)
+		}
+	}
+	// Deepest first, so that a directory is empty when its turn comes; what is
+	// put back follows, directories before what is in them.
+	slices.SortStableFunc(away, func(a, b *goal) int { return cmp.Compare(strings.Count(b.path, "/"), strings.Count(a.path, "/")) })
+	for i, g := range slices.Concat(away, back) {
+		if err := context.Cause(ctx); err != nil {
+			return u.report, err
+		}
+		change := u.restore
+		if i < len(away) {
+			change = u.remove
+		}
+		if err := u.do(g, change); err != nil {
+			return u.report, err
+		}
+	}
+	u.name(p.doubtful())
+	if err := u.moveRefs(ctx, p); err != nil {
+		return u.report, err
+	}
+	if dir := l.shared; dir != "" {
+		keepReserve(dir)
+	}
+	if len(u.report.Restored)+len(u.report.Removed)+len(u.report.Moved) > 0 {
+		u.report.Step = step
+	}
+	slices.Sort(u.report.Restored)
+	slices.Sort(u.report.Removed)
+	slices.SortFunc(u.report.Skipped, func(a, b Skipped) int { return cmp.Compare(a.Path, b.Path) })
+	return u.report, nil
+}
+
+// plan finds what each path is to be. A path that is left alone is reported,
+// and so is one that has the only copy of what somebody else wrote there.
+func (u *undoing) plan(ns []net) []*goal {
+	var goals []*goal
+	left, kept, lines := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	skip := func(n *net, err error) {
+		u.skip(n.path, err)
+		// What it was like may be nowhere but under the name that it was moved to.
+		left[n.path] = n.orig().Type == rootfs.TypeFile || len(n.foreign()) > 0
+		for _, s := range n.all {
+			kept[s.Digest] = kept[s.Digest] || s.Type == rootfs.TypeFile && len(n.foreign()) > 0
+		}
+		u.foreignLines(n, lines)
+	}
+	u.links = map[string]*net{}
+	for i := range ns {
+		if n := &ns[i]; n.orig().Type == rootfs.TypeDir && n.last.After.Type == rootfs.TypeLink {
+			u.links[n.path] = n
+		}
+	}
+	defer func() { u.links = nil }()
+	for i := range ns {
+		n := &ns[i]
+		now, err := u.look(n)
+		if err == nil && len(n.spans) > 1 && now.Equal(n.begun) && !now.Equal(n.last.After) {
+			n.rewind(now) // a crash prevented the newest change
+		}
+		g := &goal{net: *n, to: version{State: n.orig()}}
+		switch {
+		case err != nil:
+		case now.Equal(n.orig()) && !now.Equal(n.last.After):
+		case len(n.spans) > 1:
+			if g.steps, err = u.l.without(n, version{State: now}); err == nil {
+				g.to = g.steps[0]
+			}
+		}
+		switch {
+		case err == nil || n.mixed == nil: // it is said already
+		case u.doubts(n.mixed):
+			err = errSkip(doubt(n.mixed.step) + includeIt)
+		case n.mixed.step != "":
+			err = errSkip("step " + n.mixed.step + " changed it in between")
+		}
+		if err != nil && n.orig().Equal(n.last.After) && len(n.foreign()) == 0 {
+			continue // nothing of the part is there any more
+		}
+		if err != nil {
+			skip(n, err)
+			continue
+		}
+		goals = append(goals, g)
+	}
+	return slices.DeleteFunc(goals, func(g *goal) bool {
+		moved := slices.ContainsFunc(g.sources, func(p string) bool { return left[p] })
+		if !moved && !kept[g.last.After.Digest] && !u.takes(g, lines) {
+			return false
+		}
+		u.skip(g.path, errSkip("it has what somebody else wrote to a file that is left alone"))
+		return true
+	})
+}
+
+// foreignLines adds the lines that somebody else wrote between two changes.
+func (u *undoing) foreignLines(n *net, lines map[string]bool) {
+	for i, s := range n.spans[1:] {
+		if s.from.Equal(n.spans[i].to) || s.from.Type != rootfs.TypeFile || s.from.Size > MaxDiff {
+			continue
+		}
+		before, _ := u.l.Load(n.spans[i].to.Digest) // without it all lines count
+		after, _ := u.l.Load(s.from.Digest)
+		was := map[string]bool{}
+		for l := range strings.Lines(string(before)) {
+			was[l] = true
+		}
+		for l := range strings.Lines(string(after)) {
+			if !was[l] && len(strings.TrimSpace(l)) > 3 {
+				lines[l] = true
+			}
+		}
+	}
+}
+
+// takes reports whether a path has one of the lines, which it would lose. A
+// sub-agent may have moved what was in a file to another that has it alone.
+func (u *undoing) takes(g *goal, lines map[string]bool) bool {
+	if len(lines) == 0 || g.to.Equal(g.last.After) {
+		return false
+	}
+	now, err := sideOf(u.t, g.path, MaxDiff)
+	if err != nil || now.Type != rootfs.TypeFile || now.large {
+		return false
+	}
+	to := g.to.data
+	if to == nil && g.to.Digest != "" {
+		to, _ = u.l.Load(g.to.Digest)
+	}
+	for l := range strings.Lines(string(now.data)) {
+		if lines[l] && !strings.Contains(string(to), l) {
+			return true
+		}
+	}
+	return false
+}
+
+// name reports the uncertain changes that are left alone, directories where nothing in
+// them is reported.
+func (u *undoing) name(ns []net) {
+	isDir := func(n net) bool { return n.orig().Type == rootfs.TypeDir || n.last.After.Type == rootfs.TypeDir }
+	slices.Reverse(ns) // what is in a directory comes first
+	for _, n := range ns {
+		if isDir(n) && slices.ContainsFunc(u.report.Skipped, func(s Skipped) bool { return rootfs.Within(n.path, s.Path) }) {
+			continue
+		}
+		done := slices.ContainsFunc(u.report.Skipped, func(s Skipped) bool { return s.Path == n.path })
+		if done || n.orig().Equal(n.last.After) {
+			continue
+		}
+		if now, err := u.t.State(n.path, nil); err == nil && now.Equal(n.orig()) {
+			continue // it is gone
+		}
+		u.skip(n.path, errSkip(doubt(n.step)+includeIt))
+	}
+}
+
+// do undoes one path. Only an error of the ledger itself ends the whole.
+func (u *undoing) do(g *goal, how func(*goal, rootfs.State) error) error {
+	now, err := u.look(&g.net) // others may have been at it since it was planned
+	if err == nil && now.Equal(g.to.State) && u.l.Has(g.path, now) {
+		return nil
+	}
+	if err == nil && now.Equal(g.to.State) {
+		return u.Note(g, now, "") // by a crash, or by somebody's hand
+	}
+	if err == nil {
+		err = how(g, now)
+	}
+	if errors.Is(err, syscall.ENOSPC) && u.l.giveReserve() {
+		return u.do(g, how)
+	}
+	if broken, ok := errors.AsType[*WriteError](err); ok {
+		return broken.Err
+	}
+	if err != nil {
+		u.skip(g.path, err)
+	}
+	return nil
+}

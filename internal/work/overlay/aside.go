@@ -1,0 +1,25 @@
+package overlay
+
+import "github.com/adroit-run/adroit/internal/text/match"
+
+// An Aside is what a command made and what is not brought into the workspace, Why is a
+// verb and more, and where it is kept.
+type Aside struct{ Path, Kept, Why string }
+
+// A Denied is a path that commands must not change: a glob, as in a rule about paths, and
+// the rule in words.
+type Denied struct {
+	Path string `json:"path"`
+	Rule string `json:"rule"`
+}
+
+// DenialOf is the rule, in words, that keeps commands from a path of the workspace, "" if
+// there is none.
+func DenialOf(all []Denied, path string) string {
+	for _, d := range all {
+		if match.Covers(d.Path, path, true) {
+			return d.Rule
+		}
+	}
+	return ""
+}

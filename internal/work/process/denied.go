@@ -1,0 +1,110 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/overlay"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
+)
+
+// Denied is a path that commands must not change, and the rule that says so.
+type Denied = overlay.Denied
+
+type deniedKey struct{}
+
+// WithDenied returns a context in which commands do not change what is denied, however they
+// name it: where their changes are collected, those are left out, and elsewhere what exists
+// is read-only to them. At the levels that cannot lock it, and for names that are new, the
+// output says that it was changed.
+func WithDenied(ctx context.Context, denied []Denied) context.Context {
+	return context.WithValue(ctx, deniedKey{}, denied)
+}
+
+func deniedOf(ctx context.Context) []Denied {
+	d, _ := ctx.Value(deniedKey{}).([]Denied)
+	return d
+}
+
+// maxDenied bounds how many denied entries of a workspace are locked one by one.
+const maxDenied = 2000
+
+// lock makes what a command must not change read-only to it, where nothing collects what it
+// changes.
+func (p *Process) lock(t *rootfs.Tree) error {
+	if p.overlay != nil || len(p.denied) == 0 || p.level == sandbox.Landlock {
+		return nil
+	}
+	n := 0
+	return fs.WalkDir(t.Root.FS(), ".", func(rel string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		}
+		rule := overlay.DenialOf(p.denied, rel)
+		if rule == "" || !d.IsDir() && !d.Type().IsRegular() {
+			return nil
+		}
+		if n++; n > maxDenied {
+			return fmt.Errorf("the command was not run: rules deny more than %d files and directories of the workspace, and here each has to be locked by itself; name a directory in place of the files (%s)", maxDenied, rule)
+		}
+		p.fix(t, rel)
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// fix locks one name, and keeps the directories around it from being replaced with it.
+func (p *Process) fix(t *rootfs.Tree, rel string) {
+	add := func(list *[]string, rel string) {
+		dir, base, err := rootfs.OpenParent(t.FD(), rel)
+		if err != nil {
+			return
+		}
+		defer unix.Close(dir)
+		st, err := rootfs.StatAt(dir, base)
+		at := path.Join(t.Dir, rel)
+		_, twice := p.policy.Expect[at]
+		if err != nil || twice || slices.ContainsFunc(p.policy.Mask, func(m string) bool { return rootfs.Within(m, at) }) {
+			return // gone, or locked or hidden already
+		}
+		*list = append(*list, at)
+		p.policy.Expect[at] = rootfs.FileID(&st)
+	}
+	add(&p.policy.Fix, rel)
+	for up := path.Dir(rel); up != "."; up = path.Dir(up) {
+		add(&p.policy.Pin, up)
+	}
+}
+
+// deniedNote says what of the changed files a rule denies, where it could not be kept from
+// changing, "" if nothing.
+func (p *Process) deniedNote(changed []string) string {
+	var list []string
+	for _, c := range changed {
+		if rule := overlay.DenialOf(p.denied, c); rule != "" {
+			list = append(list, c+" ("+rule+")")
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	if n := len(list) - maxNotes; n > 0 {
+		list = append(list[:maxNotes], fmt.Sprintf("and %d more", n))
+	}
+	return "changed while the command ran, although a rule denies it: " + strings.Join(list, ", ")
+}

@@ -1,0 +1,110 @@
+package process
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// keepStores notes what the repositories have that commands may change.
+func (c *runnerSandbox) keepStores(p *protection) {
+	if c.removed.dir == "" {
+		return
+	}
+	first := c.stores == nil
+	if first {
+		c.stores = map[rootfs.ID]*gitStore{}
+	}
+	p.stores = map[rootfs.ID]*heldStore{}
+	for id, r := range p.repos {
+		if r.kind == gitWorktree {
+			continue
+		}
+		root := -1
+		if r.rel == ".git" && r.scan == p.scans[0] {
+			root = r.scan.tree.FD()
+		}
+		c.keepStore(p, id, &heldStore{fd: r.fd, at: r.scan.abs(r.rel), root: root}, first)
+	}
+	for _, s := range p.scans { // a job in a worktree writes the objects of a repository elsewhere
+		dir, base := filepath.Split(s.tree.Dir)
+		if base != "objects" {
+			continue
+		}
+		fd, err := unix.Open(dir, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil || !c.keepStore(p, rootfs.FileID(&st), &heldStore{fd: fd, at: filepath.Clean(dir), root: -1, own: true}, first) {
+			unix.Close(fd)
+		}
+	}
+}
+
+// keepStore reports whether a protection has a repository's history now, and its fd. What
+// is there at the first command is not the job's.
+func (c *runnerSandbox) keepStore(p *protection, id rootfs.ID, h *heldStore, first bool) bool {
+	if p.stores[id] != nil {
+		return false
+	}
+	h.gitStore = c.stores[id]
+	if h.gitStore == nil {
+		h.gitStore = openStore(fmt.Sprintf("%s-objects-%x", c.removed.dir, sha256.Sum256([]byte(h.at)))[:len(c.removed.dir)+25])
+		h.made = !first
+		if len(h.files) > 0 {
+			_, _ = h.restore(h.fd) // what a command took away whose process was killed
+		}
+	}
+	if !rootfs.IsGitDir(h.fd) {
+		return false
+	}
+	c.stores[id] = h.gitStore
+	h.keep(h.fd)
+	h.users.Add(1)
+	p.stores[id] = h
+	return true
+}
+
+// restoreStores puts back what the command took from the histories of repositories: of those
+// that are still there, or of those that are not.
+func (c *check) restoreStores(removed bool) {
+	for _, h := range c.stores {
+		var st unix.Stat_t
+		if removed != (unix.Fstat(h.fd, &st) == nil && st.Nlink == 0) {
+			continue
+		}
+		fd := h.fd
+		if removed {
+			if h.root < 0 {
+				if !h.made {
+					c.lost = append(c.lost, "removed the repository "+h.at+", which is not put back")
+				}
+				continue
+			}
+			if fd = h.again(h.root); fd < 0 {
+				c.Note("the history of %s was removed by the command and could not be put back", h.at)
+				c.lost = append(c.lost, "removed the history in "+h.at+", which could not be put back")
+				continue
+			}
+		}
+		back, err := h.restore(fd)
+		if removed {
+			unix.Close(fd)
+		}
+		if err != nil {
+			c.Note("what the command removed from %s could not be put back: %v", h.at, err)
+			c.lost = append(c.lost, "removed history in "+h.at+", which could not be put back")
+		}
+		if len(back) > 0 {
+			what := strings.Join(back, ", ")
+			c.Note("the command removed %s from %s, which was put back: it is the history of the repository", what, h.at)
+			c.lost = append(c.lost, "removed "+what+" from "+h.at+": it was put back as it was before the command")
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// An outerRepo is what lies outside of a workspace of the repository that it is
+// in: commands see it, or git would find no repository, and files that are gone.
+type outerRepo struct {
+	git string // the git directory, which commands may change as they may a .git
+	top string // the top of the work tree, read-only; empty: it is the workspace
+
+	unnamed string // what to do where the git directory names no work tree
+}
+
+// outerRepoOf finds what is outside of a workspace. It is nothing if the git
+// directory is in the workspace, and where a .git leads to what belongs to
+// another work tree. A home is never shown for being a repository.
+func outerRepoOf(root string) (o outerRepo) {
+	top, ok := rootfs.Repository(root)
+	if !ok || path.Dir(top) == top || top != root && holdsHome(top) {
+		return o
+	}
+	_, git, err := rootfs.GitDirs(top)
+	if errors.Is(err, rootfs.ErrGitUnnamed) {
+		o.unnamed = fmt.Sprintf("commands do not see the repository that %s leads to, since its git directory names no work tree, and another may be its own; the person who runs you, if it is that of this one, can run: git -C %[2]q config core.worktree %[2]q", path.Join(top, ".git"), top)
+	}
+	if err != nil || rootfs.Within(root, git) || rootfs.Within(git, root) {
+		return o
+	}
+	if o.git = git; top != root {
+		o.top = top
+	}
+	return o
+}
+
+// holdsHome reports whether the home of the user, or of the account, lies in a
+// directory.
+func holdsHome(dir string) bool {
+	homes := []string{os.Getenv("HOME")}
+	if u, err := user.Current(); err == nil {
+		homes = append(homes, u.HomeDir)
+	}
+	return slices.ContainsFunc(homes, func(h string) bool { h = realPath(h); return h != "" && rootfs.Within(dir, h) })
+}
+
+// realPath is a path without links, empty if there is nothing.
+func realPath(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(p) {
+		return p
+	}
+	return ""
+}
+
+// addOuter protects what of the repository is outside of the workspace: hooks
+// that its settings put into the workspace, and secrets beside it.
+func (p *protection) addOuter(beside *scan, top string) error {
+	for _, r := range p.repos {
+		if r.scan.repo && r.rel == "." && r.hooks != "" && len(p.scans) > 0 {
+			own := *r
+			own.rel, own.hooks = ".git", path.Join(top, r.hooks)
+			if path.IsAbs(r.hooks) {
+				own.hooks = r.hooks
+			}
+			p.addHooks(p.scans[0], &own)
+		}
+	}
+	if beside == nil {
+		return nil
+	}
+	if err := beside.update(); err != nil {
+		return err
+	}
+	for f := range beside.all {
+		if !f.what.Secret() {
+			continue
+		}
+		if f.kind == unix.S_IFLNK {
+			var ok bool
+			if f, ok = p.target(beside, f.rel); !ok || beside.skips(f.rel) {
+				continue
+			}
+		}
+		if f.kind == unix.S_IFREG || f.kind == unix.S_IFDIR {
+			p.secret = append(p.secret, beside.located(f))
+			p.masked = append(p.masked, beside.abs(f.rel))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,303 @@
+package process
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
+)
+
+// policy is that of one command in dir, and what to look at when it has ended.
+func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *rootfs.DenyList, lasts bool) (*sandbox.Policy, *commandSandbox, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.base == nil {
+		p, err := c.build(level, root)
+		if err != nil {
+			return nil, nil, fmt.Errorf("preparing the sandbox: %w", err)
+		}
+		c.base = p
+	}
+	scans, err := c.look(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := protect(scans, c.beside, cmp.Or(c.outer.top, root), c.baselines(), level == sandbox.Landlock)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.keepStores(found)
+	st := &commandSandbox{protection: found}
+	p := *c.base
+	p.Dir = dir
+	found.apply(&p)
+	if level != sandbox.Landlock {
+		for _, f := range found.secret {
+			st.hidden = append(st.hidden, f.rel)
+		}
+	}
+	if p.Caches, st.slot, err = c.caches(level, c.base, lasts); err != nil {
+		found.Close()
+		return nil, nil, err
+	}
+	return &p, st, nil
+}
+
+// baselines is where the commands of all processes note what they found.
+func (c *runnerSandbox) baselines() string {
+	return filepath.Join(cmp.Or(c.Cache, c.base.Private), "baselines")
+}
+
+// caches are the build caches of one command. alone leaves the user's out: for
+// what lives long, since the kernel keeps to what it once saw of a layer below
+// that others write, and go then misses what is there.
+func (c *runnerSandbox) caches(level sandbox.Level, p *sandbox.Policy, alone bool) ([]sandbox.Overlay, *slot, error) {
+	if level != sandbox.Full {
+		dir := filepath.Join(p.Private, "go-build")
+		if c.Cache != "" {
+			dir = filepath.Join(c.Cache, cacheName(p.Write[0]))
+		}
+		return []sandbox.Overlay{{Lower: dir, Upper: dir, Alone: true}}, nil, nil
+	}
+	lower := userCache()
+	if rootfs.Within(p.Write[0], lower) {
+		lower = ""
+	}
+	if lower != "" && !alone {
+		s, err := takeSlot(filepath.Join(p.Private, "caches"))
+		if err != nil {
+			return nil, nil, fmt.Errorf("preparing the build cache: %w", err)
+		}
+		if s != nil {
+			return []sandbox.Overlay{{Lower: lower, Upper: s.upper()}}, s, nil
+		}
+	}
+	// Go itself keeps its commands from harming each other in one directory.
+	dir := filepath.Join(p.Private, "go-build")
+	return []sandbox.Overlay{{Lower: cmp.Or(lower, dir), Upper: dir, Alone: true}}, nil, nil
+}
+
+// look returns the scans of the trees that commands may change, not up to date.
+func (c *runnerSandbox) look(names *rootfs.DenyList) ([]*scan, error) {
+	for i, dir := range c.base.Write {
+		if slices.Contains(c.base.Write[:i], dir) || c.scans[dir] != nil {
+			continue
+		}
+		t, err := rootfs.Open(dir)
+		if errors.Is(err, syscall.ENOTDIR) {
+			continue // a file
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.scans[dir] = newScan(t, names)
+		c.scans[dir].repo = dir == c.outer.git
+	}
+	if top := c.outer.top; top != "" && c.beside == nil {
+		t, err := rootfs.Open(top)
+		if err != nil {
+			return nil, err
+		}
+		c.beside = newScan(t, names)
+		c.beside.except, _ = rootfs.Joined(top, ".", c.base.Write[0])
+	}
+	var out []*scan
+	for i, dir := range c.base.Write {
+		if s := c.scans[dir]; s != nil && !slices.Contains(c.base.Write[:i], dir) {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// apply adds what was found to the policy of a command.
+func (p *protection) apply(to *sandbox.Policy) {
+	to.Mask, to.Fix, to.Pin, to.Expect = slices.Clone(to.Mask), slices.Clone(to.Fix), nil, map[string]rootfs.ID{}
+	for _, s := range p.scans {
+		var st unix.Stat_t
+		if err := unix.Fstat(s.tree.FD(), &st); err == nil {
+			to.Expect[s.tree.Dir] = rootfs.FileID(&st)
+		}
+	}
+	add := func(list *[]string, all []found) {
+		for _, f := range all {
+			if _, twice := to.Expect[f.rel]; !twice || !slices.Contains(*list, f.rel) {
+				*list = append(*list, f.rel)
+				to.Expect[f.rel] = f.id
+			}
+		}
+	}
+	// What is hidden is covered already, with the command's own below it.
+	add(&to.Mask, slices.DeleteFunc(slices.Clone(p.secret), func(f found) bool {
+		return slices.ContainsFunc(to.Hide, func(h string) bool { return rootfs.Within(h, f.rel) })
+	}))
+	add(&to.Fix, p.fixed)
+	add(&to.Pin, p.pinned)
+}
+
+// build makes the part of the policy that is the same for all commands.
+func (c *runnerSandbox) build(level sandbox.Level, root string) (*sandbox.Policy, error) {
+	private, err := c.privateDir()
+	if err != nil {
+		return nil, err
+	}
+	p := &sandbox.Policy{Write: []string{root}, Private: private, NetOpen: c.NetOpen, Limits: c.Limits}
+	for _, w := range c.Write {
+		w = realPath(w)
+		if w == "" {
+			return nil, errors.New("a directory that commands may change is not there")
+		}
+		p.Write = append(p.Write, w)
+	}
+	p.Write = c.see(root, p.Write)
+	c.cover(p, root)
+	if u := userCache(); u != "" && slices.ContainsFunc(p.Write, func(w string) bool { return rootfs.Within(w, u) }) {
+		p.Fix = append(p.Fix, u)
+	}
+	if level != sandbox.Full && c.Cache != "" {
+		tidyCaches(c.Cache, cacheName(root), time.Now())
+	}
+	if err := identity(filepath.Join(private, "home")); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// see adds the repository outside of the workspace to what commands see. That of
+// a work tree that we made has the parts that it may change already.
+func (c *runnerSandbox) see(root string, write []string) []string {
+	c.outer = outerRepoOf(root)
+	if c.outer.top != "" {
+		c.Show = append(slices.Clip(c.Show), c.outer.top)
+	}
+	if c.outer.git == "" || slices.ContainsFunc(write, func(w string) bool { return rootfs.Within(c.outer.git, w) }) {
+		c.outer.git = ""
+		return write
+	}
+	return append(write, c.outer.git)
+}
+
+// privateDir makes the directory of the commands' own files.
+func (c *runnerSandbox) privateDir() (string, error) {
+	dir := c.Private
+	if dir == "" {
+		made, err := os.MkdirTemp("", "adroit-sandbox-")
+		if err != nil {
+			return "", err
+		}
+		c.scratch, dir = made, made
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if dir = realPath(dir); dir == "" {
+		return "", fmt.Errorf("%s cannot be found", c.Private)
+	}
+	if c.removed.dir = c.Removed; c.removed.dir == "" && c.scratch == "" {
+		c.removed.dir = filepath.Join(dir, "removed")
+	}
+	return dir, nil
+}
+
+// cover hides the homes of the user and what else commands must not read, and
+// shows the toolchains in them.
+func (c *runnerSandbox) cover(p *sandbox.Policy, root string) {
+	// A workspace that is the home, or around it, is what the operator chose.
+	if home := realPath(os.Getenv("HOME")); home != "" && home != "/" && !rootfs.Within(root, home) {
+		p.Home = home
+	}
+	for _, h := range c.Hide {
+		if h = realPath(h); h != "" && h != "/" && h != root {
+			p.Hide = append(p.Hide, h)
+		}
+	}
+	// HOME may be another, as after sudo or in a build: what the account itself
+	// keeps is a secret all the same.
+	own := ""
+	if u, err := user.Current(); err == nil {
+		own = realPath(u.HomeDir)
+	}
+	if own == "/" || own == p.Home || rootfs.Within(root, own) {
+		own = ""
+	}
+	if own != "" && !slices.Contains(p.Hide, own) {
+		p.Hide = append(p.Hide, own)
+	}
+	covered := slices.Concat([]string{"/tmp", "/var/tmp", "/run"}, p.Hide)
+	if p.Home != "" {
+		covered = append(covered, p.Home)
+	}
+	for _, s := range slices.Concat(toolchains(os.Getenv, p.Home), toolchains(os.Getenv, own), c.Show) {
+		s = filepath.Clean(s)
+		hidden := slices.ContainsFunc(covered, func(h string) bool { return s != h && rootfs.Within(h, s) })
+		ours := slices.ContainsFunc(p.Write, func(w string) bool { return rootfs.Within(w, s) })
+		if hidden && !ours && !slices.Contains(p.Show, s) {
+			p.Show = append(p.Show, s)
+		}
+	}
+	if p.NetOpen {
+		p.Show = append(p.Show, resolver()...)
+	}
+	for _, name := range []string{"credentials", "credentials.toml"} {
+		for _, d := range []string{os.Getenv("CARGO_HOME"), filepath.Join(p.Home, ".cargo")} {
+			if f := filepath.Join(d, name); filepath.IsAbs(f) && rootfs.Exists(f) {
+				p.Mask = append(p.Mask, f)
+			}
+		}
+	}
+}
+
+// environ is what a command finds, given what it would find without a sandbox.
+func (c *runnerSandbox) environ(level sandbox.Level, p *sandbox.Policy, env []string) []string {
+	out := p.Environ(level, env)
+	if c.outer.top != "" { // the workspace is a mount of its own
+		out = append(out, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1")
+	}
+	home := p.Home
+	switch {
+	case home == "":
+		// The workspace is around it.
+		if home = os.Getenv("HOME"); !filepath.IsAbs(home) || home == "/" {
+			return out
+		}
+	case level == sandbox.Full || level == sandbox.Bubblewrap:
+		return out
+	}
+	// HOME moved: what is found by it stays where it was.
+	for name, sub := range map[string]string{"GOPATH": "go", "CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "NVM_DIR": ".nvm", "PYENV_ROOT": ".pyenv"} {
+		given := slices.ContainsFunc(out, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+		if d := filepath.Join(home, sub); !given && rootfs.Exists(d) {
+			out = append(out, name+"="+d)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Hides reports whether a file that exists cannot be seen by the command, since it lies
+// in a home directory, in a directory for temporary files or where secrets are.
+func (p *Process) Hides(path string) bool {
+	real := realPath(path)
+	if p.policy == nil || p.level == sandbox.Off || real == "" {
+		return false
+	}
+	in := func(dirs ...string) bool {
+		return slices.ContainsFunc(dirs, func(d string) bool { return d != "" && rootfs.Within(d, real) })
+	}
+	if in(p.policy.Mask...) {
+		return true
+	}
+	covered := append([]string{"/tmp", "/var/tmp", "/run", p.policy.Home}, p.policy.Hide...)
+	return in(covered...) && !in(p.policy.Show...) && !in(p.policy.Write...)
+}

@@ -1,0 +1,161 @@
+package process
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+)
+
+// check ends the protection of a command. It returns what it did in words for the
+// reader of the output, without what hold takes: it gets the names in the workspace of what
+// was taken away, and where that is.
+func (p *protection) check(to *removed, hold func(rel, to string) bool) string {
+	defer p.Close()
+	c := &check{protection: p, removed: to, hold: hold, known: map[rootfs.ID]bool{}}
+	defer c.closeRepos()
+	c.restoreStores(false)
+	for _, s := range p.scans {
+		if s.isRepo() {
+			c.addRepos(s, ".", gitMain)
+			continue
+		}
+		if err := s.update(); err != nil {
+			c.Note("%v; what the command made there was not looked at", err)
+		}
+		for f := range s.all {
+			if f.what == rootfs.GitEntry && f.kind == unix.S_IFDIR && !c.hidden(s, f) {
+				kind := gitMain
+				if path.Base(f.rel) != ".git" {
+					kind = gitBare
+				}
+				c.addRepos(s, f.rel, kind)
+			}
+		}
+	}
+	for _, b := range p.backups {
+		c.restore(b)
+	}
+	for _, r := range c.repos {
+		if r.had == nil && r.kind == gitMain && r.scan == c.scans[0] {
+			c.made = append(c.made, r.rel)
+		}
+		c.judgeRepo(r)
+	}
+	for _, s := range p.scans {
+		for f := range s.all {
+			c.judge(s, f)
+		}
+	}
+	for _, h := range p.hooks {
+		c.judgeHooksPath(h)
+	}
+	c.restoreStores(true)
+	if n := len(c.notes) - maxNotes; n > 0 {
+		c.notes = append(c.notes[:maxNotes], fmt.Sprintf("and %d more like these", n))
+	}
+	return strings.Join(c.notes, "; ")
+}
+
+// hidden reports whether a git directory was there before in something that no
+// command can see.
+func (c *check) hidden(s *scan, f found) bool {
+	at := s.abs(f.rel)
+	return c.before[at].id == f.id && slices.ContainsFunc(c.masked, func(m string) bool { return rootfs.Within(m, at) })
+}
+
+// judge takes away one entry of a tree if it may not be there.
+func (c *check) judge(s *scan, f found) {
+	at := s.abs(f.rel)
+	was, there := c.before[at]
+	dir, base, err := rootfs.OpenParent(s.tree.FD(), f.rel)
+	if err != nil {
+		return
+	}
+	defer unix.Close(dir)
+	st, err := rootfs.StatAt(dir, base) // what was put back is not what the scan saw
+	if err != nil {
+		return
+	}
+	f.kind, f.id = rootfs.TypeOf(&st), rootfs.FileID(&st)
+	switch {
+	case f.kind == unix.S_IFLNK:
+		to, err := rootfs.LinkAt(dir, base)
+		if old, linked := c.links[at]; f.what != rootfs.SecretName && (err != nil || !linked || old != to) {
+			c.take(s, dir, f.rel, rootfs.Refusal(f.rel))
+		}
+	case f.what == rootfs.GitEntry && (f.kind == unix.S_IFDIR || c.hidden(s, f)):
+		// see judgeRepo
+	case f.what == rootfs.GitEntry:
+		if !(there && was.id == f.id && c.unchanged(at)) && !c.leadsHere(s, dir, f) {
+			c.take(s, dir, f.rel, rootfs.ConfiguresPrograms)
+		}
+	case !f.what.Config() || c.stays(at, was, f):
+	default:
+		if _, moved := c.configs[f.id]; !(moved && !c.everything) && !c.copyOf(dir, base) {
+			c.take(s, dir, f.rel, rootfs.Refusal(f.rel))
+		}
+	}
+}
+
+// stays reports whether an entry that configures programs was locked while the
+// command ran, or holds what it held.
+func (c *check) stays(at string, was, now found) bool {
+	switch {
+	case was.kind != now.kind:
+		return false
+	case c.everything:
+		return c.unchanged(at)
+	}
+	return true
+}
+
+// refuses says why what a command made must not come into the workspace, "" if
+// it may. It lies in an open directory outside of the workspace by now, under
+// the base name of rel.
+func (p *protection) refuses(dir int, rel string) string {
+	names := p.scans[0].names
+	if !names.Maybe(rootfs.Fold(path.Base(rel))) || !names.Class(rel).Config() || (&check{protection: p}).copyOf(dir, path.Base(rel)) {
+		return ""
+	}
+	return rootfs.Refusal(rel)
+}
+
+// copyOf reports whether a new entry is a copy of one that was there before, or
+// is it under another name.
+func (c *check) copyOf(dir int, base string) bool {
+	left := int64(maxBackup)
+	n, err := readNode(dir, base, &left)
+	if err != nil {
+		return false
+	}
+	for _, b := range c.backups {
+		if path.Base(b.rel) == base && b.held.same(n) {
+			return true
+		}
+	}
+	for at, f := range c.before {
+		if c.everything || !f.what.Config() || path.Base(at) != base {
+			continue
+		}
+		for _, s := range c.scans {
+			rel, ok := rootfs.Joined(s.tree.Dir, ".", at)
+			if !ok {
+				continue
+			}
+			if up, name, err := rootfs.OpenParent(s.tree.FD(), rel); err == nil {
+				left := int64(maxBackup)
+				o, err := readNode(up, name, &left)
+				unix.Close(up)
+				if err == nil && o.same(n) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

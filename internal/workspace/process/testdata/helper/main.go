@@ -1,6 +1,0 @@
-// Command helper is the sandbox's helper and nothing else.
-package main
-
-import _ "github.com/adroit-run/adroit/internal/workspace/sandbox"
-
-func main() {}

@@ -1,0 +1,165 @@
+// Package agentfile reads agents, skills and what projects state about themselves
+// from files, checks them, and resolves an agent and a request to a task.
+//
+//	cat := agentfile.Load(layers...)
+//	task, err := agentfile.Resolve(Input{Agent: "counter", Prompt: "how many?"}, cat, set, defaults)
+//
+// What an agent is, a Go program writes it too: pkg/agents. The package runs nothing.
+package agents
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
+)
+
+// A Catalog is the agents of some layers, later ones over earlier ones. It
+// never changes and is safe for concurrent use. A nil Catalog is empty.
+type Catalog struct {
+	agents   Set[DynamicAgent]
+	aliases  func() map[string]string // to names
+	problems func() Problems
+}
+
+var definition = Kind[DynamicAgent]{
+	Noun: "agent", Suffix: ".md", Limit: maxFile,
+	Name: func(a *DynamicAgent) string { return a.Name },
+	Front: func(text string) string {
+		text, opened := strings.CutPrefix(text, "---\n")
+		if front, _, closed := strings.Cut(text, "\n---\n"); opened && closed {
+			return front
+		}
+		return ""
+	},
+	Read: func(l Layer, file string, text []byte) (*DynamicAgent, Problems) {
+		return parseFile(Source{Layer: l.Name, File: file, Text: string(text), Claude: l.Claude}, text)
+	},
+}
+
+// Load finds the agents of the layers. A file that cannot be used does not
+// keep the others from loading, and does not uncover the agent it was to
+// replace: [Catalog.Lookup] states what is wrong with it.
+func Load(layers ...Layer) *Catalog {
+	c := &Catalog{}
+	c.agents, c.problems = definition.Load(layers...)
+	c.aliases = sync.OnceValue(func() map[string]string {
+		aliases := map[string]string{}
+		for _, name := range c.Names() {
+			e := c.agents[name]
+			if !e.Former {
+				continue
+			}
+			a, _ := e.Value()
+			if a == nil {
+				continue
+			}
+			for _, alias := range a.Aliases {
+				if _, taken := c.agents[alias]; !taken { // an agent's own name is stronger than a former one
+					aliases[alias] = name
+				}
+			}
+		}
+		return aliases
+	})
+	return c
+}
+
+// Problems returns what is wrong with any file.
+func (c *Catalog) Problems() Problems {
+	if c == nil || c.problems == nil {
+		return nil
+	}
+	return c.problems()
+}
+
+// With returns a catalog that also has the given agents, over those of the
+// same name.
+func (c *Catalog) With(more ...DynamicAgent) *Catalog {
+	out := &Catalog{agents: Set[DynamicAgent]{}}
+	if c != nil {
+		out.agents, out.problems = c.agents.Clone(), c.problems
+	}
+	added := map[string]string{}
+	for _, a := range more {
+		out.agents[a.Name] = Of(&a)
+		for _, alias := range a.Aliases {
+			added[alias] = a.Name
+		}
+	}
+	out.aliases = sync.OnceValue(func() map[string]string {
+		aliases := map[string]string{}
+		if c != nil {
+			maps.Copy(aliases, c.aliases())
+		}
+		maps.Copy(aliases, added)
+		return aliases
+	})
+	return out
+}
+
+// Names lists the agents, sorted.
+func (c *Catalog) Names() []string {
+	if c == nil {
+		return nil
+	}
+	return c.agents.Names()
+}
+
+// List gives the agents that can be used, by name.
+func (c *Catalog) List() []*DynamicAgent {
+	if c == nil {
+		return nil
+	}
+	return c.agents.Usable()
+}
+
+// Renamed reports the name that a former one stands for. Using a former name
+// works; a caller may tell its user.
+func (c *Catalog) Renamed(name string) (now string, ok bool) {
+	if c == nil || c.agents[name] != nil {
+		return "", false
+	}
+	now, ok = c.aliases()[name]
+	return now, ok
+}
+
+// An UnknownError reports a name that no agent has.
+type UnknownError struct {
+	Name  string
+	Near  string // what was probably meant; may be empty
+	Names []string
+}
+
+func (e *UnknownError) Error() string {
+	if e.Near != "" {
+		return fmt.Sprintf("there is no agent %s; did you mean %s?", e.Name, e.Near)
+	}
+	if len(e.Names) == 0 {
+		return fmt.Sprintf("there is no agent %s, nor any other", e.Name)
+	}
+	return fmt.Sprintf("there is no agent %s; there are %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Lookup finds an agent by its name or a former one. The error is an
+// *UnknownError, or Problems if its file cannot be used.
+func (c *Catalog) Lookup(name string) (*DynamicAgent, error) {
+	if now, ok := c.Renamed(name); ok {
+		name = now
+	}
+	var e *Entry[DynamicAgent]
+	if c != nil {
+		e = c.agents[name]
+	}
+	if e == nil {
+		names := c.Names()
+		return nil, &UnknownError{name, spelling.Nearest(name, names), names}
+	}
+	a, problems := e.Value()
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}

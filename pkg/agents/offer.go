@@ -1,0 +1,189 @@
+package agents
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A selection is what an agent works with: its tools, those of its checks only,
+// its model, skills and permissions.
+type selection struct {
+	own, checks *tools.Set
+	route       executor.Route
+	skills      []Skill
+	mode        executor.Mode
+	rules       permit.Rules
+	acts        bool // whether it has, outside of ModePlan, tools that ModePlan takes from it
+}
+
+// selectTools narrows the tools of a to those that the host, the model's edit
+// format and the permissions allow, and adds those that come with skills and
+// sub-agents.
+func selectTools(a *DynamicAgent, in Input, set *tools.Set, env Env) (sel selection, err error) {
+	if sel.mode, sel.rules, err = permissionsOf(a, in, env); err != nil {
+		return sel, err
+	}
+	if sel.own, sel.checks, err = Offer(a, set); err != nil {
+		return sel, err
+	}
+	if sel.own, err = withAuto(a, sel.own, set, in, sel.mode, env); err != nil {
+		return sel, err
+	}
+	if sel.own, err = onHost(a, sel.own, sel.checks, env.Host); err != nil {
+		return sel, err
+	}
+	if sel.route, err = routeOf(env, modelOf(a, in, env)); err != nil {
+		return sel, err
+	}
+	if env.Substitutes != nil {
+		if sel.own, err = substituteTools(a, sel.own, set, env.Substitutes(sel.route.Model)); err != nil {
+			return sel, err
+		}
+	}
+	if sel.own, sel.skills, err = withSkills(a, sel.own, set, env.Skills); err != nil {
+		return sel, err
+	}
+	sel.own = withSpawn(a, withMemory(a, withResults(a, sel.own, set), set, in), set)
+	sel.acts = acts(a, sel.own, set, sel.rules)
+	sel.own = permittedTools(a, sel.own, sel.mode, sel.rules)
+	return sel, nil
+}
+
+// Offer picks from set the tools of a and, apart, those that only its
+// criterion runs. It fails if one does not exist or needs more than a grants.
+func Offer(a *DynamicAgent, set *tools.Set) (own, checks *tools.Set, err error) {
+	if names := toolPatterns(a, set); len(names) > 0 {
+		if own, err = set.Only(names...); err != nil {
+			return nil, nil, err
+		}
+		own = own.Without(a.Deny...)
+	}
+	var more []string
+	for _, name := range a.Done.Checks() {
+		if _, ok := own.Lookup(name); !ok {
+			more = append(more, name)
+		}
+	}
+	if len(more) > 0 {
+		if checks, err = set.Only(more...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if a.Grant == nil {
+		return own, checks, nil
+	}
+	var over []string
+	for _, s := range []*tools.Set{own, checks} {
+		for t := range s.All() {
+			if !a.Grant.Has(t.Needs) {
+				over = append(over, fmt.Sprintf("%s needs %s", t.Name, t.Needs&^*a.Grant))
+			}
+		}
+	}
+	if over != nil {
+		return nil, nil, fmt.Errorf("its grant is %s, but %s", *a.Grant, strings.Join(over, ", "))
+	}
+	return own, checks, nil
+}
+
+// offeredTo are the tools that a model gets of own: an external agent has tools of
+// its own and none of ours, so that nothing it is sent may name one.
+func offeredTo(model string, own *tools.Set) *tools.Set {
+	if extagent.IsAgent(model) {
+		return nil
+	}
+	return own
+}
+
+// reachable refuses an external agent for an agent that cannot be done without a
+// call of one of our tools: all its work would be for nothing.
+func reachable(a *DynamicAgent, set *tools.Set, model string) error {
+	if a.Workflow != "" || !extagent.IsAgent(model) {
+		return nil
+	}
+	lacks := a.Done.Tools()
+	for _, name := range a.Done.Checks() {
+		lacks = slices.DeleteFunc(lacks, func(s string) bool { return s == name })
+	}
+	for _, artifact := range a.Done.Artifacts() {
+		if artifact == "diff" {
+			continue
+		}
+		for tool := range set.All() {
+			if slices.Contains(tool.Produces, artifact) {
+				lacks = append(lacks, tool.Name)
+			}
+		}
+	}
+	if len(lacks) > 0 && a.Done.Any == nil {
+		return fmt.Errorf("it is not done without %s, which %s does not have: name a model of another provider", strings.Join(lacks, ", "), model)
+	}
+	return nil
+}
+
+// onHost leaves out of own what this host lacks the programs for, and fails if
+// the agent cannot be done without it: a tool that cannot run is better not
+// offered than tried.
+func onHost(a *DynamicAgent, own, checks *tools.Set, host func(string) error) (*tools.Set, error) {
+	for t := range checks.All() {
+		if err := lacks(t, host); err != nil {
+			return nil, err
+		}
+	}
+	needed := a.Done.Tools()
+	var out []string
+	for t := range own.All() {
+		err := lacks(t, host)
+		if err != nil && slices.Contains(needed, t.Name) {
+			return nil, err
+		}
+		if err != nil {
+			out = append(out, t.Name)
+		}
+	}
+	return own.Without(out...), nil
+}
+
+func lacks(t tools.Tool, host func(string) error) error {
+	if host == nil {
+		host = tools.OnPath
+	}
+	for _, c := range t.Requires {
+		if err := host(c); err != nil {
+			return fmt.Errorf("%s is needed: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// reads reports whether an agent with these tools gets to see the workspace:
+// one that does not has no use for how things are done there.
+func reads(own *tools.Set) bool {
+	for t := range own.All() {
+		if t.Needs&(tools.Read|tools.Write|tools.Shell) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// withSpawn gives own with the tool that spawns, if the agent may and a model
+// rather than code decides what it does.
+func withSpawn(a *DynamicAgent, own, set *tools.Set) *tools.Set {
+	if a.Spawn == nil || a.Workflow != "" {
+		return own
+	}
+	with, err := set.Only(append(own.Names(), spawnAgent)...)
+	if err != nil {
+		return own // it is not part of this program
+	}
+	return with.Without(a.Deny...)
+}
+
+const spawnAgent = "spawn_agent"

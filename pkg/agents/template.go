@@ -1,0 +1,284 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// promptData is what a prompt's template sees. There is no clock in it: the same
+// request always gives the same prompt, which providers cache.
+type promptData struct {
+	Agent  string         // the agent's name
+	Prompt string         // what the user wrote
+	Inputs map[string]any // by name
+	Tools  []promptTool   // those the agent really has, by name
+	Signal string         // the word by which the model claims to be done, if there is one
+	Dir    string         // the workspace
+}
+
+// promptTool is what a template sees of a tool.
+type promptTool struct {
+	Name, UsageHint, Description, Category string
+	Optional                               bool // not always needed
+}
+
+func toolData(set *tools.Set) []promptTool {
+	var out []promptTool
+	for t := range set.All() {
+		optional := t.Optionality == tools.Optional || t.Optionality == tools.Conditional
+		out = append(out, promptTool{t.Name, t.UsageHint, t.Description, t.Category, optional})
+	}
+	return out
+}
+
+// maxPrompt bounds a rendered prompt, in bytes.
+const maxPrompt = 1 << 20
+
+var errLong = errors.New("the prompt grows past 1 MiB")
+
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxPrompt {
+		return 0, errLong
+	}
+	return b.Buffer.Write(p)
+}
+
+// compile reads the prompt of an agent as a template. has reports whether the agent
+// has a tool, join joins a list. A prompt in the form of Claude Code is text as it is.
+func compile(a *DynamicAgent, has func(string) bool) (*template.Template, error) {
+	prompt := a.Prompt
+	if a.Source.Claude {
+		prompt = plain(prompt)
+	}
+	return template.New(a.Name).Option("missingkey=error").Funcs(template.FuncMap{
+		"has":  has,
+		"join": func(sep string, list any) (string, error) { return join(sep, list) },
+	}).Parse(prompt)
+}
+
+// plain is a template that gives text as it is.
+func plain(text string) string { return strings.ReplaceAll(text, "{{", `{{"{{"}}`) }
+
+func join(sep string, in any) (string, error) {
+	v := reflect.ValueOf(in)
+	if v.Kind() != reflect.Slice {
+		return "", fmt.Errorf("join takes a separator and a list, not %T", in)
+	}
+	parts := make([]string, v.Len())
+	for i := range parts {
+		parts[i] = fmt.Sprint(v.Index(i).Interface())
+	}
+	return strings.Join(parts, sep), nil
+}
+
+func render(t *template.Template, d promptData) (string, error) {
+	var b bounded
+	if err := t.Execute(&b, d); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// value gives a template an input: text as it is, numbers as they were
+// written. What has parts prints as JSON.
+func value(raw json.RawMessage) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	return printable(v), err
+}
+
+// Lists and mappings of inputs, which print as JSON.
+type (
+	inputList    []any
+	inputMapping map[string]any
+)
+
+func (l inputList) String() string    { return compact([]any(l)) }
+func (m inputMapping) String() string { return compact(map[string]any(m)) }
+
+func compact(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func printable(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make(inputList, len(v))
+		for i := range v {
+			out[i] = printable(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(inputMapping, len(v))
+		for name := range v {
+			out[name] = printable(v[name])
+		}
+		return out
+	}
+	return v
+}
+
+// asGiven has the actions that only print an input, as {{.Inputs.data}}, print a list
+// or a mapping as it was written.
+func asGiven(t *template.Template, inputs map[string]json.RawMessage) {
+	walk(reflect.ValueOf(t.Root), func(n parse.Node) {
+		act, ok := n.(*parse.ActionNode)
+		if !ok || len(act.Pipe.Decl) > 0 || len(act.Pipe.Cmds) != 1 || len(act.Pipe.Cmds[0].Args) != 1 {
+			return
+		}
+		field, ok := act.Pipe.Cmds[0].Args[0].(*parse.FieldNode)
+		if !ok || len(field.Ident) != 2 || field.Ident[0] != "Inputs" {
+			return
+		}
+		if raw := bytes.TrimSpace(inputs[field.Ident[1]]); len(raw) > 0 && (raw[0] == '{' || raw[0] == '[' || string(raw) == "null") {
+			text := string(raw)
+			act.Pipe.Cmds[0].Args[0] = &parse.StringNode{NodeType: parse.NodeString, Pos: field.Pos, Quoted: strconv.Quote(text), Text: text}
+		}
+	})
+}
+
+// A use is a field that a template names.
+type use struct {
+	path []string
+	pos  parse.Pos
+}
+
+// uses finds the fields a template names, also in branches that a run would
+// skip. What is in a value that is given, nobody knows before.
+func uses(t *template.Template) []use {
+	var out []use
+	given := map[parse.Node]bool{}
+	within := func(b parse.BranchNode) {
+		ofInputs := false
+		walk(reflect.ValueOf(b.Pipe), func(n parse.Node) {
+			f, ok := n.(*parse.FieldNode)
+			ofInputs = ofInputs || ok && (given[n] || f.Ident[0] == "Inputs")
+		})
+		if ofInputs {
+			walk(reflect.ValueOf(b.List), func(n parse.Node) { given[n] = true })
+		}
+	}
+	for _, d := range t.Templates() {
+		if d.Tree != nil && d.Root != nil {
+			walk(reflect.ValueOf(d.Root), func(n parse.Node) {
+				switch n := n.(type) {
+				case *parse.RangeNode:
+					within(n.BranchNode)
+				case *parse.WithNode:
+					within(n.BranchNode)
+				case *parse.FieldNode:
+					if given[n] {
+						return
+					}
+					out = append(out, use{n.Ident, n.Position()})
+				case *parse.VariableNode:
+					if n.Ident[0] == "$" && len(n.Ident) > 1 {
+						out = append(out, use{n.Ident[1:], n.Position()})
+					}
+				}
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b use) int { return int(a.pos - b.pos) })
+	return out
+}
+
+// walk calls f for n and all below it. Nodes of text/template/parse have no
+// common way to their children but their exported fields.
+func walk(v reflect.Value, f func(parse.Node)) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if !v.IsNil() {
+			walk(v.Elem(), f)
+		}
+	case reflect.Pointer:
+		if v.IsNil() || !v.CanInterface() {
+			return
+		}
+		n, ok := v.Interface().(parse.Node)
+		if !ok {
+			return
+		}
+		f(n)
+		walk(v.Elem(), f)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				walk(v.Field(i), f)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			walk(v.Index(i), f)
+		}
+	}
+}
+
+// inputsUsed lists the inputs a template places itself; all reports that it
+// does so with every one.
+func inputsUsed(t *template.Template) (names []string, all bool) {
+	for _, u := range uses(t) {
+		if u.path[0] != "Inputs" {
+			continue
+		}
+		if len(u.path) == 1 {
+			return nil, true
+		}
+		names = append(names, u.path[1])
+	}
+	return names, false
+}
+
+var templateAt = lazyregexp.New(`^template: [^:]*:(\d+):(?:(\d+):)? (.*)$`)
+
+// explain takes place and words from a template's error.
+func explain(err error) (line, col int, words string) {
+	words = strings.ReplaceAll(err.Error(), "\n", " ")
+	m := templateAt.FindStringSubmatch(words)
+	if m == nil {
+		return 0, 0, words
+	}
+	line, _ = strconv.Atoi(m[1]) // digits
+	col, _ = strconv.Atoi(m[2])  // digits, or nothing
+	return line, col, m[3]
+}
+
+// paragraphs joins what is not empty.
+func paragraphs(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// within reports whether a set has a tool.
+func within(set *tools.Set) func(string) bool {
+	return func(name string) bool {
+		_, ok := set.Lookup(name)
+		return ok
+	}
+}

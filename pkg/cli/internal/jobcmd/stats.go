@@ -1,0 +1,164 @@
+// Package stats is adroit stats.
+package jobcmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// New is adroit stats.
+func NewStats(e *kit.Env) *cobra.Command {
+	var asJSON bool
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Show what coordinators decided: problems, decisions, agents, cost",
+		Long: "Counts the jobs of adroit fix that have ended: by type of problem, by decision, by the\n" +
+			"agent that repaired, with time, tokens and cost. Each step of a pipeline, stage of a\n" +
+			"validation and run of until_tests_pass that failed and had a coordinator counts as one,\n" +
+			"with its time of work. A share comes with the interval that it lies in with a\n" +
+			"probability of 95 %: where that is wide, the figure says little.",
+		Example: "  adroit stats\n  adroit stats --since 720h --json",
+		Args:    cobra.NoArgs,
+		RunE: e.With(func(ctx context.Context, c adroit.Client, _ []string) error {
+			var all []coordinator.Handled
+			for _, name := range coordinated {
+				list, err := c.Jobs(ctx, adroit.ListOptions{Workflow: name, Full: true})
+				if err != nil {
+					return err
+				}
+				for _, j := range list {
+					if since == 0 || e.Now().Sub(j.Created) <= since {
+						all = append(all, handled(j.Job)...)
+					}
+				}
+			}
+			return kit.Print(e.Out, asJSON, coordinator.Summarise(all), statsText)
+		}),
+	}
+	cmd.Flags().DurationVar(&since, "since", 0, "only jobs that are not older, for example 720h")
+	kit.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// coordinated are the workflows in which something may be coordinated.
+var coordinated = []string{coordinator.Workflow.Name, "pipeline", "validate", "until_tests_pass"}
+
+// A part is what a result says of coordinators, wherever in it.
+type part struct {
+	Coordinated []coordinator.Ended
+	Decisions   []coordinator.Attempt
+	Steps       []part // of a pipeline
+	Stages      []part // of a validation
+}
+
+// handled are the failures that a job's coordinators have handled.
+func (p part) handled() (out []coordinator.Handled) {
+	at := 0
+	for _, c := range p.Coordinated {
+		until := min(at+max(c.Decisions, 0), len(p.Decisions))
+		out = append(out, coordinator.Handled{Took: c.Took, Tokens: c.Tokens, Cost: c.Cost,
+			Result: coordinator.Result{Status: c.Status, Solved: c.Status == coordinator.Fixed, Arms: c.Arms, Attempts: p.Decisions[at:until]}})
+		at = until
+	}
+	for _, q := range slices.Concat(p.Steps, p.Stages) {
+		out = append(out, q.handled()...)
+	}
+	return out
+}
+
+// handled reads the result of a job that has ended.
+func handled(j *jobs.Job) (out []coordinator.Handled) {
+	var s struct {
+		Artifacts map[string]struct{ Value json.RawMessage }
+		Usage     llm.Usage
+		Cost      float64 `json:"cost_usd"`
+		Below     struct {
+			Usage llm.Usage
+			Cost  float64 `json:"cost_usd"`
+		}
+	}
+	if !j.Status.Final() && j.Status != jobs.Failed && j.Status != jobs.Limit || json.Unmarshal(j.Output, &s) != nil {
+		return nil
+	}
+	for _, name := range []string{"pipeline", "validation", "coordinated"} {
+		var p part
+		if json.Unmarshal(s.Artifacts[name].Value, &p) == nil {
+			out = append(out, p.handled()...)
+		}
+	}
+	var h coordinator.Handled
+	if j.Workflow != coordinator.Workflow.Name || json.Unmarshal(s.Artifacts["fix"].Value, &h.Result) != nil || h.Result.Status == "" {
+		return out
+	}
+	h.Tokens, h.Cost = s.Usage.In+s.Usage.Out+s.Below.Usage.In+s.Below.Usage.Out, s.Cost+s.Below.Cost
+	h.Took = j.Updated.Sub(j.Created)
+	return append(out, h)
+}
+
+func statsText(w io.Writer, s coordinator.Stats) {
+	if s.Jobs == 0 {
+		fmt.Fprintln(w, "nothing was coordinated yet")
+		return
+	}
+	fmt.Fprintf(w, "%d jobs: %s; fixed %s\n", s.Jobs, counts(s.Status), percent(s.Fixed))
+	fmt.Fprintf(w, "median time to a fix %s, %d tokens, %.2f USD\n", s.Median.Round(100*time.Millisecond), s.Tokens, s.Cost)
+	fmt.Fprintf(w, "decisions: %s; made by %s\n", counts(s.Decisions), counts(s.Deciders))
+	fmt.Fprintf(w, "jobs that came to need a person: %s\n", percent(s.Escalated))
+	table(w, "problem", "fixed", s.Problems)
+	table(w, "agent", "helped", s.Agents)
+	for _, c := range s.Compared {
+		fmt.Fprintf(w, "\n%-24s %5s  %-22s  %-22s  %s\n", "comparison: "+c.Name, "jobs", "fixed", "needed a person", "median tokens")
+		for _, side := range c.Sides {
+			fmt.Fprintf(w, "%-24s %5d  %-22s  %-22s  %s\n", side.Name, side.Jobs, percent(side.Fixed), percent(side.Escalated), tokens(side))
+		}
+		fmt.Fprintln(w, c.Verdict)
+	}
+}
+
+func table(w io.Writer, name, well string, list []coordinator.Share) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%-24s %5s  %s\n", name, "all", well)
+	for _, s := range list {
+		fmt.Fprintf(w, "%-24s %5d  %s\n", s.Name, s.All, percent(s))
+	}
+}
+
+func percent(s coordinator.Share) string {
+	if s.All == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d (%.0f %%, %.0f-%.0f %%)", s.Well, math.Round(100*float64(s.Well)/float64(s.All)), 100*s.Low, 100*s.High)
+}
+
+func tokens(s coordinator.Side) string {
+	if s.MedianHigh == 0 {
+		return fmt.Sprint(s.Median)
+	}
+	return fmt.Sprintf("%d (%d-%d)", s.Median, s.MedianLow, s.MedianHigh)
+}
+
+func counts(m map[string]int) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, fmt.Sprintf("%d %s", m[name], name))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,120 @@
+package kit
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Columns is how many columns of a terminal s takes.
+func Columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+// runeColumns is 2 for the wide characters of East Asia and for emoji, 0 for what
+// combines with the character before it.
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me), r >= 0xfe00 && r <= 0xfe0f:
+		return 0
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf && r != 0x303f, r >= 0xac00 && r <= 0xd7a3, r >= 0xf900 && r <= 0xfaff,
+		r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6,
+		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f680 && r <= 0x1f6ff, r >= 0x1f900 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
+		return 2
+	}
+	return 1
+}
+
+// Cut shortens s to n columns.
+func Cut(s string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	if Columns(s) <= n {
+		return s
+	}
+	dots := "..."
+	if n <= len(dots) {
+		dots = ""
+	}
+	return s[:fits(s, n-len(dots))] + dots
+}
+
+// fits is how many bytes of s fit into n columns.
+func fits(s string, n int) int {
+	for i, r := range s {
+		if n -= runeColumns(r); n < 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// Pad fills s with blanks up to n columns.
+func Pad(s string, n int) string {
+	if d := n - Columns(s); d > 0 {
+		return s + strings.Repeat(" ", d)
+	}
+	return s
+}
+
+// Wrap breaks a line into rows of at most n columns, between words where there
+// are some; 0 is one row.
+func Wrap(s string, n int) []string {
+	var rows []string
+	for n > 0 && Columns(s) > n {
+		end := max(fits(s, n), len(string([]rune(s)[:1])))
+		if i := strings.LastIndexByte(s[:end], ' '); i > 0 && s[end] != ' ' {
+			end = i
+		}
+		rows = append(rows, strings.TrimRight(s[:end], " "))
+		s = strings.TrimLeft(s[end:], " ")
+	}
+	return append(rows, s)
+}
+
+// Rows puts cells side by side, in as many rows as the screen needs.
+func Rows(s *Screen, cells ...string) []string {
+	rows := []string{""}
+	for i, c := range cells {
+		last := &rows[len(rows)-1]
+		switch c = SanitizeLine(c); {
+		case i == 0:
+			*last = c
+		case s.Width() > 0 && Columns(*last)+2+Columns(c) > s.Width():
+			if Columns(c)+5 <= s.Width() {
+				c = "     " + c
+			}
+			rows = append(rows, c) // whole, also if the terminal wraps it
+		default:
+			*last += "  " + c
+		}
+	}
+	return rows
+}
+
+// Fold breaks the lines of prose at n columns. Paragraphs with indented lines stay as
+// they are.
+func Fold(text string, n int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
+			continue
+		}
+		paragraphs[i] = strings.Join(Wrap(strings.ReplaceAll(p, "\n", " "), n), "\n")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// RowWidth is how many columns are left beside taken, 0 for any number.
+func RowWidth(s *Screen, taken int) int {
+	if w := s.Width(); w > 0 {
+		return max(w-taken-1, 20)
+	}
+	return 0
+}

@@ -1,0 +1,354 @@
+// Package env is what a command of the command line works with: streams,
+// configuration, tools, variables and the clock, as values. A test gives it
+// buffers and fixed values.
+//
+//	func newShow(e *env.Env) *cobra.Command {
+//		…
+//		return env.Print(e.Out, asJSON, settings, render)
+//	}
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// An Env is what a command is given. Config, Tools and Client read or open when
+// first called, so that a command which needs none of them pays for none.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+	Now      func() time.Time
+	Config   func() (*config.Config, error)
+	Tools    func() (*tools.Set, error) // as configured
+	Own      []tools.Tool               // the program's, not checked yet
+	// Client is what does the work; the program closes it.
+	Client func() (adroit.Client, error)
+	// Served reports whether Client is a server's: jobs go on when this process ends.
+	Served func() bool
+	// Warn prints a warning once, however often it is given.
+	Warn func(format string, args ...any)
+	// Divert has warnings go elsewhere until restore is called: the terminal is in
+	// use.
+	Divert func(w io.Writer) (restore func())
+	// Interactive reports whether a person can be asked here.
+	Interactive func() bool
+	// Attendant passes on what models at work ask while a job runs here.
+	Attendant *Attendant
+	// Temporary is the same environment with another directory for its state;
+	// close ends it.
+	Temporary func(dataDir string) (e *Env, close func() error)
+	// Ephemeral state is thrown away: no later command finds its jobs.
+	Ephemeral bool
+}
+
+// With is the body of a command that works with the client.
+func (e *Env) With(run func(ctx context.Context, c adroit.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := e.Client()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), c, args)
+	}
+}
+
+// Screen is where progress goes.
+func (e *Env) Screen() *Screen { return NewScreen(e.Err, e.Getenv) }
+
+// OutScreen is where results go.
+func (e *Env) OutScreen() *Screen { return NewScreen(e.Out, e.Getenv) }
+
+// DataDir is where all state is, absolute.
+func (e *Env) DataDir() (string, error) {
+	c, err := e.Config()
+	if err != nil {
+		return "", err
+	}
+	return c.Data()
+}
+
+// Here is the current directory as whoever does the work finds it.
+func (e *Env) Here() string {
+	if e.Served != nil && e.Served() {
+		if dir, err := filepath.Abs("."); err == nil {
+			return dir
+		}
+	}
+	return "."
+}
+
+// Home shortens a path for people.
+func (e *Env) Home(path string) string {
+	if h := e.Getenv("HOME"); h != "" && h != "/" {
+		if path == h {
+			return "~"
+		}
+		if rest, ok := strings.CutPrefix(path, h+"/"); ok {
+			return "~/" + rest
+		}
+	}
+	return path
+}
+
+// maxInput bounds what is read from files and standard input for a job.
+const maxInput = 8 << 20
+
+// Content is an argument, the file behind @, or standard input for -.
+func (e *Env) Content(arg string) (string, error) {
+	var r io.Reader
+	switch {
+	case arg == "-", arg == "@-":
+		r = e.In
+	case strings.HasPrefix(arg, "@"):
+		f, err := os.Open(arg[1:])
+		if err != nil {
+			return "", Usagef("@ reads the value from a file", "%v", err)
+		}
+		defer f.Close()
+		r = f
+	default:
+		return arg, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return "", Fail(fmt.Errorf("reading %s: %w", arg, err), "")
+	}
+	if len(b) > maxInput {
+		return "", Usagef("put it into the workspace and name the file instead", "%s holds more than %d MiB", arg, maxInput>>20)
+	}
+	if b = rootfs.ToUTF8(b); !utf8.Valid(b) || !rootfs.IsText(b) {
+		return "", Usagef("save it as UTF-8, or as UTF-16 with a byte order mark; name a file in the workspace or attach it if it is no text", "%s holds no text in UTF-8", arg)
+	}
+	return string(b), nil
+}
+
+// Unread reports whether something is piped in that nobody has read.
+func (e *Env) Unread() bool {
+	f, ok := e.In.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return false
+	case info.Mode().IsRegular():
+		at, err := f.Seek(0, io.SeekCurrent)
+		return err == nil && at < info.Size()
+	case info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0:
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+	_, err = unix.Poll(fds, 0)
+	return err == nil && fds[0].Revents&unix.POLLIN != 0
+}
+
+// Directory checks and resolves the directory that a job works in.
+func Directory(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", Usagef("create it first, or name another with -C", "there is no directory %q", dir)
+	case err != nil:
+		return "", Usagef("", "%v", err)
+	case !info.IsDir():
+		return "", Usagef("name its directory with -C", "%q is not a directory", dir)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err == nil {
+		hostexec.Forbid(abs)
+	}
+	return abs, err
+}
+
+// Current is the current directory with no links in it, as jobs have theirs.
+func Current() (string, error) {
+	dir, err := os.Getwd() // PWD may lead through links
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// IsLast reports whether a job is named by the word last.
+func IsLast(ref string) bool { return strings.EqualFold(strings.TrimSpace(ref), "last") }
+
+// Job is what names a job to the client: the id that last means in dir, "" for the
+// current directory, and any other name as it is. A server does not know where we are.
+func Job(ctx context.Context, c adroit.Client, ref, dir string) (id string, err error) {
+	if !IsLast(ref) {
+		return ref, nil
+	}
+	if dir == "" {
+		dir, err = Current()
+	} else {
+		dir, err = Directory(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	s, err := Last(ctx, c, dir)
+	if err != nil {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// Last is the job that the word last means in a directory, which is absolute and has no
+// links in it: the newest one of its project, or of all for "". Another project's is
+// named in the error and not returned: whoever means it writes its id.
+func Last(ctx context.Context, c adroit.Client, dir string) (*adroit.JobSummary, error) {
+	list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Here: true, Limit: 1})
+	if err == nil && len(list) == 0 {
+		list, err = c.Jobs(ctx, adroit.ListOptions{Limit: 1})
+		for _, other := range list {
+			return nil, problem.NoLast(other.ID, other.Dir, dir)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 0:
+		return nil, problem.NoLast("", "", "")
+	}
+	return &list[0], nil
+}
+
+// Rate returns what a model's tokens cost, in USD, 0 for one without a price. It
+// is nil if the configuration cannot be read.
+func (e *Env) Rate() func(model string, u llm.Usage) float64 {
+	c, err := e.Config()
+	if err != nil {
+		return nil
+	}
+	return func(model string, u llm.Usage) float64 {
+		p, _ := c.Prices.Of(model)
+		return p.Cost(u)
+	}
+}
+
+// Print writes v as JSON, or as text renders it.
+func Print[T any](w io.Writer, asJSON bool, v T, text func(io.Writer, T)) error {
+	if asJSON {
+		return JSON(w, v)
+	}
+	text(w, v)
+	return nil
+}
+
+// zeroAllowed marks the flags whose 0 says something.
+const zeroAllowed = "adroit_zero"
+
+// AllowZero has numeric flags take 0, which is refused otherwise.
+func AllowZero(f *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, zeroAllowed, nil); err != nil {
+			panic(err) // it was added before
+		}
+	}
+}
+
+// ZeroAllowed reports whether a flag takes 0.
+func ZeroAllowed(f *pflag.Flag) bool {
+	_, ok := f.Annotations[zeroAllowed]
+	return ok
+}
+
+// emptyAllowed marks the flags whose empty text says something.
+const emptyAllowed = "adroit_empty"
+
+// AllowEmpty has a flag take an empty text, which is refused otherwise.
+func AllowEmpty(f *pflag.FlagSet, name string) {
+	if err := f.SetAnnotation(name, emptyAllowed, nil); err != nil {
+		panic(err) // it was added before
+	}
+}
+
+// EmptyAllowed reports whether a flag takes an empty text.
+func EmptyAllowed(f *pflag.Flag) bool {
+	_, ok := f.Annotations[emptyAllowed]
+	return ok
+}
+
+// JSONFlag adds --json.
+func JSONFlag(cmd *cobra.Command, on *bool) { cmd.Flags().BoolVar(on, "json", false, "as JSON") }
+
+// Noun is a command that only collects those below it.
+func Noun(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: Group}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// Lister is a Noun that lists when it is called bare, as its command list does.
+func Lister(use, short string, list *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd := Noun(use, short, append([]*cobra.Command{list}, below...)...)
+	cmd.Flags().AddFlagSet(list.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Group(cmd, args)
+		}
+		return list.RunE(cmd, args)
+	}
+	return cmd
+}
+
+// commandBelow is the path of a command of that name one level further down, as
+// adroit jobs logs for adroit logs; empty if there is none. Jobs come first: they
+// have what people type most.
+func commandBelow(cmd *cobra.Command, name string) string {
+	found := ""
+	for _, noun := range cmd.Commands() {
+		for _, c := range noun.Commands() {
+			if c.IsAvailableCommand() && c.Name() == name && (found == "" || noun.Name() == "jobs") {
+				found = c.CommandPath()
+			}
+		}
+	}
+	return found
+}
+
+// Group is the body of a command that only has subcommands.
+func Group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := cmd.CommandPath() + " --help lists the commands"
+	if below := commandBelow(cmd, args[0]); below != "" {
+		hint = fmt.Sprintf("did you mean %q?\n%s", below, hint)
+	} else if n := spelling.Nearest(args[0], names); n != "" {
+		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
+	}
+	return Usagef(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
+}

@@ -1,0 +1,188 @@
+// Package setup holds adroit init.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/config"
+)
+
+// A command is adroit init with its flags.
+type command struct {
+	dir, test string
+	dry       bool
+}
+
+// New is adroit init.
+func NewSetup(e *kit.Env) *cobra.Command {
+	c := command{dir: "."}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Draft AGENTS.md and a first configuration for a project",
+		Long: "Writes a draft of AGENTS.md from what is there: languages, layout, and the commands that test,\n" +
+			"check and build the project; with --test also the command in .adroit/validation.yaml; and the\n" +
+			"first configuration of the user, if there is none. No model is asked. A file that is there is\n" +
+			"never replaced without a question. What is written is trusted as it is.",
+		Example: "  adroit init --dry-run\n  adroit init --test \"make check\"",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), e) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&c.dir, "dir", "C", ".", "the project's directory")
+	f.StringVar(&c.test, "test", "", "the command that runs the project's tests, if it is not found or another is meant")
+	f.BoolVar(&c.dry, "dry-run", false, "print what would be written, and write nothing")
+	return cmd
+}
+
+func (c *command) run(ctx context.Context, e *kit.Env) error {
+	dir, err := kit.Directory(c.dir)
+	if err != nil {
+		return err
+	}
+	client, err := e.Client()
+	if err != nil {
+		return err
+	}
+	p, err := survey(ctx, client, dir)
+	if err != nil {
+		return err
+	}
+	var drafts []File
+	switch {
+	case !p.has("AGENTS.md") && p.has("CLAUDE.md"):
+		fmt.Fprintln(e.Out, "kept     CLAUDE.md instructs agents here; no AGENTS.md is drafted")
+	default:
+		drafts = append(drafts, File{Name: "AGENTS.md", Text: p.agents(c.test)})
+	}
+	if t := strings.TrimSpace(c.test); t != "" {
+		drafts = append(drafts, File{Name: ".adroit/validation.yaml", Text: fmt.Sprintf("# What run_tests runs here, for all agents. See docs/workflows.md for stages.\ntest: %q\n", t)})
+	}
+	w := &writer{e: e, dry: c.dry, ask: kit.NewLineReader(ctx, e.In)}
+	if w.root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer w.root.Close()
+	var errs []error
+	for _, d := range drafts {
+		errs = append(errs, w.write(d))
+	}
+	errs = append(errs, w.configure())
+	if len(w.written) > 0 {
+		errs = append(errs, Trust(ctx, client, dir, w.written...))
+	}
+	switch {
+	case p.unknown != "":
+		fmt.Fprintln(e.Err, "what checks the project was not looked for: "+kit.SanitizeLine(p.unknown)+"; if that is the mode of the configuration: ADROIT_MODE=edits "+hint.Command("init"))
+	case c.test == "" && p.command("tests") == "":
+		fmt.Fprintln(e.Err, "no tests were found; if there are some, name the command: "+hint.Command("init --test COMMAND"))
+	}
+	if !c.dry {
+		fmt.Fprintln(e.Err, "read and complete AGENTS.md, then: "+hint.Command("doctor")+"    "+hint.Command("run builder TASK"))
+	}
+	return errors.Join(errs...)
+}
+
+// A writer writes drafts into a project, and replaces nothing unasked.
+type writer struct {
+	e       *kit.Env
+	root    *os.Root // no link leads out of it
+	dry     bool
+	ask     *kit.LineReader
+	written []File
+}
+
+func (w *writer) write(d File) error {
+	if w.dry {
+		fmt.Fprintf(w.e.Out, "--- %s\n%s", d.Name, d.Text)
+		return nil
+	}
+	err := Create(w.root, d)
+	if errors.Is(err, fs.ErrExist) {
+		return w.replace(d)
+	}
+	if err != nil {
+		return err
+	}
+	w.written = append(w.written, d)
+	fmt.Fprintf(w.e.Out, "written  %s\n", d.Name)
+	return nil
+}
+
+// replace shows how a file differs from its draft, and asks. Without a person it
+// is kept.
+func (w *writer) replace(d File) error {
+	old, err := Read(w.root, d.Name)
+	if err != nil {
+		return err
+	}
+	if string(old) == d.Text {
+		fmt.Fprintf(w.e.Out, "kept     %s is as it would be drafted\n", d.Name)
+		return nil
+	}
+	if !w.e.Interactive() {
+		fmt.Fprintf(w.e.Out, "kept     %s is there; %s prints the draft\n", d.Name, hint.Command("init --dry-run"))
+		return nil
+	}
+	fmt.Fprint(w.e.Err, kit.Sanitize(udiff.Unified(d.Name, d.Name+" (draft)", string(old), d.Text)))
+	fmt.Fprintf(w.e.Err, "replace %s by the draft? [y]es, [n]o: ", d.Name)
+	word, err := w.ask.ReadLine()
+	if a := strings.ToLower(strings.TrimSpace(word)); err != nil || a != "y" && a != "yes" {
+		fmt.Fprintf(w.e.Out, "kept     %s\n", d.Name)
+		return nil
+	}
+	if err := Replace(w.root, d, old); err != nil {
+		return err
+	}
+	w.written = append(w.written, d)
+	fmt.Fprintf(w.e.Out, "replaced %s\n", d.Name)
+	return nil
+}
+
+// firstConfig is the configuration of somebody who has none.
+func firstConfig() string {
+	return "# The configuration of " + hint.Program() + ". " + hint.Name("config") + ` shows what is in force and where from.
+# model: ollama/qwen3:8b      # of requests that name none; else Ollama's first, or a provider with a key
+limits:
+  time: 1h
+  # cost_usd: 2
+`
+}
+
+// configure writes the user's first configuration.
+func (w *writer) configure() error {
+	file := config.Path(w.e.Getenv)
+	if file == "" {
+		return nil
+	}
+	if w.dry {
+		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(w.e.Out, "--- %s\n%s", w.e.Home(file), firstConfig())
+		}
+		return nil
+	}
+	if err := rootfs.MkdirAll(filepath.Dir(file)); err != nil {
+		return err
+	}
+	err := rootfs.CreateFile(file, 0o600, []byte(firstConfig()))
+	if errors.Is(err, fs.ErrExist) {
+		fmt.Fprintf(w.e.Out, "kept     %s\n", w.e.Home(file))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w.e.Out, "written  %s\n", w.e.Home(file))
+	return nil
+}

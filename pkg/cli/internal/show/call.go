@@ -1,0 +1,269 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/tools/control"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// How many lines of a call are shown below its own.
+const (
+	maxDiffLines   = 24
+	maxOutputLines = 4  // of a command that went well
+	maxFailedLines = 12 // of one that failed
+	maxCommand     = 6
+	maxTodo        = 8
+)
+
+// callData is what the event of a finished call carries.
+type callData struct {
+	Args   json.RawMessage `json:"args"`
+	Failed bool            `json:"failed"`
+	Text   string          `json:"text"`
+}
+
+// call shows a finished tool call: a line, and below it the end of a command's
+// output or the diff of an edit.
+func (v *Viewer) call(ev event.Event) {
+	c := &v.calls
+	if viewerAsks(ev) {
+		return
+	}
+	number, again := c.of[ev.Path]
+	if !again {
+		c.number++
+		number = c.number
+		c.of[ev.Path] = number
+	}
+	var d callData
+	_ = json.Unmarshal(ev.Data, &d) // of an interrupted call there is none
+	style, text := kit.Plain, ev.Text
+	if ev.Error != "" {
+		style, text = kit.Red, v.tally.interrupted(ev)
+	} else if d.Failed {
+		style = kit.Red
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if ev.Name == "finish" && style == kit.Plain && !v.log {
+		text = reports(d.Args) // its words are printed at the end
+	}
+	took := ""
+	if ev.Took >= 500*time.Millisecond {
+		took = kit.Duration(ev.Took)
+	}
+	name := kit.SanitizeLine(ev.Name)
+	c.column = max(c.column, 12, min(kit.Columns(name), 20))
+	head := fmt.Sprintf("%3d  %s%s  ", number, v.parts.place, kit.Pad(name, c.column))
+	room, column := 200, 50 // where times stand
+	if w := v.Width(); w > 0 {
+		head = kit.Cut(head, w)
+		room = w - kit.Columns(head) - 8
+		column = min(column, room)
+		if room < 0 {
+			took = "" // the name fills the line
+		}
+	}
+	command := commandOf(ev.Name, d.Args)
+	text = kit.SanitizeLine(text)
+	if inline := "$ " + kit.SanitizeLine(command) + " -> " + text; command != "" && !strings.Contains(command, "\n") && kit.Columns(inline) <= room {
+		command, text = "", inline
+	}
+	if text = kit.Cut(text, room); took != "" {
+		text = kit.Pad(text, column)
+	}
+	v.print(head, style, text, took)
+	if ev.Error != "" {
+		return
+	}
+	if v.feed != nil {
+		v.feed.call, v.feed.data = ev.Name, d
+	}
+	if list, ok := control.TodoList(ev); ok {
+		v.lines(TodoLines(list, maxTodo), kit.Dim, "")
+	}
+	v.below(ev.Name, strings.TrimSpace(command), d)
+}
+
+// reports is what a call of finish says about the task.
+func reports(args json.RawMessage) string {
+	var in struct{ Outcome string }
+	if json.Unmarshal(args, &in) != nil || in.Outcome == "" {
+		in.Outcome = executor.Done
+	}
+	return "reports " + jobs.Status(in.Outcome).Words()
+}
+
+// commandOf is the command of a call that runs one.
+func commandOf(tool string, args json.RawMessage) string {
+	var a struct{ Command string }
+	if tool != "shell" || json.Unmarshal(args, &a) != nil {
+		return ""
+	}
+	return strings.TrimSpace(a.Command)
+}
+
+// below shows what a call did: its command, if that has no place beside it, and the
+// end of its output, or its diff.
+func (v *Viewer) below(tool, command string, d callData) {
+	if command != "" {
+		var rows []string
+		for l := range strings.SplitSeq(command, "\n") {
+			rows = append(rows, kit.Wrap(kit.SanitizeLine(l), kit.RowWidth(v.Screen, 10+kit.Columns(v.parts.place)))...)
+		}
+		for i, row := range kit.Head(rows, maxCommand) {
+			v.lines([]string{row}, kit.Plain, []string{"$ ", "  "}[min(i, 1)])
+		}
+	}
+	switch {
+	case tool == "shell":
+		most := maxOutputLines
+		if d.Failed {
+			most = maxFailedLines
+		}
+		v.lines(tail(outputOf(d.Text), most), kit.Dim, "")
+	case d.Failed && (tool == "run_tests" || tool == "run_check"):
+		v.lines(tail(outputOf(d.Text), maxFailedLines), kit.Dim, "")
+	case !d.Failed:
+		for _, l := range kit.Head(editLines(tool, d.Args), maxDiffLines) {
+			v.lines([]string{l}, kit.DiffStyle(l), "")
+		}
+	}
+}
+
+// lines prints lines below a call.
+func (v *Viewer) lines(list []string, style, prefix string) {
+	for _, l := range list {
+		text := strings.ReplaceAll(kit.Sanitize(strings.TrimRight(l, " \t\r")), "\t", "    ")
+		text = v.parts.place + prefix + text
+		if w := v.Width(); w > 0 {
+			text = kit.Cut(text, w-8)
+		}
+		v.print("       ", style, text, "")
+	}
+}
+
+// outputOf is the output in the result of a command, without what was put around
+// it for the model: the first line, and remarks in brackets behind it.
+func outputOf(text string) []string {
+	_, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	lines := strings.Split(strings.Trim(body, "\n"), "\n")
+	if body == "" {
+		return nil
+	}
+	for len(lines) > 0 {
+		l := strings.TrimSpace(lines[len(lines)-1])
+		if l != "" && !(strings.HasPrefix(l, "[") && strings.HasSuffix(l, "]")) {
+			break
+		}
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// tail is the end of a list of lines, with how many were before.
+func tail(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	before := "... " + kit.Plural(len(lines)-n+1, "line") + " before"
+	if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "… (") && strings.HasSuffix(l, "bytes in all)") }) {
+		before = "... more before" // the event has an excerpt
+	}
+	return append([]string{before}, lines[len(lines)-n+1:]...)
+}
+
+// editLines are the lines that an edit takes away and adds, as its arguments have
+// them; none for a call that is no edit.
+func editLines(tool string, args json.RawMessage) []string {
+	type piece struct{ Old, New string }
+	var a struct {
+		piece
+		Edits         []piece
+		Content       string
+		Patch, Blocks string
+	}
+	if json.Unmarshal(args, &a) != nil {
+		return nil
+	}
+	switch tool {
+	case "edit_file", "edit_long_file":
+		var out []string
+		for i, p := range append([]piece{a.piece}, a.Edits...) {
+			if i > 0 || p.Old+p.New != "" {
+				out = append(out, replaced(p.Old, p.New)...)
+			}
+		}
+		return out
+	case "write_file":
+		return replaced("", a.Content)
+	case "apply_patch":
+		return strings.Split(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(a.Patch), "*** Begin Patch\n"), "\n*** End Patch"), "\n")
+	case "edit_blocks":
+		return blockLines(a.Blocks)
+	}
+	return nil
+}
+
+// replaced is the diff of two texts whose beginning and end are the same, with one
+// line of each around it.
+func replaced(before, after string) []string {
+	a, b := textLines(before), textLines(after)
+	from := 0
+	for from < min(len(a), len(b)) && a[from] == b[from] {
+		from++
+	}
+	end := 0
+	for end < min(len(a), len(b))-from && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	var out []string
+	add := func(mark string, lines []string) {
+		for _, l := range lines {
+			out = append(out, mark+l)
+		}
+	}
+	add(" ", a[max(0, from-1):from])
+	add("-", a[from:len(a)-end])
+	add("+", b[from:len(b)-end])
+	add(" ", a[len(a)-end:][:min(1, end)])
+	return out
+}
+
+func textLines(s string) []string {
+	if s = strings.TrimSuffix(s, "\n"); s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// blockLines is the diff of blocks with SEARCH and REPLACE.
+func blockLines(blocks string) []string {
+	var out, before, after []string
+	mark := " "
+	for _, l := range textLines(blocks) {
+		switch {
+		case strings.HasPrefix(l, "<<<<<<<"):
+			mark, before, after = "-", nil, nil
+		case strings.HasPrefix(l, "=======") && mark == "-":
+			mark = "+"
+		case strings.HasPrefix(l, ">>>>>>>"):
+			out = append(out, replaced(strings.Join(before, "\n"), strings.Join(after, "\n"))...)
+			mark = " "
+		case mark == "-":
+			before = append(before, l)
+		case mark == "+":
+			after = append(after, l)
+		default:
+			out = append(out, l)
+		}
+	}
+	return out
+}

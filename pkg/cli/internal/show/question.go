@@ -1,0 +1,180 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// ToolQuestion is what a question about a tool call shows, nil if it is about
+// something else.
+func ToolQuestion(q *jobs.Question) *executor.Question {
+	var e executor.Question
+	if q == nil || json.Unmarshal(q.About, &e) != nil || e.Tool == "" {
+		return nil
+	}
+	return &e
+}
+
+// QuestionLine is a question on one line.
+func QuestionLine(q *jobs.Question) string {
+	if q == nil {
+		return "see " + hint.Command("jobs show")
+	}
+	if e := ToolQuestion(q); e != nil {
+		text := fmt.Sprintf("may %s run with %s", e.Tool, Quote(Readable(e.Args)))
+		if n := len([]rune(text)); n > 240 {
+			text = fmt.Sprintf("%s (%s in all; %s shows them)", kit.Cut(text, 240), kit.Plural(n, "character"), hint.Command("jobs show"))
+		}
+		if e.Why != "" {
+			text += "; " + e.Why
+		}
+		return text
+	}
+	if w := summary(q); w != "" {
+		if u := UserQuestion(q); u != nil {
+			w = fmt.Sprintf("the MCP server %s asks: %s", kit.SanitizeLine(u.Server), w)
+		}
+		return w
+	}
+	var names []string
+	for _, s := range q.Signals {
+		names = append(names, SignalName(s))
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// summary is a question that a workflow puts in words, such as the step of a
+// pipeline that waits.
+func summary(q *jobs.Question) string {
+	var e struct{ Question string }
+	if json.Unmarshal(q.About, &e) != nil {
+		return ""
+	}
+	return Quote(kit.SanitizeLine(e.Question))
+}
+
+// maxPreview is how many characters of what a call changes are shown unasked.
+const maxPreview = 4000
+
+// Question shows what exactly will run, each argument on lines of its own, and
+// where; at most limit characters of each argument, all of it if limit is
+// negative. whole reports whether nothing was left out.
+func Question(q *jobs.Question, limit int) (text string, whole bool) {
+	e := ToolQuestion(q)
+	if UserQuestion(q) != nil {
+		return userQuestion(q), true
+	}
+	if w := summary(q); e == nil && w != "" {
+		return fmt.Sprintf("     asks: %s\n", w), true
+	}
+	if e == nil {
+		return fmt.Sprintf("     asks: %s\n", Quote(string(q.About))), true
+	}
+	whole = true
+	var b strings.Builder
+	fmt.Fprintf(&b, "     %s wants to run:\n", Quote(kit.SanitizeLine(e.Tool)))
+	put := func(name, text string) {
+		if text != "" {
+			text = strings.ReplaceAll(Quote(text), "\n", "\n         ")
+			fmt.Fprintf(&b, "       %s: %s\n", Quote(kit.SanitizeLine(name)), text)
+		}
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal(e.Args, &args) != nil {
+		put("arguments", string(e.Args))
+	}
+	all := ""
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		text := Readable(args[name])
+		var s string
+		if json.Unmarshal(args[name], &s) == nil {
+			text = s
+		}
+		all += text + " "
+		if n := len([]rune(text)); limit >= 0 && n > limit {
+			whole = false
+			text = fmt.Sprintf("%s (%s in all; v shows them)", kit.Cut(text, limit), kit.Plural(n, "character"))
+		}
+		put(name, text)
+	}
+	if alike := lookalikes(all); len(alike) > 0 {
+		put("look", "letters of several alphabets in one word: "+strings.Join(alike, ", "))
+	}
+	if n := len([]rune(e.Preview)); limit >= 0 && n > maxPreview {
+		whole = false
+		put("changes", fmt.Sprintf("%s (%s in all; v shows them)", kit.Cut(e.Preview, maxPreview), kit.Plural(n, "character")))
+	} else {
+		put("changes", e.Preview)
+	}
+	put("in", e.Dir)
+	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
+		put("publishes", fmt.Sprintf("%s (sha256 %.12s)", name, e.Files[name]))
+	}
+	around := ""
+	if e.Sandbox != "" {
+		around = e.Sandbox
+		if e.Network != "" {
+			around += ", "
+		}
+	}
+	if e.Network != "" {
+		around += "network " + e.Network
+	}
+	put("sandbox", around)
+	put("may", strings.Join(e.Needs.Names(), ", "))
+	put("because", e.Why)
+	if e.Always != nil {
+		put("always", "would also allow, in this job only: "+kit.SanitizeLine(e.Always.String()))
+	}
+	put("question", kit.SanitizeLine(q.Path))
+	return b.String(), whole
+}
+
+// PaintQuestion paints the lines that a call adds and removes.
+func PaintQuestion(s *kit.Screen, text string) string {
+	var b strings.Builder
+	changes := false
+	for line := range strings.Lines(text) {
+		body, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "         ")
+		if !ok {
+			changes = strings.HasPrefix(line, "       changes: ")
+		}
+		if !ok || !changes {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString("         " + s.Paint(kit.DiffStyle(body), body) + "\n")
+	}
+	return b.String()
+}
+
+// SignalSent renders what became of the signal of this name: the next command,
+// and the question about a tool call that it answers.
+func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
+	j := sent.Job
+	next := hint.Command("jobs resume %s", j.ID)
+	if j.Status == jobs.Running {
+		next = hint.Command("jobs logs %s -f", j.ID)
+	}
+	fmt.Fprintf(w, "%s: %s sent    %s\n", j.ID, kit.SanitizeLine(name), next)
+	if ToolQuestion(sent.Question) != nil {
+		text, _ := Question(sent.Question, -1)
+		fmt.Fprint(w, text)
+	}
+}
+
+// SignalName is the name of a signal without the step it is for.
+func SignalName(signal string) string {
+	name, _, _ := strings.Cut(signal, "@")
+	return name
+}

@@ -1,0 +1,238 @@
+// Package commit is adroit commit.
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// writer is the agent that writes the message.
+const writer = "commit_message"
+
+// New is adroit commit.
+func NewCommit(e *kit.Env) *cobra.Command {
+	var q request.Flags
+	var yes, dry, hooks bool
+	q.Target, q.Aside = writer, true
+	cmd := &cobra.Command{
+		Use:   "commit [PURPOSE]",
+		Short: "Write a commit message for the staged changes, and commit",
+		Long: "Gives the staged diff and the last subjects to the agent " + writer + ", which answers once and has\n" +
+			"no tools, shows the message, and asks. Then it runs git commit as you would: with your settings,\n" +
+			"your hooks and your signature. PURPOSE says what the change is for.\n\n" +
+			"Where nobody can be asked, the message is printed and nothing committed, unless --yes says so.\n" +
+			"What the repository has git run, its hooks and programs in its settings, is named; with --yes it is\n" +
+			"refused unless the project is trusted or --hooks is given.\n" +
+			"Secrets are left out of what the model sees, large files are shown in part.",
+		Example: "  git add -p && adroit commit \"closes #12\"\n" +
+			"  adroit commit -m ollama/qwen3:8b --yes",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return commit(cmd.Context(), e, q, strings.Join(args, ""), yes, dry, hooks)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
+	f.StringVarP(&q.Workspace, "dir", "C", ".", "the repository, or a directory in it")
+	f.BoolVarP(&yes, "yes", "y", false, "commit without asking")
+	f.BoolVar(&hooks, "hooks", false, "with --yes: run the hooks and programs that the repository names")
+	f.BoolVar(&dry, "dry-run", false, "print what the model would be asked, and ask and commit nothing")
+	return cmd
+}
+
+func commit(ctx context.Context, e *kit.Env, q request.Flags, purpose string, yes, dry, hooks bool) error {
+	dir, err := kit.Directory(q.Workspace)
+	if err != nil {
+		return err
+	}
+	now, err := readStaged(ctx, e, dir)
+	if err != nil {
+		return err
+	}
+	q.Workspace = now.root
+	if err := q.Read(e); err != nil {
+		return err
+	}
+	if q.Inputs, err = redacted(ctx, e, now.root, map[string]string{"diff": now.diff, "log": now.log, "purpose": purpose}); err != nil {
+		return err
+	}
+	c, err := e.Client()
+	if err != nil {
+		return err
+	}
+	if dry {
+		return request.DryRun(ctx, e, c, q.Request, false)
+	}
+	if yes {
+		if err := announce(ctx, e, c, now.root, hint.Command("commit --yes --hooks"), false, yes, hooks); err != nil {
+			return err
+		}
+	}
+	message, id, err := write(ctx, e, c, q.Request)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.Out, kit.Sanitize(message))
+	edit := false
+	if !yes {
+		if !e.Interactive() {
+			fmt.Fprintln(e.Err, "nothing is committed; --yes commits without asking")
+			return nil
+		}
+		if err := announce(ctx, e, c, now.root, hint.Command("commit --yes --hooks"), false, false, hooks); err != nil {
+			return err
+		}
+		if edit, err = confirm(ctx, e); err != nil {
+			return err
+		}
+	}
+	then, err := readStaged(ctx, e, dir)
+	if err != nil {
+		return err
+	}
+	if then.diff != now.diff {
+		return kit.Fail(errors.New("what is staged has changed while the message was written; nothing is committed"), hint.Command("commit")+" again")
+	}
+	return gitCommit(ctx, e, now.root, message, edit, id)
+}
+
+// redacted are inputs of an agent, without secrets.
+func redacted(ctx context.Context, e *kit.Env, root string, texts map[string]string) (map[string]json.RawMessage, error) {
+	conf, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	hide := config.Redactor(conf, e.Getenv, git.FileSecrets(ctx, root, conf.Names())...)
+	in := map[string]json.RawMessage{}
+	for name, text := range texts {
+		text, _ = hide.String(text)
+		if in[name], err = json.Marshal(strings.ToValidUTF8(text, "\uFFFD")); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// write has the message written by a job, and returns the job's id too.
+func write(ctx context.Context, e *kit.Env, c adroit.Client, r adroit.Request) (message, id string, err error) {
+	raw, id, err := answer(ctx, e, c, r)
+	if err != nil {
+		return "", "", err
+	}
+	var out struct{ Subject, Body string }
+	if err := json.Unmarshal(raw, &out); err != nil || out.Subject == "" {
+		return "", "", kit.Fail(fmt.Errorf("%s: the agent %s answers with no subject", id, writer),
+			"an agent of your own has this name; its output needs subject and body: "+hint.Command("agents show %s", writer))
+	}
+	return strings.TrimSpace(out.Subject + "\n\n" + out.Body), id, nil
+}
+
+// answer runs an agent and returns its output, and the id of the job.
+func answer(ctx context.Context, e *kit.Env, c adroit.Client, r adroit.Request) (out json.RawMessage, id string, err error) {
+	s, err := request.Submit(ctx, e, c, r)
+	if err != nil {
+		return nil, "", err
+	}
+	id = s.Job.ID
+	end, err := request.Attach(ctx, e, c, id, request.Options{Window: s.Plan.Task.Options.Window})
+	if err != nil {
+		return nil, "", err
+	}
+	if d := end.Job; d.Job.Status != jobs.Done {
+		show.Outcome(e.Screen(), e.OutScreen(), *end)
+		return nil, "", kit.With(kit.OfJob(ctx, d.Job.Status))
+	}
+	made, err := c.Artifacts(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	return made.Artifacts["output"].Value, id, nil
+}
+
+// confirm asks whether the message is right. The error ends the command.
+func confirm(ctx context.Context, e *kit.Env) (edit bool, err error) {
+	switch choose(ctx, e, "commit with this message? [y]es, [e]dit it first, [n]o: ", "yes", "edit", "no") {
+	case "yes":
+		return false, nil
+	case "edit":
+		return true, nil
+	}
+	fmt.Fprintln(e.Err, "nothing is committed")
+	return false, kit.With(kit.Cancelled)
+}
+
+// choose asks a person until the answer is one of words, or its first letter. The end
+// of the input is the last of them.
+func choose(ctx context.Context, e *kit.Env, question string, words ...string) string {
+	in := kit.NewLineReader(ctx, e.In)
+	for {
+		fmt.Fprint(e.Err, question)
+		answer, err := in.ReadLine()
+		if err != nil {
+			fmt.Fprintln(e.Err)
+			return words[len(words)-1]
+		}
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		for _, word := range words {
+			if answer == word || answer == word[:1] {
+				return word
+			}
+		}
+	}
+}
+
+// gitCommit is the user's own git commit: no sandbox, no settings of ours. The
+// message is one argument, which no shell reads.
+func gitCommit(ctx context.Context, e *kit.Env, dir, message string, edit bool, job string) error {
+	args := []string{"commit", "--message=" + message}
+	if edit {
+		args = append(args, "--edit")
+	}
+	for _, who := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
+		cmd := hostexec.Command(ctx, "git", "var", who)
+		cmd.Dir = dir
+		said, err := cmd.CombinedOutput()
+		if no := (&git.ExitError{Stderr: string(said)}); err != nil && no.NoIdentity() {
+			return kit.Fail(fmt.Errorf("%w; nothing is committed", no), no.Hint()+"\n"+hint.Command("jobs artifacts %s", job)+" output has the message")
+		}
+	}
+	if err := runGit(ctx, e, dir, args...); err != nil {
+		return kit.Fail(fmt.Errorf("%w; nothing is committed", err), hint.Command("jobs artifacts %s", job)+" output has the message")
+	}
+	return nil
+}
+
+// runGit is the person's own git: no sandbox, no settings of ours.
+func runGit(ctx context.Context, e *kit.Env, dir string, args ...string) error {
+	hostexec.Forbid(dir)
+	cmd := hostexec.Command(ctx, "git", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, e.Err, e.Err
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it removes its lock
+	cmd.WaitDelay = 10 * time.Second
+	if e.Interactive() {
+		cmd.Stdin = e.In // for an editor, a hook, a signature or a password
+	} else {
+		cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0")
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+// Package demo is adroit demo.
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
+)
+
+// New is adroit demo.
+func NewDemo(e *kit.Env) *cobra.Command {
+	var q request.Flags
+	var keep, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch an agent repair a small project, without a model or a key",
+		Long: "Writes a small Go project with two failing tests into a temporary directory and lets the builder\n" +
+			"repair it. The model's turns are scripted; with -m a real model gets the same task.",
+		Example: "  adroit demo",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), e, q, keep, asJSON) },
+	}
+	cmd.Flags().StringVarP(&q.Model, "model", "m", "", "a real model, as provider/model")
+	cmd.Flags().StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the project's directory")
+	return cmd
+}
+
+// agent is who repairs the project.
+const demoAgent = "builder"
+
+func demo(ctx context.Context, e *kit.Env, q request.Flags, keep, asJSON bool) (err error) {
+	if _, err := hostexec.InSandbox("go"); err != nil {
+		return kit.Fail(errors.New("the demonstration runs the tests of a Go project, and go is not on PATH"), "install Go from go.dev/dl")
+	}
+	work, err := os.MkdirTemp("", "adroit-demo-")
+	if err != nil {
+		return err
+	}
+	if keep {
+		defer fmt.Fprintf(e.Err, "the project is in %s\n", work)
+	} else {
+		defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+		// What is thrown away needs no place among the real jobs.
+		own, shut := e.Temporary(filepath.Join(work, "data"))
+		defer func() { err = errors.Join(err, shut()) }()
+		e = own
+	}
+	q.Workspace = filepath.Join(work, "cart")
+	if err := errors.Join(configs.WriteDemo(q.Workspace), CommitAll(ctx, q.Workspace)); err != nil {
+		return err
+	}
+	scripted := q.Model == ""
+	if scripted {
+		if q.Model, err = Script(work, configs.DemoTurns()); err != nil {
+			return err
+		}
+		fmt.Fprintln(e.Err, "the model's turns are scripted; files, edits and tests are real")
+	}
+	q.Target, q.Prompt = demoAgent, configs.DemoPrompt
+	if !asJSON {
+		fmt.Fprintln(e.Err, hint.Name("run %s %s", q.Target, q.Prompt))
+	}
+	end, err := run(ctx, e, q, asJSON)
+	if err != nil {
+		return errors.Join(end, err)
+	}
+	if scripted && !asJSON {
+		fmt.Fprintln(e.Err, "with a real model: "+hint.Command("demo -m ollama/qwen3:8b")+"    on your own project: "+hint.Command("run builder PROMPT"))
+	}
+	return end
+}
+
+// run repairs the project and shows what was changed. end is how the job ended.
+func run(ctx context.Context, e *kit.Env, q request.Flags, asJSON bool) (end, err error) {
+	if err := q.Read(e); err != nil {
+		return nil, err
+	}
+	c, err := e.Client()
+	if err != nil {
+		return nil, err
+	}
+	s, err := request.Submit(ctx, e, c, q.Request)
+	if err != nil {
+		return nil, err
+	}
+	end = request.Run(ctx, e, c, s.Job.ID, request.Options{JSON: asJSON, Window: s.Plan.Task.Options.Window, Known: show.KnownWindow(s.Plan.Task)})
+	if asJSON {
+		return end, nil
+	}
+	d, err := c.Diff(context.WithoutCancel(ctx), s.Job.ID, adroit.Selection{})
+	if err == nil {
+		show.Diff(kit.NewScreen(e.Out, e.Getenv), d.Diff)
+	}
+	return end, err
+}

@@ -1,0 +1,264 @@
+// Package fix is adroit fix.
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// agent is the one that coordinates.
+const fixAgent = "coordinator"
+
+// usualAttempts is what the coordinator makes of no number.
+const usualAttempts = 3
+
+// A command is adroit fix with its flags.
+type fixCommand struct {
+	request.Flags
+	phases     []string
+	attempts   int
+	parallel   int
+	escalate   string
+	memory     string
+	strategy   string
+	wait, most time.Duration
+	keep, json bool
+	repeatable bool
+	supervise  bool
+}
+
+// New is adroit fix.
+func NewFix(e *kit.Env) *cobra.Command {
+	var q fixCommand
+	cmd := &cobra.Command{
+		Use:   "fix [-- COMMAND...]",
+		Short: "Run a command, and repair what fails until it succeeds",
+		Long: "Runs a command as you would. While it works, that is all: its output and exit\n" +
+			"code are passed on. If it fails, a job begins that finds out why: code decides\n" +
+			"about what the machine lacks, an agent repairs what the project has wrong, and\n" +
+			"the command is run again, in the sandbox. Where a person is needed the job waits\n" +
+			"for adroit signal ID continue or abort, from anywhere, and says what to do.\n\n" +
+			"One argument is shell text; several are one command. --phases runs several in\n" +
+			"order instead: those of Go, Rust, Node and Python packages are found by their\n" +
+			"files. After a repair the phases before it are run again, but none that publishes.\n\n" +
+			"Exit codes: 0 it works, 1 failed or given up, 2 usage, 3 stopped by a limit,\n" +
+			"4 waiting for a person, 5 cancelled, 130 and 143 stopped by a signal.",
+		Example: "  adroit fix -- go test ./...\n" +
+			"  adroit fix --attempts 5 --escalate report -- 'make && make check'\n" +
+			"  adroit fix --phases build,test,lint,publish=./release.sh",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0 && len(q.phases) == 0:
+				return kit.Usagef("for example: "+hint.Command("fix -- go test ./..."), "fix needs a command, or --phases")
+			case len(args) > 0 && len(q.phases) > 0:
+				return kit.Usagef("give one of them", "--phases and a command exclude each other")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return q.run(cmd.Context(), e, fixLine(args)) },
+	}
+	q.add(cmd)
+	return cmd
+}
+
+func (q *fixCommand) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the command's name is the command's
+	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
+	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
+	f.StringVarP(&q.Workspace, "dir", "C", ".", "run and repair in this directory")
+	f.StringSliceVar(&q.phases, "phases", nil, "run these phases in order: names, NAME=COMMAND, or @FILE with a list of NAME: COMMAND")
+	f.IntVar(&q.attempts, "attempts", usualAttempts, "repairs at most")
+	f.IntVar(&q.parallel, "parallel", 0, "agents that repair at once, each in a copy of the work tree; the first that makes it work wins")
+	f.StringVar(&q.escalate, "escalate", "", "what a need for a person does: ask (wait; the default), report, never")
+	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
+	f.DurationVar(&q.most, "command-timeout", 0, "what one run of the command may take; 30m if left out")
+	f.StringVar(&q.memory, "memory", "", "use and keep what helped with the same failure before: on, off (config: coordinator.memory)")
+	f.StringVar(&q.strategy, "strategy", "", "use the strategies of this name in files about problems, or default (config: coordinator.compare)")
+	f.BoolVar(&q.repeatable, "repeatable", false, "running the command, or the phases that publish nothing, twice does no harm: after a crash they are run again and nobody is asked")
+	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
+	f.BoolVar(&q.supervise, "supervise", false, "have an agent review each decision of a model, and each repair, before it is carried out")
+	f.StringVar((*string)(&q.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
+	limits := request.StopAfter
+	limits.Turns = "" // a coordinator has none of its own
+	request.Limits(f, &q.Limits, limits)
+	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine later runs at this level: auto, full, bubblewrap, landlock, off")
+	f.BoolVar(&q.Worktree, "worktree", false, "repair in a git worktree of the last commit; see jobs merge")
+	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line; the command's output goes to stderr")
+	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
+}
+
+// line is a command line as sh reads it.
+func fixLine(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	var out []string
+	for _, a := range args {
+		if a == "" || strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") != "" {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}
+
+func (q *fixCommand) run(ctx context.Context, e *kit.Env, text string) error {
+	steps, err := q.read(e, text)
+	if err != nil {
+		return err
+	}
+	for at, s := range steps {
+		if len(q.phases) > 0 && !q.json {
+			fmt.Fprintf(e.Err, "%s: %s: %s\n", hint.Program(), s.Name, s.Run)
+		}
+		failed, err := first(ctx, e, q.Dir, s.Run, q.json)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return q.coordinate(ctx, e, at, failed)
+		}
+	}
+	if q.json {
+		show.Event(e.Out, event.Event{Time: e.Now(), Kind: event.JobFinished, Text: "done", Data: json.RawMessage(`{"status":"done","stopped":"done","reason":"the command works"}`)})
+	}
+	return nil
+}
+
+// coordinate begins the job for a step that failed.
+func (q *fixCommand) coordinate(ctx context.Context, e *kit.Env, at int, failed *failure) error {
+	c, _ := e.Config() // was read
+	err := q.input("problem", failed.hidden(config.Redactor(c, e.Getenv)))
+	if err == nil && at > 0 {
+		err = q.input("from", at)
+	}
+	if err != nil {
+		return err
+	}
+	if !q.json {
+		fmt.Fprintf(e.Err, "%s: the command failed with exit code %d; looking into it\n", hint.Program(), failed.Code)
+	}
+	if err := request.AskTrust(ctx, e, &q.Flags, !q.json); err != nil {
+		return err
+	}
+	client, err := e.Client()
+	if err != nil {
+		return err
+	}
+	s, err := request.Submit(ctx, e, client, q.Request)
+	if err != nil {
+		return err
+	}
+	return q.follow(ctx, e, client, s)
+}
+
+// read completes the request and returns what is to be run.
+func (q *fixCommand) read(e *kit.Env, text string) ([]Phase, error) {
+	if err := q.check(text); err != nil {
+		return nil, err
+	}
+	q.Target, q.Title = fixAgent, "fix: "+text
+	if err := q.Read(e); err != nil {
+		return nil, err
+	}
+	steps, given := []Phase{{Name: "command", Run: text}}, map[string]any{}
+	if len(q.phases) == 0 {
+		given["command"] = text
+	} else {
+		var err error
+		if steps, err = Find(q.Dir, q.phases); err != nil {
+			return nil, kit.Usagef("for example: "+hint.Command("fix --phases build=make,test=\"make check\""), "--phases: %v", err)
+		}
+		q.Title, given["steps"] = "fix: "+strings.Join(q.phases, ", "), steps
+	}
+	if q.repeatable {
+		for i := range steps {
+			steps[i].Repeatable = true
+		}
+		delete(given, "command")
+		given["steps"] = steps
+	}
+	if q.attempts != usualAttempts {
+		given["attempts"] = q.attempts
+	}
+	if q.parallel > 1 {
+		given["parallel"] = q.parallel
+	}
+	for name, v := range map[string]string{"escalate": q.escalate, "wait": duration(q.wait), "timeout": duration(q.most), "memory": q.memory, "strategy": q.strategy} {
+		if v != "" {
+			given[name] = v
+		}
+	}
+	if q.keep {
+		given["keep"] = "true"
+	}
+	if q.supervise {
+		given["supervise"] = "true"
+	}
+	for name, v := range given {
+		if err := q.input(name, v); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
+
+// check refuses flags that cannot be meant.
+func (q *fixCommand) check(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "" && len(q.phases) == 0:
+		return kit.Usagef("for example: "+hint.Command("fix -- go test ./..."), "the command is empty")
+	case q.attempts < 1 || q.attempts > 20:
+		return kit.Usagef("leave it out for 3", "--attempts is %d; it is 1 to 20", q.attempts)
+	case q.escalate != "" && q.escalate != "ask" && q.escalate != "report" && q.escalate != "never":
+		return kit.Usagef("it is one of ask, report, never", "--escalate is %q", q.escalate)
+	case q.memory != "" && q.memory != "on" && q.memory != "off":
+		return kit.Usagef("it is on or off", "--memory is %q", q.memory)
+	case q.parallel < 0 || q.parallel > 8:
+		return kit.Usagef("leave it out for one after the other", "--parallel is %d; it is 1 to 8", q.parallel)
+	case q.wait < 0:
+		return kit.Usagef("leave it out for 24h", "--wait is negative")
+	case q.most < 0 || q.most > time.Hour || q.most > 0 && q.most < time.Second:
+		return kit.Usagef("it is from 1s to 1h", "--command-timeout is %s", q.most)
+	}
+	return nil
+}
+
+func duration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// input adds an input of the agent.
+func (q *fixCommand) input(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if q.Inputs == nil {
+		q.Inputs = map[string]json.RawMessage{}
+	}
+	q.Inputs[name] = b
+	return nil
+}
+
+// follow runs the job in the foreground. What it has to report stands at the end.
+func (q *fixCommand) follow(ctx context.Context, e *kit.Env, c adroit.Client, s *adroit.Submitted) error {
+	return request.Run(ctx, e, c, s.Job.ID, request.Options{JSON: q.json, Window: s.Plan.Task.Options.Window, Known: show.KnownWindow(s.Plan.Task)})
+}

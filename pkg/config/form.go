@@ -1,0 +1,220 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+)
+
+// checkForm reports all values of a file that do not have the form of their key, and all
+// keys that there are none of, each with its line. The decoder would stop at the first one,
+// and has no place for some.
+func checkForm(path string, b []byte) error {
+	file, err := parser.ParseBytes(b, 0)
+	if err != nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil // the decoder explains it
+	}
+	f := form{path: path, anchors: map[string]ast.Node{}}
+	f.check(file.Docs[0].Body, reflect.TypeFor[Config](), "", "", 1)
+	return all(f.faults...)
+}
+
+// A form compares a file with the types that it is decoded into.
+type form struct {
+	path    string
+	anchors map[string]ast.Node
+	faults  []error
+}
+
+func (f *form) fault(line int, help, format string, args ...any) {
+	f.faults = append(f.faults, fail(fmt.Errorf("%s:%d: %s", f.path, line, fmt.Sprintf(format, args...)), help))
+}
+
+// check checks a value, whose key is on a line, for a type. least is the tag of a number.
+func (f *form) check(n ast.Node, t reflect.Type, least, key string, line int) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch v := n.(type) {
+	case nil, *ast.NullNode:
+		return
+	case *ast.TagNode:
+		n = v.Value
+	case *ast.AnchorNode:
+		f.anchors[v.Name.GetToken().Value] = v.Value
+		n = v.Value
+	case *ast.AliasNode:
+		if n = f.anchors[v.Value.GetToken().Value]; n == nil {
+			return // the decoder explains it
+		}
+	}
+	_, scalar := n.(ast.ScalarNode)
+	_, isList := n.(*ast.SequenceNode)
+	isMap := n.Type() == ast.MappingType || n.Type() == ast.MappingValueType
+	ok := true
+	switch kind := t.Kind(); {
+	case kind == reflect.Interface, scalar && decodesItself(t):
+	case kind == reflect.Struct && isMap:
+		f.fields(n, t, key)
+	case kind == reflect.Map && isMap:
+		for _, e := range entriesOf(n) {
+			f.check(e.Value, t.Elem(), "", joinKey(key, e.Key.GetToken().Value), e.Key.GetToken().Position.Line)
+		}
+	case kind == reflect.Slice && isList:
+		for i, v := range n.(*ast.SequenceNode).Values {
+			f.check(v, t.Elem(), "", joinKey(key, strconv.Itoa(i)), firstLine(v))
+		}
+	case kind == reflect.Struct, kind == reflect.Map, kind == reflect.Slice, !scalar:
+		ok = false
+	default:
+		f.scalar(n, t, least, key)
+	}
+	if !ok {
+		f.fault(line, keysHelp(), "%s", strings.TrimPrefix(key+": it must be "+spelling.Form(t), ": "))
+	}
+}
+
+// scalar checks a value that has no others in it.
+func (f *form) scalar(n ast.Node, t reflect.Type, least, key string) {
+	text, line := strings.ReplaceAll(n.GetToken().Value, "_", ""), n.GetToken().Position.Line
+	ok, value := true, 0.0
+	switch kind := t.Kind(); {
+	case t == reflect.TypeFor[time.Duration]():
+		d, err := time.ParseDuration(n.GetToken().Value)
+		ok, value = err == nil && n.Type() == ast.StringType, float64(d)
+	case kind == reflect.Bool:
+		ok = n.Type() == ast.BoolType
+	case kind == reflect.Int:
+		i, err := strconv.ParseInt(text, 0, 64)
+		if value = float64(i); err != nil {
+			value, err = strconv.ParseFloat(text, 64)
+			ok = err == nil && value == math.Trunc(value)
+			if ok && math.Abs(value) >= math.MaxInt64 {
+				f.fault(line, keysHelp(), "%s: %s is too large", key, text)
+				return
+			}
+		}
+	case kind == reflect.Float64:
+		var err error
+		value, err = strconv.ParseFloat(text, 64)
+		ok = err == nil && !math.IsNaN(value) && !math.IsInf(value, 0)
+	}
+	lowest, _ := strconv.ParseFloat(least, 64)
+	switch {
+	case !ok:
+		f.fault(line, keysHelp(), "%s: it must be %s", key, spelling.Form(t))
+	case value < lowest && least == "":
+		f.fault(line, "leave it out to get its default", "%s is negative", key)
+	case value < lowest && least != "-":
+		f.fault(line, "leave it out to get its default", "%s is %s, and at least %s", key, text, least)
+	}
+}
+
+// fields checks what a mapping has for a struct.
+func (f *form) fields(n ast.Node, t reflect.Type, key string) {
+	known := map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); name != "" && name != "-" {
+			known[name] = field
+		}
+	}
+	for _, e := range entriesOf(n) {
+		name, line := e.Key.GetToken().Value, e.Key.GetToken().Position.Line
+		field, ok := known[name]
+		switch {
+		case ok:
+			f.check(e.Value, field.Type, field.Tag.Get("least"), joinKey(key, name), line)
+		case e.Key.Type() == ast.MergeKeyType:
+			f.check(e.Value, t, "", key, line)
+		default:
+			help := keysHelp()
+			if near := spelling.Nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
+				help = fmt.Sprintf("did you mean %s? %s", near, help)
+			}
+			f.fault(line, help, "unknown key %s", joinKey(key, name))
+		}
+	}
+}
+
+// decodesItself reports whether a type reads a scalar where its kind would not.
+func decodesItself(t reflect.Type) bool {
+	p := reflect.New(t).Interface()
+	switch p.(type) {
+	case yaml.BytesUnmarshaler, yaml.InterfaceUnmarshaler, encoding.TextUnmarshaler:
+		return true
+	}
+	return false
+}
+
+// culprit is the place of what check finds wrong with v, which stands at keys: of the
+// innermost value without which it finds nothing. What the packages check that a section
+// is for names no key of the file.
+func culprit[T any](at place, v T, check func(T) error, keys ...string) string {
+	c := reflect.New(reflect.TypeFor[T]()).Elem()
+	c.Set(reflect.ValueOf(v))
+	below := innermost(c, func() bool { return check(c.Interface().(T)) == nil })
+	return at(slices.Concat(keys, below)...)
+}
+
+func innermost(v reflect.Value, fine func() bool) []string {
+	whole := reflect.New(v.Type()).Elem()
+	whole.Set(v)
+	var keys []string
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, field := range reflect.VisibleFields(v.Type()) {
+			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			at := v.FieldByIndex(field.Index)
+			if name == "" || name == "-" || at.IsZero() || keys != nil {
+				continue
+			}
+			at.SetZero()
+			if fine() {
+				at.Set(whole.FieldByIndex(field.Index))
+				keys = append([]string{name}, innermost(at, fine)...)
+			}
+			v.Set(whole)
+		}
+	case reflect.Map:
+		for _, key := range whole.MapKeys() {
+			v.Set(reflect.MakeMap(v.Type()))
+			for _, other := range whole.MapKeys() {
+				if other.String() != key.String() {
+					v.SetMapIndex(other, whole.MapIndex(other))
+				}
+			}
+			if fine() {
+				keys = []string{key.String()}
+			}
+		}
+		v.Set(whole)
+	}
+	return keys
+}
+
+// firstLine is the line on which a value begins.
+func firstLine(n ast.Node) int {
+	if kids := entriesOf(n); len(kids) > 0 {
+		return kids[0].Key.GetToken().Position.Line
+	}
+	return n.GetToken().Position.Line
+}
+
+func joinKey(key, name string) string { return strings.TrimPrefix(key+"."+name, ".") }
+
+func keysHelp() string {
+	return "ADROIT_CONFIG=/dev/null " + hint.Command("config") + " lists the keys there are"
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/config/internal/provider"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
+)
+
+// A role is a model by what it is for: default, cheap, strong or any other
+// word. Its name may stand wherever provider/model does.
+type role struct {
+	Model     string        `yaml:"model"`
+	Fallbacks []string      `yaml:"fallbacks"`
+	Hedge     time.Duration `yaml:"hedge"`
+}
+
+// UnmarshalYAML reads a model, or a mapping.
+func (r *role) UnmarshalYAML(b []byte) error {
+	var model string
+	if yaml.Unmarshal(b, &model) == nil {
+		r.Model = model
+		return nil
+	}
+	type plain role
+	return yaml.UnmarshalWithOptions(b, (*plain)(r), yaml.Strict())
+}
+
+var roleName = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// checkRoles checks models and fallbacks, and makes models.default the default
+// for model.
+func (c *Config) checkRoles(path string, at place) error {
+	bad := func(name, hint, format string, args ...any) error {
+		return fail(fmt.Errorf("%s: %s", at("models", name), fmt.Sprintf(format, args...)), hint)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		r := c.Models[name]
+		switch {
+		case !roleName.MatchString(name):
+			return bad(name, "a role is a word such as cheap or strong", "models.%s is no name for a role", name)
+		case r.Model == "":
+			return bad(name, "for example "+name+": ollama/qwen3:8b", "models.%s names no model", name)
+		case c.Models[r.Model].Model != "":
+			return bad(name, "name it as provider/model", "models.%s stands for another role, %s", name, r.Model)
+		}
+	}
+	if _, ok := c.Models[provider.Default]; !ok {
+		return nil
+	}
+	if c.Model != "" {
+		return bad(provider.Default, "keep one of them", "model and models.default say the same")
+	}
+	c.Model, c.from["model"] = provider.Default, "file "+path
+	return nil
+}
+
+// source is the source of the models that are configured.
+func (c *Config) source(data string, hide *secret.Redactor) *provider.Source {
+	p := provider.Config{
+		Model: c.Model, Roles: map[string]provider.Role{}, Fallbacks: c.Fallbacks, Calling: c.Calling, Windows: c.Windows,
+		Endpoints: map[string]provider.Endpoint{}, KeepAlive: c.Ollama.KeepAlive, CLIs: c.cliAgents(), ConfiguredCLIs: slices.Collect(maps.Keys(c.CLI)), CLI: c.cliAgent,
+		Getenv: c.getenv, Keys: c.keys, KeysErr: c.keysErr, Failed: filepath.Join(data, "calling.json"), Refused: filepath.Join(data, "windows.json"), Secrets: hide,
+	}
+	for name, r := range c.Models {
+		p.Roles[name] = provider.Role(r)
+	}
+	for name, e := range c.Endpoints {
+		p.Endpoints[name] = provider.Endpoint{Config: e.openAI(name), KeyEnv: e.KeyEnv}
+	}
+	return provider.New(p)
+}

@@ -1,0 +1,167 @@
+package config
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
+)
+
+// A Setting is one value and where it comes from.
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// Settings lists every value with its origin, in the order of the file's
+// documentation.
+func (c *Config) Settings() []Setting {
+	var out []Setting
+	for _, s := range c.entries() {
+		out = append(out, Setting{s.key, s.value, c.origin(s.key)})
+	}
+	return append(out, c.keySettings()...)
+}
+
+// keySettings are the providers that have a key, and where it is from; the key is
+// not shown.
+func (c *Config) keySettings() (out []Setting) {
+	list, _ := c.Logins() // doctor reports a file of keys that cannot be read
+	for _, l := range list {
+		from := l.From
+		if from == l.Variable {
+			from = "env " + from
+		}
+		if l.From != "" {
+			out = append(out, Setting{"keys." + l.Provider, "(set)", from})
+		}
+	}
+	return out
+}
+
+// An entry is one value, and whether the file has it.
+type entry struct {
+	key, value string
+	set        bool
+}
+
+// defaults are the settings that are shown though nothing sets them.
+func defaults() map[string]string {
+	d, net := executor.DefaultLimits, netguard.Guard{}.Limits()
+	return map[string]string{
+		"agent": "", "model": "", "data_dir": "", "mode": string(executor.ModeEdits), "approve": string(executor.ApproveEdits), "retention": "none",
+		"limits.turns": strconv.Itoa(d.Turns), "limits.tokens": strconv.Itoa(d.Tokens), "limits.cost_usd": "none", "limits.time": d.Time.String(),
+		"limits.wait": defaultWait.String(), "conventions.bytes": strconv.Itoa(agents.DefaultProjectBytes), "jobs.at_once": "no bound",
+		"coordinator.memory": coordinator.OfProject, "log.level": "off", "log.format": "text", "log.file": "stderr", "diagnostics": "on",
+		"sandbox.level": "auto", "sandbox.net": "private", "sandbox.show": "none", "sandbox.write": "none",
+		"sandbox.limits.memory_mb": "three quarters of the memory", "sandbox.limits.file_mb": "8192", "sandbox.limits.processes": "4096",
+		"sandbox.limits.cpu_seconds": "7200", "sandbox.limits.free_mb": "512, or a sixteenth of the disk",
+		"network.allow": "none", "network.timeout": net.Timeout.String(), "network.max_body": strconv.FormatInt(net.MaxBody>>20, 10),
+		"network.redirects": strconv.Itoa(net.Redirects), "github.token_env": "none", "github.host": "github.com",
+		"results.bytes": strconv.Itoa(turn.DefaultResult), "hooks": "none", "permissions": "none", "mcp_servers": "none", "mcp_projects": "none",
+	}
+}
+
+// entries are the settings in force.
+func (c *Config) entries() []entry {
+	l := listing{defaults: defaults()}
+	l.add("", reflect.ValueOf(*c), "")
+	return append(l.entries, c.priceEntries()...)
+}
+
+// A listing collects settings.
+type listing struct {
+	defaults map[string]string
+	entries  []entry
+}
+
+// add adds what v has below key, shown as a tag says.
+func (l *listing) add(key string, v reflect.Value, show string) {
+	_, words := v.Interface().(fmt.Stringer)
+	switch {
+	case v.Kind() == reflect.Struct:
+		for f, kid := range v.Fields() {
+			if name := f.Tag.Get("yaml"); name != "" && name != "-" && f.Tag.Get("show") != "-" {
+				l.add(strings.TrimPrefix(key+"."+name, "."), kid, f.Tag.Get("show"))
+			}
+		}
+	case v.Kind() == reflect.Map && !words:
+		for _, name := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+			l.add(key+"."+name.String(), v.MapIndex(name), show)
+		}
+	default:
+		value := shown(v, show)
+		if otherwise, listed := l.defaults[key]; value != "" || listed {
+			l.entries = append(l.entries, entry{key, cmp.Or(value, otherwise), value != ""})
+		}
+	}
+}
+
+// shown is a value as text, "" for one that is not set.
+func shown(v reflect.Value, show string) string {
+	switch show {
+	case "set":
+		return "(set)"
+	case "json":
+		b, err := json.Marshal(v.Interface())
+		if err != nil {
+			return "(cannot be sent)"
+		}
+		return string(b)
+	}
+	switch x := v.Interface().(type) {
+	case []string:
+		if show == "words" {
+			return strings.Join(x, " ")
+		}
+		return strings.Join(x, ", ")
+	case []hooks.Hook:
+		return joined(x)
+	case []permit.Rule:
+		return joined(x)
+	case float64:
+		if x != 0 {
+			return strconv.FormatFloat(x, 'f', -1, 64)
+		}
+	case time.Duration:
+		if x < 0 {
+			return "for ever"
+		}
+	}
+	switch {
+	case v.IsZero():
+		return ""
+	case show == "host":
+		return hostOf(v.String())
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+func joined[T fmt.Stringer](list []T) string {
+	var words []string
+	for _, s := range list {
+		words = append(words, s.String())
+	}
+	return strings.Join(words, "; ")
+}
+
+// origin is where a setting comes from.
+func (c *Config) origin(key string) string {
+	if f, ok := c.from[key]; ok {
+		return f
+	}
+	return "default"
+}

@@ -1,0 +1,337 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// Put together here, so that no scanner of this repository takes them for real.
+var (
+	ghToken = "ghp_" + strings.Repeat("aB3dE6", 6)
+	slack   = "xoxb-" + "1234567890-abcdefGHIJKL"
+	awsKey  = "AKIA" + "ABCDEFGH23456789"
+	openai  = "sk-proj-" + strings.Repeat("Ab1_", 10)
+	jwt     = "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0" + ".dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+	pem     = "-----BEGIN RSA " + "PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEowIBAAKCAQEAx1aB\nq83hf+/cdKw0q2Zz8x\n-----END RSA " + "PRIVATE KEY-----"
+)
+
+func known() *Redactor {
+	return NewRedactor(Options{Known: []Known{
+		{"OPENAI_API_KEY", `pw/with"odd <chars>&+é`},
+		{"MY_TOKEN", "Zebra-Crossing-77"},
+		{"SHORT", "abc"},
+	}})
+}
+
+func TestShapes(t *testing.T) {
+	r := NewRedactor(Options{})
+	for in, want := range map[string]string{
+		"token is " + ghToken + ", ok":                      "token is [secret: github token], ok",
+		"x=" + slack + "\n":                                 "x=[secret: slack token]\n",
+		`{"k":"` + awsKey + `"}`:                            `{"k":"[secret: aws access key]"}`,
+		"a" + awsKey:                                        "a" + awsKey,
+		awsKey + "X":                                        awsKey + "X",
+		openai:                                              "[secret: api key]",
+		"sk-proj-abcdefghij0123456789":                      "[secret: api key]", // a provider's name needs no length
+		"sk-estimator-doc-link-1234567":                     "sk-estimator-doc-link-1234567",
+		"disk-" + strings.Repeat("a1", 30):                  "disk-" + strings.Repeat("a1", 30),
+		"Cookie: " + jwt + ";":                              "Cookie: [secret: json web token];",
+		"key:\n" + pem + "\nafter":                          "key:\n[secret: private key]\nafter",
+		strings.ReplaceAll("+"+pem, "\n", "\n+") + "\n x":   "+[secret: private key]\n x",
+		"the line -----BEGIN RSA PRIVATE KEY----- begins":   "the line -----BEGIN RSA PRIVATE KEY----- begins",
+		`re("-----BEGIN RSA PRIVATE KEY-----")`:             `re("-----BEGIN RSA PRIVATE KEY-----")`,
+		"postgres://app:s3cr3t!@db:5432/x":                  "postgres://app:[secret: password in a url]@db:5432/x",
+		"https://host:8080/a@b":                             "https://host:8080/a@b",
+		"https://u:$PASS@host/":                             "https://u:$PASS@host/",
+		`api_key: "q8Zt3LmN0pXr7Kd2"`:                       `api_key: "[secret: named secret]"`,
+		`"client_secret": "q8Zt3LmN0pXr7Kd2",`:              `"client_secret": "[secret: named secret]",`,
+		"DB_PASSWORD=q8Zt3LmN0pXr7Kd2 run":                  "DB_PASSWORD=[secret: named secret] run",
+		"token := os.Getenv(NAME_OF_TOKEN_123)":             "token := os.Getenv(NAME_OF_TOKEN_123)",
+		"password = config.Auth2.Pass3word9":                "password = config.Auth2.Pass3word9",
+		"SECRET_FILE=/home/me/q8Zt3LmN0pXr7Kd2":             "SECRET_FILE=/home/me/q8Zt3LmN0pXr7Kd2",
+		"max_tokens: 400000 and a password: changeme":       "max_tokens: 400000 and a password: changeme",
+		"Authorization: Bearer abcdefgh12345678.xyz":        "Authorization: Bearer [secret: bearer token]",
+		"Basic authentication is not a credential here":     "Basic authentication is not a credential here",
+		`curl -H "X: ` + ghToken + `" https://a.b/c -o out`: `curl -H "X: [secret: github token]" https://a.b/c -o out`,
+		"escaped \\n" + ghToken:                             "escaped \\n[secret: github token]",
+		"":                                                  "",
+	} {
+		if got, hit := r.String(in); got != want || hit != (in != want) {
+			t.Errorf("%q\n gave %q (%v)\n want %q", in, got, hit, want)
+		}
+	}
+}
+
+func TestKnownForms(t *testing.T) {
+	r := known()
+	v := `pw/with"odd <chars>&+é`
+	quoted, _ := json.Marshal(v)
+	twice, _ := json.Marshal(string(quoted))
+	for _, in := range []string{
+		v, string(quoted), string(twice), url.QueryEscape(v), url.PathEscape(v), lowerHex(url.QueryEscape(v)),
+		fmt.Sprintf("%q", v), fmt.Sprintf("%x", v), fmt.Sprintf("%X", v), "&lt;" + v,
+	} {
+		got, hit := r.String("see " + in + " there")
+		switch {
+		case !hit:
+			t.Errorf("hit is false: %q gave %q", in, got)
+		case !strings.Contains(got, "[secret: OPENAI_API_KEY]"):
+			t.Errorf(`got lacks "[secret: OPENAI_API_KEY]": %q gave %q`, in, got)
+		case !strings.HasPrefix(got, "see "):
+			t.Errorf(`strings.HasPrefix(got, "see ") is false: %q gave %q`, in, got)
+		case !strings.HasSuffix(got, " there"):
+			t.Errorf(`strings.HasSuffix(got, " there") is false: %q gave %q`, in, got)
+		}
+	}
+	for lead := range 4 {
+		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+			in := enc.EncodeToString([]byte(strings.Repeat("u", lead) + ":Zebra-Crossing-77:tail"))
+			got, hit := r.String(in)
+			if !hit || len(got) >= len(in)+len("[secret: MY_TOKEN]")-15 {
+				t.Errorf("base64 with %d bytes before: %q gave %q", lead, in, got)
+			}
+		}
+	}
+	if got, hit := r.String("abc abc"); hit {
+		t.Errorf("a value of three bytes was redacted: %q", got)
+	}
+	if got, _ := r.Known().String(ghToken + " Zebra-Crossing-77"); got != ghToken+" [secret: MY_TOKEN]" {
+		t.Errorf("Known redacts more or less than known values: %q", got)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := known()
+	for in, want := range map[string]string{
+		`{"a":"Zebra-Crossing-77","b":[1,"\u005aebra-Crossing-77 \n"],"n":1e9}`: `{"a":"[secret: MY_TOKEN]","b":[1,"[secret: MY_TOKEN] \n"],"n":1e9}`,
+		`{"Zebra-Crossing-77":null}`:    `{"[secret: MY_TOKEN]":null}`,
+		`{"text":"a \"quoted\" thing"}`: `{"text":"a \"quoted\" thing"}`,
+		`broken "Zebra-Crossing-77`:     `"broken \"[secret: MY_TOKEN]"`,
+	} {
+		got, hit := r.JSON(json.RawMessage(in))
+		if string(got) != want || hit != (in != want) {
+			t.Errorf("%s\n gave %s\n want %s", in, got, want)
+		}
+		if !json.Valid(got) {
+			t.Errorf("%s gave what is not JSON", in)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	text := "one\nkey " + ghToken + "\n\n" + pem + "\nurl://a:bcde@f\n"
+	r := NewRedactor(Options{})
+	found := r.Find(text)
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprint(f.Line, f.Kind))
+	}
+	if s := strings.Join(got, ", "); s != "2github token, 4private key, 10password in a url" {
+		t.Fatalf("found %q", s)
+	}
+	if found[0].Fingerprint != Fingerprint(ghToken) || found[1].Fingerprint != Fingerprint(pem) {
+		t.Error("the fingerprints are not those of the whole secrets")
+	}
+	allow := NewRedactor(Options{Allow: []string{Fingerprint(ghToken), Fingerprint(pem)}})
+	if left := allow.Find(text); len(left) != 1 || left[0].Kind != "password in a url" {
+		t.Errorf("with two allowed, found %v", left)
+	}
+	if got, hit := allow.String("key " + ghToken); hit {
+		t.Errorf("an allowed finding was redacted: %q", got)
+	}
+}
+
+func TestMarked(t *testing.T) {
+	for in, want := range map[string]string{
+		"x [secret: github token] y": "[secret: github token]",
+		"[secret: a\nb] [secret: c]": "[secret: c]",
+		"[secret: ":                  "", "none": "",
+	} {
+		if got, ok := Marked(in); got != want || ok != (want != "") {
+			t.Errorf("Marked(%q) = %q, %v", in, got, ok)
+		}
+	}
+}
+
+func TestNil(t *testing.T) {
+	var r *Redactor
+	if s, hit := r.String(ghToken); hit || s != ghToken {
+		t.Error("a nil Redactor redacts")
+	}
+	switch j, hit := r.JSON(json.RawMessage(`"x"`)); {
+	case hit:
+		t.Errorf("hit is true: a nil Redactor does something")
+	case string(j) != `"x"`:
+		t.Errorf("string(j) is %v, want `\"x\"`: a nil Redactor does something", string(j))
+	case r.Find(ghToken) != nil:
+		t.Errorf("r.Find(ghToken) is not nil: a nil Redactor does something")
+	case r.Known() != nil:
+		t.Errorf("r.Known() is not nil: a nil Redactor does something")
+	}
+	var b bytes.Buffer
+	w := r.Writer(&b)
+	fmt.Fprint(w, ghToken)
+	if err := w.Close(); err != nil || b.String() != ghToken {
+		t.Errorf("a nil Redactor's writer wrote %q, %v", b.String(), err)
+	}
+}
+
+// corpus are texts with every shape in every neighbourhood.
+func corpus() []string {
+	all := []string{ghToken, slack, awsKey, openai, jwt, pem, "postgres://app:s3cr3t!@db", `api_key: "q8Zt3LmN0pXr7Kd2"`,
+		"Bearer abcdefgh12345678.xyz", "Zebra-Crossing-77", "WmVicmEtQ3Jvc3NpbmctNzc=", "secret_token_Zebra-Crossing-77 = q8Zt3LmN0pXr7Kd2",
+		"password", "token = ", "-----BEGIN OPENSSH PRIVATE KEY-----", "://", "eyJhbGciOiJIUzI1NiJ9.", "sk-", "Zebra-", "plain words\n", "\x00\xff", "é"}
+	out := append([]string{strings.Join(all, "\n"), strings.Join(all, "")}, all...)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var b strings.Builder
+		for range 6 {
+			b.WriteString(all[rng.IntN(len(all))])
+			b.WriteString([]string{"", " ", "\n", "=", "\""}[rng.IntN(5)])
+		}
+		out = append(out, b.String())
+	}
+	return out
+}
+
+// cut writes text to w in pieces of the given sizes, over and over.
+func cut(t *testing.T, r *Redactor, text string, sizes []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := r.Writer(&b)
+	for i := 0; text != ""; i++ {
+		n := 1
+		if len(sizes) > 0 {
+			n = min(int(sizes[i%len(sizes)])+1, len(text))
+		}
+		if k, err := w.Write([]byte(text[:n])); err != nil || k != n {
+			t.Fatal(k, err)
+		}
+		text = text[n:]
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestEverySplit proves that a stream's output does not depend on its pieces.
+func TestEverySplit(t *testing.T) {
+	r := known()
+	for _, text := range corpus() {
+		want, _ := r.String(text)
+		if got := cut(t, r, text, nil); got != want {
+			t.Fatalf("byte by byte:\n%q\n gave %q\n want %q", text, got, want)
+		}
+		for at := range min(len(text), 400) {
+			s := r.Stream()
+			if got := s.Add(text[:at]) + s.Add(text[at:]) + s.End(); got != want {
+				t.Fatalf("cut at %d:\n%q\n gave %q\n want %q", at, text, got, want)
+			}
+		}
+	}
+}
+
+// FuzzStream: whatever comes in whatever pieces, the output has no known value
+// and is the same as in one piece.
+func FuzzStream(f *testing.F) {
+	for i, text := range corpus() {
+		f.Add(text, []byte{byte(i), byte(i / 3)})
+	}
+	r := known()
+	f.Fuzz(func(t *testing.T, text string, sizes []byte) {
+		want, hit := r.String(text)
+		for _, v := range []string{`pw/with"odd <chars>&+é`, "Zebra-Crossing-77", "WmVicmEtQ3Jvc3NpbmctNz"} {
+			if strings.Contains(want, v) {
+				t.Fatalf("%q is still in %q", v, want)
+			}
+		}
+		if hit == (want == text) && !strings.Contains(text, "[secret: ") {
+			t.Fatalf("hit is %v for %q", hit, text)
+		}
+		if got := cut(t, r, text, sizes); got != want {
+			t.Fatalf("in pieces %v: %q\n gave %q\n want %q", sizes, text, got, want)
+		}
+		j, _ := json.Marshal(text)
+		clean, _ := r.JSON(j)
+		if !json.Valid(clean) || bytes.Contains(clean, []byte("Zebra-Crossing-77")) {
+			t.Fatalf("as JSON: %s", clean)
+		}
+	})
+}
+
+func BenchmarkString(b *testing.B) {
+	r := known()
+	code := strings.Repeat("func (m *machine) run(s string, final bool) int { return len(s) } // token by token, see key.go\n", 1000)
+	var rnd strings.Builder
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 100_000 {
+		rnd.WriteByte(letters[rng.IntN(len(letters))])
+	}
+	for name, text := range map[string]string{"code": code, "letters": rnd.String(), "anchors": strings.Repeat("sk-token:eyJ", 8000), "secrets": strings.Repeat(ghToken+" ", 2500)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				r.String(text)
+			}
+		})
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	chunk := []byte(strings.Repeat("func (m *machine) run(s string, final bool) int { return len(s) } // token by token, see key.go\n", 330))
+	w := known().Writer(io.Discard)
+	b.SetBytes(int64(len(chunk)))
+	b.ReportAllocs()
+	for b.Loop() {
+		w.Write(chunk)
+	}
+}
+
+// What only its name shows may be data: cursors and tokens of a design stay, and what is
+// left of the others does not count as sure.
+func TestNamesOfData(t *testing.T) {
+	r := NewRedactor(Options{Known: []Known{{"KEY", "TokenQx77Lantern"}}})
+	for text, want := range map[string]string{
+		`{"nextPageToken": "CAoQAA9x7Kq2Zt81"}`:    `{"nextPageToken": "CAoQAA9x7Kq2Zt81"}`,
+		`{"NextToken":"AAMA-EFRSURBSGhx7Kq2Zt81"}`: `{"NextToken":"AAMA-EFRSURBSGhx7Kq2Zt81"}`,
+		`page_token=CAoQAA9x7Kq2Zt81`:              `page_token=CAoQAA9x7Kq2Zt81`,
+		`designToken: "a9f3c2e1b8d7Kq"`:            `designToken: "a9f3c2e1b8d7Kq"`,
+		`{"nextSyncToken":"CPDAlvWDx70CEPDA1"}`:    `{"nextSyncToken":"CPDAlvWDx70CEPDA1"}`,
+		`next_page_token=CAoQAA9x7Kq2Zt81`:         `next_page_token=CAoQAA9x7Kq2Zt81`,
+		`accessToken: "CAoQAA9x7Kq2Zt81"`:          `accessToken: "[secret: named secret]"`,
+		`FB_PAGE_TOKEN=CAoQAA9x7Kq2Zt81`:           `FB_PAGE_TOKEN=[secret: named secret]`,
+		`fb_page_token=CAoQAA9x7Kq2Zt81`:           `fb_page_token=[secret: named secret]`,
+		`LANDINGPAGE_TOKEN=CAoQAA9x7Kq2Zt81`:       `LANDINGPAGE_TOKEN=[secret: named secret]`,
+		`fbPageToken=CAoQAA9x7Kq2Zt81`:             `fbPageToken=[secret: named secret]`,
+		`page_access_token=CAoQAA9x7Kq2Zt81`:       `page_access_token=[secret: named secret]`,
+		`pageTokenSecret=CAoQAA9x7Kq2Zt81`:         `pageTokenSecret=[secret: named secret]`,
+		`nextPageTokenQx77Lantern`:                 `nextPage[secret: KEY]`,
+		"nextToken: \"" + ghToken + "\"":           `nextToken: "[secret: github token]"`,
+	} {
+		got, _ := r.String(text)
+		if got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
+		for cut := range text { // in pieces as in one
+			s, b := r.Stream(), ""
+			b += s.Add(text[:cut])
+			b += s.Add(text[cut:])
+			if b += s.End(); b != want {
+				t.Errorf("%s cut at %d becomes %s", text, cut, b)
+			}
+		}
+	}
+	for text, want := range map[string]bool{"a [secret: named secret] b": false, "[secret: named secret] [secret: KEY]": true, "none": false} {
+		if Sure(text) != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}

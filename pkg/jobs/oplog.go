@@ -1,0 +1,119 @@
+// Package oplog writes what jobs do to a structured log for operators. The log is a
+// view of the events: nothing is in it that is not an event or a warning, and no
+// other package logs.
+//
+//	l, close, err := oplog.Open(oplog.Options{Level: "info", Format: "json", File: "/var/log/adroit.log"}, os.Stderr)
+//	rt, err := adroit.Open(ctx, adroit.Options{Callbacks: adroit.Callbacks{Emit: oplog.Sink(l)}, …})
+//
+// Every line has the job; lines about a step have its path, which is the same in
+// the job's events and when the step is repeated. Texts that a model or a tool
+// wrote are not logged: jobs logs has them.
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// Options are how much is logged, how, and where.
+type Options struct {
+	Level  string // debug, info, warn or error; off or "" logs nothing
+	Format string // text or json; "" is text
+	File   string // is appended to; "" is standard error
+}
+
+// Levels and Formats are those that Options may have.
+var (
+	Levels  = []string{"off", "error", "warn", "info", "debug"}
+	Formats = []string{"text", "json"}
+)
+
+// Open returns the log, nil if nothing is logged, and what closes it. A file is
+// readable for its owner alone.
+func Open(o Options, stderr io.Writer) (*slog.Logger, func() error, error) {
+	none := func() error { return nil }
+	if o.Level == "" || o.Level == "off" {
+		return nil, none, nil
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.Level)); err != nil {
+		return nil, none, err
+	}
+	w, end := stderr, none
+	if o.File != "" {
+		// Lines of several processes do not mix: each is one write at the end.
+		f, err := os.OpenFile(o.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, none, fmt.Errorf("opening the log: %w", err)
+		}
+		w, end = f, f.Close
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewTextHandler(w, opts)
+	if o.Format == "json" {
+		h = slog.NewJSONHandler(w, opts)
+	}
+	return slog.New(h).With("pid", os.Getpid()), end, nil
+}
+
+// Sink logs events: the begin and end of jobs and what goes wrong in them as info
+// and above, each step as debug. Pieces of responses are never logged.
+func Sink(l *slog.Logger) event.Sink {
+	if l == nil {
+		return func(event.Event) {}
+	}
+	var known spans
+	return func(ev event.Event) {
+		if ev.Kind == event.Delta {
+			return
+		}
+		attrs := []slog.Attr{slog.String("job", ev.Job)}
+		for _, a := range []struct{ key, value string }{{"path", ev.Path}, {"step", ev.Step}, {"name", ev.Name}, {"error", ev.Error}} {
+			if a.value != "" {
+				attrs = append(attrs, slog.String(a.key, a.value))
+			}
+		}
+		attrs = append(attrs, known.attrs(ev)...)
+		if ev.Took > 0 {
+			attrs = append(attrs, slog.Duration("took", ev.Took))
+		}
+		level, more := describe(ev)
+		l.LogAttrs(context.Background(), level, string(ev.Kind), append(attrs, more...)...)
+	}
+}
+
+// describe is the level of an event, and what is known of a job.
+func describe(ev event.Event) (slog.Level, []slog.Attr) {
+	switch ev.Kind {
+	case event.JobQueued:
+		var q struct{ Position int }
+		_ = json.Unmarshal(ev.Data, &q) // a line without a position is a line
+		return slog.LevelInfo, []slog.Attr{slog.Int("position", q.Position)}
+	case event.JobStarted:
+		var s struct {
+			Agent, Model, Dir string
+			Resumed           bool
+		}
+		_ = json.Unmarshal(ev.Data, &s)
+		return slog.LevelInfo, []slog.Attr{slog.String("agent", s.Agent), slog.String("model", s.Model), slog.String("dir", s.Dir), slog.Bool("resumed", s.Resumed)}
+	case event.JobFinished, event.JobWaiting:
+		var f Final
+		_ = json.Unmarshal(ev.Data, &f)
+		level := slog.LevelWarn
+		if f.Status.Succeeded() || f.Status == Waiting || f.Status == Cancelled {
+			level = slog.LevelInfo
+		}
+		return level, []slog.Attr{slog.String("status", string(f.Status)), slog.String("reason", f.Reason), slog.Int("turns", f.Turns), slog.Int("tokens_in", f.Usage.In), slog.Int("tokens_out", f.Usage.Out), slog.Float64("cost_usd", f.Cost)}
+	case event.StepRetried:
+		return slog.LevelWarn, nil
+	case event.Approval, event.AgentStarted, event.AgentFinished, event.PipelineStarted, event.PipelineFinished:
+		return slog.LevelInfo, nil
+	}
+	return slog.LevelDebug, nil
+}

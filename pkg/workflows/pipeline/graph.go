@@ -1,0 +1,247 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
+)
+
+// An edge leads from one step of the pipeline to another; to is len(steps) for
+// the end. It is taken when the step ended as in why: success, failure,
+// skipped. bound reports that the step's variable has a value then.
+type edge struct {
+	to    int
+	why   string
+	bound bool
+}
+
+// edges gives for each step what may come next.
+func (p *Pipeline) edges() [][]edge {
+	at := map[string]int{End: len(p.Steps)}
+	for i := range p.Steps {
+		at[p.Steps[i].ID] = i
+	}
+	g := make([][]edge, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		good := i + 1
+		if to, ok := at[s.OnSuccess]; ok && s.OnSuccess != "" {
+			good = to
+		}
+		g[i] = append(g[i], edge{good, "success", true})
+		policy := p.policy(s)
+		if to, ok := at[s.OnFailure]; ok && s.OnFailure != "" && s.OnFailure != End {
+			g[i] = append(g[i], edge{to, "failure", false})
+		} else if policy == Continue {
+			g[i] = append(g[i], edge{i + 1, "failure", true})
+		}
+		if s.When != nil || len(s.Needs) > 0 {
+			g[i] = append(g[i], edge{i + 1, "skipped", false})
+		}
+	}
+	return g
+}
+
+// Mermaid draws the pipeline as a flowchart in Mermaid's language. Names are
+// quoted, so that what a file has in them cannot change the drawing.
+func (p *Pipeline) Mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart TD\n")
+	ids := p.drawn()
+	p.mermaid(&b, p.Steps, "  ", ids)
+	b.WriteString("  done(((end)))\n")
+	g := p.edges()
+	for i := range g {
+		from := ids[p.Steps[i].ID]
+		for _, e := range g[i] {
+			to := "done"
+			if e.to < len(p.Steps) {
+				to = ids[p.Steps[e.to].ID]
+			}
+			switch e.why {
+			case "success":
+				fmt.Fprintf(&b, "  %s --> %s\n", from, to)
+			default:
+				fmt.Fprintf(&b, "  %s -. %s .-> %s\n", from, e.why, to)
+			}
+		}
+		s := &p.Steps[i]
+		if s.Until != nil {
+			fmt.Fprintf(&b, "  %s -. \"until %s\" .-> %s\n", from, escaped(describe(s.Until)), from)
+		}
+		if p.Recovery != nil && p.policy(s) == Recover && !p.jumps(s) && s.Parallel == nil {
+			fmt.Fprintf(&b, "  %s -. failure .-> recovery\n", from)
+		}
+	}
+	if p.Recovery != nil {
+		fmt.Fprintf(&b, "  recovery{{\"recovery: %s\"}}\n", escaped(p.Recovery.Agent.Name))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// drawn gives each step the name that its node has: an id may be a word of the
+// language.
+func (p *Pipeline) drawn() map[string]string {
+	out := map[string]string{}
+	n := 0
+	var each func([]Step)
+	each = func(steps []Step) {
+		for i := range steps {
+			n++
+			out[steps[i].ID] = fmt.Sprintf("s%d", n)
+			each(steps[i].Parallel)
+		}
+	}
+	each(p.Steps)
+	return out
+}
+
+func (p *Pipeline) mermaid(b *strings.Builder, steps []Step, indent string, ids map[string]string) {
+	for i := range steps {
+		s := &steps[i]
+		if s.Parallel != nil {
+			fmt.Fprintf(b, "%ssubgraph %s [\"%s\"]\n", indent, ids[s.ID], escaped(s.Title()))
+			p.mermaid(b, s.Parallel, indent+"  ", ids)
+			b.WriteString(indent + "end\n")
+			continue
+		}
+		fmt.Fprintf(b, "%s%s[\"%s\"]\n", indent, ids[s.ID], escaped(s.Title())+"<br/>"+escaped(s.what()))
+	}
+}
+
+// escaped is text within quotes of Mermaid.
+func escaped(s string) string {
+	return strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ", "`", "#96;").Replace(s)
+}
+
+// Text draws the pipeline in lines: each step with what it does and where it
+// leads.
+func (p *Pipeline) Text() string {
+	var rows [][3]string
+	add := func(cells ...string) { rows = append(rows, [3]string{cells[0], cells[1], cells[2]}) }
+	g := p.edges()
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		var notes []string
+		for _, e := range g[i] {
+			to := End
+			if e.to < len(p.Steps) {
+				to = p.Steps[e.to].ID
+			}
+			if e.to == i+1 && e.why != "failure" {
+				continue // the next line has it
+			}
+			notes = append(notes, fmt.Sprintf("%s > %s", e.why, to))
+		}
+		if !p.jumps(s) && p.policy(s) == Recover && s.Parallel == nil {
+			notes = append(notes, "failure > recovery")
+		}
+		add(s.ID, s.what(), strings.Join(append(notes, s.notes()...), ", "))
+		p.inner(s.Parallel, "  ", add)
+	}
+	width := [2]int{}
+	for _, r := range rows {
+		width[0], width[1] = max(width[0], len([]rune(r[0]))), max(width[1], len([]rune(r[1])))
+	}
+	var b strings.Builder
+	b.WriteString(p.Name + "\n")
+	for _, r := range rows {
+		line := fmt.Sprintf("  %-*s  %-*s  %s", width[0], r[0], width[1], r[1], r[2])
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	if p.Recovery != nil {
+		fmt.Fprintf(&b, "  recovery by agent %s, at most %d times a step\n", p.Recovery.Agent.Name, p.Recovery.most())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (p *Pipeline) inner(steps []Step, indent string, add func(...string)) {
+	for i := range steps {
+		s := &steps[i]
+		add(indent+s.ID, s.what(), strings.Join(s.notes(), ", "))
+		p.inner(s.Parallel, indent+"  ", add)
+	}
+}
+
+// nothing describes a step of no kind.
+const nothing = "does nothing"
+
+// what describes a step in a few words.
+func (s *Step) what() string {
+	switch s.Kind() {
+	case "agent":
+		model := s.Model
+		if model == "" && s.Agent.Spec != nil {
+			model = s.Agent.Spec.Model
+		}
+		if model != "" {
+			return fmt.Sprintf("agent %s (%s)", s.Agent.Name, model)
+		}
+		return "agent " + s.Agent.Name
+	case "run":
+		return "run " + spelling.ClipRunes(spelling.FirstLine(s.Run), 48)
+	case "tool":
+		return "tool " + s.Tool
+	case "await":
+		return "await " + s.Await.Signal
+	case "pipeline":
+		return "pipeline " + s.Pipeline.Name
+	case "parallel":
+		return fmt.Sprintf("%d at once", len(s.Parallel))
+	}
+	return nothing
+}
+
+// notes are a step's conditions and bounds.
+func (s *Step) notes() []string {
+	var out []string
+	if s.When != nil {
+		out = append(out, "when "+describe(s.When))
+	}
+	if len(s.Needs) > 0 {
+		out = append(out, "needs "+strings.Join(s.Needs, ", "))
+	}
+	if s.Until != nil {
+		out = append(out, "until "+describe(s.Until))
+	}
+	if s.Max > 0 {
+		out = append(out, "at most "+several(s.Max, "run", "runs"))
+	}
+	if n := s.Retries.Attempts; n > 0 {
+		out = append(out, several(n, "retry", "retries"))
+	}
+	if s.Timeout > 0 {
+		out = append(out, "timeout "+s.Timeout.String())
+	}
+	if s.Output != "" {
+		out = append(out, "writes {{"+s.Output+"}}")
+	}
+	return out
+}
+
+// describe say what a condition asks.
+func describe(c *Condition) string {
+	group := func(list []Condition, by string) string {
+		var parts []string
+		for i := range list {
+			parts = append(parts, describe(&list[i]))
+		}
+		return strings.Join(parts, by)
+	}
+	about := c.Var
+	if c.Step != "" {
+		about = c.Step
+	}
+	switch {
+	case c.All != nil:
+		return group(c.All, " and ")
+	case c.Any != nil:
+		return group(c.Any, " or ")
+	case c.Is != nil:
+		return about + " is " + spelling.ClipRunes(text(c.Is), 32)
+	case c.Not != nil:
+		return about + " is not " + spelling.ClipRunes(text(c.Not), 32)
+	}
+	return about + " fits a schema"
+}

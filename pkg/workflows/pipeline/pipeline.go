@@ -1,0 +1,341 @@
+// Package pipeline runs several agents, commands and tools one after another,
+// as data states.
+//
+//	name: feature
+//	description: Plan a feature, and build it.
+//	onFailure: recovery
+//	recovery: recovery
+//	steps:
+//	  - id: plan
+//	    agent: planner
+//	    input: "Plan this: {{input}}"
+//	    output: plan
+//	  - id: build
+//	    agent: builder
+//	    input: "Do this:\n{{plan}}"
+//	    timeout: 30m
+//	    retries: 1
+//	  - id: test
+//	    run: go test ./...
+//	    onFailure: build
+//	    max: 3
+//
+// [Parse] reads the text of a pipeline and [Lint] states all that is wrong with
+// it, before anything runs. [Workflow] runs one: an ordinary workflow over the
+// steps, which pins the pipeline with all of its agents by value, so that
+// editing a file never changes a run in flight.
+//
+// Conditions are data and templates put in values, nothing more: a pipeline is
+// not a language. What needs one is a workflow in Go; see pkg/workflows.
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// A Pipeline is steps and what happens between them.
+type Pipeline struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Inputs      []agents.Field `json:"inputs,omitempty"` // besides {{input}}; each is a variable
+	// Variables are the values that variables have at the beginning.
+	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	Defaults  Defaults                   `json:"defaults,omitzero"`
+	OnFailure Policy                     `json:"onFailure,omitempty"` // of steps that do not say; empty is Stop
+	// Limits bound all steps together where the pipeline is a job; within another
+	// one, those of that one hold.
+	Limits   executor.Limits `json:"limits,omitzero"`
+	Recovery *Recovery       `json:"recovery,omitempty"` // who is asked under the policy Recover
+	// Coordinate bounds the policy Repair, for steps that do not bound it themselves.
+	Coordinate *Coordinate `json:"coordinate,omitempty"`
+	MaxSteps   int         `json:"max_steps,omitempty"` // runs of steps in all; zero is DefaultMaxSteps
+	Steps      []Step      `json:"steps"`
+
+	Source Source `json:"-"`
+}
+
+// Defaults hold for steps that do not say otherwise.
+type Defaults struct {
+	Model   string          `json:"model,omitempty"`  // of agents that name none
+	Limits  executor.Limits `json:"limits,omitzero"`  // of agents, for fields that they leave open
+	Context Context         `json:"context,omitzero"` // how much of earlier outputs is put in
+}
+
+// A Context bounds what templates put into one text, in bytes.
+type Context struct {
+	Each int `json:"each,omitempty"` // of one value; zero is 8 KiB
+	All  int `json:"all,omitempty"`  // of all values together; zero is 32 KiB
+}
+
+// A Policy states what happens after a step has failed for good.
+type Policy string
+
+const (
+	Stop     Policy = "stop"     // the pipeline fails; the default
+	Continue Policy = "continue" // the next step is next
+	Recover  Policy = "recovery" // an agent decides: again, skip or stop
+	// Repair has a coordinator repair what a command or a check complains about: code
+	// decides, then repair agents by the type of the problem, and a person where they
+	// cannot. Steps of other kinds stop.
+	Repair Policy = "coordinate"
+)
+
+// Policies lists the valid values of Policy.
+var Policies = []Policy{Stop, Continue, Recover, Repair}
+
+// Known reports whether p is one of [Policies].
+func (p Policy) Known() bool { return slices.Contains(Policies, p) }
+
+// policy is what holds after a failure of s, if it does not jump.
+func (p *Pipeline) policy(s *Step) Policy {
+	if v := Policy(s.OnFailure); slices.Contains(Policies, v) {
+		return v
+	}
+	if p.OnFailure == "" {
+		return Stop
+	}
+	return p.OnFailure
+}
+
+// jumps reports whether a failure of s leads to another step.
+func (p *Pipeline) jumps(s *Step) bool {
+	return slices.ContainsFunc(p.Steps, func(t Step) bool { return t.ID == s.OnFailure })
+}
+
+func policyNames() (out []string) {
+	for _, p := range Policies {
+		out = append(out, string(p))
+	}
+	return out
+}
+
+// End, as the target of onSuccess, ends the pipeline well.
+const End = "end"
+
+// A Recovery is the agent that is asked about failed steps.
+type Recovery struct {
+	Agent    Agent  `json:"agent"`
+	Model    string `json:"model,omitempty"`    // instead of the agent's
+	Attempts int    `json:"attempts,omitempty"` // retries of one step that it may order; zero is 1
+}
+
+func (r *Recovery) most() int {
+	if r.Attempts == 0 {
+		return 1
+	}
+	return r.Attempts
+}
+
+// A Coordinate bounds a coordinator that repairs a step.
+type Coordinate struct {
+	Attempts int           `json:"attempts,omitempty"` // repairs and retries; zero is 3
+	Escalate string        `json:"escalate,omitempty"` // ask a person and wait, report, or never; empty is ask
+	Wait     time.Duration `json:"wait,omitempty"`     // for the person; zero is 24 hours
+	Agents   []string      `json:"agents,omitempty"`   // that may repair; empty is all that name a type of problem
+	Keep     bool          `json:"keep,omitempty"`     // what a repair changed that did not help
+	Memory   string        `json:"memory,omitempty"`   // of earlier failures: on, off; empty is what the configuration says
+	// Supervise is the agent that reviews decisions before they are carried out; empty is
+	// none.
+	Supervise string `json:"supervise,omitempty"`
+}
+
+// An Agent is one by name, or one by value.
+type Agent struct {
+	Name string
+	Spec *agents.DynamicAgent
+}
+
+// MarshalJSON writes a name as text, else the agent.
+func (a Agent) MarshalJSON() ([]byte, error) {
+	if a.Spec != nil {
+		return json.Marshal(a.Spec)
+	}
+	return json.Marshal(a.Name)
+}
+
+// strict reads a pipeline, or a part of one, and refuses what it does not know: a condition
+// that a newer program has put there would not be heeded.
+func strict(b []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (a *Agent) UnmarshalJSON(b []byte) error {
+	*a = Agent{}
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &a.Name)
+	}
+	if err := strict(b, &a.Spec); err != nil {
+		return err
+	}
+	a.Name = a.Spec.Name
+	return nil
+}
+
+// A Step is one thing to do. Exactly one of Agent, Run, Tool, Await, Pipeline
+// and Parallel is set.
+type Step struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // for people
+
+	Agent    *Agent  `json:"agent,omitempty"`
+	Run      string  `json:"run,omitempty"`      // a command line, run by the tool shell
+	Tool     string  `json:"tool,omitempty"`     // called with Args
+	Await    *Await  `json:"await,omitempty"`    // waits for a person
+	Pipeline *Within `json:"pipeline,omitempty"` // another one, as one step
+	Parallel []Step  `json:"parallel,omitempty"` // steps that run at once
+
+	// Input is a template: the prompt of an agent, the input of a pipeline.
+	Input string `json:"input,omitempty"`
+	// Inputs are templates of the declared inputs of an agent or a pipeline.
+	Inputs map[string]json.RawMessage `json:"inputs,omitempty"`
+	// Args are the arguments of a tool; texts in them are templates.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Check reports that Tool or Run was written as a check: lint refuses a tool whose
+	// success proves nothing.
+	Check bool `json:"check,omitempty"`
+	// Repeatable is set if running Run, or calling Tool, twice does no harm: one that was
+	// interrupted is then run again, and no person is asked.
+	Repeatable bool `json:"repeatable,omitempty"`
+	// Output names the variable that the output is bound to.
+	Output string `json:"output,omitempty"`
+
+	// Worktree gives the agent a copy of the work tree to itself; what it changed
+	// is brought back, and what others have changed meanwhile fails the step.
+	Worktree bool `json:"worktree,omitempty"`
+
+	MCPServers []string `json:"mcp_servers,omitempty"` // servers whose tools the agent has besides
+
+	Model  string          `json:"model,omitempty"` // instead of the agent's
+	Limits executor.Limits `json:"limits,omitzero"` // instead of the agent's, field by field
+
+	When    *Condition    `json:"when,omitempty"`    // else the step is skipped
+	Needs   []string      `json:"needs,omitempty"`   // steps that must be done, else it is skipped
+	Timeout time.Duration `json:"timeout,omitempty"` // of one attempt
+	Retries Retries       `json:"retries,omitzero"`
+	Until   *Condition    `json:"until,omitempty"` // else the step is run again
+	Max     int           `json:"max,omitempty"`   // runs of the step, by until and by jumps; retries are not counted
+
+	OnSuccess string `json:"onSuccess,omitempty"` // a step's id, or End; empty is the next step
+	OnFailure string `json:"onFailure,omitempty"` // a step's id or a Policy; empty is the pipeline's policy
+	// Coordinate bounds the policy Repair of this step.
+	Coordinate *Coordinate `json:"coordinate,omitempty"`
+}
+
+// Retries are further attempts at a step that failed.
+type Retries struct {
+	Attempts int           `json:"attempts,omitempty"` // besides the first
+	Backoff  time.Duration `json:"backoff,omitempty"`  // before the first of them, doubled for each further
+}
+
+// Await states which signal a step waits for, and what the person is asked.
+type Await struct {
+	Signal   string `json:"signal"`
+	Question string `json:"question,omitempty"` // a template
+}
+
+// Within is a pipeline within another: by name, and by value once it is pinned.
+type Within struct {
+	Name string
+	Spec *Pipeline
+}
+
+// MarshalJSON writes a name as text, else the pipeline.
+func (w Within) MarshalJSON() ([]byte, error) {
+	if w.Spec != nil {
+		return json.Marshal(w.Spec)
+	}
+	return json.Marshal(w.Name)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (w *Within) UnmarshalJSON(b []byte) error {
+	*w = Within{}
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &w.Name)
+	}
+	if err := strict(b, &w.Spec); err != nil {
+		return err
+	}
+	w.Name = w.Spec.Name
+	return nil
+}
+
+// Kind states which of the kinds a step is: agent, run, tool, await, pipeline or
+// parallel; "" if it is none.
+func (s *Step) Kind() string {
+	if kinds := s.kinds(); len(kinds) > 0 {
+		return kinds[0]
+	}
+	return ""
+}
+
+func (s *Step) kinds() []string {
+	var out []string
+	for _, k := range stepKinds {
+		if k.is(s) {
+			out = append(out, k.key)
+		}
+	}
+	return out
+}
+
+// A stepKind is one of the things that a step does, by its key.
+type stepKind struct {
+	key, field string // in files; of Step
+	is         func(*Step) bool
+}
+
+// stepKinds is the list that everything made of steps is checked against: parsing, lint,
+// running, descriptions and the schema. A step of no kind fails.
+var stepKinds = []stepKind{
+	{"agent", "Agent", func(s *Step) bool { return s.Agent != nil }},
+	{"run", "Run", func(s *Step) bool { return s.Run != "" }},
+	{"tool", "Tool", func(s *Step) bool { return s.Tool != "" }},
+	{"await", "Await", func(s *Step) bool { return s.Await != nil }},
+	{"pipeline", "Pipeline", func(s *Step) bool { return s.Pipeline != nil }},
+	{"parallel", "Parallel", func(s *Step) bool { return s.Parallel != nil }},
+}
+
+// commands reports whether the step runs a command or checks something: what fails
+// there is for a coordinator.
+func (s *Step) commands() bool { return s.Run != "" || s.Tool != "" }
+
+// shell is the tool that runs commands.
+const shell = "shell"
+
+// Title is what people call the step.
+func (s *Step) Title() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.ID
+}
+
+// Bounds of a pipeline.
+const (
+	DefaultMaxSteps = 100
+	maxMaxSteps     = 10_000
+	maxSteps        = 200 // in the file, those of groups counted
+	maxRetries      = 20
+	maxValues       = 2000 // places in which templates put one in
+	maxNesting      = 5    // of groups, and of pipelines within pipelines
+	defaultEach     = 8 << 10
+	defaultAll      = 32 << 10
+)
+
+// IDs and names of variables become parts of templates and of events.
+var (
+	nameRule = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)
+	idRule   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	varRule  = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+)

@@ -1,0 +1,163 @@
+package pipeline
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// What a recovery agent decides about a step that has failed for good.
+const (
+	Retry = "retry" // with its changes
+	Skip  = "skip"  // go on, with what there is of an output
+	Halt  = "stop"  // the pipeline fails, with the diagnosis
+)
+
+// A Decision is the answer of a recovery agent.
+type Decision struct {
+	Decision  string                  `json:"decision"`
+	Diagnosis string                  `json:"diagnosis"`
+	Changes   coordinator.Adjustments `json:"changes,omitzero"`
+}
+
+// coded reports whether code decides about what fails, as it does in pipelines that
+// were pinned since it can.
+func (x *run) coded() bool { return coordinator.Coded(x.sc.Task) }
+
+// action is what a coordinator makes of the decision.
+func (d Decision) action() coordinator.Action {
+	act := coordinator.Action{Decision: coordinator.Fail, Reasoning: d.Diagnosis, By: coordinator.By{Kind: "agent", Name: "recovery"}, Changes: d.Changes}
+	switch d.Decision {
+	case Retry:
+		act.Decision = coordinator.Retry
+	case Skip:
+		act.Skip = true
+	}
+	return act
+}
+
+// decisionOf is what a recovery agent would have said for an action of code.
+func decisionOf(act coordinator.Action) Decision {
+	d := Decision{Decision: Halt, Diagnosis: act.Reasoning, Changes: act.Changes}
+	switch {
+	case act.Decision == coordinator.Retry, act.Decision == coordinator.Delegate:
+		d.Decision = Retry
+	case act.Skip:
+		d.Decision = Skip
+	}
+	if act.Hint != "" && d.Decision == Halt {
+		d.Diagnosis += ". " + act.Hint
+	}
+	return d
+}
+
+//go:embed decision.schema.json
+var decisionSchema json.RawMessage
+
+//go:embed recovery.md
+var recoveryTemplate string
+
+var recoveryPrompt = template.Must(template.New("recovery").Parse(recoveryTemplate))
+
+// Bounds of what a recovery agent is shown, in bytes.
+const (
+	mostError  = 4 << 10
+	mostTask   = 4 << 10
+	mostPrompt = 4 << 10
+)
+
+// recover asks the recovery agent about a failed step. One that gives no
+// decision decides to stop. The error is the engine's.
+func (x *run) recover(s *Step, attempts int, o *outcome) (Decision, error) {
+	prompt, err := x.question(s, attempts, o)
+	if err != nil {
+		return Decision{Decision: Halt, Diagnosis: err.Error()}, nil
+	}
+	rep, err := x.sc.Spawn(executor.SubAgentRequest{Agent: x.p.Recovery.Agent.Name, Prompt: prompt, Model: x.p.Recovery.Model})
+	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
+		return Decision{}, err
+	}
+	if x.coded() {
+		if err := coordinator.Hard(err); err != nil {
+			return Decision{}, err // an outage is no decision to stop
+		}
+	}
+	var d Decision
+	if err == nil {
+		if err = rep.As(&d); err == nil {
+			d.Changes.Model = x.allowed(d.Changes.Model, &d)
+			return d, nil
+		}
+	}
+	return Decision{Decision: Halt, Diagnosis: "the recovery agent gave no decision: " + spelling.FirstLine(err.Error())}, nil
+}
+
+// allowed is the model that a recovery may change to: a model's words must not
+// choose one that nobody has meant for this.
+func (x *run) allowed(model string, d *Decision) string {
+	if model == "" || slices.Contains(x.models, model) {
+		return model
+	}
+	d.Diagnosis += fmt.Sprintf(" (it asked for the model %s, which this pipeline does not name; the model is as it was)", model)
+	return ""
+}
+
+// question is what the recovery agent is asked.
+func (x *run) question(s *Step, attempts int, o *outcome) (string, error) {
+	v := struct {
+		Pipeline, ID, Name, Kind, Does, Asked, Error, Partial, Task string
+		Attempts                                                    int
+		Models                                                      string
+		Agent                                                       bool
+	}{
+		Pipeline: x.p.Name, ID: s.ID, Name: s.Title(), Kind: s.Kind(), Does: x.does(s), Agent: s.Agent != nil, Attempts: attempts,
+		Error: headAndTail(o.err, mostError), Partial: headAndTail(strings.TrimSpace(text(o.output)), mostPrompt), Task: headAndTail(text(x.input), mostTask),
+		Models: strings.Join(x.models, ", "),
+	}
+	if s.Input != "" {
+		if asked, err := x.filler().fill(s.Input); err == nil {
+			v.Asked = headAndTail(asked, mostPrompt)
+		}
+	}
+	var b strings.Builder
+	if err := recoveryPrompt.Execute(&b, v); err != nil {
+		return "", fmt.Errorf("asking the recovery agent: %w", err)
+	}
+	return b.String(), nil
+}
+
+// does describes a step, for the recovery agent.
+func (x *run) does(s *Step) string {
+	switch s.Kind() {
+	case "agent":
+		a := s.Agent.Spec
+		model := s.Model
+		model = cmp.Or(model, a.Model, x.sc.Task.Model)
+		l := a.Limits.Or(executor.DefaultLimits)
+		out := fmt.Sprintf("agent %s, model %s, tools %s, at most %d turns", a.Name, model, list(a.Tools), l.Turns)
+		return out + "\nIts prompt:\n" + headAndTail(a.Prompt, mostPrompt)
+	case "run":
+		return "the command " + s.Run
+	case "tool":
+		return fmt.Sprintf("the tool %s with %s", s.Tool, headAndTail(string(s.Args), mostPrompt))
+	case "pipeline":
+		return "the pipeline " + s.Pipeline.Name
+	}
+	return s.Kind()
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,180 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// spawn has a sub-agent work. What becomes of it is in the report, whatever it
+// is: the error is one that ends the workflow.
+func spawn(sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, error) {
+	rep, err := sc.Spawn(o)
+	if errors.As(err, new(*executor.SpawnError)) {
+		return rep, nil
+	}
+	return rep, err
+}
+
+// spawnFor is spawn for an agent whose output the workflow reads as a T. One of the user's
+// that has its name and another output, or none, answers with a T all the same.
+func spawnFor[T any](sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, error) {
+	if sp := sc.Task.Spawn; sc.Task.Revision >= 8 && sp != nil {
+		form, err := schema.Infer[T]()
+		if err != nil {
+			return executor.Report{}, err
+		}
+		if o.Spec, err = withOutput(sp.Agents[o.Agent].Spec, form.JSON()); err != nil {
+			return executor.Report{}, fmt.Errorf("agent %s as it was pinned: %w", o.Agent, err)
+		}
+	}
+	return spawn(sc, o)
+}
+
+// withOutput is an agent whose output has all properties that form requires, nil if it has
+// them as it is.
+func withOutput(spec, form json.RawMessage) (json.RawMessage, error) {
+	if spec == nil {
+		return nil, nil // nobody may spawn it
+	}
+	var a agents.DynamicAgent
+	if err := json.Unmarshal(spec, &a); err != nil {
+		return nil, err
+	}
+	var want, has struct {
+		Required   []string
+		Properties map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(form, &want); err != nil {
+		return nil, err
+	}
+	_ = json.Unmarshal(a.Output, &has) // without an output it has none
+	if !slices.ContainsFunc(want.Required, func(name string) bool { return has.Properties[name] == nil }) {
+		return nil, nil
+	}
+	a.Output, a.Done = form, executor.Criterion{}
+	return json.Marshal(a)
+}
+
+// spawnAll has sub-agents work at once. All finish, and as with spawn what
+// becomes of each is in its report.
+func spawnAll(sc *executor.Scope, orders ...executor.SubAgentRequest) ([]executor.Report, error) {
+	reps, err := sc.SpawnAll(orders...)
+	if errors.As(err, new(*executor.SpawnError)) {
+		return reps, nil
+	}
+	return reps, err
+}
+
+// tooLong reports whether a turn of the model was ended because it asked for
+// tools too often, while the task may have more turns: what it did stands, and
+// the workflow may go on.
+func tooLong(sc *executor.Scope, err error) bool {
+	var stop *executor.StopError
+	most := sc.Task.Limits.Or(executor.DefaultLimits).Turns
+	return errors.As(err, &stop) && stop.Outcome.Limit == "turns" && (most <= 0 || sc.State.Turns < most)
+}
+
+// may reports whether the task may spawn an agent.
+func may(sc *executor.Scope, agent string) bool {
+	return sc.Task.Spawn != nil && slices.Contains(sc.Task.Spawn.Allowed, agent)
+}
+
+// unchecked is an agent as it was pinned, but for a check of its definition of
+// done: one that cannot hold, as that of tests in a project that has none.
+func unchecked(sc *executor.Scope, agent, check string) (json.RawMessage, error) {
+	if !may(sc, agent) {
+		return nil, nil // spawning it returns the error
+	}
+	var a agents.DynamicAgent
+	if err := json.Unmarshal(sc.Task.Spawn.Agents[agent].Spec, &a); err != nil {
+		return nil, fmt.Errorf("agent %s as it was pinned: %w", agent, err)
+	}
+	a.Done.All = slices.DeleteFunc(a.Done.All, func(c executor.Criterion) bool { return c.Check == check })
+	return json.Marshal(a)
+}
+
+// orient looks around without a model: the files, and how the work tree stands.
+// git reports whether there is one that git keeps.
+func orient(sc *executor.Scope) (words string, git bool, err error) {
+	calls := []llm.Call{call("list_files", args{})}
+	if sc.Has("git_status") {
+		calls = append(calls, call("git_status", args{}))
+	}
+	replies, err := sc.Act(calls...)
+	if err != nil {
+		return "", false, err
+	}
+	words = "Files:\n" + clip(replies[0].Text, 4000)
+	if len(replies) > 1 && !replies[1].Failed {
+		git = true
+		words += "\n\nGit:\n" + clip(replies[1].Text, 2000)
+	}
+	return words, git, nil
+}
+
+// given decodes an input that is bound to an artifact, as JSON or as what is
+// written in a string: -i commit=true is one. It reports whether there is one.
+func given(sc *executor.Scope, name string, v any) (bool, error) {
+	var raw json.RawMessage
+	if ok, err := sc.Value(name, &raw); !ok || err != nil {
+		return false, err
+	}
+	if json.Unmarshal(raw, v) == nil {
+		return true, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil && json.Unmarshal([]byte(text), v) == nil {
+		return true, nil
+	}
+	err := fmt.Errorf("input %s is %s, which is no %s", name, clip(string(raw), 100), strings.TrimPrefix(fmt.Sprintf("%T", v), "*"))
+	switch v.(type) {
+	case *bool:
+		err = fmt.Errorf("%w; write -i %s=true or %s=false", err, name, name)
+	case *int:
+		err = fmt.Errorf("%w; write a number, as in -i %s=3", err, name)
+	}
+	return false, err
+}
+
+// clip keeps the beginning of a text, at a line's end.
+func clip(s string, most int) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= most {
+		return s
+	}
+	head := s[:most]
+	if i := strings.LastIndexByte(head, '\n'); i > 0 {
+		head = head[:i]
+	}
+	return fmt.Sprintf("%s\n[%d of %d bytes]", strings.ToValidUTF8(head, ""), len(head), len(s))
+}
+
+// inputs are named values as a sub-agent is given them.
+func inputs(a args) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		out[name], _ = json.Marshal(a[name]) // texts
+	}
+	return out
+}
+
+// value is an artifact as it is, nil if there is none.
+func value(sc *executor.Scope, name string) json.RawMessage { return sc.State.Value(name) }
+
+// text is a value that is a string, else its JSON.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
+}

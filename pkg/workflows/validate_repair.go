@@ -1,0 +1,136 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// tryStage runs the stage's command, and returns no problem if it passes. What was
+// cut short when the process died is run again: that it can be is what a check is.
+func tryStage(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
+	return tryThen(sc, turn.Again, st)
+}
+
+func tryThen(sc *executor.Scope, interrupted turn.Interruption, st Stage) (*coordinator.Problem, error) {
+	reply, err := sc.Tool(st.tool(), st.args(), interrupted)
+	if err == nil && reply.Interrupted { // journals of versions that asked nobody have the second run
+		reply, err = sc.Tool(st.tool(), st.args(), interrupted)
+	}
+	if err != nil || !reply.Failed {
+		return nil, err
+	}
+	p := coordinator.Of(sc.Task, reply)
+	p.Step, p.Command, p.Output = st.Name, st.what(), excerpt(p.Output)
+	if !coordinator.Coded(sc.Task) {
+		before(p, reply)
+	}
+	return p, nil
+}
+
+// before makes of a problem what it was in jobs that began before code decided: its
+// message, its signature, and whether a change of files could repair it.
+func before(p *coordinator.Problem, reply executor.ToolResult) {
+	switch {
+	case p.Code == 127:
+		p.Inconclusive, p.Message = "not found", "a command was not found (exit code 127)"
+	case p.Code == 126:
+		p.Inconclusive, p.Message = "not run", "a command cannot be run (exit code 126)"
+	case p.TimedOut, p.Killed, reply.Interrupted:
+		p.Inconclusive = "cut short"
+	}
+	p.Sign = varying.ReplaceAllString(p.Message+"\n"+p.Output, "#")
+}
+
+var varying = lazyregexp.New(`\(c\d+, \d+ bytes of output\)|\d+(\.\d+)?(ms|s)\b|0x[0-9a-f]+|c\d+\.log`)
+
+// runRepair runs what may mend the stage without a model. Whether it did, the next
+// run of the stage shows.
+func runRepair(sc *executor.Scope, st Stage) error {
+	st = Stage{Run: st.Repair, Timeout: st.Timeout, Check: st.Check}
+	if st.Check != "" {
+		st.Check = st.Run
+	}
+	_, err := tryThen(sc, turn.Recognized, st)
+	return err
+}
+
+// mostExcerpt bounds, in bytes, what a result keeps of an output.
+const mostExcerpt = 6000
+
+func excerpt(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= mostExcerpt {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostExcerpt/3], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostExcerpt*2/3:], "")
+}
+
+// repairStage has the stage's agent repair what has failed. What becomes of the agent
+// is in the result.
+func repairStage(sc *executor.Scope, st Stage, p *coordinator.Problem, n, most int, at *coordinator.Attempt) (Repair, error) {
+	order := executor.SubAgentRequest{
+		Agent:  string(st.Fix),
+		Prompt: fmt.Sprintf("The stage %s of the validation fails: %s. This is attempt %d of %d.", st.Name, p.Message, n, most),
+		Inputs: map[string]json.RawMessage{"command": jsonText(st.what()), "output": jsonText(p.Output)},
+	}
+	var err error
+	if order.Spec, err = bounded(sc, order.Agent); err != nil {
+		at.Repair = &coordinator.Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}
+		return Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
+	}
+	path := sc.Run.Next()
+	rep, err := sc.Spawn(order)
+	m := Repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
+		Changed: len(rep.Artifacts["diff"]) > 0,
+		Usage:   StageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}
+	at.Repair = coordinator.Repaired(order.Agent, rep)
+	at.Repair.Step = path
+	return m, err
+}
+
+func jsonText(s string) json.RawMessage {
+	b, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		panic(err) // a string
+	}
+	return b
+}
+
+// mayFix is what a fixer's tools may need at most.
+var mayFix = tools.Read | tools.Write | tools.Exec | tools.Think
+
+// bounded is the agent as it may fix: with a grant that has no shell, no
+// network and no publishing. Tools that need these make it fail before its
+// first turn.
+func bounded(sc *executor.Scope, agent string) (json.RawMessage, error) {
+	sp := sc.Task.Spawn
+	if sp == nil || !slices.Contains(sp.Allowed, agent) || len(sp.Agents[agent].Spec) == 0 {
+		return nil, nil // Spawn returns what is wrong
+	}
+	var spec map[string]json.RawMessage
+	if err := json.Unmarshal(sp.Agents[agent].Spec, &spec); err != nil {
+		return nil, fmt.Errorf("reading the agent: %w", err)
+	}
+	grant := mayFix
+	if own := spec["grant"]; len(own) > 0 && string(own) != "null" {
+		var c tools.Caps
+		if err := json.Unmarshal(own, &c); err != nil {
+			return nil, fmt.Errorf("reading its grant: %w", err)
+		}
+		grant &= c
+	}
+	raw, err := json.Marshal(grant)
+	if err != nil {
+		return nil, err
+	}
+	spec["grant"] = raw
+	return json.Marshal(spec)
+}
