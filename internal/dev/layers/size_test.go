@@ -86,7 +86,7 @@ func TestFileSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files < 1000 {
+	if files < 500 {
 		t.Errorf("looked at %d files; the tree has more", files)
 	}
 }
