@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/script"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -64,7 +64,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	rt := open(t, adroit.Options{
-		Tools: std.All(), Models: scripted(t, string(configs.DemoTurns())), Workspace: adroit.Workspace{Dir: dir},
+		Tools: parts.All(), Models: scripted(t, string(configs.DemoTurns())), Workspace: adroit.Workspace{Dir: dir},
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 	})
 	builder, err := rt.Lookup("builder")

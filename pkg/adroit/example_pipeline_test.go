@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/script"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -59,7 +59,7 @@ func Example_pipeline() {
 	}
 	options := adroit.Options{
 		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte(featureTurns)))}, Model: "script/turns",
-		Tools: std.All(),
+		Tools: parts.All(),
 		Definitions: adroit.Definitions{
 			Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 			Pipelines: []agents.Layer{{Name: "built in", FS: configs.Pipelines()}},

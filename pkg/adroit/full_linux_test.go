@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // A full disk is not the model's business: the step waits and says so once, a job that
@@ -30,7 +30,7 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 	}
 	long := strings.Repeat("a line of text\\n", 20_000)
 	waits := make(chan string, 100)
-	rt := open(t, adroit.Options{Tools: std.All(), Workspace: adroit.Workspace{Dir: dir}, Models: scripted(t, `turns:
+	rt := open(t, adroit.Options{Tools: parts.All(), Workspace: adroit.Workspace{Dir: dir}, Models: scripted(t, `turns:
   - calls: [{name: read_file, args: {path: a.txt}}]
   - calls: [{name: edit_file, args: {path: a.txt, old: "old", new: "`+long+`"}}]
   - {expect: {contains: "a.txt"}, calls: [{name: finish, args: {summary: Done.}}]}

@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // Conformance 35: a job whose workspace goes away fails once and clearly, and
@@ -30,7 +30,7 @@ func TestWorkspaceGoesAway(t *testing.T) {
 			}
 		}
 	}
-	rt := open(t, adroit.Options{Tools: std.All(), Workspace: adroit.Workspace{Dir: dir}, Callbacks: adroit.Callbacks{Emit: emit}, Models: scripted(t, `turns:
+	rt := open(t, adroit.Options{Tools: parts.All(), Workspace: adroit.Workspace{Dir: dir}, Callbacks: adroit.Callbacks{Emit: emit}, Models: scripted(t, `turns:
   - calls: [{name: write_file, args: {path: a.txt, content: "a\n"}}]
   - calls: [{name: write_file, args: {path: b.txt, content: "b\n"}}]
   - calls: [{name: write_file, args: {path: c.txt, content: "c\n"}}]

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -103,7 +103,7 @@ func TestShippedPipeline(t *testing.T) {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
 	rt := open(t, adroit.Options{
-		Tools: std.All(), Models: scripted(t, "turns:\n  - text: nobody asks me"), Workspace: adroit.Workspace{Dir: dir},
+		Tools: parts.All(), Models: scripted(t, "turns:\n  - text: nobody asks me"), Workspace: adroit.Workspace{Dir: dir},
 		Definitions: adroit.Definitions{
 			Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 			Pipelines: []agents.Layer{{Name: "built in", FS: configs.Pipelines()}},

@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/permit"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // faulty are files of agents with one fault each, and values built in Go with what no
@@ -80,7 +80,7 @@ func lintOptions(t *testing.T, files map[string]string, pipelines map[string]str
 		name = "job_a"
 	}
 	o := bossed(t, "turns:\n  - calls: [{name: spawn_agent, args: {agent: "+name+", task: Go.}}]\n  - text: Done.", files)
-	o.Tools, o.Storage = std.All(), adroit.Storage{}
+	o.Tools, o.Storage = parts.All(), adroit.Storage{}
 	fs := fstest.MapFS{}
 	for name, text := range pipelines {
 		fs[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}

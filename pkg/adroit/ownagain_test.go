@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // What becomes the program's own while a runtime is open, as in adroit serve, is guarded
@@ -27,7 +27,7 @@ func TestOwnFilesLater(t *testing.T) {
 	}
 	var hooks []string
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}}, Tools: std.All(),
+		Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}}, Tools: parts.All(),
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "user", FS: fstest.MapFS{"worker.md": {Data: []byte(worker)}}}}},
 		Workspace: adroit.Workspace{Dir: dir, ConfigFile: filepath.Join(config, "config.yaml"), OwnFiles: func() []string {
 			return append([]string{config}, hooks...)

@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // The task: a package with faults in three files, five failing tests and a
@@ -109,7 +109,7 @@ func TestRatesTokens(t *testing.T) {
 				return turn
 			})
 			rt := open(t, adroit.Options{
-				Tools: std.All(), Models: map[string]llm.Model{"script": p}, Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
+				Tools: parts.All(), Models: map[string]llm.Model{"script": p}, Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 				Workspace: adroit.Workspace{Dir: dir, Servers: []adroit.LanguageServer{}}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
 			})
 			job, err := rt.Execute(t.Context(), agents.Input{Agent: "builder", Prompt: ratesPrompt})

@@ -20,7 +20,7 @@ import (
 
 // strict is boss for a workflow that fails with its sub-agents.
 var strict = agents.Define("boss", func(sc *executor.Scope) error {
-	plan, err := executor.AITurn[parts](sc, executor.Turn{Prompt: "Plan: " + sc.Task.Prompt})
+	plan, err := executor.AITurn[planned](sc, executor.Turn{Prompt: "Plan: " + sc.Task.Prompt})
 	if err != nil {
 		return err
 	}

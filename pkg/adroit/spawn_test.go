@@ -23,13 +23,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-type parts struct {
+type planned struct {
 	Parts []string `json:"parts"`
 }
 
 // boss plans with the model, has its plan worked off at once, and sums up.
 var boss = agents.Define("boss", func(sc *executor.Scope) error {
-	plan, err := executor.AITurn[parts](sc, executor.Turn{Prompt: "Plan: " + sc.Task.Prompt})
+	plan, err := executor.AITurn[planned](sc, executor.Turn{Prompt: "Plan: " + sc.Task.Prompt})
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func TestSpawnBounds(t *testing.T) {
 			o := bossed(t, turns, map[string]string{"boss": c.boss, "counter": counterFile, "counters": counterFile})
 			seen := new(strings.Builder)
 			o.Workflows = []flow.Workflow{agents.Define("boss", func(sc *executor.Scope) error {
-				var p parts
+				var p planned
 				if err := json.Unmarshal([]byte(`{"parts":`+c.parts+`}`), &p); err != nil {
 					return err
 				}

@@ -26,7 +26,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // obedient is a model that makes the calls in its prompt, one a line, and then
@@ -110,7 +110,7 @@ func treesOptions(dir, data string) adroit.Options {
 		store = sqlite.Store(data)
 	}
 	return adroit.Options{
-		Tools: std.All(), Workspace: adroit.Workspace{Dir: dir}, Storage: adroit.Storage{Data: data, Store: store}, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
+		Tools: parts.All(), Workspace: adroit.Workspace{Dir: dir}, Storage: adroit.Storage{Data: data, Store: store}, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
 		Definitions: adroit.Definitions{
 			Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{
 				"chief.md": {Data: []byte(chief)}, "worker.md": {Data: []byte(worker)}, "giver.md": {Data: []byte(giver)},

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/pkg/cli"
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // codes describes the exit codes, by their names in pkg/cli/internal/kit.
@@ -81,7 +81,7 @@ func TestCommands(t *testing.T) {
 	for _, w := range variables {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, w.about)
 	}
-	root := cli.Program{Tools: std.All()}.Command()
+	root := cli.Program{Tools: parts.All()}.Command()
 	b.WriteString("\nAn endpoint's `key_env` names one more.\n\n## Flags of every command\n")
 	writeFlags(&b, root.PersistentFlags())
 	for _, c := range root.Commands() {
@@ -153,7 +153,7 @@ func exitCodes(t *testing.T) map[string]string {
 		if !ok || len(v.Values) != 1 {
 			return
 		}
-		if lit, ok := v.Values[0].(*ast.BasicLit); ok && lit.Kind == token.INT {
+		if lit, ok := v.Values[0].(*ast.BasicLit); ok && lit.Kind == token.INT && v.Names[0].IsExported() {
 			out[v.Names[0].Name] = lit.Value
 		}
 	})

@@ -37,8 +37,8 @@ var kinds = []word{
 	{"activity", "A model that works on its own (`cli/…`) did something during its step, by its own account: `text` is a line for people; `data` has `activity` (`session`, `tool.started`, `tool.finished`, `file.changed`, `warning`, `retry`, `usage` or `permission`) and, as it applies, `id`, `name`, `text`, `code` (of a command), `status` (`ok`, `error`, `denied` or `unknown`) and `usage`."},
 }
 
-// parts says what the fields of an event are, by their JSON names.
-var parts = []word{
+// eventFields says what the fields of an event are, by their JSON names.
+var eventFields = []word{
 	{"seq", "Counts from 1 in each job, without gaps; missing in events that are not kept"},
 	{"job", "The job's id"},
 	{"path", "The step's place in the job, for ever the same; missing if the event is not about a step"},
@@ -88,7 +88,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal("no event.Kind constants in pkg/event")
 	}
 	complete(t, "event", kinds, code)
-	complete(t, "event field", parts, jsonNames(reflect.TypeFor[event.Event]()))
+	complete(t, "event field", eventFields, jsonNames(reflect.TypeFor[event.Event]()))
 	complete(t, "outcome field", final, jsonNames(reflect.TypeFor[jobs.Final]()))
 
 	var b strings.Builder
@@ -98,7 +98,7 @@ func TestEvents(t *testing.T) {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, cell(w.about))
 		}
 	}
-	table("Fields", "field", parts)
+	table("Fields", "field", eventFields)
 	table("Kinds", "kind", kinds)
 	table("The outcome", "field of `data`", final)
 	hold(t, "events.md", strings.TrimLeft(b.String(), "\n"))

@@ -44,7 +44,7 @@ func TestNewcomer(t *testing.T) {
 		t.Skip("not a git checkout")
 	}
 	for name := range tests {
-		if grep("-l", "func "+name+"(", "--", "internal/executor", "pkg/executor", "cmd/adroit", "internal/dev/reference") == "" {
+		if grep("-l", "func "+name+"(", "--", "internal/turn", "pkg/executor", "cmd/adroit", "internal/dev/reference") == "" {
 			t.Errorf("%s is named and is not there", name)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	std "github.com/adroit-run/adroit/pkg/parts"
+	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -52,24 +52,24 @@ func TestTools(t *testing.T) {
 	for _, w := range fields {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, cell(w.about))
 	}
-	set, err := tools.NewSet(std.All()...)
+	set, err := tools.NewSet(parts.All()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
-	for _, bundle := range std.Bundles() {
+	for _, bundle := range parts.Bundles() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", bundle.Name, bundle.Description)
 		for _, tool := range bundle.Tools() {
 			checked, ok := set.Lookup(tool.Name)
 			if !ok {
-				t.Fatalf("%s is in a bundle and not in std.All", tool.Name)
+				t.Fatalf("%s is in a bundle and not in parts.All", tool.Name)
 			}
 			writeTool(t, &b, checked)
 			shown++
 		}
 	}
-	if shown != len(std.All()) {
-		t.Errorf("the page shows %d tools of %d", shown, len(std.All()))
+	if shown != len(parts.All()) {
+		t.Errorf("the page shows %d tools of %d", shown, len(parts.All()))
 	}
 	hold(t, "tools.md", b.String())
 }
