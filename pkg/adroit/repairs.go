@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// Repairs are what agents of a coordinator have changed in a job's workspaces, which
+// treeRepairs are what agents of a coordinator have changed in a job's workspaces, which
 // are a *jobdir.Workspaces; without them every method fails.
 type treeRepairs struct{ host.Worktrees }
 

@@ -21,6 +21,17 @@ var unnamed = []string{
 	"internal/system/rootfs.Transition", // workspace.Files.Apply, for merges
 	"internal/work/ledger.Ledger",       // workspace.Open and Files.Ledger; a program passes nil
 	"internal/work/ledger.Snapshot",     // workspace.Files.Watch, for agents that work on their own
+	"internal/calling/extagent.Limits",  // cliagent.Config, which pkg/config fills
+	"internal/calling/extagent.Session", // cliagent.Agent.Open, which the handlers call
+	"internal/calling/route.Ask",        // agents.Env, which the catalog fills
+	"internal/coordinator.Adjustments",  // in what pipelines and workflows report
+	"internal/coordinator.Attempt",
+	"internal/coordinator.Ended",
+	"internal/mcp.Logout",          // config.Config, which the command line opens
+	"internal/text/plainyaml.Node", // agents.Inline, as the YAML has it
+	"internal/tools/edit.Format",   // config.Config
+	"internal/turn.Branch",         // adroit.Transcript.Branch
+	"internal/turn.DirText",        // agents.Project, which the catalog reads
 }
 
 // TestNames fails when an exported declaration of a public package mentions a type
