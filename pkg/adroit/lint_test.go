@@ -70,7 +70,7 @@ func TestWhatLintRefuses(t *testing.T) {
 		}
 		said = append(said, words)
 	}
-	everyFault(t, "agentfile", []string{"key", "at", "bad", "broken", "unknown", "word"}, said)
+	everyFault(t, "agents", []string{"key", "at", "bad", "broken", "unknown", "word"}, said)
 }
 
 func lintOptions(t *testing.T, files map[string]string, pipelines map[string]string) adroit.Options {
@@ -194,7 +194,7 @@ var verb = regexp.MustCompile(`%[-+.#0-9]*[a-z]`)
 // said shows.
 func everyFault(t *testing.T, pkg string, makers []string, said []string) {
 	t.Helper()
-	files, err := filepath.Glob("../../internal/" + pkg + "/*.go")
+	files, err := filepath.Glob("../" + pkg + "/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
@@ -247,11 +247,11 @@ func faultOf(call *ast.CallExpr, makers []string) (string, bool) {
 	isError := sel.Sel.Name == "bad"
 	for _, arg := range call.Args {
 		switch arg := arg.(type) {
-		case *ast.SelectorExpr:
-			if arg.Sel.Name == "Warning" || arg.Sel.Name == "Note" {
+		case *ast.Ident:
+			if arg.Name == "Warning" || arg.Name == "Note" {
 				return "", false
 			}
-			isError = isError || arg.Sel.Name == "Error"
+			isError = isError || arg.Name == "Error"
 		case *ast.BasicLit:
 			if s, err := strconv.Unquote(arg.Value); err == nil && arg.Kind == token.STRING {
 				text = append(text, s)

@@ -201,8 +201,9 @@ func (h *house) print(list bool) {
 		lines = append(lines, sum)
 		r := byRoom[room(dir)]
 		byRoom[room(dir)] = [3]int{r[0] + 1, r[1] + len(p.files), r[2] + sum}
-		name := dir[strings.LastIndexByte(dir, '/')+1:]
-		names[name] = append(names[name], dir)
+		if name := dir[strings.LastIndexByte(dir, '/')+1:]; !strings.HasPrefix(dir, "cmd/") {
+			names[name] = append(names[name], dir)
+		}
 	}
 	slices.Sort(lengths)
 	rooms := slices.Sorted(maps.Keys(byRoom))

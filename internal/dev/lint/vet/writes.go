@@ -23,7 +23,7 @@ const project = "github.com/adroit-run/adroit"
 // that only tests and the Makefile use, by the start of a path.
 var (
 	product    = []string{"cmd/", "configs", "internal/", "pkg/"}
-	notProduct = []string{"internal/dev/apisnapshot", "internal/dev/bench", "internal/dev/", "internal/dev/dist", "internal/dev/reference", "internal/dev/e2e/", "internal/dev/layers", "internal/dev/lint/", "internal/dev/realrepo", "internal/dev/testenv", "internal/dev/words"}
+	notProduct = []string{"internal/dev/"}
 )
 
 // writers may call what the rule refuses, each for a reason: a package or a function

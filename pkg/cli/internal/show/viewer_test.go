@@ -3,7 +3,6 @@ package show
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"regexp"
 	"strings"
@@ -20,8 +19,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
-
-var viewerUpdate = flag.Bool("update", false, "write the golden file instead of comparing it")
 
 // hostileText is text that would act on a terminal, were it not escaped.
 const hostileText = "a\x1b[2J\x1b]0;title\x07\u202eb\r\x9b31m"
@@ -179,7 +176,7 @@ func TestWatch(t *testing.T) {
 	if !strings.Contains(got, "context 25% of 4,000") && !strings.Contains(got, "context 25%") {
 		t.Errorf("no meter:\n%q", got)
 	}
-	dirtest.Golden(t, *viewerUpdate, "testdata/watch.golden", []byte(strings.ReplaceAll(strings.Join(shown, "\n"), "\x1b", "E")))
+	dirtest.Golden(t, *update, "testdata/watch.golden", []byte(strings.ReplaceAll(strings.Join(shown, "\n"), "\x1b", "E")))
 	if strings.Contains(strings.Join(shown, "\n"), "The last words.") {
 		t.Error("the last words are the outcome's to print")
 	}
