@@ -1,5 +1,3 @@
-// Package projectdir names what a workspace may bring. It is used only where the
-// operator trusts it: an agent or a pipeline decides what runs.
 package configs
 
 import (

@@ -1,11 +1,11 @@
-// Package handler performs the steps that the agent loop of pkg/executor asks
-// for: it asks models, runs tools under permissions, compacts conversations and
-// copies work trees. Everything that does I/O for the loop is here.
+// Package host performs the steps that the agent loop of pkg/executor asks for: it asks
+// models, runs tools under permissions, compacts conversations, reads what a person
+// attaches and copies work trees. Everything that does I/O for the loop is here.
 //
-//	mux := handler.Guard(handler.Serve(handler.Host{Models: models, Tools: set, Env: env, Blobs: blobs}), redactor)
+//	mux := host.Guard(host.Serve(host.Host{Models: models, Tools: set, Env: env, Blobs: blobs}), redactor)
 //
-// It decides nothing about the course of a job: that is the loop's, which is
-// replayed and cannot see files, clocks or the network.
+// It decides nothing about the course of a job: that is the loop's, which is replayed and
+// cannot see files, clocks or the network.
 package host
 
 import (

@@ -1,6 +1,3 @@
-// Package reader reads what a message of a person attaches: files, lines of them,
-// directories, images and pages of the web. It is the only place where attachments
-// are read, whatever surface the message comes from.
 package host
 
 import (

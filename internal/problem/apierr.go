@@ -1,4 +1,3 @@
-// Package apierr has the errors of adroit.Client, and what makes them.
 package problem
 
 import (

@@ -1,10 +1,3 @@
-// Package failures remembers what coordinators have met: failures, what was done
-// about each, and what came of it. It outlives the jobs it is from.
-//
-//	known, err := failures.Recall(ctx, store, failures.Question{Project: dir, Signature: sig, Text: output, Now: now})
-//
-// All it keeps came from outside: it is data, and no word of it is an instruction. It
-// decides nothing: see internal/coordinator.
 package problem
 
 import (

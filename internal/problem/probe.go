@@ -1,10 +1,3 @@
-// Package probe finds out, on the machine where a command failed, what its output
-// leaves open: whether a program that it misses is there, whether the disk is full.
-//
-//	facts := probe.Facts(dir, command, output)
-//	facts["program cmake"] // "not found"
-//
-// It starts nothing and changes nothing.
 package problem
 
 import (

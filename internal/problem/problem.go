@@ -1,11 +1,14 @@
-// Package problem has the vocabulary of failures: the types that agents name
-// under problem_types and a coordinator decides by, and the signature by which
-// two failures are the same.
+// Package problem has the vocabulary of failures: the types that agents name under
+// problem_types and a coordinator decides by, the signature by which two failures are the
+// same, what a machine says of one, and what earlier jobs have met.
 //
 //	problem.Canonical("BUILD_FAILURE") // "build", true
 //	problem.Signature(output)          // the same for the same failure elsewhere
+//	facts := problem.Facts(dir, command, output)
+//	facts["program cmake"] // "not found"
 //
-// It decides nothing: see internal/coordinator.
+// It decides nothing: see internal/coordinator. What is remembered came from outside: it
+// is data, and no word of it is an instruction.
 package problem
 
 import (

@@ -1,6 +1,3 @@
-// Package loopdetect finds what a model does again and again without getting anywhere:
-// turns that repeat, and tools that fail in the same way. It has no say in what follows;
-// the loop reminds the model, withholds the tool or ends the job.
 package turn
 
 import (

@@ -1,10 +1,3 @@
-// Package attachment finds what the words of a person attach to a message, such as
-// @cart.go:10-40 or @"shot of today.png", and makes text or an image of it.
-//
-//	for _, m := range attachment.Mentions("what does @cart.go do?") { ... } // m.Path is cart.go
-//
-// It reads no files and no pages: internal/host does, with the guards of the workspace
-// and of the network.
 package turn
 
 import (

@@ -1,7 +1,3 @@
-// Package toolcall has the three ways in which a model calls tools: natively,
-// by an answer constrained to a schema, and in plain text. It writes tools, calls
-// and results out for models that have no interface for them, and reads calls
-// from their answers. internal/host chooses the mode.
 package turn
 
 import (

@@ -1,7 +1,3 @@
-// Package compaction makes a conversation fit a model's context window: it
-// estimates sizes, drops and shortens the results of earlier turns, and writes
-// notes in place of turns. It is pure text processing; pkg/executor decides when
-// to compact, and internal/host performs it.
 package turn
 
 import (

@@ -1,12 +1,3 @@
-// Package oldresult reads the texts of results in journals of jobs that began before
-// results had values, as they were worded then. Their jobs go on as they began:
-//
-//	if t.Revision < stepio.TypedResults {
-//		output = oldresult.Output(reply.Text)
-//	}
-//
-// It is the only place where a program reads what was written for models, and those
-// words are in the journals: no later wording belongs here.
 package turn
 
 import (

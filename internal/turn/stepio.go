@@ -1,5 +1,9 @@
-// Package stepio has the inputs and outputs of the steps that the loop asks for, and
-// their names in the journal. The loop writes them, its handlers read them.
+// Package turn is what the loop of pkg/executor and its handlers in internal/host share:
+// the inputs and outputs of steps and their names in the journal, the three ways in which
+// a model calls tools, how a conversation is made to fit a context window, what a message
+// attaches, what a model does again and again, and servers that have tools.
+//
+// It is text processing without I/O.
 package turn
 
 import "encoding/json"

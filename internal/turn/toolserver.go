@@ -1,5 +1,3 @@
-// Package toolserver is what the runtime expects of servers that have tools, such
-// as MCP servers; internal/mcp has those.
 package turn
 
 import (

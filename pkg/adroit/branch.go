@@ -153,8 +153,6 @@ func taintOf(j *jobs.Job) tools.Taint {
 	return s.Taint
 }
 
-type ()
-
 // Transcript implements [JobReader].
 func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
 	j, m, err := rt.find(ctx, ref)

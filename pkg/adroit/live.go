@@ -1,5 +1,3 @@
-// Package live passes the pieces of answers, which are events that no store keeps,
-// to those who follow a job.
 package adroit
 
 import (

@@ -1,5 +1,3 @@
-// Package repairs has what agents of a coordinator changed in the workspaces of a
-// job: it lists, undoes and compares it.
 package adroit
 
 import (

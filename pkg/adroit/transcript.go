@@ -1,6 +1,3 @@
-// Package transcript has all that the models of a job were sent and answered, read
-// from the inputs of its steps, and makes of it the conversation that another job
-// goes on with.
 package adroit
 
 import (

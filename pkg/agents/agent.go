@@ -1,8 +1,8 @@
-// Package agents has agents, which are data, and requests to them.
+// Package agents has agents, which are data: what one is, how files of them are read and
+// checked, and how an agent and a request become a task.
 //
-// An agent is a Markdown file: front matter that states what it may use and when
-// it is done, and a prompt. The format is a superset of the Claude Code
-// sub-agent file.
+// An agent is a Markdown file: front matter that states what it may use and when it is
+// done, and a prompt. The format is a superset of the Claude Code sub-agent file.
 //
 //	---
 //	name: counter
@@ -13,13 +13,10 @@
 //	---
 //	You count words with word_count. You never guess.
 //
-// A Go program builds the same with a [DynamicAgent] literal. The runtime resolves
-// an agent, a request and a set of tools to an executor.Task, which a job pins by
-// value, so that editing a file never changes a run in flight.
-//
-// The package neither reads nor runs anything: see pkg/agents for files,
-// pkg/executor for the loop, pkg/jobs for jobs and pkg/adroit for all of it in
-// one place.
+// A Go program builds the same with a [DynamicAgent] literal. A job pins the resolved
+// task by value, so that editing a file never changes a run in flight. The package runs
+// nothing: see pkg/executor for the loop, pkg/jobs for jobs and pkg/adroit for all of it
+// in one place.
 package agents
 
 import (

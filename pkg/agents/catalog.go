@@ -1,10 +1,3 @@
-// Package agentfile reads agents, skills and what projects state about themselves
-// from files, checks them, and resolves an agent and a request to a task.
-//
-//	cat := agentfile.Load(layers...)
-//	task, err := agentfile.Resolve(Input{Agent: "counter", Prompt: "how many?"}, cat, set, defaults)
-//
-// What an agent is, a Go program writes it too: pkg/agents. The package runs nothing.
 package agents
 
 import (

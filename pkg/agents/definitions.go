@@ -1,10 +1,3 @@
-// Package definitions holds what the catalogs of agents, pipelines and problems share:
-// named definitions, each read from a file in the directory of a layer.
-//
-//	kind := definitions.Kind[Agent]{Noun: "agent", Suffix: ".md", Limit: maxFile, Name: nameOf, Read: parse}
-//	set, problems := kind.Load(layers...)
-//
-// A file is parsed when its definition is asked for: a job needs few of them. The package does not know what a definition is, nor what can be wrong with the text of one.
 package agents
 
 import (

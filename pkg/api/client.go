@@ -1,12 +1,12 @@
-// Package api is adroit over HTTP. One table of typed routes gives the handler,
-// the client and the reference, so that they cannot differ:
+// Package api is adroit over HTTP. One table of typed routes gives the handler, the client
+// and the reference, so that they cannot differ:
 //
 //	http.Handle("/v1/", api.Handler(rt))
 //	c := api.NewClient("http://127.0.0.1:8000", http.DefaultClient)
 //
-// Loopback joins the two in memory: every value passes through JSON and events
-// through server-sent events, without a socket. The package does not listen and
-// knows nobody's identity.
+// Loopback joins the two in memory: every value passes through JSON and events through
+// server-sent events, without a socket. A [Listener] answers programs that know a token,
+// and no page of a browser.
 package api
 
 import (

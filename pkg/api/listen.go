@@ -1,9 +1,3 @@
-// Package listen answers HTTP requests of programs that know a token, and of no page
-// of a browser. The interface of pkg/api and the Model Context Protocol are served
-// through it.
-//
-//	l, err := listen.Open(listen.Options{Address: "127.0.0.1:7420", Token: token})
-//	err = l.Serve(ctx, handler)
 package api
 
 import (

@@ -1,5 +1,3 @@
-// Package config gives Go programs what their users have configured for the
-// command line.
 package config
 
 import (

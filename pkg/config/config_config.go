@@ -1,12 +1,12 @@
-// Package config reads the configuration: the file, then the environment, then
-// the flags. It checks all of it and knows where each value comes from.
+// Package config reads the configuration: the file, then the environment, then the flags.
+// It checks all of it and knows where each value comes from. Go programs get with it what
+// their users have configured for the command line:
 //
-//	c, err := config.Load(config.Env{}, config.Flags{})
-//	o, err := c.Options(config.Program{Tools: std.All()})
+//	o, err := config.Options(os.Getenv, parts.All())
 //	rt, err := adroit.Open(ctx, o)
 //
-// A section of the file is a file of this package: its type, its checks, its
-// settings and its conversion to what the rest of the program takes.
+// A section of the file is a file of this package: its type, its checks, its settings and
+// its conversion to what the rest of the program takes.
 package config
 
 import (

@@ -1,5 +1,3 @@
-// Package stepid has what identifies steps and what they are about: the order of their
-// paths, and digests.
 package flow
 
 import (

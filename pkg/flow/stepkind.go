@@ -1,5 +1,3 @@
-// Package stepkind names the kinds of steps that every engine performs itself,
-// without a handler, and what engines do with them.
 package flow
 
 const (

@@ -1,4 +1,3 @@
-// Package jobid makes the ids of jobs.
 package jobs
 
 import (

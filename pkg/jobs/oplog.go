@@ -1,13 +1,3 @@
-// Package oplog writes what jobs do to a structured log for operators. The log is a
-// view of the events: nothing is in it that is not an event or a warning, and no
-// other package logs.
-//
-//	l, close, err := oplog.Open(oplog.Options{Level: "info", Format: "json", File: "/var/log/adroit.log"}, os.Stderr)
-//	rt, err := adroit.Open(ctx, adroit.Options{Callbacks: adroit.Callbacks{Emit: oplog.Sink(l)}, …})
-//
-// Every line has the job; lines about a step have its path, which is the same in
-// the job's events and when the step is repeated. Texts that a model or a tool
-// wrote are not logged: jobs logs has them.
 package jobs
 
 import (

@@ -1,4 +1,3 @@
-// Package price has what models cost.
 package llm
 
 import (

@@ -1,4 +1,3 @@
-// Package artifactname compares the names of artifacts that tools declare.
 package tools
 
 import "strings"

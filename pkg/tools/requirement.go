@@ -1,4 +1,3 @@
-// Package requirement finds what tools require of the host, such as git or ffmpeg.
 package tools
 
 import (

@@ -1,13 +1,16 @@
-// Package schema infers, compiles, simplifies and checks the JSON Schemas of
-// tool arguments.
+// Package schema infers, compiles, simplifies and checks the JSON Schemas of tool
+// arguments, and says them in the words that a server understands.
 //
 //	s, err := schema.Infer[input]()
 //	for _, fault := range s.Validate(args) {
 //		fmt.Println(fault) // edits[2].line is missing; it is required
 //	}
+//	small, err := schema.Ollama.Down(full)
 //
-// It is not about the limits of providers: internal/calling/schema rewrites a schema for
-// those that take a part of the language only.
+// Servers decode schemas into types of their own and lose, misread or refuse what these
+// do not know. So what a [Dialect] cannot say becomes words of a description, which the
+// model reads. What comes back is brought into the full schema's form by [Raise]; whether
+// it is valid, the full schema alone decides.
 package schema
 
 import (

@@ -1,15 +1,3 @@
-// Package schema says one full JSON Schema in the words that a server
-// understands.
-//
-//	small, err := schema.Ollama.Down(full)
-//
-// Servers decode schemas into types of their own and lose, misread or refuse
-// what these do not know. So what a [Dialect] cannot say becomes words of a
-// description, which the model reads. What comes back is brought into the
-// full schema's form by [Raise]; whether it is valid, the full schema alone
-// decides, and that is done by whoever asked.
-//
-// Schemas come without references: pkg/tools inlines them.
 package schema
 
 import (

@@ -1,9 +1,12 @@
 // Package catalog has the agents, the pipelines and what is known of problems of a
-// program and its users, together with those of a project that is trusted, and finds
-// what requests name in it.
+// program and its users, together with what a project brings, as far as its operator
+// trusts it: skills, instructions, stages, the command that runs its tests, tool servers.
 //
 //	c := catalog.New(catalog.Options{Agents: layers, Tools: set, Warn: warn})
 //	list := c.Agents(decision) // of Decide
+//
+// It also decides which tools of servers an agent gets: directly if they are few, else
+// through describe_tool and call_tool. A job pins those that its tasks were given.
 package catalog
 
 import (

@@ -1,10 +1,3 @@
-// Package project is what a workspace brings for the agents that work in it, as far
-// as its operator trusts it: skills, instructions, stages, the command that runs its
-// tests, tool servers.
-//
-//	d, err := project.Decide(store, data, dir, false)
-//	files, err := d.Open()
-//	c, err := d.Context(ctx, files, userSkills, 0) // skills and AGENTS.md, for a prompt
 package catalog
 
 import (

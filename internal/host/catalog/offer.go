@@ -1,11 +1,3 @@
-// Package offer decides which tools of servers, such as MCP servers, an agent gets:
-// directly if they are few, else through describe_tool and call_tool. A job pins
-// those that its tasks were given.
-//
-//	s := offer.Source{Servers: servers, Warn: warn}
-//	got, err := s.Offer(ctx, input, catalog, scope, set) // got.In and got.Tools are resolved in their place
-//	pinned := s.Pinned(home, scope)
-//	err = pinned.Pin(task, got.All)
 package catalog
 
 import (

@@ -1,8 +1,10 @@
-// Package filelock locks files with flock(2): against other processes, and against
-// whoever else has opened the same file in this one. A lock ends with its process.
+// Package lock locks files with flock(2), against other processes and against whoever else
+// has opened the same file in this one, and names processes in leases.
 //
-//	unlock, err := filelock.Open(path + ".lock")
+//	unlock, err := lock.Open(path + ".lock")
 //	defer unlock()
+//
+// A lock ends with its process.
 package lock
 
 import (

@@ -1,4 +1,3 @@
-// Package owner names processes in leases, and knows whether one still runs.
 package lock
 
 import (

@@ -1,11 +1,3 @@
-// Package keyfile keeps the keys of model providers in one file that only its
-// user can read: what adroit login writes.
-//
-//	keys, err := keyfile.In(dir).Keys()
-//
-// It does not encrypt: whoever reads as the user reads the keys, as with the
-// credentials of gh, npm or docker. The name is on the list of files that no tool
-// may touch.
 package rootfs
 
 import (

@@ -1,11 +1,3 @@
-// Package scratch makes directories for the work of one process inside of the data
-// directory, which are removed after it also if it was killed.
-//
-//	s, err := scratch.New(data, "backup")
-//	defer s.Remove()
-//	err = s.Note(part) // a file elsewhere that is to go with it
-//
-// A directory belongs to the process that has its lock, which ends with the process.
 package rootfs
 
 import (

@@ -1,3 +1,6 @@
+// Package rootfs works on files below a directory that others may change at the same time:
+// each step is taken by a descriptor or one name at a time, and no link leads out. It also
+// knows which files are git's, keys or the tool's own, and which no tool may touch.
 package rootfs
 
 import (

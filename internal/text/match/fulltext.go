@@ -1,8 +1,3 @@
-// Package fulltext has what looking for similar texts needs, with SQLite's FTS5
-// and without: the words of a text, and the query that finds texts with any of them.
-//
-//	words := fulltext.Words("undefined: total in cart.go")
-//	db.Query(ctx, "select … where notes match ? order by bm25(notes)", []any{fulltext.Any(words)}, …)
 package match
 
 import (

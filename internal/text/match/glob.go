@@ -1,4 +1,5 @@
-// Package glob matches paths with the patterns that people and models write.
+// Package match finds paths by patterns, names of models by patterns, and similar texts by
+// the words that they share, with SQLite's FTS5 and without.
 package match
 
 import (

@@ -1,12 +1,3 @@
-// Package describe is the tool that gives a model the full description of tools
-// that its prompt has in short.
-//
-//	set, err := tools.NewSet(describe.Tool)
-//
-// If the context window is small, tools that a job may not need are shortened to
-// a line each. The full descriptions are pinned with the job as the artifact
-// "tool_descriptions", the only thing this tool reads; without that artifact it
-// is not offered. pkg/agents decides which tools are shortened.
 package control
 
 import (

@@ -1,9 +1,11 @@
-// Package finish is how a model reports that it is done.
+// Package control has the tools with which a model steers its own run: it reports that it
+// is done, keeps a list of tasks, remembers facts for later jobs, reads what it was shown
+// in part, skills and the full descriptions of tools, and has other agents work.
 //
-//	set, err := tools.NewSet(finish.Tool)
+//	set, err := tools.NewSet(control.Finish, control.Todo, control.ReadResult)
 //
-// Calling it is a claim. Whether the task is done is for the executor's
-// criterion to say.
+// What they read is pinned with the job as artifacts, so that a file edited during a run
+// changes nothing; without the artifact a tool is not offered.
 package control
 
 import (

@@ -1,8 +1,3 @@
-// Package memory has the tools that keep facts for later jobs and find them again.
-//
-//	set, err := tools.NewSet(memory.Remember, memory.Recall)
-//
-// What they keep and where is the runtime's: see [memory.Book].
 package control
 
 import (

@@ -1,9 +1,3 @@
-// Package result reads what a model was shown in part.
-//
-//	set, err := tools.NewSet(result.Read)
-//
-// Long results enter a conversation by head and tail, with an id; the whole is
-// kept with the job. The executor cuts and keeps, this tool reads.
 package control
 
 import (

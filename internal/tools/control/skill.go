@@ -1,11 +1,3 @@
-// Package skill gives a model the instructions of a skill when it needs them.
-//
-//	set, err := tools.NewSet(skill.Read)
-//
-// The prompt names the skills an agent has; what they say is pinned with the
-// job as the artifact "skills", so that the tool reads no file and a skill
-// edited during a run changes nothing. Without that artifact the tool is not
-// offered. Where skills come from is for pkg/agents.
 package control
 
 import (

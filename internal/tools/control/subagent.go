@@ -1,9 +1,3 @@
-// Package subagent is the tool with which a model has other agents work.
-//
-//	set, err := tools.NewSet(subagent.Spawn)
-//
-// An agent has it by the spawn: of its file. The executor runs the agent as
-// part of the job; what it says is the tool's result.
 package control
 
 import (

@@ -1,9 +1,3 @@
-// Package todo keeps the list of tasks of a run, for those who watch it.
-//
-//	set, err := tools.NewSet(todo.Tool)
-//
-// The list is what the last call gave, whole: it is in the journal with the call,
-// and an artifact of the run, which the model is shown again when its conversation begins anew.
 package control
 
 import (

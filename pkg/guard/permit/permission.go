@@ -1,17 +1,3 @@
-// Package permission judges calls of tools by rules: whether one runs, is asked about or
-// is denied. It reads the shell text that rules about commands need.
-//
-//	rules := permission.Rules{
-//		{Tool: "shell", Command: "go test *", Do: Allow},
-//		{Path: "deploy/**", Do: Deny, Why: "releases are made by people"},
-//	}
-//	v := rules.Judge(permission.Call{Tool: "shell", Script: "go test ./... && rm x", Default: Ask})
-//	// v.Do is Ask: nothing allows rm
-//
-// Judging is pure: the same call, links and rules give the same verdict.
-//
-// The package does not confine anything. What a command does once it runs is
-// for the sandbox; what a tool may reach is for its Env.
 package permit
 
 import (

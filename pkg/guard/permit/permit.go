@@ -1,14 +1,17 @@
-// Package permit has the rules that allow calls of tools, have a person asked about
-// them, or deny them: what options, agents and tasks carry.
+// Package permit has the rules that allow calls of tools, have a person asked about them,
+// or deny them: what options, agents and tasks carry.
 //
-//	rules := []permit.Rule{
+//	rules := permit.Rules{
 //		{Tool: "shell", Command: "go test *", Do: permit.Allow},
 //		{Path: "deploy/**", Do: permit.Deny, Why: "releases are made by people"},
 //	}
+//	v := rules.Judge(permit.Call{Tool: "shell", Script: "go test ./... && rm x", Default: permit.Ask})
+//	// v.Do is Ask: nothing allows rm
 //
-// Rules are judged together; their order does not matter. A denial is stronger than
-// a question, a question stronger than a permission; where none holds, the mode of
-// the job decides. docs/permissions.md has what a rule about a command allows.
+// Rules are judged together; their order does not matter. A denial is stronger than a
+// question, a question stronger than a permission; where none holds, the mode of the job
+// decides. docs/permissions.md has what a rule about a command allows. Judging is pure.
+// The package confines nothing: what a command does once it runs is for the sandbox.
 package permit
 
 import (

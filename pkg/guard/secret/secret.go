@@ -1,8 +1,17 @@
-// Package secret makes what keeps secrets out of all that a job leaves behind:
-// prompts, events, journals, logs and errors. It is for adroit.Options.Secrets.
+// Package secret keeps secrets out of what is kept and shown: prompts, events, journals,
+// logs, errors. It is for adroit.Options.Secrets.
 //
-//	r := NewRedactor(map[string]string{"PAYMENT_KEY": key})
+// A [Redactor] knows values, such as the configured keys, and the shapes of well-known
+// tokens. It replaces what it finds by words that name the kind, so that the place of the
+// secret stays visible:
+//
+//	r := secret.New(map[string]string{"PAYMENT_KEY": key})
 //	text, hit := r.String("export TOKEN=ghp_…") // export TOKEN=[secret: github token], true
+//	w := r.Writer(log)                          // the same for a stream, whatever its chunks
+//
+// Known values are found in their JSON, URL, base64 and hex forms too. It is not a
+// permission system: it is the last net below the deny list and the sandbox, and a secret
+// without a known value or shape passes through.
 package secret
 
 import (

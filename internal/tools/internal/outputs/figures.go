@@ -1,5 +1,3 @@
-// Package figures finds the numbers in a text, to hold what is claimed against
-// what is known.
 package outputs
 
 import (

@@ -1,5 +1,6 @@
-// Package outputs writes what a job made into a folder of the workspace, and
-// finds out later whether it is still there and up to date.
+// Package outputs writes what a job made into a folder of the workspace, finds out later
+// whether it is still there and up to date, and holds the numbers that a text claims
+// against those that are known.
 package outputs
 
 import (

@@ -1,4 +1,3 @@
-// Package acp is adroit acp.
 package acp
 
 import (

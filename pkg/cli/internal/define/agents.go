@@ -1,4 +1,5 @@
-// Package agents holds the commands of adroit agents.
+// Package define has the commands for what is defined in files: adroit agents, pipelines,
+// skills, tools and mcp.
 package define
 
 import (

@@ -1,5 +1,3 @@
-// Package catalog makes the commands that agents, pipelines and skills have in
-// common: list, show and lint.
 package define
 
 import (

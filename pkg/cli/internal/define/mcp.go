@@ -1,4 +1,3 @@
-// Package mcp holds the commands of adroit mcp.
 package define
 
 import (

@@ -1,4 +1,3 @@
-// Package pipelines holds the commands of adroit pipelines.
 package define
 
 import (

@@ -1,4 +1,3 @@
-// Package skills holds the commands of adroit skills.
 package define
 
 import (

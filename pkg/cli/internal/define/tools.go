@@ -1,4 +1,3 @@
-// Package tools holds the commands of adroit tools.
 package define
 
 import (

@@ -1,4 +1,3 @@
-// Package backup holds adroit backup and adroit restore.
 package jobcmd
 
 import (

@@ -1,4 +1,3 @@
-// Package failures is adroit failures.
 package jobcmd
 
 import (

@@ -1,4 +1,5 @@
-// Package jobs holds the commands of adroit jobs.
+// Package jobcmd has the commands for jobs that are there: adroit jobs, signal, failures,
+// memory, stats, backup and restore.
 package jobcmd
 
 import (

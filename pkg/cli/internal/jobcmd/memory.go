@@ -1,4 +1,3 @@
-// Package memory holds the commands of adroit memory.
 package jobcmd
 
 import (

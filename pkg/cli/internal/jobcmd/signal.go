@@ -1,4 +1,3 @@
-// Package signal holds adroit signal.
 package jobcmd
 
 import (

@@ -1,4 +1,3 @@
-// Package stats is adroit stats.
 package jobcmd
 
 import (

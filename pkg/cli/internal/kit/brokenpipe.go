@@ -1,5 +1,3 @@
-// Package term holds the streams of a command: terminals, what the environment
-// decides about them, lines that people type, and output that gets lost.
 package kit
 
 import (

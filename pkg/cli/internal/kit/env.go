@@ -1,10 +1,10 @@
-// Package env is what a command of the command line works with: streams,
-// configuration, tools, variables and the clock, as values. A test gives it
-// buffers and fixed values.
+// Package kit is what the commands of the command line share: streams, configuration,
+// tools, variables and the clock as values, exit codes, tables, and text in the form that
+// people read on a terminal. A test gives a command buffers and fixed values.
 //
-//	func newShow(e *env.Env) *cobra.Command {
+//	func newShow(e *kit.Env) *cobra.Command {
 //		…
-//		return env.Print(e.Out, asJSON, settings, render)
+//		return kit.Print(e.Out, asJSON, settings, render)
 //	}
 package kit
 

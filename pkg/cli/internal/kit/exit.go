@@ -1,7 +1,3 @@
-// Package exit holds the exit codes of the command line and the error that
-// carries one.
-//
-//	return exit.Usagef("adroit jobs lists them", "no such job: %q", ref)
 package kit
 
 import (

@@ -1,4 +1,3 @@
-// Package version holds adroit version and adroit completion.
 package kit
 
 import (

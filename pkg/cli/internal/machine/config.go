@@ -1,4 +1,3 @@
-// Package config holds the commands of adroit config.
 package machine
 
 import (

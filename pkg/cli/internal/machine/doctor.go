@@ -1,4 +1,5 @@
-// Package doctor holds adroit doctor.
+// Package machine has the commands for what a machine and its user have: adroit config,
+// doctor, init, login, logout, models and trust.
 package machine
 
 import (

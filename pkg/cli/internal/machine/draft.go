@@ -1,7 +1,3 @@
-// Package draft writes drafts of files into a project, replaces nothing unseen, and has
-// what it wrote trusted.
-//
-//	err := draft.Create(root, draft.File{Name: "AGENTS.md", Text: text})
 package machine
 
 import (

@@ -1,4 +1,3 @@
-// Package login holds adroit login and logout.
 package machine
 
 import (

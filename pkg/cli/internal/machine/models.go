@@ -1,4 +1,3 @@
-// Package models holds the commands of adroit models.
 package machine
 
 import (

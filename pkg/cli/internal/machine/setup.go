@@ -1,4 +1,3 @@
-// Package setup holds adroit init.
 package machine
 
 import (

@@ -1,4 +1,3 @@
-// Package trust is adroit trust.
 package machine
 
 import (

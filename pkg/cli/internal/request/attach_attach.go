@@ -1,11 +1,3 @@
-// Package attach runs a job in the foreground of a command: it starts or resumes
-// the job, shows its events, asks at the terminal what the job asks, and goes on
-// with the answer. The end of the context stops the job, so that it can be
-// resumed.
-//
-//	s, err := c.Submit(ctx, request)
-//	...
-//	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{})
 package request
 
 import (

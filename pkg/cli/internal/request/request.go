@@ -1,4 +1,7 @@
-// Package request turns a command line into a request for a job, and submits it.
+// Package request turns a command line into a request for a job, submits it, and follows
+// the job in the foreground: it shows its events, asks at the terminal what the job asks,
+// and goes on with the answer. The end of the context stops the job, so that it can be
+// resumed.
 package request
 
 import (

@@ -1,5 +1,12 @@
-// Package serve holds the commands that listen for other programs: adroit serve and
-// adroit mcp serve.
+// Package serve has the commands that listen for other programs: adroit serve and adroit
+// mcp serve, which makes agents and tools of adroit tools of other programs over the Model
+// Context Protocol.
+//
+//	s, err := serve.New(ctx, client, serve.Options{Request: request, Agents: []string{"reviewer"}})
+//	err = s.Serve(os.Stdin, os.Stdout)
+//
+// A call of an agent is a job like any other. The package decides nothing about
+// permission: what a job asks is put to a person, or the job waits.
 package serve
 
 import (

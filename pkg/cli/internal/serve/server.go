@@ -1,12 +1,3 @@
-// Package mcpserver makes agents and tools of adroit tools of other programs: it
-// serves the Model Context Protocol over an [adroit.Client], whether that is a
-// runtime in this process or stands for one elsewhere.
-//
-//	s, err := mcpserver.New(ctx, client, mcpserver.Options{Request: request, Agents: []string{"reviewer"}})
-//	err = s.Serve(os.Stdin, os.Stdout)
-//
-// A call of an agent is a job like any other. The package decides nothing about
-// permission: what a job asks is put to a person, or the job waits.
 package serve
 
 import (

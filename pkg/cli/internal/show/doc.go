@@ -1,9 +1,9 @@
-// Package render turns values into text for people: jobs, questions, changes, plans,
-// outcomes. A renderer takes a value and returns text or writes to the stream that it is
-// given; none of them opens files, asks anybody or ends the process.
+// Package show turns values into text for people: jobs, questions, changes, plans,
+// outcomes, graphs of what a job did, and its events as they come. It takes values and
+// returns text or writes to the stream that it is given; it opens no files, asks nobody
+// and ends no process.
 //
-//	render.Jobs(screen, list, time.Now(), names)
+//	show.Jobs(screen, list, time.Now(), names)
 //
-// Text that others wrote is sanitized before it reaches a terminal: package format. What
-// is shown while a job runs is package viewer.
+// Text that others wrote is sanitized before it reaches a terminal: see package kit.
 package show

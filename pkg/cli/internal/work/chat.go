@@ -1,4 +1,3 @@
-// Package chat is adroit chat.
 package work
 
 import (

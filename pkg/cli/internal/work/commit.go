@@ -1,4 +1,3 @@
-// Package commit is adroit commit.
 package work
 
 import (

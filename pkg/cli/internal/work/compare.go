@@ -1,4 +1,3 @@
-// Package compare is adroit compare.
 package work
 
 import (

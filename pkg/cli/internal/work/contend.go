@@ -1,5 +1,3 @@
-// Package contend runs a request as one side of a comparison, and prints two
-// sides beside each other.
 package work
 
 import (

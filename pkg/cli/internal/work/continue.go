@@ -1,5 +1,3 @@
-// Package talk holds the commands with which a person talks to a job: adroit
-// continue, approve and deny.
 package work
 
 import (

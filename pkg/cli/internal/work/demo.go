@@ -1,4 +1,3 @@
-// Package demo is adroit demo.
 package work
 
 import (

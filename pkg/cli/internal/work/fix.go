@@ -1,4 +1,3 @@
-// Package fix is adroit fix.
 package work
 
 import (

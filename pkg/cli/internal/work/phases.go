@@ -1,10 +1,3 @@
-// Package phases finds the commands that drive a package through its phases:
-// build, test, lint, publish.
-//
-//	steps, err := phases.Find(dir, []string{"build", "test", "publish=npm publish"})
-//
-// It knows Go, Node, Python and Rust by their files, and a file that names the
-// commands. It runs nothing.
 package work
 
 import (

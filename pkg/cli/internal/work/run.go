@@ -1,4 +1,5 @@
-// Package run is adroit run.
+// Package work has the commands that start work: adroit run, chat, continue, fix, commit,
+// compare and demo.
 package work
 
 import (

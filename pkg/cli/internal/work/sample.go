@@ -1,5 +1,3 @@
-// Package sample makes the repositories and models of commands that show adroit
-// at work on a project of their own.
 package work
 
 import (

@@ -1,4 +1,3 @@
-// Package bench is adroit bench.
 package work
 
 import (
