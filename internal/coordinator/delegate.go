@@ -1,12 +1,17 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -271,4 +276,128 @@ func Routes(l Ledger, detectors []Detector) flow.Mux {
 			return fmt.Sprintf("%d files were changed", len(got.Changed)), out
 		},
 	}}
+}
+
+// mostOutput bounds, in bytes, what a problem has of an output.
+const mostOutput = 16 << 10
+
+// Of reads a failed call of a tool that runs commands or checks something.
+func Of(t *executor.Task, reply executor.ToolResult) *Problem {
+	p := &Problem{Message: cmp.Or(reply.Summary, spelling.FirstLine(reply.Text)), Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
+	var r struct {
+		Code     int  `json:"exit_code"`
+		TimedOut bool `json:"timed_out"`
+		Output   string
+		Sandbox  string
+		Facts    map[string]string
+		Files    []string
+		Installs []string
+	}
+	if json.Unmarshal(reply.Artifacts["run"], &r) == nil {
+		p.Code, p.TimedOut, p.Output, p.Facts, p.Files, p.Sandbox, p.Installs = r.Code, r.TimedOut, r.Output, r.Facts, r.Files, r.Sandbox, r.Installs
+		return p
+	}
+	p.Output, p.Inconclusive = reply.Text, string(reply.Inconclusive)
+	if t.Revision < turn.TypedResults {
+		end := turn.OldresultOf(p.Message)
+		p.Code, p.TimedOut, p.Killed = end.Code, end.TimedOut, end.Killed
+		if end.NotStarted {
+			p.Inconclusive = cmp.Or(p.Inconclusive, "not run")
+		}
+		return p
+	}
+	var c turn.CommandResult
+	if json.Unmarshal(reply.Value, &c) != nil {
+		return p
+	}
+	p.Code, p.TimedOut, p.Killed = c.Code, c.TimedOut, c.Killed
+	if c.ID != "" { // of a command, and not of a check, which has words of its own
+		p.Output = headAndTail(c.Output)
+	}
+	return p
+}
+
+// headAndTail is the head and, three times as long, the tail of an output.
+func headAndTail(s string) string {
+	if len(s) <= mostOutput {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostOutput/4], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostOutput*3/4:], "")
+}
+
+// Tools for what a repair may need beside changed files. A person approves each call. A
+// task that was pinned before there were any does without.
+const (
+	outsideTool  = "run_outside"  // a command that needs the network, or credentials
+	continueTool = "git_continue" // a merge whose conflicts are resolved
+	statusTool   = "git_status"   // what a person has to stage who does that
+)
+
+// install is the next command of a package manager that may get what p misses. It takes no
+// word of an output: problem has all of them.
+func (c *Coordinator) install(p *Problem, sig string) (act Action, ok bool) {
+	if p.Type != problem.Dependency || c.o.Repair != nil {
+		return act, false
+	}
+	for _, run := range p.Installs {
+		if !problem.IsInstall(run) || run == p.Command || slices.Contains(c.pending, run) || !c.first(sig, "install "+run) {
+			continue
+		}
+		if !c.sc.Has(outsideTool) { // a rule denies it
+			c.pending, c.missed = append(c.pending, run), "the tool run_outside, which would get it, may not be called"
+			break
+		}
+		return Action{Decision: Delegate, Run: run, Outside: true, By: Rule("install"), Reasoning: "a package is missing, and this gets what the project declares: " + run}, true
+	}
+	if c.missed == "" || c.sc.Task.Model != NoModel {
+		return act, false
+	}
+	return Action{Decision: Escalate, By: c.missedBy(), Reasoning: "a package is missing, and " + c.missed, Hint: c.missedHint}, true
+}
+
+// missedBy is the rule by which a person has to get a package.
+func (c *Coordinator) missedBy() By {
+	if len(c.pending) > 0 {
+		return Rule("not-approved")
+	}
+	return Rule("install")
+}
+
+// notInstalled notes why a command of a package manager has not got a package.
+func (c *Coordinator) notInstalled(run string, reply executor.ToolResult) {
+	p := Of(c.sc.Task, reply)
+	p.Command = run
+	why := p.Message
+	c.missedHint = "See why it fails."
+	if act, _, _ := Classify(p); act != nil {
+		why = act.Reasoning
+		if act.Decision == Escalate {
+			c.missedHint = act.Hint
+		}
+	} else if line := gist(p.Output); line != "" {
+		why += ": " + clip(line, 300)
+	}
+	c.missed = run + " could not get it: " + why
+}
+
+// gist is the line of an output to show where there is room for one: the first with the
+// word error, else the last.
+func gist(output string) (line string) {
+	for l := range strings.Lines(problem.Plain(output)) {
+		if l = strings.TrimSpace(l); strings.Contains(strings.ToLower(l), "error") {
+			return l
+		} else if l != "" {
+			line = l
+		}
+	}
+	return line
+}
+
+// unapproved has a decision that hands p to a person say what was not approved and would
+// go on.
+func (c *Coordinator) unapproved(act Action) Action {
+	if act.Decision == Escalate && len(c.pending) > 0 {
+		act.Hint = strings.TrimSpace(fmt.Sprintf("Run it yourself: %s. %s", strings.Join(c.pending, ", or "), act.Hint))
+	}
+	return act
 }

@@ -185,3 +185,244 @@ func clip(s string, most int) string {
 	}
 	return strings.ToValidUTF8(s[:most], "") + " […]"
 }
+
+// decide says what happens about p: the retries that were asked for, code where it
+// can, the moves of a strategy, then the analyst on its own model, then on the job's.
+func (c *Coordinator) decide(p *Problem) (Action, error) {
+	act, err := c.decision(p)
+	return c.unapproved(act), err
+}
+
+func (c *Coordinator) decision(p *Problem) (Action, error) {
+	if act, ok := c.retryMove(p); ok {
+		return act, nil
+	}
+	if c.o.NoRules {
+		if p.Inconclusive != "" {
+			return Action{Decision: Fail, By: Rule("inconclusive"), Reasoning: p.Message}, nil
+		}
+		if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
+			return act, err
+		}
+		return c.spent(p), nil
+	}
+	if c.advised {
+		c.advised = false
+		return c.ruling(p, 0)
+	}
+	act, by, known, err := c.detect(p)
+	if err != nil {
+		return Action{}, err
+	}
+	sig := p.Signature()
+	if c.left <= 0 && !c.o.Only {
+		return Action{Decision: Escalate, By: Rule("attempts"), Reasoning: fmt.Sprintf("it still fails after %d attempts: %s", c.o.attempts(), p.Message), Hint: "See what was tried, and repair it yourself."}, nil
+	}
+	if p.Interrupted { // in a journal of a version that did not ask a person
+		return Action{Decision: Retry, By: Rule("interrupted"), Reasoning: "the command was cut short with the process that ran it, so nobody knows how it would have ended"}, nil
+	}
+	if err := c.recall(p, sig); err != nil {
+		return Action{}, err
+	}
+	offered := c.offered(p, sig)
+	if act != nil && act.Decision == Delegate && act.Hint != "" && c.sc.Task.Model == NoModel {
+		act.Decision, act.Agent = Escalate, "" // code knows what is missing, and nobody is there to repair it
+	}
+	if act != nil && (act.Decision != Delegate || slices.Contains(offered, act.Agent)) {
+		if act.Decision == Delegate {
+			c.first(sig, act.Agent)
+		}
+		return *act, nil
+	}
+	own := c.strategy(p.Type)
+	if p.Type == problem.Test && own == nil && known && c.first(sig, "rerun") && p.Attempt == 1 {
+		return Action{Decision: Retry, By: Rule("flaky"), Reasoning: "a test that fails may be one that fails at times: it is run once more before anybody changes code"}, nil
+	}
+	if act, ok := c.remembered(sig); ok {
+		return act, nil
+	}
+	if own != nil && !c.o.Only {
+		if act, ok, err := c.move(p, p.Type, own); ok || err != nil {
+			return act, err
+		}
+		return Action{Decision: Escalate, By: Rule("strategy"), Reasoning: "all that the strategy for " + p.Type + " has was tried: " + p.Message, Hint: "See what was tried, and repair it yourself."}, nil
+	}
+	if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
+		return act, err
+	}
+	if c.o.Only {
+		return c.spent(p), nil
+	}
+	if act, ok := c.install(p, sig); ok {
+		return act, nil
+	}
+	if known && len(offered) > 0 && !c.failedBefore(sig) {
+		if act, ok := c.together(p, sig, by, offered); ok {
+			return act, nil
+		}
+		name := offered[0]
+		c.first(sig, name)
+		return Action{Decision: Delegate, Agent: name, By: by, Instructions: "Repair the cause with the smallest change.",
+			Reasoning: fmt.Sprintf("the output is that of a problem of type %s (%s), which %s repairs", p.Type, by, name)}, nil
+	}
+	return c.ruling(p, 0)
+}
+
+// failedBefore reports whether an agent has worked on a failure that is the same.
+func (c *Coordinator) failedBefore(sig string) bool {
+	return slices.ContainsFunc(c.res.Attempts, func(a Attempt) bool { return a.Repair != nil && a.Action.Replay == "" && a.Signature == sig })
+}
+
+// move is what the strategy of a name does next about p. ok is false if it is at its
+// end. The error is that of a Decide.
+func (c *Coordinator) move(p *Problem, name string, s Strategy) (act Action, ok bool, err error) {
+	for i := range s {
+		m, n := &s[i], c.count(name, i)
+		if m.Progress && n > 0 {
+			if why := c.stuck(p, m.Agent); why != "" {
+				return Action{Decision: Fail, By: Rule("progress"), Reasoning: p.Message + "; " + why}, true, nil
+			}
+		}
+		if n >= m.times() || m.Agent != "" && c.o.Repair == nil && !c.may(m.Agent) {
+			continue
+		}
+		c.used[moveKey(name, i)]++
+		if m.Undo {
+			if err := c.undoAll(); err != nil {
+				return act, true, err
+			}
+		}
+		switch {
+		case m.Retry:
+			return m.retry(p, n), true, nil
+		case m.End != "":
+			return Action{Decision: m.End, By: Rule("strategy"), Reasoning: "the strategy ends here: " + p.Message, Hint: m.Hint}, true, nil
+		case m.Decide:
+			act, err = c.ruling(p, n)
+			return act, true, err
+		}
+		act = Action{Decision: Delegate, By: Rule("strategy"), Agent: m.Agent, Run: m.Run, Instructions: m.Instructions, Diagnose: m.Diagnose}
+		if act.Reasoning = fmt.Sprintf("the strategy has %s repair it", m.Agent); m.Run != "" {
+			act.Reasoning = "the strategy has a command repair it: " + m.Run
+		} else if m.times() > 1 {
+			act.Reasoning += fmt.Sprintf(", attempt %d of %d", n+1, m.times())
+		}
+		return act, true, nil
+	}
+	return act, false, nil
+}
+
+// retryMove is the next retry that the strategy begins with: whoever asks for
+// retries means them before anybody thinks.
+func (c *Coordinator) retryMove(p *Problem) (Action, bool) {
+	for i := range c.o.Strategy {
+		m := &c.o.Strategy[i]
+		if !m.Retry {
+			return Action{}, false
+		}
+		if n := c.count("given", i); n < m.times() {
+			c.used[moveKey("given", i)]++
+			return m.retry(p, n), true
+		}
+	}
+	return Action{}, false
+}
+
+// ruling is what the one who decides has decided.
+func (c *Coordinator) ruling(p *Problem, n int) (Action, error) {
+	if c.o.Decide != nil {
+		return c.o.Decide(p, n)
+	}
+	return c.analyse(p, p.Signature(), c.offered(p, p.Signature()))
+}
+
+// spent is what is decided after all moves of a strategy that stands alone.
+func (c *Coordinator) spent(p *Problem) Action {
+	n := 0
+	for _, a := range c.res.Attempts {
+		if a.Repair != nil && a.Repair.Agent != "" {
+			n++
+		}
+	}
+	why := p.Message
+	if n > 0 {
+		why = strings.TrimSuffix(why, ".") + fmt.Sprintf(", also after %d attempts to fix it", n)
+	}
+	return Action{Decision: Fail, By: Rule("strategy"), Reasoning: why}
+}
+
+func (c *Coordinator) count(name string, i int) int { return c.used[moveKey(name, i)] }
+
+// may reports whether a strategy can give a repair to an agent.
+func (c *Coordinator) may(name string) bool {
+	return slices.ContainsFunc(c.all, func(a repairer) bool { return a.Name == name })
+}
+
+// stuck is why an agent that has worked on p is not asked again, "" if it is.
+func (c *Coordinator) stuck(p *Problem, agent string) string {
+	last := c.res.Attempts[len(c.res.Attempts)-1]
+	switch {
+	case last.Repair == nil || last.Repair.Agent != agent:
+	case last.Repair.Status != executor.Done:
+		return fmt.Sprintf("the agent %s: %s: %s", agent, last.Repair.Status, last.Repair.Reason)
+	case len(last.Repair.Changed) == 0 && p.Signature() == last.Signature:
+		return fmt.Sprintf("the agent %s has changed nothing, and it fails as before", agent)
+	}
+	return ""
+}
+
+// undoAll takes back what repairs have changed that is still there.
+func (c *Coordinator) undoAll() error {
+	for i := len(c.res.Attempts) - 1; i >= 0; i-- {
+		at := &c.res.Attempts[i]
+		if at.Repair == nil || at.Repair.Path == "" || len(at.Repair.Changed) == 0 || at.Undone != nil || at.Kept != nil {
+			continue
+		}
+		got, err := c.undo(at.Repair.Path)
+		if err != nil {
+			return err
+		}
+		at.Undone, at.Kept = got.Undone, got.Kept
+	}
+	return nil
+}
+
+func moveKey(name string, i int) string { return fmt.Sprintf("%s %d", name, i) }
+
+// A Strategy is what is done about a failure, one move after another: data, so that
+// a file can give it.
+type Strategy []Move
+
+// A Move is one way to go about a failure: one of Retry, Run, Agent, Decide and End.
+type Move struct {
+	Retry  bool   `json:"retry,omitempty"`  // run it again as it is
+	Run    string `json:"run,omitempty"`    // this command may repair it
+	Agent  string `json:"agent,omitempty"`  // this agent repairs it
+	Decide bool   `json:"decide,omitempty"` // who decides is asked: the analyst
+	// End ends it: ESCALATE or FAIL, with Hint for the person.
+	End  Decision `json:"end,omitempty"`
+	Hint string   `json:"hint,omitempty"`
+
+	Times        int           `json:"times,omitempty"`   // 0 is 1
+	Wait         time.Duration `json:"wait_ns,omitempty"` // before a retry, doubled each time
+	Instructions string        `json:"instructions,omitempty"`
+	Diagnose     bool          `json:"diagnose,omitempty"`
+	Undo         bool          `json:"undo,omitempty"` // first what the moves before it have changed
+	// Progress ends the moves where the agent gave up, or has changed nothing and it
+	// fails as before.
+	Progress bool `json:"progress,omitempty"`
+}
+
+func (m *Move) times() int {
+	if m.Times == 0 {
+		return 1
+	}
+	return m.Times
+}
+
+func (m *Move) retry(p *Problem, n int) Action {
+	return Action{Decision: Retry, By: Rule("retries"), Wait: m.Wait << min(n, 20), Reasoning: fmt.Sprintf("%s; attempt %d of %d", p.Message, n+2, m.times()+1)}
+}
+
+// DefaultStrategy is what is done about a type of problem where no strategy is named.
+const DefaultStrategy = "default"

@@ -2,8 +2,10 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,4 +106,145 @@ func parseBlame(out string) []BlameLine {
 		}
 	}
 	return lines
+}
+
+// ErrNothing is that a commit would have nothing.
+var ErrNothing = errors.New("nothing differs from the last commit: there is nothing to commit")
+
+// A NotStagedError names what git add left out without a word.
+type NotStagedError struct{ Paths []string }
+
+func (e *NotStagedError) Error() string {
+	return "git add left out " + strings.Join(e.Paths[:min(len(e.Paths), 10)], ", ") + "; nothing is committed"
+}
+
+// Stage stages what the pathspecs name as it is in the work tree: new and deleted files,
+// and those that a sparse checkout does not have. What git leaves out is a *NotStagedError.
+// config are options of git before its command.
+func (g *Repo) Stage(ctx context.Context, specs []string, config ...string) error {
+	var before []string
+	for {
+		add := func(options ...string) error {
+			_, err := g.Run(ctx, process.Cmd{Args: Args(config, "add", "-A", options, "--", specs), Snapshot: true, OwnGit: true})
+			return err
+		}
+		err := add("--sparse")
+		if exit, ok := errors.AsType[*ExitError](err); ok && exit.Code == 129 { // before 2.34 git has no such option
+			err = add()
+		}
+		if err != nil {
+			return err
+		}
+		left, err := g.unstaged(ctx, specs, config)
+		if err != nil {
+			return err
+		}
+		if before != nil { // what is left both times was not written in between
+			left = slices.DeleteFunc(left, func(p string) bool { return !slices.Contains(before, p) })
+			if len(left) > 0 {
+				return &NotStagedError{left}
+			}
+			return nil
+		}
+		if before = left; len(left) == 0 {
+			return nil
+		}
+	}
+}
+
+// unstaged are files whose change is not in the index at all. One that is written to all
+// the time is there as it was a moment ago.
+func (g *Repo) unstaged(ctx context.Context, specs, config []string) ([]string, error) {
+	off, err := g.drivers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := func(args ...any) ([]string, error) {
+		out, err := g.Capture(ctx, off, process.Cmd{Args: Args(append(append([]any{config}, args...), "-z", "--", specs)...)}, 256*rootfs.MaxNames)
+		return SplitNul(out), err
+	}
+	diff := []string{"diff", "--no-ext-diff", "--no-textconv", "--name-only", "--no-renames", "--relative", "--ignore-submodules=dirty"}
+	left, err := list(diff)
+	if err == nil && len(left) > 0 {
+		var staged []string
+		staged, err = list(diff, "--cached")
+		left = slices.DeleteFunc(left, func(p string) bool { return slices.Contains(staged, p) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	others, err := list("ls-files", "--others", "--exclude-standard")
+	return append(left, others...), err
+}
+
+// Merging is what git has stopped at.
+type Merging struct {
+	Operation string   `json:"operation,omitempty"` // merge, rebase, cherry-pick, revert; "" for what only left conflicts, as stash pop does
+	Files     []string `json:"files,omitempty"`     // that are in conflict
+	Continued bool     `json:"continued,omitempty"`
+}
+
+// stoppedAt are the names by which git knows what an operation has stopped at. That of a
+// rebase comes first: it may have picked.
+var stoppedAt = [][2]string{{"REBASE_HEAD", "rebase"}, {"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}}
+
+// Unmerged returns what git has stopped at. It is an error if nothing is under way.
+func (g *Repo) Unmerged(ctx context.Context) (*Merging, error) {
+	m, err := g.merging(ctx)
+	if err == nil && m.Operation == "" && len(m.Files) == 0 {
+		err = errors.New("no merge, rebase, cherry-pick or revert is under way, and no file is in conflict")
+	}
+	return m, err
+}
+
+func (g *Repo) merging(ctx context.Context) (*Merging, error) {
+	if _, _, err := g.Locate(ctx); err != nil {
+		return nil, err
+	}
+	m := &Merging{}
+	for _, s := range stoppedAt {
+		_, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--quiet", "--verify", s[0]}})
+		if err == nil {
+			m.Operation = s[1]
+			break
+		}
+		if exit := new(ExitError); !errors.As(err, &exit) {
+			return nil, err
+		}
+	}
+	var err error
+	m.Files, err = g.ListNames(ctx, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "--diff-filter=U", "--relative", "-z")
+	slices.Sort(m.Files)
+	m.Files = slices.Compact(m.Files)
+	return m, err
+}
+
+// Continue stages the files that m names and continues its operation, without an editor.
+// It returns what git stops at then, which has no files if that is nothing.
+func (g *Repo) Continue(ctx context.Context, m *Merging) (*Merging, error) {
+	specs, err := g.pathspecs(m.Files)
+	if err != nil {
+		return nil, err
+	}
+	if len(specs) > 0 {
+		if err := g.Stage(ctx, specs); err != nil {
+			return nil, err
+		}
+	}
+	args := []string{m.Operation, "--continue"}
+	switch m.Operation {
+	case "":
+		return g.merging(ctx)
+	case "merge":
+		args = []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=strip"} // as where an editor was open: without git's comments
+	}
+	_, failed := g.Run(ctx, process.Cmd{Args: args, Env: []string{"GIT_EDITOR=true"}, Snapshot: true})
+	after, err := g.merging(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if failed != nil && len(after.Files) == 0 {
+		return nil, failed
+	}
+	return after, nil
 }

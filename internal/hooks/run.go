@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -242,3 +246,119 @@ func (b *bounded) text() (said []byte, more bool) {
 	defer b.mu.Unlock()
 	return b.buf.Bytes(), b.more
 }
+
+// Runners run hooks in the directory that a call is about: the job's, or the
+// worktree of a sub-agent. They are safe for concurrent use.
+type Runners struct {
+	dir  func(at string) (string, error)
+	list []Hook
+
+	mu      sync.Mutex
+	runners map[string]*Runner
+}
+
+// In returns what runs hooks; dir is the directory that a call is about.
+func In(dir func(at string) (string, error), list []Hook) *Runners {
+	return &Runners{dir: dir, list: list}
+}
+
+// Around runs the hooks around a call.
+func (h *Runners) Around(next host.ToolHandler) host.ToolHandler {
+	if len(h.list) == 0 {
+		return next
+	}
+	return func(ctx context.Context, p host.Invocation) (tools.Result, error) {
+		r, err := h.at(p.At)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return r.Middleware(next)(ctx, p)
+	}
+}
+
+func (h *Runners) at(name string) (*Runner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r, ok := h.runners[name]; ok {
+		return r, nil
+	}
+	dir, err := h.dir(name)
+	if err != nil {
+		return nil, err
+	}
+	if h.runners == nil {
+		h.runners = map[string]*Runner{}
+	}
+	h.runners[name] = New(dir, h.list)
+	return h.runners[name], nil
+}
+
+// Close kills what still runs.
+func (h *Runners) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(h.runners)) {
+		errs = append(errs, h.runners[name].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// A notice is what a hook gets at the end of a run.
+type notice struct {
+	When   When        `json:"when"`
+	Job    string      `json:"job"`
+	Status jobs.Status `json:"status"`
+	Reason string      `json:"reason,omitempty"`
+	Agent  string      `json:"agent,omitempty"`
+	Title  string      `json:"title,omitempty"`
+	Model  string      `json:"model,omitempty"`
+	Dir    string      `json:"dir,omitempty"`
+}
+
+// desktop are the variables by which a program reaches the screen of the person
+// that it notifies. They are no secrets, and not among those that commands get.
+var desktop = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
+
+// Notify runs the hooks of Ended about a job, one after the other, each within its
+// time. The error names those that failed.
+func (r *Runner) Notify(ctx context.Context, j *jobs.Job) error {
+	in, err := json.Marshal(notice{Ended, j.ID, j.Status, j.Reason, j.Agent, j.Title, j.Model, j.Dir})
+	if err != nil {
+		return err
+	}
+	env := []string{"ADROIT_JOB=" + j.ID, "ADROIT_STATUS=" + string(j.Status), "ADROIT_REASON=" + text(j.Reason), "ADROIT_AGENT=" + text(j.Agent), "ADROIT_TITLE=" + text(j.Title), "ADROIT_DIR=" + text(j.Dir)}
+	for _, name := range desktop {
+		if v := os.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	var errs []error
+	for _, h := range r.list {
+		if h.When != Ended || len(h.Status) > 0 && !slices.Contains(h.Status, string(j.Status)) {
+			continue
+		}
+		if err := r.notify(ctx, h, in, env); err != nil {
+			errs = append(errs, fmt.Errorf("hook %s %s: %w", filepath.Base(h.Command[0]), h.When, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Runner) notify(ctx context.Context, h Hook, in []byte, env []string) error {
+	limit := h.Timeout
+	limit = cmp.Or(limit, noticeTimeout)
+	o, err := r.exec.Run(ctx, process.Cmd{Args: h.Command, Env: env, Stdin: in, Stdout: &bounded{}, Timeout: limit})
+	switch {
+	case err != nil:
+		return err
+	case o.TimedOut:
+		return fmt.Errorf("it did not end within %s and was killed", limit)
+	case o.Code != 0:
+		return fmt.Errorf("exit code %d: %s", o.Code, spelling.Clip(strings.TrimSpace(o.Text), 300))
+	}
+	return nil
+}
+
+// text is what an environment variable can hold.
+func text(s string) string { return strings.ReplaceAll(s, "\x00", "") }

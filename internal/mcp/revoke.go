@@ -1,16 +1,26 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
@@ -101,4 +111,254 @@ func issuerOf(ctx context.Context, address string, client *http.Client) string {
 		}
 	}
 	return own
+}
+
+// maxStream bounds one body of an answer, however long it takes.
+const maxStream = 64 << 20
+
+// overHTTP is the transport to an address, through the network guard. The operator
+// has named the address, so that it may be one that is not public; where it leads
+// to may not.
+func (p *Pool) overHTTP(c *session, s Server) (sdk.Transport, func(), error) {
+	g := p.reach(s)
+	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
+	client := g.Client()
+	u, err := url.Parse(s.URL)
+	if err == nil {
+		client.Transport = &toServer{client.Transport, hostPort(u), s.Headers, c.wire, c.wrote}
+	}
+	by, err := p.authorization(c.name, s, client)
+	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1, OAuthHandler: by}, client.CloseIdleConnections, err
+}
+
+// reach is what guards the way to a server's address.
+func (p *Pool) reach(s Server) netguard.Guard {
+	g := p.o.Network
+	g.Allow = slices.Clone(g.Allow)
+	if u, err := url.Parse(s.URL); err == nil && !s.project() {
+		g.Allow = append(g.Allow, hostPort(u))
+	}
+	return g
+}
+
+// hostPort is the host of an address with its port.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// maxNotice bounds a body that may be a notice.
+const maxNotice = 4 << 10
+
+// maxRefusal bounds what is read of an answer that is no message.
+const maxRefusal = 64 << 10
+
+// toServer adds an entry's headers to the requests for its host, and to no
+// other's: a redirect does not get them. What is sent there and comes back passes
+// through the wire.
+type toServer struct {
+	next    http.RoundTripper
+	host    string
+	headers map[string]string
+	wire    *wire
+	wrote   func([]byte)
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if hostPort(r.URL) != t.host {
+		resend(r) // to one that logs in
+		return t.next.RoundTrip(r)
+	}
+	for k, v := range t.headers {
+		r.Header.Set(k, v)
+	}
+	body, known := bodyOf(r)
+	q := t.wire.sends(body)
+	if q.call != nil {
+		q.note(func(d *delivery) { *d = delivery{} }) // it may be made anew, with a login
+		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { q.note(func(d *delivery) { d.sent = true }) },
+		}))
+	}
+	if len(body) > 0 && len(body) <= maxNotice {
+		defer t.wrote(body)
+	}
+	var m envelope
+	if known && (body == nil || json.Unmarshal(body, &m) == nil && m.Method != "" && m.Method != "tools/call") {
+		resend(r) // never the call of a tool, and what cannot be read may be one
+	}
+	resp, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	return t.answered(q, resp), nil
+}
+
+// bodyOf is what a request sends; known is false if that cannot be read.
+func bodyOf(r *http.Request) (b []byte, known bool) {
+	if r.Body == nil {
+		return nil, true
+	}
+	if r.GetBody == nil {
+		return nil, false
+	}
+	again, err := r.GetBody()
+	if err != nil {
+		return nil, false
+	}
+	b, err = io.ReadAll(again) // of the memory
+	return b, err == nil
+}
+
+// answered is an answer with its messages as the library takes them.
+func (t *toServer) answered(q request, resp *http.Response) *http.Response {
+	q.note(func(d *delivery) { d.status = resp.StatusCode })
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	good := resp.StatusCode >= 200 && resp.StatusCode < 300
+	switch {
+	case good && kind == "text/event-stream":
+		resp.Body = &events{in: resp.Body, lines: bufio.NewReaderSize(resp.Body, 64<<10), wire: t.wire, call: q}
+	case good && kind == "application/json":
+		resp.Body = &whole{in: resp.Body, wire: t.wire}
+	case q.method != "":
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+		resp.Body = withRest(text, err, resp.Body)
+		if good && json.Valid(text) {
+			resp.Header.Set("Content-Type", "application/json")
+			resp.Body = &whole{in: resp.Body, wire: t.wire}
+			break
+		}
+		q.note(func(d *delivery) { d.answer = refusalText(text) })
+	}
+	return resp
+}
+
+// refusalText is what an answer that is no message says: that of an error in it, else all of it.
+func refusalText(text []byte) string {
+	var m struct{ Error struct{ Message string } }
+	if json.Unmarshal(text, &m) == nil && m.Error.Message != "" {
+		return m.Error.Message
+	}
+	return string(text)
+}
+
+// withRest is a body of which some was read.
+func withRest(read []byte, err error, body io.ReadCloser) io.ReadCloser {
+	rest := io.Reader(body)
+	if err != nil {
+		rest = failing{err}
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), rest), body}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// whole is a body that is one message.
+type whole struct {
+	in    io.ReadCloser
+	wire  *wire
+	ready *bytes.Reader
+	err   error
+}
+
+// Read implements [io.Reader].
+func (w *whole) Read(p []byte) (int, error) {
+	if w.ready == nil {
+		text, err := io.ReadAll(w.in)
+		if w.err = err; err == nil {
+			text = answerOf(w.wire.read(text))
+		}
+		w.ready = bytes.NewReader(text)
+	}
+	n, err := w.ready.Read(p)
+	if err == io.EOF && w.err != nil {
+		err = w.err
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (w *whole) Close() error { return w.in.Close() }
+
+// events is a body that is a stream of events, each with a message.
+type events struct {
+	in    io.ReadCloser
+	lines *bufio.Reader
+	wire  *wire
+	call  request
+	ready []byte
+	err   error
+}
+
+// Read implements [io.Reader].
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.ready) == 0 && e.err == nil {
+		e.ready, e.err = e.next()
+	}
+	if len(e.ready) == 0 {
+		return 0, e.err
+	}
+	n := copy(p, e.ready)
+	e.ready = e.ready[n:]
+	return n, nil
+}
+
+// next is the next event: its fields, and its data on one line.
+func (e *events) next() ([]byte, error) {
+	var out, data []byte
+	for has := false; ; {
+		l, err := boundedLine(e.lines, maxMessage-len(data))
+		if errors.Is(err, errTooLarge) {
+			e.call.note(func(d *delivery) { d.fault = err.Error() })
+		}
+		text := bytes.TrimRight(l, "\r\n")
+		value, isData := bytes.CutPrefix(text, []byte("data:"))
+		switch {
+		case isData && has:
+			data = append(data, '\n')
+			fallthrough
+		case isData:
+			has, data = true, append(data, bytes.TrimPrefix(value, []byte(" "))...)
+		case len(text) > 0:
+			out = append(append(out, text...), '\n')
+		}
+		if len(text) == 0 || err != nil {
+			if has {
+				data = bytes.ReplaceAll(e.wire.read(data), []byte("\n"), []byte("\ndata: "))
+				data = oneByOne(data, "\n\ndata: ")
+				out = append(append(append(out, "data: "...), data...), '\n')
+			}
+			if len(out) > 0 {
+				out = append(out, '\n')
+			}
+			return out, err
+		}
+	}
+}
+
+// Close implements [io.Closer].
+func (e *events) Close() error { return e.in.Close() }
+
+// resend has the transport send a request once more when the server closed the
+// connection, which had been idle, just as the request was written. The header makes
+// it so for a POST too, and is not sent: see [http.Transport].
+func resend(r *http.Request) {
+	r.Header["Idempotency-Key"] = nil
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (t *toServer) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }

@@ -3,7 +3,11 @@ package problem
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/match"
@@ -173,4 +177,175 @@ func Remember(ctx context.Context, s Store, f Failure) error {
 	}
 	_, err = s.Forget(ctx, Query{Project: f.Project, Before: over[0].At.Add(1)})
 	return err
+}
+
+// Memory is a Store that lasts as long as the process. The zero value is ready.
+type Memory struct {
+	mu  sync.Mutex
+	all []Failure // the oldest first
+}
+
+var _ Store = (*Memory)(nil)
+
+// Add implements Store.
+func (m *Memory) Add(ctx context.Context, f Failure) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !slices.ContainsFunc(m.all, func(g Failure) bool { return g.Key == f.Key }) {
+		m.all = append(m.all, f)
+	}
+	return nil
+}
+
+// matches reports whether a query selects f, whatever its words.
+func (q Query) matches(f Failure) bool {
+	return (q.Project == "" || f.Project == q.Project) && (q.Signature == "" || f.Signature == q.Signature) &&
+		(q.Before.IsZero() || f.At.Before(q.Before)) &&
+		(q.Key == "" || f.Key == q.Key || strings.HasSuffix(q.Key, "/") && strings.HasPrefix(f.Key, q.Key))
+}
+
+// Find implements Store.
+func (m *Memory) Find(ctx context.Context, q Query) ([]Failure, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var out []Failure
+	for _, f := range slices.Backward(m.all) {
+		if q.matches(f) {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Failure) int { return b.At.Compare(a.At) })
+	if len(q.Words) > 0 {
+		out = likest(out, q.Words)
+	}
+	out = out[min(q.Skip, len(out)):]
+	if q.Limit > 0 && len(out) > q.Limit {
+		out = out[:q.Limit]
+	}
+	return slices.Clone(out), nil
+}
+
+// likest are those that have one of the words, the likest first.
+func likest(all []Failure, words []string) (out []Failure) {
+	texts := make([]string, len(all))
+	for i, f := range all {
+		texts[i] = f.Text
+	}
+	scores, at := match.BM25(words, texts), make([]int, len(all))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
+	for _, i := range at {
+		if scores[i] > 0 {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// Forget implements Store.
+func (m *Memory) Forget(ctx context.Context, q Query) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	before := len(m.all)
+	m.all = slices.DeleteFunc(m.all, q.matches)
+	return before - len(m.all), nil
+}
+
+// A Database has the tables of failures: *sqlite.DB.
+type Database interface {
+	Exec(ctx context.Context, statement string, args ...any) (rows int64, err error)
+	Query(ctx context.Context, query string, args []any, row func(scan func(...any) error) error) error
+}
+
+// In is the store in a database, which other processes use too.
+func In(d Database) Store { return database{d} }
+
+type database struct{ Database }
+
+// Add implements Store.
+func (d database) Add(ctx context.Context, f Failure) error {
+	action, err := json.Marshal(f.Action)
+	if err != nil {
+		return fmt.Errorf("failure %s: %w", f.Key, err)
+	}
+	_, err = d.Exec(ctx, `insert into failures (key, project, signature, type, message, text, outcome, action, tokens, cost, at)
+		values (?,?,?,?,?,?,?,?,?,?,?) on conflict (key) do nothing`,
+		f.Key, f.Project, f.Signature, f.Type, f.Message, f.Text, f.Outcome, string(action), f.Tokens, f.Cost, f.At.UnixNano())
+	return err
+}
+
+// where is the condition for a query, whatever its words.
+func (q Query) where() (string, []any) {
+	var all []string
+	var args []any
+	add := func(condition string, values ...any) { all, args = append(all, condition), append(args, values...) }
+	if q.Project != "" {
+		add("project = ?", q.Project)
+	}
+	if q.Signature != "" {
+		add("signature = ?", q.Signature)
+	}
+	if job, ok := strings.CutSuffix(q.Key, "/"); ok {
+		add("key >= ? and key < ?", q.Key, job+"0") // the character after the slash
+	} else if q.Key != "" {
+		add("key = ?", q.Key)
+	}
+	if !q.Before.IsZero() {
+		add("at < ?", q.Before.UnixNano())
+	}
+	if len(all) == 0 {
+		return "true", nil
+	}
+	return strings.Join(all, " and "), args
+}
+
+const failureColumns = "key, project, signature, type, message, failures.text, outcome, action, tokens, cost, at"
+
+// Find implements Store.
+func (d database) Find(ctx context.Context, q Query) ([]Failure, error) {
+	where, args := q.where()
+	query := "select " + failureColumns + " from failures where " + where + " order by at desc, n desc"
+	if len(q.Words) > 0 {
+		query = "select " + failureColumns + " from failures_text join failures on n = failures_text.rowid where failures_text match ? and " +
+			where + " order by bm25(failures_text), at desc, n desc"
+		args = append([]any{match.AnyWord(q.Words)}, args...)
+	}
+	limit := -1
+	if q.Limit > 0 {
+		limit = q.Limit
+	}
+	var out []Failure
+	err := d.Query(ctx, query+" limit ? offset ?", append(args, limit, q.Skip), func(scan func(...any) error) error {
+		var f Failure
+		var action string
+		var at int64
+		if err := scan(&f.Key, &f.Project, &f.Signature, &f.Type, &f.Message, &f.Text, &f.Outcome, &action, &f.Tokens, &f.Cost, &at); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(action), &f.Action); err != nil {
+			return fmt.Errorf("failure %s: %w", f.Key, err)
+		}
+		f.At = time.Unix(0, at).UTC()
+		out = append(out, f)
+		return nil
+	})
+	return out, err
+}
+
+// Forget implements Store.
+func (d database) Forget(ctx context.Context, q Query) (int, error) {
+	where, args := q.where()
+	n, err := d.Exec(ctx, "delete from failures where "+where, args...)
+	return int(n), err
 }

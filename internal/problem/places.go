@@ -71,3 +71,199 @@ func Named(output string) (out []string) {
 	}
 	return out
 }
+
+var (
+	// A line about a place in a file is about the code there, whatever it quotes.
+	aboutCode = lazyregexp.New(`^\s*(?:vet: |error: |warning: |\[\w+\] |e: |w: )?(?:file://)?[^\s:()]+\.[A-Za-z]\w{0,4}(?::\d+|\(\d+,\d+\)|:\[\d+,)|^\s+\d+:\d+\s|^\s*(?:-->|❯|›|at) |^error\[\w+\]: |^\s*\d* ?[|│>] |^>?\s+\d+ [|│] `)
+	// Words by which a test, or a script that tests, reports what it compares.
+	compares = lazyregexp.New(`(?i)\b(?:want|wants|wanted|expect|expects|expected|got|received|actual|assert\w*|should|raised|thrown)\b|^\s*(?:FAIL|not ok|✗|✘|✖|×|●|[+-] )`)
+	manager  = lazyregexp.New(`^(?:npm (?:ERR!|error)|error \S+@)`) // of packages, which uses these words, too
+	caret    = lazyregexp.New(`^[\s|]*[\^~]+[\s~^]*$`)
+	inPython = lazyregexp.New(`^\s+File ".*", line \d+`)
+)
+
+// Own are the lines of an output that the programs that ran write about themselves
+// and the machine: nothing of what a failing test printed, no diagnosis about a
+// place in a file, no source that is quoted.
+func Own(output string) string {
+	text := strings.ReplaceAll(Plain(output), "\r\n", "\n")
+	if r := Read(text); r.Failing() {
+		return ""
+	}
+	lines := strings.SplitAfter(text, "\n")
+	var b strings.Builder
+	for i, line := range lines {
+		plain := strings.TrimRight(line, "\n")
+		switch {
+		case aboutCode.MatchString(plain) || compares.MatchString(plain) && !manager.MatchString(plain):
+		case i+1 < len(lines) && caret.MatchString(strings.TrimRight(lines[i+1], "\n")) && strings.TrimSpace(lines[i+1]) != "":
+		case i > 0 && inPython.MatchString(lines[i-1]) && strings.HasPrefix(plain, "    "):
+			// its source
+		default:
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// A packageManager is how an ecosystem reports that a package is missing, has another
+// version, or is not locked, and the commands that get what the project declares.
+type packageManager struct {
+	// missing is where such a line begins: what a test prints does not begin so.
+	missing *lazyregexp.Regexp
+	// undeclared is where the code names a package that the project does not declare, or
+	// that is none: no command gets it.
+	undeclared *lazyregexp.Regexp
+	// ran is what its scripts print before they run: a program that they miss comes with
+	// a package.
+	ran *lazyregexp.Regexp
+	// installs are tried from the first whose file the project has.
+	installs []install
+}
+
+// An install is a command that gets packages where the project has files.
+type install struct{ files, run string }
+
+// packageManagers has no command that takes a word of an output.
+var packageManagers = []packageManager{
+	{missing: lazyregexp.New(`(?m)^(?:go: )?(?:\S+\.go:\d+:\d+: )?(?:no required module provides package|cannot find module providing package|package \S+ is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.)|^go: (?:\S+ )?(?:updates to go\.mod needed|inconsistent vendoring|.*missing go\.sum entry|.*unknown revision)|missing go\.sum entry for`),
+		undeclared: lazyregexp.New(`(?m)^(?:\S+\.go:\d+:\d+: )?package \S+ is not in (?:std|GOROOT)`),
+		installs:   []install{{"vendor/modules.txt", "go mod tidy && go mod vendor"}, {"go.mod", "go mod tidy"}}},
+	{missing: lazyregexp.New(`(?m)^(?:Uncaught )?(?:Error(?: \[\w+\])?: |\s+|# Error: )?Cannot find (?:module|package) ['"](?:@|[^'"./])|npm (?:ERR!|error) (?:code )?(?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE|ERESOLVE)|ERR_PNPM_(?:OUTDATED_LOCKFILE|NO_MATCHING_VERSION|FETCH_404)|^error .*Your lockfile needs to be updated|Failed to resolve import "[^./]|^Module not found: Error: Can't resolve '[^./]`),
+		ran: lazyregexp.New(`(?m)^> (?:\S+@\S+ )?[\w:.-]+$|^npm (?:ERR!|error) Lifecycle script|^ ?ELIFECYCLE|^yarn run v|^\$ \S+`),
+		installs: []install{{"pnpm-lock.yaml", "pnpm install"}, {"yarn.lock", "yarn install"}, {"bun.lock", "bun install"}, {"bun.lockb", "bun install"},
+			{"package-lock.json", "npm ci"}, {"npm-shrinkwrap.json", "npm ci"}, {"package.json", "npm install"}}},
+	{missing: lazyregexp.New(`(?m)^(?:E\s+)?(?:ModuleNotFoundError: No module named |ImportError: No module named )|^\S*python[\d.]*: No module named |^ERROR: (?:No matching distribution|Could not find a version|ResolutionImpossible|Cannot install )|ResolutionImpossible`),
+		installs: []install{{"uv.lock", "uv sync"}, {"poetry.lock", "poetry install"}, {"Pipfile.lock", "pipenv install --dev"}, {"requirements.txt .venv/bin/python", ".venv/bin/python -m pip install -r requirements.txt"},
+			{"requirements.txt", "python3 -m pip install -r requirements.txt"}, {"pyproject.toml", "python3 -m pip install -e ."}, {"setup.py", "python3 -m pip install -e ."}}},
+	{missing: lazyregexp.New(`(?m)^error: no matching package named|^error(?:\[E0463\])?: can't find crate for|^error\[E0432\]: unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|^error: failed to select a version|^error\[E0433\]: failed to resolve`),
+		undeclared: lazyregexp.New(`(?m)^error\[E043[23]\]: |unlinked crate|use of undeclared crate`),
+		installs:   []install{{"Cargo.toml", "cargo fetch"}}},
+	{missing: lazyregexp.New(`(?m)LoadError\)$|cannot load such file -- [a-z]\w*|Could not find gem`),
+		installs: []install{{"Gemfile", "bundle install"}}},
+	{missing: lazyregexp.New(`(?m)^\S+\.java:\d+: error: package \S+ does not exist|Could not (?:resolve|find) (?:dependencies for project|artifact|all files for configuration)`),
+		installs: []install{{"pom.xml", "mvn -B dependency:resolve"}, {"gradlew", "./gradlew --refresh-dependencies dependencies"}}},
+	{missing: lazyregexp.New(`(?m)^\S+: fatal error: [\w/]+\.h(?:pp)?: No such file`)}, // nobody manages those
+}
+
+// MissesPackage reports whether a package manager, a compiler or an interpreter reports in
+// a text that a package is missing.
+func MissesPackage(text string) bool {
+	return slices.ContainsFunc(packageManagers, func(m packageManager) bool { return m.missing.MatchString(text) })
+}
+
+// Installs are the commands that may get the packages which an output reports as missing,
+// the likeliest first. exists reports whether the project has a file.
+func Installs(output string, exists func(name string) bool) (out []string) {
+	text := Plain(output)
+	for _, m := range packageManagers {
+		if !m.missing.MatchString(text) && (m.ran == nil || !m.ran.MatchString(text) || len(Programs(output)) == 0) {
+			continue
+		}
+		if m.undeclared != nil && m.undeclared.MatchString(text) {
+			continue
+		}
+		for _, i := range m.installs {
+			has := true
+			for f := range strings.FieldsSeq(i.files) {
+				has = has && exists(f)
+			}
+			if has && !slices.Contains(out, i.run) {
+				out = append(out, i.run)
+			}
+		}
+	}
+	return out
+}
+
+// IsInstall reports whether a command is one of those that [Installs] returns.
+func IsInstall(command string) bool {
+	return slices.Contains(AllInstalls(), command)
+}
+
+// AllInstalls are all commands that [Installs] may return, each once.
+func AllInstalls() (out []string) {
+	for _, m := range packageManagers {
+		for _, i := range m.installs {
+			if !slices.Contains(out, i.run) {
+				out = append(out, i.run)
+			}
+		}
+	}
+	return out
+}
+
+var (
+	// parallel is the heading of parallel_tests, whose last summary is the sum of those
+	// of its processes.
+	parallel = lazyregexp.New(`(?m)^\d+ process(?:es)? for \d+ \w+`)
+	duration = lazyregexp.New(`\d(?:\.\d+)?\s?(?:ms|s|m|h|seconds?|minutes?)\b`)
+	// starts is a line that a program prints before it runs another command.
+	starts = lazyregexp.New(`(?m)^(?:> |\$ |make\[\d+\]: )|\b(?:mocha|rspec|jest|vitest|playwright|npm|npx|pnpm|yarn|bun|bundle|rake|ruby) `)
+)
+
+// once leaves summaries out that are of the same run: what parallel_tests adds up, and what
+// two reporters print of one run, which took the same time then. Of two runs that only
+// happen to be equal, something shows that the second was started.
+func once(text string, at [][]int) [][]int {
+	n := len(at)
+	if n < 2 {
+		return at
+	}
+	if parallel.MatchString(text) {
+		return at[n-1:]
+	}
+	half := n / 2
+	if n%2 != 0 || starts.MatchString(text[at[half-1][1]:at[half][0]]) {
+		return at
+	}
+	for i := range half {
+		if !around(text, at[i]).same(around(text, at[i+half])) {
+			return at
+		}
+	}
+	return at[:half]
+}
+
+// A surrounding is a line of a summary, and the lines with a duration that are nearest.
+type surrounding struct{ line, before, after string }
+
+// same reports whether two summaries are of one run: in each detail, and in how long it took.
+func (s surrounding) same(o surrounding) bool {
+	return s.line == o.line && (duration.MatchString(s.line) || s.before != "" && s.before == o.before || s.after != "" && s.after == o.after)
+}
+
+func around(text string, m []int) (s surrounding) {
+	const near = 2000 // bytes
+	before := strings.Split(text[max(0, m[0]-near):m[0]], "\n")
+	after := strings.Split(strings.TrimLeft(text[m[0]:min(len(text), m[0]+near)], "\n"), "\n")
+	s.line = strings.TrimSpace(after[0])
+	for _, l := range before[max(0, len(before)-4):] {
+		if duration.MatchString(l) {
+			s.before = strings.TrimSpace(l)
+		}
+	}
+	for _, l := range after[1:min(len(after), 5)] {
+		if s.after == "" && duration.MatchString(l) {
+			s.after = strings.TrimSpace(l)
+		}
+	}
+	return s
+}
+
+var (
+	// terminal are the control sequences of a terminal: colours, links, titles. The escape
+	// character may be spelled out, as outputs of commands are shown.
+	terminal = lazyregexp.New(`(?:\x1b|\\x1b)(?:\[[0-?]*[ -/]*[@-~]|\](?:[^\x07\x1b\\\n]|\\[^x\n])*(?:\x07|\\x07|(?:\x1b|\\x1b)\\)|[@-Z^_])`)
+	// wrapping is what others put before each line of a program: the logs of GitHub
+	// Actions, also as gh shows them, and docker compose.
+	wrapping = lazyregexp.New(`(?m)^(?:[^\t\n]+\t[^\t\n]+\t)?\x{FEFF}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?:##\[\w+\])?|^##\[\w+\]|^[\w.-]+[-_]\d+ +\| ?`)
+)
+
+// Unwrap is what programs wrote, one line each, of an output that a terminal, a service or
+// a container program has put something around: colours, times, names of containers and
+// returns of the carriage.
+func Unwrap(output string) string {
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", `\x0d`, "\n").Replace(terminal.ReplaceAllString(output, ""))
+	return wrapping.ReplaceAllString(text, "")
+}

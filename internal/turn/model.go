@@ -2,6 +2,11 @@ package turn
 
 import (
 	"encoding/json"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
@@ -77,4 +82,240 @@ type ModelCost struct {
 	// Estimated reports that the provider did not get to count: what could have
 	// been read and written was.
 	Estimated bool `json:"guessed,omitempty"`
+}
+
+// A Budget bounds what one request to the model may hold. It is pinned with
+// the task; a task without one sends all there is and fails when the provider
+// reports that it is too long.
+type Budget struct {
+	// Window is the model's context window in tokens where Options.Window does
+	// not say. Zero is unknown: only the provider's refusal leads to compaction.
+	Window int `json:"window,omitempty"`
+	// Guess reports that Window is one, made from the model's name.
+	Guess bool `json:"guess,omitempty"`
+	// Result is how many bytes of one result the model is shown at once. Zero
+	// is a share of the window, at most 16 KB; -1 is no bound.
+	Result int `json:"result,omitempty"`
+	// Cheap is the provider/model that summarises; empty is the task's own.
+	Cheap string `json:"cheap,omitempty"`
+}
+
+// An Interruption is what becomes of a call during which the process died, and of which
+// nobody knows whether it happened.
+type Interruption int
+
+const (
+	// Recognized makes a command again that is known to build, test, lint or format, and
+	// has a person decide about all others; the zero value.
+	Recognized Interruption = iota
+	// Again makes the call again: whoever asks for it knows that this does no harm.
+	Again
+	// AskPerson has a person decide.
+	AskPerson
+	// Reported is the reply that says so: whoever asks for the call finds out what
+	// happened.
+	Reported
+)
+
+const (
+	// UncertainChanges is the artifact that lists paths which changed while a command
+	// ran, and may be somebody else's work. They are no evidence for "diff".
+	UncertainChanges = "uncertain_changes"
+
+	// DiffOmitted is the artifact with the number of bytes that "diff" lacks of the whole
+	// diff; there is none if it lacks nothing.
+	DiffOmitted = "diff_omitted"
+
+	// MessageSignal is the name of the signal whose value is an executor.Message.
+	MessageSignal = "message"
+	// CopySignal and the name of a copy is that of one for the sub-agent that works in it.
+	CopySignal = MessageSignal + "@"
+)
+
+// Bounds of executor.SpawnLimits that set none.
+const (
+	SpawnDepth  = 1
+	SpawnFanOut = 8
+	SpawnTotal  = 50
+)
+
+// Unexplained is the code of a model step whose request was refused for a reason that is
+// not known. Outcomes have that of a bad request in its place.
+const Unexplained = "model.unexplained"
+
+// TooManyBytes is the code of a model step whose request was too long in bytes. Outcomes have that
+// of a request that is too long in its place.
+const TooManyBytes = "model.bytes"
+
+// Revision is what new tasks are pinned with.
+//
+//   - 0: a tool that would be refused is left out of the next request.
+//   - 1: every request of a task offers the same tools in the same order, which
+//     keeps the beginning of the prompt in the server's cache; what may not be
+//     called now is refused.
+//   - 2: code decides about what fails in pipelines, validations and tests before an
+//     agent is asked, see internal/coordinator.
+//   - 3: agents that change files see them without the numbers of their lines, and a
+//     task is not finished in an answer in which a change has failed.
+//   - 4: finished work is done without the word for it, and what needs no change,
+//     cannot be done or is a plan has an end of its own. A tool that
+//     declares neither needs nor an effect is not called beside others.
+//   - 5: what failed in a pipeline or under a coordinator is recognised by what programs
+//     report of themselves, and not by what a test printed.
+//   - 6: workflows read the values of results, and values go whole into the arguments
+//     of tools.
+//   - 7: what a failed command printed is its step's output as that of another is, and
+//     values go whole into what agents and pipelines are given by name. A file that an
+//     answer has in a fence in place of a call is named, with the tool that writes it.
+//   - 8: a tool's name is read without the namespace and tokens that some templates put
+//     around it, and finished work ends done also if the server loses each last word.
+//     A value that was replaced as a secret goes into no argument of a pipeline's tool.
+//     A repair that was not all goes on in the same conversation, and a turn's output
+//     may stand beside changes of files. Transcripts have what models thought. A
+//     worker's first message does not forbid the change that its last is checked for.
+//   - 9: small results of an answer leave what they do not need to large ones, and what was
+//     read once stands once in a conversation. What was compacted is in a checkpoint before
+//     the model is asked. What is unmet names the tool that makes it. A plan of one part is
+//     done at once by its worker, and its review begins with the diff.
+//   - 10: a diff that was cut has the bytes that it lacks beside it as a value, and
+//     commitments read that. A change that stands in an answer's text alone is asked about
+//     where a task may be done without one, and a refusal ends the run.
+//   - 11: what has the rest of a result, and which files a part of a plan is about, are
+//     values of the conversation and of an input, and are not read out of texts.
+//     What was compacted after a provider's refusal is in a checkpoint, too.
+//     A pipeline's command whose time is over names the step's timeout.
+//     A step of a pipeline that a person has denied is not tried again.
+const Revision = 11
+
+// MaxValue bounds, in bytes, what the value of a result has of an output.
+const MaxValue = 1 << 20
+
+// SharedRoom is the first revision whose results share the room of an answer.
+const SharedRoom = 9
+
+// CutDiffs is the first revision whose jobs have DiffOmitted.
+const CutDiffs = 10
+
+// NamesWhole is the first revision whose messages have the id of the whole of what they
+// show in part, and whose workers are given the files of a part.
+const NamesWhole = 11
+
+// TypedResults is the first revision whose workflows read values of results.
+const TypedResults = 6
+
+// OwnTimeouts is the first revision whose pipelines name the timeout of a step whose command
+// was stopped, and not the argument of the tool.
+const OwnTimeouts = 11
+
+// FinalDenials is the first revision whose pipelines do not try a step again that a person
+// has denied.
+const FinalDenials = 11
+
+// WholeValues is the first revision whose pipelines read the values of failed calls
+// and cut values only in prompts.
+const WholeValues = 7
+
+// GenuineArguments is the first revision whose pipelines call no tool with what stands for
+// a secret.
+const GenuineArguments = 8
+
+// Repeatable reports whether a call of a tool may be made twice.
+func Repeatable(t tools.Metadata) bool {
+	return t.Effect == tools.Pure || t.Effect == tools.Idempotent
+}
+
+// A Project is what parts of a workspace say about themselves. It is pinned
+// with the task: the model is shown a part when a call first touches it, in
+// the same words however often the run is interrupted.
+type Project struct {
+	Dir   string    `json:"dir,omitempty"` // the workspace, absolute, as calls may name it
+	Texts []DirText `json:"says,omitempty"`
+}
+
+// DirText is the text that holds for a directory of the workspace and all below.
+type DirText struct {
+	Dir  string `json:"dir"` // relative, with slashes
+	Text string `json:"text"`
+}
+
+// Unseen gives the texts that hold for what a call with these arguments touches, the
+// outermost first, and adds their directories to seen: no text is shown twice.
+func (p *Project) Unseen(args json.RawMessage, seen []string) (texts string, now []string) {
+	var v any
+	if p == nil || len(p.Texts) == 0 || json.Unmarshal(args, &v) != nil {
+		return "", seen
+	}
+	touched := touchedPaths(p.Dir, v, 0)
+	for _, t := range p.Texts {
+		below := func(name string) bool { return name == t.Dir || strings.HasPrefix(name, t.Dir+"/") }
+		if !slices.Contains(seen, t.Dir) && slices.ContainsFunc(touched, below) {
+			seen = append(seen, t.Dir)
+			texts += "\n\n" + t.Text
+		}
+	}
+	return texts, seen
+}
+
+// maxNest bounds how deep arguments are searched for paths.
+const maxNest = 4
+
+// touchedPaths finds what looks like names of files in a call's arguments, relative
+// to the workspace dir.
+func touchedPaths(dir string, v any, depth int) []string {
+	if depth > maxNest {
+		return nil
+	}
+	var out []string
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			out = append(out, touchedPaths(dir, e, depth+1)...)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if slices.Contains([]string{"path", "paths", "file", "files", "dir", "from", "to"}, key) {
+				out = append(out, fileNames(dir, v[key])...)
+			}
+			out = append(out, touchedPaths(dir, v[key], depth+1)...)
+		}
+	}
+	return out
+}
+
+func fileNames(dir string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		name := filepath.ToSlash(v)
+		if dir != "" && path.IsAbs(name) {
+			name = strings.TrimPrefix(name, strings.TrimSuffix(filepath.ToSlash(dir), "/")+"/")
+		}
+		return []string{path.Clean(name)}
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				out = append(out, fileNames(dir, s)...)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// Names of the steps of kind [WorktreeStep].
+const (
+	AddWorktree  = "add"
+	JoinWorktree = "join"
+	DropWorktree = "drop"
+)
+
+// A Tree is the input of a step about a worktree, and its output.
+type Tree struct {
+	Name string `json:"name"`
+	Of   string `json:"of,omitempty"`
+	Dir  string `json:"dir,omitempty"`
+
+	Files   int      `json:"files,omitempty"`      // that were copied
+	Left    []string `json:"not_copied,omitempty"` // the first of what was not: ignored, secret, in another repository
+	Omitted int      `json:"omitted,omitempty"`    // how many that are
 }

@@ -1,9 +1,17 @@
+// Package turn is what the loop of pkg/executor and its handlers in internal/host share:
+// the inputs and outputs of steps and their names in the journal, the three ways in which
+// a model calls tools, how a conversation is made to fit a context window, what a message
+// attaches, what a model does again and again, and servers that have tools.
+//
+// It is text processing without I/O.
 package turn
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/guard/permit"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -106,3 +114,130 @@ type CommandResult struct {
 	Output  string `json:"output,omitempty"`
 	Dropped int64  `json:"dropped,omitempty"`
 }
+
+// A Branch is a part of another job's conversation, with which a run begins.
+type Branch struct {
+	Job     string      `json:"job"`
+	Turn    int         `json:"turn"` // of the transcript, the last one of the part
+	Opening llm.Message `json:"opening"`
+	// History is what follows, from the first answer on; the last message is the
+	// user's.
+	History []llm.Message `json:"history"`
+}
+
+// A Conversation is one of an earlier run of the same job, with which a sub-agent goes on.
+type Conversation struct {
+	Head    string        `json:"head"`
+	New     []llm.Message `json:"new,omitempty"` // what the model has not been sent
+	Offered string        `json:"offered,omitempty"`
+	Context Usage         `json:"context,omitzero"`
+	Calls   int           `json:"calls,omitempty"` // the highest number of a call in it
+}
+
+// Names of the steps of kind [CompactStep]: how they make a conversation smaller.
+const (
+	CompactResults = "results" // by dropping and shortening results of earlier turns
+	CompactSummary = "summary" // by notes of a model in place of earlier turns
+	CompactRecord  = "record"  // by notes made from the record of calls
+)
+
+// A CompactRequest is the input of a step of kind "compact": a conversation, by its
+// last Ask and what came since, and how small it has to get.
+type CompactRequest struct {
+	Head   string        `json:"head,omitempty"`
+	New    []llm.Message `json:"new"` // also what is left of an earlier step
+	Task   string        `json:"task,omitempty"`
+	Notes  *Notes        `json:"notes,omitempty"` // those so far
+	Fixed  int           `json:"fixed"`           // tokens of what is kept in any case
+	Target int           `json:"target"`          // tokens to get down to
+	Limit  int           `json:"limit"`           // tokens that fit
+	Rate   int           `json:"rate"`            // thousandths of weight a token
+	// Refused reports that the provider has refused what there is: whatever the
+	// estimate is, it has to get smaller by a good part.
+	Refused bool `json:"refused,omitempty"`
+	Window  int  `json:"window,omitempty"` // of the model that summarises, where the client sets it
+	Handle  bool `json:"handle,omitempty"` // the model can read what is left out
+}
+
+// A CompactResult is the output of a step of kind "compact".
+type CompactResult struct {
+	Messages  []llm.Message `json:"messages"` // from the first answer on
+	Notes     *Notes        `json:"notes,omitempty"`
+	Before    int           `json:"before"` // tokens
+	After     int           `json:"after"`
+	Dropped   int           `json:"dropped,omitempty"`
+	Shortened int           `json:"shortened,omitempty"`
+	Turns     int           `json:"turns,omitempty"` // that notes stand for now
+	Model     string        `json:"model,omitempty"` // that was asked for notes
+	Poor      string        `json:"poor,omitempty"`  // why what it wrote was not used
+	Usage     llm.Usage     `json:"usage,omitzero"`
+	Took      time.Duration `json:"took_ns,omitempty"`
+}
+
+// A Route is the model of a task and what to do when it does not answer.
+type Route struct {
+	Model string `json:"model"` // provider/model
+	// Window is asked for where the client sets it; zero is the provider's.
+	Window int `json:"window,omitempty"`
+	// Fallbacks are turned to in this order when the one before cannot answer.
+	Fallbacks []Fallback `json:"fallbacks,omitempty"`
+	// Hedge, if not zero, is how long nothing may come of an answer before
+	// the same is asked once more beside it.
+	Hedge time.Duration `json:"hedge_ns,omitempty"`
+}
+
+// A Fallback is a model behind another.
+type Fallback struct {
+	Model  string `json:"model"`
+	Window int    `json:"window,omitempty"`
+}
+
+// Refs lists the models of r in order.
+func (r Route) Refs() []string {
+	out := []string{r.Model}
+	for _, f := range r.Fallbacks {
+		out = append(out, f.Model)
+	}
+	return out
+}
+
+// A Chain describes the models behind that of a request.
+type Chain struct {
+	// Backed reports that there is another model behind this one, so that it is
+	// not waited for if nobody listens at its address.
+	Backed bool          `json:"backed,omitempty"`
+	Hedge  time.Duration `json:"hedge_ns,omitempty"`
+}
+
+// A Think is the model that tools which think are given, and what one call of
+// such a tool may take of it. It is pinned with the task and part of the
+// call's step, with what the job's limits leave at that point.
+type Think struct {
+	Route
+	MaxTokens int `json:"max_tokens,omitempty"` // of one answer; default 2048
+	Requests  int `json:"requests,omitempty"`   // of one call of a tool; default 16
+	// Tokens and USD are what the job has left; -1 is without end.
+	Tokens int        `json:"tokens,omitempty"`
+	USD    float64    `json:"usd,omitempty"`
+	Prices llm.Prices `json:"prices,omitempty"`
+}
+
+// ResolveStep is the kind of the first step of every agent's job. It pins the task:
+// from there on the job does not depend on agent files, configuration or the tools'
+// prose.
+const ResolveStep = "resolve"
+
+// Kinds of the steps that the loop asks for.
+const (
+	ModelStep    = "model"    // one request to a model
+	ToolStep     = "tool"     // one call of a tool
+	CompactStep  = "compact"  // makes the conversation smaller
+	WorktreeStep = "worktree" // copies the work tree for a sub-agent, or merges it back
+)
+
+// Data of the deltas of a tool that runs a command: the command, and a piece of what
+// it prints. Others are what a call is doing, in a line.
+var (
+	CommandDelta = json.RawMessage(`{"command":true}`)
+	OutputDelta  = json.RawMessage(`{"output":true}`)
+)

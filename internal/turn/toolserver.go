@@ -1,8 +1,12 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,3 +126,234 @@ type (
 		Unchecked []string `json:"unchecked,omitempty"`
 	}
 )
+
+// Bounds of what is offered as it is. What is beyond them is behind describe_tool
+// and call_tool.
+const (
+	maxDirect      = 40     // tools
+	maxDirectBytes = 20_000 // of what is sent of them, some 6,000 tokens
+)
+
+// Direct reports whether tools are few and short enough for the list of tools that
+// a model is sent with each request.
+func Direct(list []Tool) bool {
+	size := 0
+	for _, t := range list {
+		size += len(t.Name) + len(t.Description) + len(t.Input)
+	}
+	return len(list) <= maxDirect && size <= maxDirectBytes
+}
+
+// maxListing bounds the names in a listing, some 1,200 tokens.
+const maxListing = 4000
+
+// Listing are the names of tools by server, as far as there is room: each server
+// gets its part of it.
+func Listing(list []Tool) string {
+	by := map[string][]string{}
+	var servers []string
+	for _, t := range list {
+		if by[t.Server] == nil {
+			servers = append(servers, t.Server)
+		}
+		by[t.Server] = append(by[t.Server], strings.TrimPrefix(t.Name, Prefix(t.Server)))
+	}
+	slices.Sort(servers)
+	var b strings.Builder
+	for i, server := range servers {
+		room := (maxListing - b.Len()) / (len(servers) - i)
+		names := by[server]
+		slices.Sort(names)
+		line, n := fmt.Sprintf("%s has %d tools:", server, len(names)), 0
+		for _, name := range names {
+			if len(line)+len(name)+2 > room {
+				break
+			}
+			line += " " + name
+			n++
+		}
+		if n == 0 && room < len(line) {
+			continue
+		}
+		if n < len(names) {
+			line += " …"
+		}
+		fmt.Fprintf(&b, "\n%s* = %s", Prefix(server), line)
+	}
+	return b.String()
+}
+
+// mostFound is how many tools a search shows.
+const mostFound = 20
+
+// Find lists the tools that words speak of, the best first, a line each; more is
+// how many there are beyond those.
+func FindServer(list []Tool, words string) (lines []string, more int) {
+	type hit struct {
+		t     Tool
+		score int
+	}
+	var hits []hit
+	terms := strings.FieldsFunc(strings.ToLower(words), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r > 127) })
+	for _, t := range list {
+		name, about, score := strings.ToLower(t.Name), strings.ToLower(t.Description), 0
+		for _, term := range terms {
+			switch {
+			case strings.Contains(name, term):
+				score += 3
+			case len(term) > 2 && strings.Contains(about, term):
+				score++
+			}
+		}
+		if score > 0 || len(terms) == 0 {
+			hits = append(hits, hit{t, score})
+		}
+	}
+	slices.SortFunc(hits, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.t.Name, b.t.Name))
+	})
+	for _, h := range hits[:min(len(hits), mostFound)] {
+		about, _, _ := strings.Cut(h.t.Description, "\n")
+		if about = strings.ToValidUTF8(about, ""); len(about) > 120 {
+			about = strings.ToValidUTF8(about[:120], "") + "…"
+		}
+		lines = append(lines, h.t.Name+": "+about)
+	}
+	return lines, max(0, len(hits)-mostFound)
+}
+
+// Names of the tools through which a model reaches tools of servers that are not
+// in its list, because there are too many of them.
+const (
+	DescribeTool = "describe_tool" // finds tools and shows how they are called
+	CallTool     = "call_tool"     // calls one
+	ReadResource = "read_resource" // reads a resource of a server
+)
+
+// ReachArtifact is the artifact of a task that has its [Reach].
+const ReachArtifact = "server_tools"
+
+// A Reach is what a task reaches through those tools. It is pinned with the task;
+// the tools themselves are pinned in the directory of the job.
+type Reach struct {
+	Allow   []string `json:"allow,omitempty"`   // names of tools, with wildcards
+	Deny    []string `json:"deny,omitempty"`    // names that are left out
+	Servers []string `json:"servers,omitempty"` // whose resources may be read
+}
+
+// ReadReach reads a Reach, nil if there is none.
+func ReadReach(raw json.RawMessage) *Reach {
+	r := new(Reach)
+	if len(raw) == 0 || json.Unmarshal(raw, r) != nil {
+		return nil
+	}
+	return r
+}
+
+// Has reports whether a tool is within reach.
+func (r *Reach) Has(name string) bool {
+	return r != nil && strings.HasPrefix(name, prefix) && match(r.Allow, name) && !match(r.Deny, name)
+}
+
+func match(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+}
+
+// Meant is the call that a call of call_tool stands for; ok is false if that is
+// not within reach.
+func (r *Reach) Meant(args json.RawMessage) (name string, inner json.RawMessage, ok bool) {
+	var in struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal(args, &in) != nil || !r.Has(in.Name) {
+		return "", nil, false
+	}
+	var text string // models encode arguments twice at times
+	if json.Unmarshal(in.Arguments, &text) == nil && json.Valid([]byte(text)) {
+		in.Arguments = json.RawMessage(text)
+	}
+	if len(in.Arguments) == 0 {
+		in.Arguments = json.RawMessage("{}")
+	}
+	return in.Name, in.Arguments, true
+}
+
+// An Asking is the error of a call that has to ask the user something before it
+// can go on.
+type Asking struct {
+	ID      string // of what is asked: the answer names it
+	Call    string // the call that waits, for the process that has it
+	Server  string
+	Tool    string
+	Message string          // what the server asks
+	Schema  json.RawMessage // of the answer; nil if it is yes or no
+	URL     string          // that the user is to open
+	Fault   string          // what is wrong with the answer before
+}
+
+// Error implements error.
+func (a *Asking) Error() string { return "the MCP server " + a.Server + " asks the user: " + a.Message }
+
+// A Changed is the error of a call of a tool that its server describes otherwise
+// than when it was accepted, or of a server that would start other files.
+type Changed struct {
+	Server, Tool string // no tool: the files that the server starts
+	Digest       string // of what it is now
+	Text         string // what it is now, or what differs, for the person who accepts it
+	Reach        string // what the server has, in words
+}
+
+// Error implements error.
+func (c *Changed) Error() string {
+	if c.Tool == "" {
+		return c.Why() + ", so that it is not started:\n" + c.Text
+	}
+	return "the MCP server " + c.Server + " has changed its tool " + c.Tool
+}
+
+// Hint is what helps where nobody is asked.
+func (c *Changed) Hint() string {
+	return "adroit mcp check " + c.Server + " --accept accepts it as it is"
+}
+
+// Why states what is asked about, and what the server has.
+func (c *Changed) Why() string {
+	if c.Reach != "" {
+		bare := *c
+		bare.Reach = ""
+		return bare.Why() + "; " + c.Reach
+	}
+	if c.Tool == "" {
+		return "the files that the MCP server " + c.Server + " starts are others than when they were accepted"
+	}
+	return "the MCP server " + c.Server + " describes its tool " + c.Tool + " otherwise than when it was accepted"
+}
+
+// An Answer is what the user said to an [Asking].
+type Answer struct {
+	ID      string          `json:"id"`
+	Call    string          `json:"call,omitempty"`
+	Action  string          `json:"action"` // accept, decline or cancel
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// Said is what people have said to what a call asked when it was made before.
+type Said struct {
+	Answers  []Answer
+	Accepted string // the digest of a changed tool
+	Nobody   bool   // can be asked
+}
+
+type saidKey struct{}
+
+// WithSaid gives a call what people have said.
+func WithSaid(ctx context.Context, s Said) context.Context {
+	return context.WithValue(ctx, saidKey{}, s)
+}
+
+// SaidTo returns what people have said.
+func SaidTo(ctx context.Context) Said {
+	s, _ := ctx.Value(saidKey{}).(Said)
+	return s
+}

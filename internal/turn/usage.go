@@ -1,7 +1,9 @@
 package turn
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -167,4 +169,131 @@ func (u *Usage) Learn(estimate, window, named int) {
 func (u *Usage) ChangeModel() {
 	u.Rate, u.Extra, u.Cap, u.Window, u.In, u.Out = 0, 0, 0, 0, 0, 0
 	u.Tokens = u.Estimate(u.Weight + u.Tools)
+}
+
+// Thousands writes n as people read it.
+func Thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// eventText bounds what an event carries of a result; the whole is in the
+// journal.
+const eventText = 4 << 10
+
+// Excerpt is s, or what an event carries of it: its beginning, and its end, where
+// commands print what matters.
+func Excerpt(s string) string {
+	if len(s) <= eventText {
+		return s
+	}
+	const end = eventText / 4
+	return strings.ToValidUTF8(s[:eventText-end], "") + fmt.Sprintf("\n… (%d bytes in all)\n", len(s)) + strings.ToValidUTF8(s[len(s)-end:], "")
+}
+
+// DefaultResult is the most bytes of a result that are shown at once.
+const DefaultResult = 16 << 10
+
+// FirstRate is what is assumed of a tokenizer before the server has counted
+// anything: thousandths of a unit of weight a token. English and code have
+// about 3.3 bytes a token.
+const FirstRate = 3300
+
+// Tokens estimates how many tokens a weight is, at a rate of thousandths of
+// weight a token.
+func Tokens(weight, rate int) int { return (weight*1000 + rate - 1) / rate }
+
+// weights has the weight of each byte in tenths of a byte of plain English:
+// digits, punctuation and other scripts make more tokens than letters do.
+// What a rune of several bytes weighs is counted with its first.
+var weights = func() (w [256]uint8) {
+	for b := range w {
+		switch {
+		case b >= 0xF0:
+			w[b] = 60
+		case b >= 0xE0:
+			w[b] = 33
+		case b >= 0xC0:
+			w[b] = 17
+		case b >= 0x80:
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b == ' ', b == '\n', b == '\t':
+			w[b] = 10
+		case b >= '0' && b <= '9':
+			w[b] = 13
+		default:
+			w[b] = 15
+		}
+	}
+	return w
+}()
+
+func Weight(s string) int {
+	n := 0
+	for i := range len(s) {
+		n += int(weights[s[i]])
+	}
+	return n / 10
+}
+
+const (
+	roleWeight = 14 // what a template puts around a message
+	callWeight = 30 // and around a call
+)
+
+// Tokens of an image: providers count by its pixels, and shrink a large one.
+const (
+	pixelsPerToken = 750
+	leastImage     = 85
+	mostImage      = 1600
+)
+
+func weighImage(i *llm.Image) int {
+	tokens := mostImage
+	if i.Width > 0 && i.Height > 0 && i.Width < mostImage*pixelsPerToken/i.Height {
+		tokens = max(leastImage, i.Width*i.Height/pixelsPerToken)
+	}
+	return tokens * FirstRate / 1000
+}
+
+func Weigh(msgs ...llm.Message) int {
+	n := 0
+	for i := range msgs {
+		m := &msgs[i]
+		n += roleWeight + Weight(m.Text) + Weight(m.Name)
+		for k := range m.Images {
+			n += weighImage(&m.Images[k])
+		}
+		for _, c := range m.Calls {
+			n += callWeight + Weight(c.Name) + Weight(string(c.Args))
+		}
+	}
+	return n
+}
+
+func WeighTool(t *llm.ToolSpec) int {
+	return callWeight + Weight(t.Name) + Weight(t.Description) + Weight(string(t.Input))
+}
+
+// Reduce is n, or so many tenths of what was refused if that is less.
+func Reduce(n, refused, tenths int) int { return min(n, refused*tenths/10) }
+
+// AcceptFiles is the tool that brings in what a command made and a person has agreed to.
+const AcceptFiles = "accept_files"
+
+// A Held is files that a call's commands made and that are not in the workspace, since
+// programs outside the sandbox obey files of their kind.
+type Held struct {
+	What  string     `json:"what"` // each of them does, to stand behind its name
+	Files []HeldFile `json:"files"`
+	Kept  []string   `json:"kept"` // where each lies
+}
+
+// A HeldFile is one of them, as AcceptFiles takes it.
+type HeldFile struct {
+	Path       string `json:"path"`
+	SHA256     string `json:"sha256"`
+	Executable bool   `json:"executable,omitempty"`
 }

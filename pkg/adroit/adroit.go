@@ -34,12 +34,17 @@ import (
 	"github.com/adroit-run/adroit/internal/host/book"
 	"github.com/adroit-run/adroit/internal/host/catalog"
 	"github.com/adroit-run/adroit/internal/host/jobdir"
+	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"golang.org/x/sys/unix"
 )
 
 // Open makes a Runtime. Without Options.Source it checks all tools and agent
@@ -146,3 +151,68 @@ func trustIn(dir string) *trust.Store {
 	}
 	return trust.In(dir)
 }
+
+// workspaceCaps are what only a workspace can give to a tool.
+const workspaceCaps = tools.Read | tools.Write | tools.Exec | tools.Shell
+
+// Ask asks a model, which may call the tools, and returns its final answer. It is
+// the smallest use of adroit: nothing is kept, and a call that a person would
+// have to approve is refused. It ends within executor.DefaultLimits, and with ctx. The current directory is the workspace of tools
+// that need one; without such a tool none is opened. See [llm.Named] for a
+// provider with several models.
+func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool) (answer string, err error) {
+	if model == nil {
+		return "", errors.New("adroit: Ask without a model")
+	}
+	rt, err := Open(ctx, Options{
+		Tools: list, Models: map[string]llm.Model{"ask": model}, Model: "ask/model",
+		Defaults: agents.Defaults{Approve: executor.ApproveNone}, Workspace: Workspace{Servers: []lsp.Server{}, NoDiagnostics: true},
+	})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	rt.bare = !slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Needs&workspaceCaps != 0 })
+	agent := agents.DynamicAgent{Name: "ask", Description: "Answer a prompt.", Prompt: "You answer the user. Use the tools where they help."}
+	for _, t := range list {
+		agent.Tools = append(agent.Tools, t.Name)
+	}
+	s, err := rt.Run(ctx, Request{Input: agents.Input{Spec: &agent, Prompt: prompt}})
+	if s != nil {
+		answer = s.Last
+	}
+	return answer, err
+}
+
+// Open files of a process: those that it has without a job, those of one job with a
+// command that is started, and the locks of jobs that are queued, one each.
+const (
+	filesOfProcess = 64
+	filesOfJob     = 16
+	filesOfQueued  = 64
+)
+
+// jobsByFiles is how many jobs may run at once by the number of files that the process
+// may have open, 0 where that is no bound worth a queue.
+func jobsByFiles() int {
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil || lim.Cur > 1<<16 {
+		return 0
+	}
+	return max(1, (int(lim.Cur)-filesOfProcess-queuedOf(lim))/filesOfJob)
+}
+
+// heldByFiles are the places of jobs that run or are queued here: a queued one has its
+// lock open. The others wait before that. Nil where there is no bound.
+func heldByFiles() chan struct{} {
+	n := jobsByFiles()
+	if n == 0 {
+		return nil
+	}
+	var lim unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) // it worked above
+	return make(chan struct{}, n+queuedOf(lim))
+}
+
+// queuedOf is how many queued jobs may have their locks open.
+func queuedOf(lim unix.Rlimit) int { return min(filesOfQueued, int(lim.Cur)/8) }

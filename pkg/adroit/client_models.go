@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/host/doctor"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // modelCatalog is the source of models as a catalog, or why it is none.
@@ -134,3 +137,69 @@ func (rt *Runtime) ForgetModel(_ context.Context, ref string) (int, error) {
 	n, err := c.Forget(ref)
 	return n, asError(err)
 }
+
+// ParseAgent reads an agent file. name is the file's name, for problems, and gives
+// the agent its name unless the front matter does. The agent is nil if the front
+// matter cannot be read at all; with other errors among the problems it is as much
+// as was understood. [Runtime.Agent] runs it; whether its tools exist is found then.
+func ParseAgent(name string, src []byte) (*agents.DynamicAgent, agents.Problems) {
+	return agents.Parse(name, src)
+}
+
+// Doctor implements [Machine].
+func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error) {
+	d := rt.o.doctor(q)
+	d.Jobs, d.Tools, d.TestCommand = rt.data(), rt.tools, rt.testCommandIn
+	d.Agents = func(ctx context.Context) (int, error) {
+		l, err := rt.Agents(ctx, Scope{})
+		if err == nil {
+			err = l.Problems.Err()
+		}
+		if err != nil {
+			return 0, err
+		}
+		return len(l.Items), nil
+	}
+	d.Models = func(ctx context.Context) []Finding {
+		c, err := rt.modelCatalog()
+		if err != nil {
+			return nil
+		}
+		return c.Examine(ctx, q.Model)
+	}
+	return d.Examine(ctx), nil
+}
+
+// Diagnose is Doctor for options that no runtime could be opened with; failed
+// is why.
+func Diagnose(ctx context.Context, o Options, failed error, q DoctorQuery) []Finding {
+	d := o.doctor(q)
+	d.Failed, d.Tools = failed, func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }
+	return d.Examine(ctx)
+}
+
+// doctor has what the options say.
+func (o *Options) doctor(q DoctorQuery) *doctor.Doctor {
+	d := &doctor.Doctor{Query: q, Data: o.Data, ConfigFile: o.ConfigFile, CheckStore: o.CheckStore, Servers: o.Servers, Sandbox: o.Sandbox, Rules: o.Defaults.Rules}
+	if names := o.Names; names != nil {
+		d.Deny = names.Deny
+	}
+	return d
+}
+
+type (
+	// A Finding is one thing that was looked at on a machine.
+	Finding = doctor.Finding
+	// A FindingStatus is how bad a finding is.
+	FindingStatus = doctor.Status
+	// A DoctorQuery is what Doctor looks at.
+	DoctorQuery = doctor.Query
+)
+
+// Statuses of findings.
+const (
+	Fine    = doctor.Fine
+	Lacking = doctor.Lacking // something that only some jobs need
+	Broken  = doctor.Broken  // no job can run
+	Note    = doctor.Note
+)

@@ -5,17 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/host/book"
 	"github.com/adroit-run/adroit/internal/host/catalog"
+	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -148,4 +158,187 @@ func (rt *Runtime) confine() process.SandboxOptions {
 		}
 	}
 	return c
+}
+
+// agentDigest identifies the definition of an agent.
+func agentDigest(a *agents.DynamicAgent) string {
+	b, err := json.Marshal(a)
+	if err != nil {
+		return "" // then its changes are left out
+	}
+	return flow.Digest(b)
+}
+
+// agentNow is the digest of the agent that a request names, as it is now; "" if it
+// cannot be used.
+func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
+	d, err := rt.trusts(in.Dir, trust)
+	if err != nil || in.Agent == "" {
+		return ""
+	}
+	cat := rt.catalog.Agents(d) // what is wrong with others does not matter
+	a, err := cat.Lookup(in.Agent)
+	if err != nil {
+		return ""
+	}
+	return agentDigest(a)
+}
+
+// warnAgentChanged warns that the agent of a job is another now: the job goes on with
+// the one that it began with.
+func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
+	c := rt.config(j)
+	var in agents.Input
+	if c.AgentDigest == "" || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil || in.Agent == "" {
+		return
+	}
+	switch now := rt.agentNow(in, c.Trust); now {
+	case c.AgentDigest:
+	case "":
+		rt.warn("the agent %s cannot be used any more; %s goes on with it as it was", in.Agent, j.ID)
+	default:
+		rt.warn("the agent %s has changed since %s began, which goes on with it as it was; %s takes it as it is now", in.Agent, j.ID, hint.Command("jobs retry %s", j.ID))
+	}
+}
+
+// config is the configuration of a job. If it cannot be known any more, the person is
+// warned and the job goes on without: it trusts nothing, has no servers of its request,
+// and its commands are confined as those of all jobs here.
+func (rt *Runtime) config(j *jobs.Job) JobConfig {
+	c, err := jobdir.LoadConfig(rt.data(), j)
+	if err != nil {
+		rt.warnUnknown(j.ID+" config", "%v: the options that %s was started with are unknown, and it goes on with the settings", err, j.ID)
+		return JobConfig{}
+	}
+	return c
+}
+
+// worktree is the worktree of a job, nil if it has none or that cannot be known.
+func (rt *Runtime) worktree(j *jobs.Job) *worktree.Worktree {
+	w, err := jobdir.Worktree(rt.data(), j)
+	if err != nil {
+		rt.warnUnknown(j.ID+" worktree", "%v: whether %s has a worktree is unknown; its files are in %s", err, j.ID, j.Dir)
+		return nil
+	}
+	return w
+}
+
+// warnUnknown warns once of each thing.
+func (rt *Runtime) warnUnknown(about, format string, args ...any) {
+	if _, again := rt.unknown.LoadOrStore(about, true); !again {
+		rt.warn(format, args...)
+	}
+}
+
+// unusableTree is an error if a person has removed the worktree of a job, or its branch.
+func (rt *Runtime) unusableTree(j *jobs.Job) error {
+	if err := rt.goneTree(j); err != nil {
+		return err
+	}
+	if w := rt.worktree(j); w != nil {
+		if err := w.CheckBranch(); err != nil {
+			return problem.AsError(fmt.Errorf("%s: %w", j.ID, err))
+		}
+	}
+	return nil
+}
+
+// goneTree is an error if the worktree of a job was removed by hand, with what still works.
+func (rt *Runtime) goneTree(j *jobs.Job) error {
+	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else is wrong, whoever works there reports
+	}
+	w := rt.worktree(j)
+	if w == nil {
+		return nil
+	}
+	help := fmt.Sprintf("%s does its task again in a new worktree\n%s lists what it had changed; %s forgets it",
+		hint.Command("jobs retry %s", j.ID), hint.Command("jobs steps %s", j.ID), hint.Command("jobs rm %s", j.ID))
+	if we := new(worktree.Error); errors.As(w.Check(), &we) && we.Remedy != "" {
+		help = we.Remedy + "\n" + help
+	}
+	return problem.Invalidf(help, "the worktree of %s is gone, with what was not committed there: %s", j.ID, j.Dir)
+}
+
+// typedSecrets finds the secrets in what a person types for a job in dir. A job keeps that
+// in the database, and providers of models get it.
+func (rt *Runtime) typedSecrets(dir string) *secret.Redactor {
+	if rt.bare {
+		return rt.o.Secrets // of no project
+	}
+	return rt.o.Secrets.With(secret.DotenvAt(dir)...)
+}
+
+// hideTyped replaces the secrets in text that models read, and warns of each. where is what
+// the text is.
+func (rt *Runtime) hideTyped(r *secret.Redactor, where, text string) (clean string, replaced []secret.Replaced) {
+	clean, hit := r.String(text)
+	if !hit {
+		return text, nil
+	}
+	for _, f := range r.Find(text) {
+		if one := (secret.Replaced{Where: where, Kind: f.Kind, Fingerprint: f.Fingerprint}); !slices.Contains(replaced, one) {
+			replaced = append(replaced, one)
+		}
+	}
+	if replaced == nil {
+		replaced = []secret.Replaced{{Where: where}}
+	}
+	for _, one := range replaced {
+		rt.warn("%s", secret.ReplacedWords(one))
+	}
+	return clean, replaced
+}
+
+// hideTypedInput hides the secrets in a request that models read: in its prompt and, where
+// no program reads them, in its inputs.
+func (rt *Runtime) hideTypedInput(agent *agents.DynamicAgent, in *agents.Input) (replaced []secret.Replaced) {
+	r := rt.typedSecrets(in.Dir)
+	in.Prompt, replaced = rt.hideTyped(r, "the prompt", in.Prompt)
+	in.Inputs = maps.Clone(in.Inputs) // they are the caller's
+	for _, name := range slices.Sorted(maps.Keys(in.Inputs)) {
+		if clean, hit := r.JSON(in.Inputs[name]); hit && !readByCode(agent, in, name) {
+			_, more := rt.hideTyped(r, "the input "+name, string(in.Inputs[name]))
+			replaced = append(replaced, more...)
+			in.Inputs[name] = clean
+		}
+	}
+	return replaced
+}
+
+// readByCode reports whether code reads an input of a request: then another text in its
+// place would have it do another thing.
+func readByCode(agent *agents.DynamicAgent, in *agents.Input, name string) bool {
+	switch {
+	case in.Pipeline != "":
+		return true
+	case agent.Runs() == coordinator.Workflow.Name:
+		return name == "command" || name == "steps"
+	}
+	return agent.Runs() != agents.Workflow.Name
+}
+
+// refuseTyped refuses secrets in what code reads of a request whose text for models has
+// none any more: the job would keep them.
+func (rt *Runtime) refuseTyped(in agents.Input) error {
+	given := map[string]json.RawMessage{}
+	for name, v := range in.Inputs {
+		given["the input "+name] = v
+	}
+	if in.Test != "" {
+		given["the command of --test"], _ = json.Marshal(in.Test)
+	}
+	r := rt.typedSecrets(in.Dir)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if shown, hit := r.JSON(given[name]); hit {
+			return secretRefused(name, string(shown))
+		}
+	}
+	return nil
+}
+
+// secretRefused refuses what code or a question would get with a secret in it.
+func secretRefused(where, shown string) error {
+	return problem.Invalidf("put it into a variable or a file that the command reads, and name that; secrets.known in the configuration names what is no secret",
+		"%s has a secret in it, which the job would keep: %s", where, shown)
 }

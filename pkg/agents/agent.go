@@ -20,14 +20,21 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -194,3 +201,116 @@ type branchInput struct {
 	// Conversation is that of an earlier sub-agent of the same agent, with which one goes on.
 	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }
+
+// A Budget is what Defaults say about the room of a job's conversation.
+type Budget struct {
+	// Windows are those of models whose window the client does not set, by
+	// provider/model or by a pattern in which * stands for any text; the longest decides.
+	Windows map[string]int
+	Model   string // whose window holds; empty is the job's, which a recording stands in for
+	Result  int    // bytes of a result that are shown at once
+	Cheap   string // names the model that summarises; empty is Defaults.Think, else the job's own
+}
+
+// Defaults hold where neither the request nor the agent states anything.
+type Defaults struct {
+	Model    string
+	Limits   executor.Limits
+	Approve  executor.Approve
+	Mode     executor.Mode
+	Rules    []permit.Rule // what may run; the agent's own are added
+	Patience time.Duration
+	Options  llm.Options
+	Prices   llm.Prices // by provider/model or a pattern of it
+	// Think names the model for tools that ask one, of agents that do not;
+	// empty is the job's own.
+	Think  string
+	Budget Budget // of conversations
+
+	// Substitutes gives, for a model, the names of tools to offer in place of one
+	// that an agent names, so that each model edits in the form it does best.
+	// Nil, or no entry, leaves the agent's choice.
+	Substitutes func(model string) map[string][]string
+}
+
+// A Layer is a directory of agent files.
+type Layer struct {
+	Name   string // built in, user, project: for people
+	FS     fs.FS  // *.md at its top; nil, or a directory that is not there, is an empty layer
+	Dir    string // where FS is, for the file names in problems; may be empty
+	Claude bool   // written for Claude Code: a file that names no tools gets the usual ones
+}
+
+// A Skill is a folder with a SKILL.md: what it is for, which is shown to every
+// agent that has it, and how it is done, which is read when it is needed. A
+// job pins the skills it begins with.
+type Skill struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Body        string            `json:"body"`
+	Files       map[string]string `json:"files,omitempty"` // texts by path below the folder
+
+	Source Source `json:"-"`
+}
+
+// Size is the bytes a job pins of it.
+func (s Skill) Size() int {
+	n := len(s.Name) + len(s.Description) + len(s.Body)
+	for name, text := range s.Files {
+		n += len(name) + len(text)
+	}
+	return n
+}
+
+// Workflow runs one agent on one request. Its input is an [Input], its output
+// an executor.State.
+var Workflow = define("agent", executor.Loop)
+
+// Define makes a workflow of a function that decides by itself what comes next
+// instead of leaving it to the model: body gets the task that the agent's file
+// and the request make. An agent names it by its front matter, as
+// workflow: NAME. The job is done if body returns nil and the agent's
+// definition of done holds.
+func Define(name string, body func(*executor.Scope) error) flow.Workflow {
+	return define(name, func(r *flow.Run, t executor.Task) (*executor.State, error) {
+		sc := executor.NewScope(r, t)
+		return sc.Finish(body(sc))
+	})
+}
+
+func define(name string, body func(*flow.Run, executor.Task) (*executor.State, error)) flow.Workflow {
+	return stored.Define(name, func(r *flow.Run, in Input) (*executor.State, error) {
+		task, err := stored.Do[executor.Task](r, turn.ResolveStep, in.Name(), in)
+		if err != nil {
+			return nil, err
+		}
+		if err := stored.Unknown("its revision", strconv.Itoa(task.Revision), task.Revision <= turn.Revision); err != nil {
+			return nil, err
+		}
+		for _, words := range announce(&task) {
+			if err := r.Note("%s", words); err != nil {
+				return nil, err
+			}
+		}
+		task.Messages = in.Parent == nil
+		own, err := r.Part(task.Agent)
+		if err != nil {
+			return nil, err
+		}
+		s, err := body(own, task)
+		if s != nil && in.Parent != nil {
+			s.Attribute(task.Model)
+		}
+		return s, err
+	})
+}
+
+// announce lists in words what the task lacks, for whoever watches.
+func announce(t *executor.Task) []string {
+	lines := slices.Collect(maps.Values(t.NothingToCheck))
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+// Runs is the name of the workflow that runs the agent.
+func (a *DynamicAgent) Runs() string { return cmp.Or(a.Workflow, Workflow.Name) }

@@ -1,12 +1,21 @@
 package agents
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A Catalog is the agents of some layers, later ones over earlier ones. It
@@ -155,4 +164,105 @@ func (c *Catalog) Lookup(name string) (*DynamicAgent, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// repairers are the agents of a catalog that name one of the types of s.
+func repairers(s *Spawn, cat *Catalog) (out []string) {
+	if s == nil || len(s.Problems) == 0 {
+		return nil
+	}
+	for _, name := range cat.Names() {
+		if a, err := cat.Lookup(name); err == nil && repairs(s, a.ProblemTypes) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// pinnedRepairers are those among agents that a job has pinned.
+func pinnedRepairers(s *Spawn, pinned map[string]executor.Spawnable) (out []string) {
+	if s == nil || len(s.Problems) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(pinned)) {
+		var a struct {
+			ProblemTypes []string `json:"problem_types"`
+		}
+		if json.Unmarshal(pinned[name].Spec, &a) == nil && repairs(s, a.ProblemTypes) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func repairs(s *Spawn, types []string) bool {
+	all := problem.Known()
+	want := problem.All(s.Problems, all...)
+	if slices.Contains(s.Problems, "*") {
+		want = all
+	}
+	return slices.ContainsFunc(problem.All(types, all...), func(t string) bool { return slices.Contains(want, t) })
+}
+
+// Routes performs "resolve" steps with resolver, which is [Resolve] bound to
+// a catalog, tools and defaults. It is called once in the life of a job.
+func Routes(resolver func(ctx context.Context, in Input) (executor.Task, error)) flow.Mux {
+	return flow.Mux{turn.ResolveStep: {
+		Safe: flow.Always,
+		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+			var in Input
+			if err := json.Unmarshal(s.Input, &in); err != nil {
+				return nil, fmt.Errorf("resolve %s: decoding input: %w", s.Name, err)
+			}
+			task, err := resolver(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(task)
+		},
+		Describe: func(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
+			var t executor.Task
+			if json.Unmarshal(out, &t) != nil {
+				return "", nil
+			}
+			data, err := json.Marshal(map[string]any{"model": t.Model, "window": t.Options.Window, "tools": len(t.Tools)})
+			if err != nil {
+				return "", nil
+			}
+			return fmt.Sprintf("%s with %d tools", t.Model, len(t.Tools)), data
+		},
+	}}
+}
+
+// substituteTools offers the model the tools of its form in place of those the agent
+// names: an agent states that it edits files, not in which form a model writes
+// edits best. A tool that the agent's criterion wants called stays, and so
+// does one for which there is no other in set. What the agent denies or its
+// grant does not cover is not brought in.
+func substituteTools(a *DynamicAgent, own, set *tools.Set, forms map[string][]string) (*tools.Set, error) {
+	for _, name := range slices.Sorted(maps.Keys(forms)) {
+		if _, ok := own.Lookup(name); !ok || slices.Contains(a.Done.Tools(), name) {
+			continue
+		}
+		var more []tools.Tool
+		found := false
+		for _, other := range forms[name] {
+			if _, ok := own.Lookup(other); ok {
+				found = true
+				continue
+			}
+			t, ok := set.Without(a.Deny...).Lookup(other)
+			if ok && (a.Grant == nil || a.Grant.Has(t.Needs)) {
+				more, found = append(more, t), true
+			}
+		}
+		if !found {
+			continue
+		}
+		var err error
+		if own, err = own.Without(name).With(more...); err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
 }

@@ -5,10 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -165,4 +170,275 @@ func merge(o, d llm.Options) llm.Options {
 	o.Window = cmp.Or(o.Window, d.Window)
 	o.Effort = cmp.Or(o.Effort, d.Effort)
 	return o
+}
+
+// callModeOf is how tools are called in a job.
+func callModeOf(a *DynamicAgent, in Input) (turn.Mode, error) {
+	c := cmp.Or(in.Calling, a.Calling)
+	if c != "" && !slices.Contains(turn.Modes, c) {
+		return "", fmt.Errorf("calling is %q; it is one of %v", c, turn.Modes)
+	}
+	return c, nil
+}
+
+// addChecks settles how the task's checks are run: by which command the tests,
+// and which have nothing to check in the workspace as it is. A check that can
+// never judge anything is refused before the first turn.
+func addChecks(a *DynamicAgent, t *executor.Task, in Input, set *tools.Set, env Env) error {
+	t.Test = cmp.Or(in.Test, env.Test)
+	if in.Parent != nil {
+		t.Test = in.Parent.Test // settled once for a job: its files may have changed
+	}
+	for _, c := range checksOf(t.Done) {
+		name, args := c.Call()
+		tool, ok := set.Lookup(name)
+		if !ok {
+			return fmt.Errorf("there is no tool %s, which its check runs", name)
+		}
+		if fault, hint := tool.CheckFault(args); fault != "" {
+			return fmt.Errorf("%s; %s", fault, hint)
+		}
+		if tool.Missing == nil || env.Missing == nil || in.Dir == "" {
+			continue
+		}
+		if words := env.Missing(in.Dir, tool, args, t.Test); words != "" {
+			if t.NothingToCheck == nil {
+				t.NothingToCheck = map[string]string{}
+			}
+			t.NothingToCheck[c.Label()] = words
+		}
+	}
+	return nil
+}
+
+// checksOf lists the parts of a criterion that are checks.
+func checksOf(c executor.Criterion) (out []executor.Criterion) {
+	if c.IsCheck() {
+		out = append(out, c)
+	}
+	parts := slices.Concat(c.All, c.Any)
+	if c.IfMissing != nil {
+		parts = append(parts, *c.IfMissing)
+	}
+	for _, part := range parts {
+		out = append(out, checksOf(part)...)
+	}
+	return out
+}
+
+// nothingToCheckText tell the model before its first turn which checks have nothing
+// to check, and what counts instead.
+func nothingToCheckText(t *executor.Task) string {
+	var lines []string
+	for _, c := range checksOf(t.Done) {
+		words, lacks := t.NothingToCheck[c.Label()]
+		switch {
+		case !lacks:
+		case c.IfMissing == nil:
+			lines = append(lines, fmt.Sprintf("%s has nothing to check in this project (%s), and nothing else counts instead: it has to have something to check when you are done.", c.Label(), words))
+		default:
+			lines = append(lines, fmt.Sprintf("%s has nothing to check in this project (%s). Unless that changes, this counts instead: %s. Say in your last words that it was not checked.", c.Label(), words, strings.Join(c.IfMissing.Describe(), " and ")))
+		}
+	}
+	return strings.Join(slices.Compact(lines), "\n")
+}
+
+// checkInputs checks what was given against what is declared and fills defaults.
+func checkInputs(a *DynamicAgent, given map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	maps.Copy(out, given)
+	if len(a.Inputs) == 0 {
+		return out, nil
+	}
+	var names []string
+	var errs []error
+	for _, f := range a.Inputs {
+		names = append(names, f.Name)
+		if _, ok := out[f.Name]; ok {
+			continue
+		}
+		switch {
+		case f.Default != nil:
+			out[f.Name] = f.Default
+		case !f.Optional:
+			errs = append(errs, fmt.Errorf("input %s is missing: %s", f.Name, cmp.Or(f.Description, "it is required")))
+		default:
+			out[f.Name] = json.RawMessage(`""`)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		hint := "; there are " + strings.Join(names, ", ")
+		if near := spelling.Nearest(name, names); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		errs = append(errs, fmt.Errorf("there is no input %s%s", name, hint))
+	}
+	return out, errors.Join(errs...)
+}
+
+// giveInputs binds inputs to the artifacts they are declared as, and takes them out
+// of those that the prompt lists: a tool reads them where they are, a model
+// would have to repeat them word by word.
+func giveInputs(a *DynamicAgent, t *executor.Task, inputs, asked, here map[string]json.RawMessage) {
+	for _, f := range a.Inputs {
+		v, ok := inputs[f.Name]
+		if asked[f.Name] == nil && here[f.Artifact] != nil {
+			v, ok = here[f.Artifact], true
+		}
+		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand || f.Artifact == memory.JobTaint {
+			continue // the command that runs tests is not for whoever writes a request
+		}
+		delete(inputs, f.Name)
+		if string(v) == `""` {
+			continue
+		}
+		if t.Artifacts == nil {
+			t.Artifacts = map[string]json.RawMessage{}
+		}
+		t.Artifacts[f.Artifact] = v
+	}
+}
+
+// anything reports whether the inputs say something: an optional one that was
+// left out does not.
+func anything(inputs map[string]json.RawMessage) bool {
+	for _, v := range inputs {
+		if string(v) != `""` {
+			return true
+		}
+	}
+	return false
+}
+
+// ByValue is an agent as others read it that do not know where it comes from: what its
+// file does not get to allow itself is left out, and what is peculiar to the form of
+// Claude Code is written in ours.
+func ByValue(a *DynamicAgent, set *tools.Set) DynamicAgent {
+	own := *a
+	own.Permissions, _ = Rules(a)
+	if !a.Source.Claude {
+		return own
+	}
+	without := unknownTools(a, set)
+	gone := func(name string) bool { return slices.Contains(without, name) }
+	own.Tools = slices.DeleteFunc(slices.Clone(a.Tools), gone)
+	own.Deny = slices.DeleteFunc(slices.Clone(a.Deny), func(name string) bool { return !ofServer(name) && set.Unknown(name) != nil })
+	own.Prompt = plain(a.Prompt)
+	return own
+}
+
+// PinTools takes from a set what a task needs to know of it.
+func PinTools(set *tools.Set) []executor.Tool {
+	var out []executor.Tool
+	for t := range set.All() {
+		out = append(out, executor.Tool{
+			ToolSpec: llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input.JSON()},
+			Needs:    t.Needs, Effect: t.Effect, Consumes: t.Consumes, Uses: t.Uses, Produces: t.Produces,
+			Proves: t.Proves, ProvesWith: t.ProvesWith,
+		})
+	}
+	return out
+}
+
+// readSkill is the tool that returns the text of a skill.
+const readSkill = "read_skill"
+
+// chooseSkills picks the skills that a selects, and fails if one it names is not
+// there.
+func chooseSkills(a *DynamicAgent, there []Skill) ([]Skill, error) {
+	var out []Skill
+	var names []string
+	for _, s := range there {
+		names = append(names, s.Name)
+		if slices.ContainsFunc(a.Skills, func(pattern string) bool { ok, _ := path.Match(pattern, s.Name); return ok }) {
+			out = append(out, s)
+		}
+	}
+	for _, name := range a.Skills {
+		if _, err := path.Match(name, ""); err != nil {
+			return nil, fmt.Errorf("the skill pattern %q is malformed; wildcards are *, ? and [a-z]", name)
+		}
+		if !strings.ContainsAny(name, "*?[") && !slices.Contains(names, name) {
+			return nil, fmt.Errorf("there is no skill %s%s; %s lists them", name, spelling.DidYouMean(name, names), hint.Command("skills list"))
+		}
+	}
+	return out, nil
+}
+
+// withSkills picks the skills of a and gives own the tool that reads them. Where the
+// program has no such tool, or the agent denies it, there are no skills.
+func withSkills(a *DynamicAgent, own, set *tools.Set, there []Skill) (*tools.Set, []Skill, error) {
+	chosen, err := chooseSkills(a, there)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(chosen) > 0 {
+		with, err := set.Only(append(own.Names(), readSkill)...)
+		if err == nil {
+			with = with.Without(a.Deny...)
+		}
+		if _, ok := with.Lookup(readSkill); !ok {
+			chosen = nil
+		} else {
+			own = with
+		}
+	}
+	if len(chosen) == 0 {
+		return own.Without(readSkill), nil, nil
+	}
+	return own, chosen, nil
+}
+
+// given are the artifacts that a task with these skills begins with.
+func given(skills []Skill) (map[string]json.RawMessage, error) {
+	if len(skills) == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(skills)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the skills: %w", err)
+	}
+	return map[string]json.RawMessage{"skills": b}, nil
+}
+
+// Bounds of the list of skills in a prompt, in bytes.
+const (
+	maxSkillLine = 240
+	maxSkillList = 4 << 10
+)
+
+// skillList is the part of a system prompt that names the skills.
+func skillList(list []Skill) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Skills. Read one with " + readSkill + " before you do what it is for:")
+	for i, s := range list {
+		line := "\n- " + s.Name + ": " + short(strings.Join(strings.Fields(s.Description), " "), maxSkillLine)
+		if b.Len()+len(line) > maxSkillList {
+			line = "\n- " + s.Name
+		}
+		if b.Len()+len(line) > maxSkillList+maxSkillLine {
+			fmt.Fprintf(&b, "\n- and %d more", len(list)-i)
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// short cuts s at a word.
+func short(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	s = strings.ToValidUTF8(s[:most], "")
+	if i := strings.LastIndexByte(s, ' '); i > most/2 {
+		s = s[:i]
+	}
+	return s + "…"
 }

@@ -1,11 +1,16 @@
 package agents
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // Kinds of nodes.
@@ -93,4 +98,307 @@ func quoteText(src string, lenient func(key, value string) bool) (string, []node
 		from = to
 	}
 	return strings.Join(lines, "\n"), keys
+}
+
+// counterpart names our tool for one of Claude Code's; "" means there is none.
+func counterpart(name string) (string, bool) {
+	switch name {
+	case "Read", "NotebookRead":
+		return "read_file", true
+	case "Edit", "MultiEdit":
+		return "edit_file", true
+	case "Write":
+		return "write_file", true
+	case "Grep":
+		return "search", true
+	case "Glob", "LS":
+		return "list_files", true
+	case "Bash":
+		return "shell", true
+	case "TodoWrite":
+		return "todo", true
+	case "WebFetch":
+		return "web_fetch", true
+	case "WebSearch":
+		return "web_search", true
+	case "BashOutput":
+		return "shell_output", true
+	case "KillShell", "KillBash":
+		return "shell_kill", true
+	case "Agent", "Task", "NotebookEdit", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand":
+		return "", true
+	}
+	return "", false
+}
+
+// tools reads a list of tools; Claude Code's names become ours.
+func (d *decoder) tools(n *node, what string) []string {
+	var out, from []string
+	for _, name := range d.Names(n, what) {
+		if rest, ok := strings.CutPrefix(name, turn.Prefix("")); ok && what == "tools" && !strings.Contains(rest, "__") {
+			d.a.MCPServers = append(d.a.MCPServers, strings.ReplaceAll(rest, "_", "-")) // all of them, as Claude Code writes it
+			continue
+		}
+		base, pattern, restricted := strings.Cut(name, "(")
+		ours, claude := counterpart(base)
+		d.claude = d.claude || claude
+		switch {
+		case !claude:
+			ours = name
+		case ours == "":
+			d.rep.at(n.Place, Warning, "", "%s has no counterpart here and is left out", name)
+			continue
+		case restricted && what == "tools":
+			// Granting all where a part was granted would be a surprise.
+			d.rep.at(n.Place, Warning, "name "+ours+" to allow all of it", "%s(%s cannot be restricted like that and is left out", base, pattern)
+			continue
+		default:
+			from = append(from, name)
+		}
+		if !slices.Contains(out, ours) {
+			out = append(out, ours)
+		}
+	}
+	if from != nil {
+		d.rep.at(n.Place, Note, "", "%s: %s read as our tools of the same purpose", what, strings.Join(from, ", "))
+	}
+	return out
+}
+
+// model reads a model's name. Names that only Claude Code knows leave the
+// choice to the caller.
+func (d *decoder) model(n *node) {
+	d.String(n, "model", &d.a.Model)
+	switch d.a.Model {
+	case "inherit":
+		d.a.Model, d.claude = "", true
+	case "sonnet", "opus", "haiku":
+		d.rep.at(n.Place, Note, "name one as provider/model, or with -m", "model %s is not known here; the default is used", d.a.Model)
+		d.a.Model, d.claude = "", true
+	case "":
+	default:
+		if !strings.ContainsAny(d.a.Model, "/:") && !nameRule.MatchString(d.a.Model) {
+			d.bad(n, "write it like ollama/qwen3:8b, or name a role as in cheap", "model %q names no provider", d.a.Model)
+		}
+	}
+}
+
+// claudeKey reads the keys that only Claude Code has and reports whether k is
+// one.
+func (d *decoder) claudeKey(k, v *node) bool {
+	switch k.Text {
+	case "disallowedTools":
+		d.a.Deny = d.tools(v, "deny")
+	case "problemTypes":
+		d.a.ProblemTypes = d.problemTypes(v, "problem_types")
+	case "maxTurns":
+		d.Whole(v, "maxTurns", &d.a.Limits.Turns)
+	case "color", "background", "initialPrompt", "memory", "isolation":
+		d.rep.at(k.Place, Note, "", "%s is of no use here", k.Text)
+	case "permissionMode", "hooks", "mcpServers":
+		d.rep.at(k.Place, Warning, "", "%s is not read: what it asks for does not happen", k.Text)
+	default:
+		return false
+	}
+	d.claude = d.claude || k.Text != "problemTypes"
+	return true
+}
+
+// ownKeys are the keys of an agent file that Claude Code has too. One that also has
+// others is ours, whatever its tools are called.
+var ownKeys = []string{"name", "description", "tools", "model", "skills", "memory", "effort"}
+
+// isClaude reports whether the file has the form of Claude Code: it is where that
+// keeps its agents, or has something that only Claude Code has and no key of ours.
+func (d *decoder) isClaude() bool {
+	for key := range d.seen {
+		if d.claude && !slices.Contains(ownKeys, key) {
+			return d.rep.src.Claude
+		}
+	}
+	return d.claude || d.rep.src.Claude
+}
+
+// claudeName is a name of Claude Code's, which may have any characters, as one of ours.
+func claudeName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '_':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.Trim(name, "-_")
+}
+
+// Inline reads an agent that is written out within another file: the keys that
+// an agent file has in its front matter, and prompt. name is the agent's unless
+// it gives itself one. As with [Parse], whether its tools exist is for [Lint].
+func Inline(file, name string, n *plainyaml.Node) (*DynamicAgent, Problems) {
+	rep := &report{src: Source{File: file, Places: plainyaml.Places{}}}
+	root := n
+	n.Places("", rep.src.Places)
+	a := &DynamicAgent{Name: name, Description: "An agent of " + file + "."}
+	d := decode(a, rep)
+	front := *root
+	front.Keys, front.Kids = nil, nil
+	for i, k := range root.Keys {
+		if k.Text != "prompt" && spelling.Nearest(k.Text, []string{"prompt"}) != "" {
+			d.bad(k, "did you mean prompt?", "unknown key %q", k.Text)
+			continue
+		}
+		if k.Text != "prompt" {
+			front.Keys, front.Kids = append(front.Keys, k), append(front.Kids, root.Kids[i])
+			continue
+		}
+		d.String(root.Kids[i], "prompt", &a.Prompt)
+		at := root.Kids[i].Place
+		if at.Line == k.Line && strings.Contains(a.Prompt, "\n") {
+			at.Line++ // of a text in a block, the first line is below the key
+		}
+		rep.src.Places["prompt"] = at
+	}
+	d.agent(&front)
+	if !nameRule.MatchString(a.Name) {
+		rep.key("name", Error, "use lower case letters, digits, - and _, as in code-reviewer", "the name %q cannot be used", a.Name)
+	}
+	a.Source = rep.src
+	return a, rep.list.Sort()
+}
+
+// InlineLimits reads limits that are written in another file, in the form that
+// they have in an agent's.
+func InlineLimits(file string, n *plainyaml.Node, what string) (executor.Limits, Problems) {
+	rep := &report{src: Source{File: file}}
+	d := decode(&DynamicAgent{}, rep)
+	d.limits(n)
+	return d.a.Limits, rep.list.Sort()
+}
+
+// place is a position in a file; lines and columns count from 1.
+type place = plainyaml.Place
+
+// jobToolPrefix begins the names of the tools for jobs beside which exposed agents
+// are tools.
+const jobToolPrefix = "job_"
+
+// Name of an agent: it is typed, and becomes part of step names and URLs.
+var nameRule = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// report collects the problems of one file.
+type report struct {
+	src  Source
+	list Problems
+}
+
+func (r *report) at(p place, s Severity, hint, format string, args ...any) {
+	r.list = append(r.list, Problem{File: r.src.File, Line: p.Line, Col: p.Col, Severity: s, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func (r *report) key(key string, s Severity, hint, format string, args ...any) {
+	r.at(r.src.Places.Of(key), s, hint, format, args...)
+}
+
+// Skeleton is the text of a new agent file, with what one usually needs and
+// comments on what else there is.
+func Skeleton(name string) (string, error) {
+	if !nameRule.MatchString(name) {
+		return "", fmt.Errorf("an agent cannot be named %q; use lower case letters, digits, - and _, as in code-reviewer", name)
+	}
+	return strings.ReplaceAll(skeleton, "NAME", name), nil
+}
+
+const skeleton = `---
+name: NAME
+description: Say in one sentence what it is for; people and other agents choose by it.
+tools: [read_file, list_files, search, finish]
+# What must hold before a run counts as done. Also possible: artifact, where,
+# tool, check (run for the model: run_tests, {tool: run_check, with: {check: lint}}
+# or {run: make lint}), any.
+done: {all: [{signal: TASK_COMPLETE}]}
+limits: {turns: 30, time: 30m}
+# grant: [read]           what its tools may need at most: read, write, exec, shell, net, think, publish
+# model: ollama/qwen3:8b  else the default
+# inputs: {topic: What it is about.}
+---
+You are … Say what to do, in what order, and what a good result looks like.
+
+{{range .Tools}}{{if .UsageHint}}- {{.Name}}: {{.UsageHint}}
+{{end}}{{end}}`
+
+// A Severity states how bad a problem is.
+type Severity string
+
+const (
+	Error   Severity = "error"   // the agent cannot be used
+	Warning Severity = "warning" // it can, but something will not be as written
+	Note    Severity = "note"    // good to know
+)
+
+// A Problem is something wrong with an agent, at a place. Line and Col count
+// from 1 and are zero if there is no place.
+type Problem struct {
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Col      int      `json:"col,omitempty"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"`
+	Hint     string   `json:"hint,omitempty"`
+}
+
+// String is the problem on one line: file:line:col: severity: message; hint.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File + ":")
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d:", p.Line, p.Col)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	fmt.Fprintf(&b, "%s: %s", p.Severity, p.Message)
+	if p.Hint != "" {
+		b.WriteString("; " + strings.ReplaceAll(p.Hint, "\n", "; "))
+	}
+	return unbroken.Replace(b.String())
+}
+
+// unbroken keeps names of files, and what stands in them, from making lines of their own.
+var unbroken = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+
+// Problems is a list of problems in the order of the text. As an error it reports an
+// agent that cannot be used.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err gives those that keep an agent from being used as one error, nil if
+// there are none.
+func (ps Problems) Err() error {
+	var bad Problems
+	for _, p := range ps {
+		if p.Severity == Error {
+			bad = append(bad, p)
+		}
+	}
+	if bad == nil {
+		return nil
+	}
+	return bad
+}
+
+// Sort gives the problems in the order of the text, each once.
+func (ps Problems) Sort() Problems {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return slices.Compact(ps)
 }

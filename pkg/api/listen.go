@@ -12,12 +12,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // Options are where to listen, and for whom.
@@ -175,4 +178,158 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 		err = problem.WithHint(err, "is "+hint.Command("serve")+" running at "+r.URL.Scheme+"://"+r.URL.Host+"? --server or ADROIT_SERVER names another")
 	}
 	return res, err
+}
+
+// Loopback is a client of c over the interface, in memory. What cannot travel
+// as JSON fails with it before anything listens. Closing it closes c.
+func Loopback(c adroit.Client) adroit.Client {
+	return loopback{&client{"http://loopback", &http.Client{Transport: inMemory{Handler(c)}}}, c}
+}
+
+type loopback struct {
+	*client
+	of adroit.Client
+}
+
+func (l loopback) Close() error { return errors.Join(l.client.Close(), l.of.Close()) }
+
+// inMemory carries requests to a handler in this process. The goroutine of a
+// request ends with the handler, which ends when the request's context does or
+// the body of its answer is closed.
+type inMemory struct{ h http.Handler }
+
+// RoundTrip implements [http.RoundTripper].
+func (t inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	body, w := io.Pipe()
+	answer := &responseWriter{body: w, header: http.Header{}, begun: make(chan struct{})}
+	in := req.Clone(req.Context())
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	go func() {
+		defer w.Close()
+		t.h.ServeHTTP(answer, in)
+		answer.WriteHeader(http.StatusOK) // if there was no body
+	}()
+	select {
+	case <-answer.begun:
+	case <-req.Context().Done():
+		body.CloseWithError(req.Context().Err())
+		return nil, req.Context().Err()
+	}
+	return &http.Response{StatusCode: answer.code, Status: http.StatusText(answer.code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: answer.sent, Body: body, ContentLength: -1, Request: req}, nil
+}
+
+// responseWriter writes an answer into a pipe.
+type responseWriter struct {
+	body   *io.PipeWriter
+	header http.Header
+	once   sync.Once
+	begun  chan struct{}
+	code   int         // after begun
+	sent   http.Header // after begun
+}
+
+func (w *responseWriter) Header() http.Header { return w.header }
+
+func (w *responseWriter) WriteHeader(code int) {
+	w.once.Do(func() {
+		w.code, w.sent = code, w.header.Clone()
+		close(w.begun)
+	})
+}
+
+func (w *responseWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(b)
+}
+
+// Flush implements [http.Flusher]: a pipe keeps nothing back.
+func (w *responseWriter) Flush() { w.WriteHeader(http.StatusOK) }
+
+// connections bounds the connections of a server. The oldest one that serves no
+// request with the token gives its place to a new one: whoever connects and stays
+// silent, or sends slowly, delays nobody.
+type connections struct {
+	most int
+
+	mu   sync.Mutex
+	open []*connection // the oldest first
+}
+
+// A connection is one that is open.
+type connection struct {
+	net.Conn
+	known   bool // it has sent a request with the token
+	serving int  // requests with the token, in progress
+}
+
+type connectionKey struct{}
+
+// context is that of the requests of a connection, for [http.Server.ConnContext]. It
+// is called for each before anything is read from it, one at a time.
+func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {
+	added := &connection{Conn: conn}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = append(c.open, added)
+	if len(c.open) > c.most {
+		i := c.leastNeeded()
+		closeNow(c.open[i].Conn)
+		c.open = slices.Delete(c.open, i, i+1)
+	}
+	return context.WithValue(ctx, connectionKey{}, added)
+}
+
+// leastNeeded is the oldest connection that has never sent the token, the new one
+// excepted while there is another; else the oldest at rest; else the new one, which
+// is too many.
+func (c *connections) leastNeeded() int {
+	last := len(c.open) - 1
+	if i := slices.IndexFunc(c.open[:last], func(o *connection) bool { return !o.known }); i >= 0 {
+		return i
+	}
+	if i := slices.IndexFunc(c.open[:last], func(o *connection) bool { return o.serving == 0 }); i >= 0 {
+		return i
+	}
+	return last
+}
+
+// closeNow closes a connection. The end of TLS is not announced: that waits for the
+// other side.
+func closeNow(conn net.Conn) {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	_ = conn.Close() // it serves nobody
+}
+
+// state forgets what is closed, for [http.Server.ConnState].
+func (c *connections) state(conn net.Conn, s http.ConnState) {
+	if s != http.StateClosed && s != http.StateHijacked {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = slices.DeleteFunc(c.open, func(o *connection) bool { return o.Conn == conn })
+}
+
+// keep keeps the connection of a request with the token while it is served.
+func (c *connections) keep(h http.Handler) http.Handler {
+	add := func(o *connection, n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		o.known, o.serving = true, o.serving+n
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+			add(o, 1)
+			defer add(o, -1)
+		}
+		h.ServeHTTP(w, r)
+	})
 }

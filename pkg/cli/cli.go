@@ -16,14 +16,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/cli/internal/acp"
 	"github.com/adroit-run/adroit/pkg/cli/internal/define"
 	"github.com/adroit-run/adroit/pkg/cli/internal/jobcmd"
@@ -31,7 +40,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/machine"
 	"github.com/adroit-run/adroit/pkg/cli/internal/serve"
 	"github.com/adroit-run/adroit/pkg/cli/internal/work"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Main runs the program with these tools and ends the process.
@@ -145,4 +158,351 @@ func (a *app) root() *cobra.Command {
 // lostOutput is the fault of a result that could not be printed.
 func lostOutput(err error) error {
 	return kit.Fail(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see "+hint.Command("jobs"))
+}
+
+// exitOf finds in a chain of errors what decides about the exit code: an error
+// with one, or an error of the runtime. It is nil if neither is there.
+func exitOf(err error) *kit.Error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		switch t := e.(type) {
+		case *kit.Error:
+			return t
+		case *problem.Error:
+			return exitOfRuntime(t)
+		}
+	}
+	if x, ok := errors.AsType[*kit.Error](err); ok { // of several errors
+		return x
+	}
+	if e := new(problem.Error); errors.As(err, &e) {
+		return exitOfRuntime(e)
+	}
+	return nil
+}
+
+func exitOfRuntime(e *problem.Error) *kit.Error {
+	code := kit.Failed
+	if e.Kind == problem.Invalid || e.Kind == problem.NotFound {
+		code = kit.Usage
+	}
+	return &kit.Error{Code: code, Err: e, Hint: e.Hint}
+}
+
+// complain prints what is wrong and what to do next.
+func complain(w io.Writer, hide *secret.Redactor, err error) {
+	if many, ok := errors.AsType[config.Faults](err); ok {
+		for _, fault := range many {
+			complain(w, hide, fault)
+		}
+		return
+	}
+	words, _ := hide.String(err.Error())
+	fmt.Fprintf(w, "%s: error: %s\n", hint.Program(), kit.Sanitize(words))
+	help := problem.Hint(err)
+	if x := exitOf(err); x != nil && x.Hint != "" {
+		help = x.Hint
+	}
+	if e := new(os.SyscallError); help == "" && errors.As(err, &e) && e.Syscall == "getwd" {
+		help = "the current directory has been removed: cd to another one"
+	}
+	for _, h := range strings.Split(help, "\n") {
+		if h != "" {
+			fmt.Fprintf(w, "%s: hint: %s\n", hint.Program(), kit.Sanitize(h))
+		}
+	}
+}
+
+// isUsage recognises what cobra itself says about arguments: it has no type.
+func isUsage(err error) bool {
+	return slices.ContainsFunc([]string{"accepts ", "requires at least", "unknown command", "invalid argument", "if any flags in the group"}, func(s string) bool { return strings.HasPrefix(err.Error(), s) })
+}
+
+// misused says of arguments that cannot be meant what cmd takes instead.
+// Counting them is cobra's, in words for programmers: they are replaced.
+func misused(cmd *cobra.Command, err error) *kit.Error {
+	if w := err.Error(); strings.HasPrefix(w, "accepts ") || strings.HasPrefix(w, "requires at least") || strings.HasPrefix(w, "unknown command") {
+		given := "without arguments"
+		if n := cmd.Flags().NArg(); n > 0 {
+			given = "with " + kit.Plural(n, "argument")
+		}
+		err = fmt.Errorf("%s cannot be called %s", cmd.CommandPath(), given)
+	}
+	takes := cmd.CommandPath()
+	if _, args, ok := strings.Cut(cmd.Use, " "); ok {
+		takes += " " + args
+	}
+	return &kit.Error{Code: kit.Usage, Err: err, Hint: fmt.Sprintf("usage: %s\n%s --help has the details", takes, cmd.CommandPath())}
+}
+
+// helpCommand is cobra's, but what it cannot find is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) == 0 {
+				of.InitDefaultHelpFlag()
+				return of.Help()
+			}
+			if of == nil || len(rest) == 0 {
+				of, rest = cmd.Root(), args
+			}
+			return kit.Group(of, rest)
+		},
+	}
+}
+
+// flagFault explains a flag that cannot be read, with the nearest one there is.
+func flagFault(cmd *cobra.Command, err error) error {
+	hint := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
+	if cmd.Name() == "run" {
+		hint += "; a prompt that begins with a dash goes after --"
+	}
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		var number *strconv.NumError
+		var bounds *outOfBounds
+		if errors.Is(err, errEmpty) {
+			hint = "leave it out if none is meant, and look at the variable that was to fill it; " + hint
+			err = fmt.Errorf("--%s is empty", value.GetFlag().Name)
+		} else if errors.As(err, &bounds) {
+			hint = "leave it out for the default; " + hint
+			err = fmt.Errorf("--%s is %s: %s", value.GetFlag().Name, value.GetValue(), bounds.words)
+		} else if errors.As(err, &number) {
+			what := "not a number, or too large"
+			if value.GetFlag().Value.Type() == "bool" {
+				what = "not true or false; the flag alone means true"
+			}
+			err = fmt.Errorf("--%s is %q: %s", value.GetFlag().Name, value.GetValue(), what)
+		} else if value.GetFlag().Value.Type() == "duration" {
+			err = fmt.Errorf("--%s is %q: not a duration; write 30s, 10m or 1h30m", value.GetFlag().Name, value.GetValue())
+		}
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if n := nearest(unknown.GetSpecifiedName(), names); n != "" {
+			hint = fmt.Sprintf("did you mean --%s?\n%s", n, hint)
+		}
+	}
+	return &kit.Error{Code: kit.Usage, Err: err, Hint: hint}
+}
+
+// tidy gives every command of the tree the same manners.
+func tidy(cmd *cobra.Command) {
+	// A second value for a flag that takes one is refused: where two could
+	// stand, the later one may have been smuggled in. So is an empty one, which would
+	// mean all, none or the default where a script had a variable that was not set.
+	forOwnFlags(cmd, func(f *pflag.Flag) {
+		if list, many := f.Value.(pflag.SliceValue); many {
+			if _, wrapped := f.Value.(*several); !wrapped {
+				f.Value = &several{f.Value, list}
+				if f.DefValue == "[]" { // which help would show, as the type is hidden
+					f.DefValue = ""
+				}
+			}
+			return
+		}
+		if _, wrapped := f.Value.(*single); !wrapped {
+			f.Value = &single{Value: f.Value, zero: kit.ZeroAllowed(f), empty: kit.EmptyAllowed(f)}
+			if f.DefValue == "0s" { // which help would show, as the type is hidden
+				f.DefValue = ""
+			}
+		}
+	})
+	if takes := cmd.Args; takes != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := takes(cmd, args); err != nil {
+				return err
+			}
+			return emptyArg(cmd, args)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		tidy(c)
+	}
+}
+
+// emptyArg refuses an empty name of a file or setting, as where a script had a variable that
+// was not set.
+func emptyArg(cmd *cobra.Command, args []string) error {
+	names := strings.Fields(cmd.Use)[1:]
+	for i, name := range names[:min(len(names), len(args))] {
+		if args[i] == "" && slices.Contains([]string{"FILE", "KEY"}, name) {
+			return misused(cmd, fmt.Errorf("%s is empty", name))
+		}
+	}
+	return nil
+}
+
+// forOwnFlags calls do for the flags that cmd declares. LocalFlags has cobra merge
+// those of all commands above it first, for each command of the tree.
+func forOwnFlags(cmd *cobra.Command, do func(*pflag.Flag)) {
+	cmd.Flags().VisitAll(do)
+	cmd.PersistentFlags().VisitAll(do)
+}
+
+// single is a flag that may be given once.
+type single struct {
+	pflag.Value
+	given bool
+	zero  bool // 0 can be meant
+	empty bool // and so can no text
+}
+
+var errEmpty = errors.New("it is empty")
+
+// several is a flag that may be given more than once, or with several values in one.
+type several struct {
+	pflag.Value
+	pflag.SliceValue
+}
+
+func (s *several) Set(v string) error {
+	if strings.TrimSpace(v) == "" {
+		return errEmpty
+	}
+	return s.Value.Set(v)
+}
+
+func (s *single) Set(v string) error {
+	if s.given {
+		return errors.New("given twice")
+	}
+	if v == "" && !s.empty {
+		return errEmpty
+	}
+	s.given = true
+	if err := s.Value.Set(v); err != nil {
+		return err
+	}
+	return s.bounded()
+}
+
+// bounded refuses a number that nothing can be made of. Zero is what a flag has that is
+// left out: nobody who gives it means that.
+func (s *single) bounded() error {
+	value, zero := 0.0, false
+	switch s.Type() {
+	case "duration":
+		d, _ := time.ParseDuration(s.String()) // it was printed by one
+		value = float64(d)
+	case "int", "int64", "float64":
+		value, _ = strconv.ParseFloat(s.String(), 64)
+	default:
+		return nil
+	}
+	zero = value == 0 && !s.zero
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return &outOfBounds{"it must be a number"}
+	case value < 0 && s.zero:
+		return &outOfBounds{"it must not be less than 0"}
+	case value < 0 || zero:
+		return &outOfBounds{"it must be more than 0"}
+	}
+	return nil
+}
+
+// outOfBounds is a number that a flag cannot have, and what it must be.
+type outOfBounds struct{ words string }
+
+func (e *outOfBounds) Error() string { return e.words }
+
+// nearest returns the name that was most likely meant, or "".
+func nearest(word string, names []string) string { return spelling.Nearest(word, names) }
+
+// maxHelp is how wide help gets on a wide terminal.
+const maxHelp = 100
+
+// fold fits help to the terminal that out is. Anywhere else it stays as it was
+// written.
+func fold(root *cobra.Command, out io.Writer, getenv func(string) string) {
+	cols := min(kit.NewScreen(out, getenv).Width(), maxHelp)
+	if cols <= 0 {
+		return
+	}
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", cols-1)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
+	foldLong(root, cols)
+}
+
+func foldLong(cmd *cobra.Command, cols int) {
+	cmd.Long = kit.Fold(cmd.Long, cols-1)
+	for _, c := range cmd.Commands() {
+		foldLong(c, cols)
+	}
+}
+
+// rename has help pages, which name the commands of adroit, name those of a program of
+// another name.
+func rename(root *cobra.Command, name string) {
+	if name == "adroit" {
+		return
+	}
+	var commands []string
+	for _, c := range root.Commands() {
+		commands = append(commands, regexp.QuoteMeta(c.Name()))
+	}
+	of := regexp.MustCompile(`\badroit( +(?:(?:` + strings.Join(commands, "|") + `)\b|--?[a-z]))`)
+	replace := func(text string) string { return of.ReplaceAllString(text, strings.ReplaceAll(name, "$", "$$")+"$1") }
+	var all func(*cobra.Command)
+	all = func(c *cobra.Command) {
+		c.Short, c.Long, c.Example = replace(c.Short), replace(c.Long), replace(c.Example)
+		c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = replace(f.Usage) })
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = replace(f.Usage) })
+		for _, kid := range c.Commands() {
+			all(kid)
+		}
+	}
+	all(root)
+}
+
+// catch ends the returned context at the first signal; the second ends the
+// process at once. done stops catching and gives the exit code of the signal
+// that came, 0 if none did.
+func catch(parent context.Context) (ctx context.Context, done func() int) {
+	ctx, cancel := context.WithCancelCause(parent)
+	ch := make(chan os.Signal, 4)
+	// A reader that went away (| head) is a signal like the others: without
+	// this the process would die in the middle of a step.
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(ch, syscall.SIGHUP)
+	}
+	var first atomic.Int32
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			select {
+			case s := <-ch:
+				sig := s.(syscall.Signal)
+				if sig == syscall.SIGPIPE && !kit.ReaderGone() {
+					continue
+				}
+				if !first.CompareAndSwap(0, int32(sig)) {
+					if sig == syscall.SIGPIPE {
+						continue
+					}
+					os.Exit(kit.OfSignal(sig))
+				}
+				cancel(&kit.StopError{Signal: sig})
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return ctx, func() int {
+		signal.Stop(ch)
+		close(quit)
+		<-gone
+		cancel(nil)
+		if s := first.Load(); s != 0 {
+			return kit.OfSignal(syscall.Signal(s))
+		}
+		return 0
+	}
 }

@@ -2,14 +2,24 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
+	"github.com/adroit-run/adroit/pkg/config/internal/provider"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
 // A sandboxSection is how commands are confined. No repository, model or tool
@@ -71,4 +81,140 @@ func (s sandboxSection) check(at place) error {
 		return nil
 	}
 	return all(paths("show", s.Show), paths("write", s.Write))
+}
+
+// An endpoint is an OpenAI-compatible server. KeyEnv names the variable that
+// holds the key: the file never does.
+type endpoint struct {
+	BaseURL string            `yaml:"base_url"`
+	KeyEnv  string            `yaml:"key_env"`
+	Headers map[string]string `yaml:"headers" show:"set"` // one may carry a key
+
+	Dialect    string         `yaml:"dialect"`
+	APIVersion string         `yaml:"api_version"`
+	OneCall    bool           `yaml:"one_call"`
+	Body       map[string]any `yaml:"body" show:"json"`
+
+	IdleTimeout time.Duration `yaml:"idle_timeout"`
+	Timeout     time.Duration `yaml:"timeout"`
+}
+
+// A rate is a price in USD per million tokens.
+type rate struct {
+	In     float64 `yaml:"in"`
+	Out    float64 `yaml:"out"`
+	Cached float64 `yaml:"cached"`
+}
+
+// checkEndpoints checks the endpoints: what their adapter would refuse, it does not take.
+func (c *Config) checkEndpoints(at place) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+		e := c.Endpoints[name]
+		open := func(e endpoint) error {
+			_, err := (provider.Endpoint{Config: e.openAI(name)}).Open()
+			return err
+		}
+		switch {
+		case slices.Contains(provider.Builtin, name):
+			return fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", at("endpoints", name), name), "choose another name")
+		case e.BaseURL == "":
+			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", at("endpoints", name, "base_url"), name), "for example base_url: http://127.0.0.1:8000/v1")
+		}
+		if err := open(e); err != nil {
+			return fail(fmt.Errorf("%s: endpoints.%w", culprit(at, e, open, "endpoints", name), err), "correct it there")
+		}
+	}
+	return nil
+}
+
+// openAI is the endpoint's configuration for its adapter, without the key.
+func (e endpoint) openAI(name string) openai.Config {
+	return openai.Config{Name: name, BaseURL: e.BaseURL, Headers: e.Headers,
+		Dialect: e.Dialect, APIVersion: e.APIVersion, OneCall: e.OneCall, Body: e.Body, IdleTimeout: e.IdleTimeout, Timeout: e.Timeout}
+}
+
+// logSection is the log for operators.
+type logSection struct {
+	Level  string `yaml:"level"`
+	Format string `yaml:"format"`
+	File   string `yaml:"file"` // a leading ~/ is the home directory
+}
+
+func (l logSection) check(at place) error {
+	if l.Level != "" && !slices.Contains(jobs.Levels, l.Level) {
+		return fail(fmt.Errorf("%s: log.level is %q", at("log", "level"), l.Level), "it is one of "+strings.Join(jobs.Levels, ", "))
+	}
+	if l.Format != "" && !slices.Contains(jobs.Formats, l.Format) {
+		return fail(fmt.Errorf("%s: log.format is %q", at("log", "format"), l.Format), "it is one of "+strings.Join(jobs.Formats, ", "))
+	}
+	return nil
+}
+
+// OpenLog opens the log for operators: nil without one. end closes it.
+func (c *Config) OpenLog(stderr io.Writer) (l *slog.Logger, end func() error, err error) {
+	l, end, err = jobs.Open(jobs.Options{Level: c.Log.Level, Format: c.Log.Format, File: c.expand(c.Log.File)}, stderr)
+	if err != nil {
+		return nil, nil, fail(err, "name another file in log.file")
+	}
+	return l, end, nil
+}
+
+// results bound how much of a tool result a model is shown at once.
+type results struct {
+	Bytes int `yaml:"bytes" least:"-1"` // -1: no bound
+}
+
+const leastWindow, leastResult = 1024, 600
+
+func (c *Config) checkResults(at place) error {
+	for _, p := range slices.Sorted(maps.Keys(c.Windows)) {
+		if c.Windows[p] < leastWindow {
+			return fail(fmt.Errorf("%s: windows: %s has %d tokens", at("windows", p), p, c.Windows[p]), fmt.Sprintf("a window has at least %d tokens", leastWindow))
+		}
+	}
+	if n := c.Results.Bytes; n > 0 && n < leastResult {
+		return fail(fmt.Errorf("%s: results.bytes is %d", at("results", "bytes"), n), fmt.Sprintf("at least %d; -1 shows all, 0 or leaving it out means the default", leastResult))
+	}
+	return nil
+}
+
+// ParseAge parses a duration, which may be in days or weeks: 30d, 2w, 12h.
+func ParseAge(s string) (time.Duration, error) {
+	day := 24 * time.Hour
+	for unit, d := range map[string]time.Duration{"d": day, "w": 7 * day} {
+		if n, ok := strings.CutSuffix(s, unit); ok {
+			if k, err := strconv.Atoi(n); err == nil && k >= 0 && k < 100_000 {
+				return time.Duration(k) * d, nil
+			}
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = errors.New("an age is not below zero")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is no age", s)
+	}
+	return d, nil
+}
+
+func (c *Config) checkTest(at place) error {
+	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
+		switch {
+		case dir != configs.Any && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/"):
+			return fail(fmt.Errorf("%s: test: %q is no directory", at("test", dir), dir), "for example test: {~/shop: make check}, or \"*\" for all projects")
+		case strings.TrimSpace(c.Test[dir]) == "":
+			return fail(fmt.Errorf("%s: test: %q has no command", at("test", dir), dir), "for example test: {~/shop: make check}")
+		}
+	}
+	return nil
+}
+
+// testCommands are the configured commands that run tests, by directory.
+func (c *Config) testCommands() map[string]string {
+	out := map[string]string{}
+	for dir, command := range c.Test {
+		out[c.expand(dir)] = command
+	}
+	return out
 }

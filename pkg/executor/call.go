@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -356,4 +357,150 @@ func stepFailure(tool string, se *flow.StepError) ToolResult {
 	reply := refuse("%s could not be run: %s", tool, se.Message)
 	reply.Took = se.Took
 	return reply
+}
+
+// A ToolResult is the output of a tool step.
+type ToolResult struct {
+	tools.Result
+	Took time.Duration `json:"took_ns,omitempty"`
+	// Sandbox is the level that the tool's commands ran at, if it may run any.
+	Sandbox string `json:"sandbox,omitempty"`
+	// Spent is what the tool has paid models for.
+	ModelCosts []ModelCost `json:"spent,omitempty"`
+	// Repairs are what the arguments were taken for, in words for the model.
+	Repairs []string `json:"repairs,omitempty"`
+	// Kept is set if the whole of Text is kept, of which the model is shown a part.
+	Kept *struct {
+		ID    string `json:"id"` // for read_result
+		Bytes int    `json:"bytes"`
+	} `json:"kept,omitempty"`
+	// Ask is set if nothing was done because a person must approve it first.
+	Question *Question `json:"ask,omitempty"`
+	// UserQuestion is set if the call waits for an answer of the user.
+	UserQuestion *UserQuestion `json:"asks_user,omitempty"`
+	// Unchecked is set if nothing was done because checks must pass first, for the loop.
+	Unchecked json.RawMessage `json:"unchecked,omitempty"`
+	// Held are files that the call's commands made and that a person is asked about before
+	// they come into the workspace, for the loop.
+	Held json.RawMessage `json:"held,omitempty"`
+	// Interrupted is set if the process died during the call: it may or may not
+	// have happened. It follows from the journal and is not part of it.
+	Interrupted bool `json:"-"`
+	// Denied is set if a person was asked about the call and denied it. It follows from
+	// their signal and is not part of the journal.
+	Denied bool `json:"-"`
+
+	unknown    string        // the path of an attempt of which nobody knows whether it happened
+	rules      []permit.Rule // that the person who approved has added
+	report     *Report       // of a sub-agent
+	concurrent bool          // it ran at once with the one before it
+	shown      string        // to the model in place of Text, if it is not ""
+}
+
+// A UserQuestion is what a tool asks the user in the middle of a call, as the
+// tools of MCP servers do.
+type UserQuestion struct {
+	ID   string `json:"id"`
+	Call string `json:"call,omitempty"` // that waits for the answer
+	// Server and Tool ask.
+	Server   string          `json:"server"`
+	Tool     string          `json:"asked_by"`
+	Question string          `json:"question"`
+	Schema   json.RawMessage `json:"schema,omitempty"` // of the answer; nil if it is yes or no
+	URL      string          `json:"url,omitempty"`    // that the user is asked to open
+	Fault    string          `json:"fault,omitempty"`  // what is wrong with the answer before
+}
+
+// An asked is who wants a call: a model, unless workflow is set.
+type asked struct {
+	workflow    bool
+	interrupted turn.Interruption
+	whole       bool // it reads the result's value
+}
+
+// A callContext is what earlier calls have to do with whether the next may run.
+type callContext struct {
+	taint     tools.Taint
+	rules     []permit.Rule              // added by people in the course of the job
+	artifacts map[string]json.RawMessage // by the calls before, in the same answer
+	calls     int                        // that share the room for results; 0 is one
+	// before is how many sub-agents the calls before, in the same answer, have
+	// been given.
+	subAgents int
+	// undecided are the paths of those before, in the same answer, of which nobody
+	// knows whether they had their effect.
+	undecided map[string]string
+	// last is the digest of the call just before, in the same answer, "" if that only read.
+	last string
+	// failed is the tool of a change that failed before, in the same answer.
+	failed string
+	// asked is who wants the call, and what becomes of it if it is interrupted.
+	asked asked
+}
+
+func refuse(format string, args ...any) ToolResult {
+	return ToolResult{Result: tools.Result{Failed: true, Text: fmt.Sprintf(format, args...)}}
+}
+
+// A Question is what a person is asked before a tool runs: exactly what will
+// run. Digest stands for all of it; an approval carries it, and holds for
+// nothing else.
+type Question struct {
+	Tool    string            `json:"tool"`
+	Args    json.RawMessage   `json:"args"`
+	Needs   tools.Caps        `json:"needs"`
+	Why     string            `json:"why,omitempty"`
+	Dir     string            `json:"dir,omitempty"`     // where it runs
+	Paths   []string          `json:"paths,omitempty"`   // what it is about, as far as its arguments tell
+	Sandbox string            `json:"sandbox,omitempty"` // around a command
+	Network string            `json:"network,omitempty"` // that it reaches
+	Files   map[string]string `json:"files,omitempty"`   // digests of the files and artifacts that it publishes
+	Preview string            `json:"preview,omitempty"` // what it changes, as the tool shows it
+	Always  *permit.Rule      `json:"always,omitempty"`  // what an answer of always adds for this job
+	Changed bool              `json:"changed,omitempty"` // the tool is not as it was when it was accepted
+	Digest  string            `json:"digest"`
+}
+
+// A Mode states how far a job may go on its own. Rules make exceptions; no rule
+// lets a job in ModePlan change anything.
+type Mode string
+
+const (
+	ModePlan  Mode = "plan"  // it reads and thinks, and changes nothing
+	ModeEdits Mode = "edits" // it changes files; commands and publishing are asked about; the default
+	ModeAuto  Mode = "auto"  // in a sandbox its commands run unasked too
+)
+
+// Modes lists the valid values of Mode, the narrowest first.
+var Modes = []Mode{ModePlan, ModeEdits, ModeAuto}
+
+// Known reports whether m is one of [Modes].
+func (m Mode) Known() bool { return slices.Contains(Modes, m) }
+
+// Allows reports whether a tool may be used in a mode at all.
+func (m Mode) Allows(t tools.Metadata) bool {
+	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && t.Asks == "" && (t.Needs&tools.Exec == 0 || turn.Repeatable(t))
+}
+
+// Approve states how questions about tool calls are answered.
+type Approve string
+
+const (
+	ApproveAsk   Approve = "ask"   // by a person, who is asked about every change of a file, too
+	ApproveEdits Approve = "edits" // by a person; the default
+	ApproveAll   Approve = "all"   // with yes; what rules deny stays denied
+	ApproveNone  Approve = "none"  // with no: nobody is there
+)
+
+// Known reports whether a is one of those that there are.
+func (a Approve) Known() bool {
+	return slices.Contains([]Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}, a)
+}
+
+// Permissions decide which tool calls run, and who is asked.
+type Permissions struct {
+	Mode     Mode          `json:"mode,omitempty"` // empty is ModeEdits
+	Rules    []permit.Rule `json:"rules,omitempty"`
+	Approve  Approve       `json:"approve,omitempty"`
+	Patience time.Duration `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
 }

@@ -11,10 +11,17 @@
 package executor
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
+	"github.com/adroit-run/adroit/internal/text/jsontext"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Loop asks the model, runs the tools it picks and stops when t.Done holds,
@@ -151,4 +158,131 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	s.detectLoop()
 	s.remind(t)
 	return nil
+}
+
+// wrapUp stops the run after one more call without tools, in which the model
+// describes where things stand.
+func (s *State) wrapUp(o *Outcome) {
+	s.WrapUp = o
+	s.addUserMessage("You have to stop now: %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
+}
+
+// withoutWrapUp is what was said since the beginning, without a request to sum up that
+// nobody answered.
+func (s *State) withoutWrapUp() []llm.Message {
+	if last := len(s.New) - 1; s.WrapUp != nil && last >= 0 && s.New[last].Role == llm.User {
+		return s.New[:last]
+	}
+	return s.New
+}
+
+// lastWords are what a stopped run has to say: the model's text without claims
+// to be done, or why it was stopped.
+func (t *Task) lastWords(text string, o *Outcome) string {
+	if t.Revision == 0 {
+		return text
+	}
+	var keep []string
+	signals := t.Done.Signals()
+	for line := range strings.Lines(text) {
+		if !slices.Contains(signals, strings.TrimSpace(line)) {
+			keep = append(keep, line)
+		}
+	}
+	if words := strings.TrimSpace(strings.Join(keep, "")); words != "" {
+		return words
+	}
+	return "Stopped: " + o.Reason + "."
+}
+
+// stop ends the run: at once where there is nothing to tell about, since the
+// task has no tools and its answer is for a program; else by wrapUp.
+func (t *Task) stop(s *State, o *Outcome) {
+	if (len(t.Tools) == 0 || t.turn.none) && len(t.Output) > 0 {
+		if s.Outcome == nil {
+			s.Outcome = o
+		}
+		return
+	}
+	s.wrapUp(o)
+}
+
+const (
+	leastRepeat = 400 // bytes of a text that is worth a reference
+	mostShown   = 500 // texts
+)
+
+// fitReplies has the model shown no text of a call that only reads which stands in the
+// conversation already, and has large results take the room that small ones leave.
+func (t *Task) fitReplies(s *State, calls []llm.Call, replies []ToolResult) {
+	if t.Revision < turn.SharedRoom {
+		return
+	}
+	digests, sizes := make([]string, len(replies)), make([]int, len(replies))
+	for i := range replies {
+		r := &replies[i]
+		if tool := t.tool(calls[i].Name); tool != nil && tool.Needs == tools.Read && t.pure(calls[i]) && !r.Failed && len(r.Images) == 0 && len(r.Text) >= leastRepeat {
+			digests[i] = flow.Digest([]byte(calls[i].Name + "\n" + r.Text))[:16]
+			if slices.Contains(s.Shown, digests[i]) || slices.Contains(digests[:i], digests[i]) {
+				digests[i], r.shown = "", "Nothing of this has changed: it stands word for word in the result of your earlier call of "+calls[i].Name+".\n"
+			}
+		}
+		sizes[i] = len(cmp.Or(r.shown, r.Text))
+	}
+	_, share := t.resultRoom(s, callContext{calls: len(calls)})
+	var more []string
+	for i, room := range turn.Share(sizes, share*len(calls)) {
+		r := &replies[i]
+		if share == 0 || room >= sizes[i] {
+			continue
+		}
+		digests[i] = ""
+		if next := r.cut(calls[i], room); next != "" {
+			more = append(more, next)
+		}
+	}
+	if more != nil {
+		last := &replies[len(replies)-1]
+		last.shown = strings.TrimSuffix(cmp.Or(last.shown, last.Text), "\n") + "\n[Together the results of this answer are too long. What was cut goes on with " + strings.Join(more, ", ") + "]\n"
+	}
+	for _, d := range digests {
+		if d != "" {
+			s.Shown = append(s.Shown, d)
+		}
+	}
+	s.Shown = s.Shown[max(0, len(s.Shown)-mostShown):]
+}
+
+// cut shows less of a result and returns the call that shows more, "" if there is none.
+func (r *ToolResult) cut(c llm.Call, room int) string {
+	if r.Page != nil && r.Kept == nil {
+		text, last := turn.CutPage(r.Text, *r.Page, room)
+		r.shown = text
+		var args map[string]any
+		if last >= r.Page.To || json.Unmarshal(c.Args, &args) != nil {
+			return ""
+		}
+		if args["from"] = last + 1; args["lines"] != nil {
+			args["lines"] = r.Page.To - last
+		}
+		return callText(c.Name, args)
+	}
+	id, whole := "", len(r.Text)
+	if r.Kept != nil {
+		id, whole = r.Kept.ID, r.Kept.Bytes
+	}
+	text, lines := turn.CutMore(r.Text, whole, room, id)
+	if r.shown = text; id == "" {
+		return ""
+	}
+	return callText(turn.ReadResult, map[string]any{"id": id, "from": lines + 1})
+}
+
+// callText is a call as a model is shown it, "" if there is none.
+func callText(name string, args map[string]any) string {
+	b, err := jsontext.Marshal(args)
+	if err != nil {
+		return ""
+	}
+	return name + " " + string(b)
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -235,4 +236,177 @@ type turnFeedback struct {
 	filter  bool     // the answer was refused or withheld
 	silent  string   // what is known of an answer with nothing in it
 	thought string   // what the model thought before its answer
+}
+
+// runState is the artifact that a check over the state of a run is given.
+const runState = "run_state"
+
+// A RunSnapshot is a run as a check over its state sees it.
+type RunSnapshot struct {
+	Prompt    string                     `json:"prompt,omitempty"`
+	Last      string                     `json:"last,omitempty"`   // the model's last answer, in words
+	Claim     *Claim                     `json:"claim,omitempty"`  // the model's claim to be done; nil if it made none
+	Turns     int                        `json:"turns"`            // answers of the model so far
+	Calls     int                        `json:"calls"`            // tool calls, also failed ones
+	Called    map[string]int             `json:"called,omitempty"` // successful calls by tool
+	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
+}
+
+// NewCheck makes a check over the state of a run out of a Go function. It is a
+// tool: put it into Options.Tools of pkg/adroit, or pass it to cli.Main, and
+// name it in a definition of done, as in check: NAME.
+//
+//	var Cited = executor.NewCheck("cited", "Check that the answer names a source.", "the answer names a source",
+//		func(_ context.Context, s executor.RunSnapshot) error {
+//			if !strings.Contains(s.Last, "https://") {
+//				return errors.New("name the source of what you say")
+//			}
+//			return nil
+//		})
+//
+// The error is what the model reads, so it names what is missing. f must depend
+// on the snapshot alone: it runs as a step of the job, whose first result is
+// kept, and it may be called from several goroutines. proves states what
+// holds if f returns nil.
+func NewCheck(name, description, proves string, f func(ctx context.Context, s RunSnapshot) error) tools.Tool {
+	return tools.New(tools.Metadata{
+		Name: name, Description: description, Category: "utility", Optionality: tools.Optional,
+		Effect: tools.Pure, Uses: []string{runState}, Proves: proves,
+		Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
+	}, func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {
+		var s RunSnapshot
+		raw := env.Artifacts.Value(runState)
+		if raw == nil {
+			return "", fmt.Errorf("%s looks at the state of a job, and this is none", name)
+		}
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return "", tools.Fatal(fmt.Errorf("the state of the run: %w", err))
+		}
+		if err := f(ctx, s); err != nil {
+			return "", err
+		}
+		return proves, nil
+	})
+}
+
+// addRunInputs adds to what a call is given what belongs to the task and the run alone:
+// no tool, input or agent can put something else in its place.
+func (t *Task) addRunInputs(s *State, tool *Tool, given map[string]json.RawMessage) {
+	delete(given, tools.TestCommand)
+	delete(given, runState)
+	if t.Test != "" && slices.Contains(tool.Uses, tools.TestCommand) {
+		given[tools.TestCommand], _ = json.Marshal(t.Test) // a string always can be
+	}
+	if !slices.Contains(tool.Uses, runState) {
+		return
+	}
+	now := RunSnapshot{Prompt: t.Prompt, Last: s.Last, Claim: s.Claim, Turns: s.Turns, Calls: s.Calls, Called: s.Called, Artifacts: map[string]json.RawMessage{}}
+	for _, name := range s.Names() {
+		now.Artifacts[name] = s.Value(name)
+	}
+	raw, err := json.Marshal(now)
+	if err != nil {
+		panic(err) // texts, numbers and JSON that the journal has taken
+	}
+	given[runState] = raw
+}
+
+// Parallel runs f over xs in branches, each with a scope of its own that has
+// the artifacts so far and an equal share of what the task may still spend.
+// Siblings of a failed branch finish, and what they return is kept; the errors
+// are joined. What the branches made and spent is taken over in their order.
+func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) ([]Out, error) {
+	branches, at := sc.branches(len(xs))
+	outs := make([]Out, len(xs))
+	_, err := flow.Map(sc.Run, at, func(r *flow.Run, i int) (struct{}, error) {
+		var err error
+		branches[i].Run = r
+		outs[i], err = f(branches[i], xs[i])
+		return struct{}{}, err
+	})
+	sc.mergeBranches(branches)
+	return outs, err
+}
+
+// Race is Parallel until a branch has won, which stops the others: see [flow.Race].
+func Race[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (out Out, won bool, err error)) (outs []Out, winner int, err error) {
+	branches, at := sc.branches(len(xs))
+	outs = make([]Out, len(xs))
+	_, winner, err = flow.Race(sc.Run, at, func(r *flow.Run, i int) (struct{}, bool, error) {
+		var won bool
+		var err error
+		branches[i].Run = r
+		outs[i], won, err = f(branches[i], xs[i])
+		return struct{}{}, won, err
+	})
+	sc.mergeBranches(branches)
+	return outs, winner, err
+}
+
+// branches are the scopes of n branches, and their numbers.
+func (sc *Scope) branches(n int) (scopes []*Scope, at []int) {
+	for i := range n {
+		scopes, at = append(scopes, sc.branch(n)), append(at, i)
+	}
+	return scopes, at
+}
+
+// mergeBranches takes over what branches have done.
+func (sc *Scope) mergeBranches(branches []*Scope) {
+	var longest time.Duration // branches begin at nothing
+	for _, b := range branches {
+		sc.State.merge(b.State)
+		longest = max(longest, b.State.Elapsed)
+	}
+	for _, b := range branches {
+		sc.State.inherit(b.State.left())
+	}
+	sc.State.Elapsed += longest
+}
+
+// branch is a scope for one of n branches.
+func (sc *Scope) branch(n int) *Scope {
+	t := *sc.Task
+	t.Limits, t.part = t.remainingLimits(sc.State).share(n), ""
+	s := &State{securityState: securityState{Taint: sc.State.Taint, Rules: sc.State.Rules, Unknown: maps.Clone(sc.State.Unknown)}, Produced: Produced{Artifacts: map[string]Artifact{}}}
+	for name, a := range sc.State.Artifacts {
+		s.Artifacts[name] = a
+	}
+	return &Scope{Task: &t, State: s}
+}
+
+// merge takes over what a branch has done, but its time: branches work at once.
+func (s *State) merge(b *State) {
+	for _, name := range b.Names() {
+		if a := b.Artifacts[name]; a.Version > s.Artifacts[name].Version {
+			s.bind(a.Tool, map[string]json.RawMessage{name: a.Value})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Called)) {
+		if s.Called == nil {
+			s.Called = map[string]int{}
+		}
+		s.Called[name] += b.Called[name]
+	}
+	s.Turns += b.Turns
+	s.Calls += b.Calls
+	s.Usage = s.Usage.Add(b.Usage)
+	s.Cost += b.Cost
+	s.Taint |= b.Taint
+	if len(b.Unknown) > 0 {
+		if s.Unknown == nil {
+			s.Unknown = map[string]string{}
+		}
+		maps.Copy(s.Unknown, b.Unknown)
+	}
+	s.SubAgents = s.SubAgents.add(b.SubAgents)
+	if b.Last != "" {
+		s.Last = b.Last
+	}
+	for _, m := range slices.Sorted(maps.Keys(b.ByModel)) {
+		if s.ByModel == nil {
+			s.ByModel = map[string]llm.Usage{}
+		}
+		s.ByModel[m] = s.ByModel[m].Add(b.ByModel[m])
+	}
 }

@@ -2,8 +2,15 @@ package executor
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -136,4 +143,209 @@ func (t *Task) price(model string) llm.Price {
 		return t.Price
 	}
 	return t.Prices[model]
+}
+
+// addUsage takes into account what a model has read and written. All that bounds
+// tokens and money goes by it.
+func (s *State) addUsage(t *Task, model string, u llm.Usage) {
+	if s.ByModel == nil && model != t.Model {
+		s.ByModel = map[string]llm.Usage{}
+		if s.Usage != (llm.Usage{}) {
+			s.ByModel[t.Model] = s.Usage
+		}
+	}
+	s.Usage = s.Usage.Add(u)
+	if s.ByModel == nil {
+		s.Cost = s.Reported + t.Price.Cost(s.Usage)
+		return
+	}
+	s.ByModel[model] = s.ByModel[model].Add(u)
+	s.Cost = s.Reported
+	for _, m := range slices.Sorted(maps.Keys(s.ByModel)) {
+		s.Cost += t.price(m).Cost(s.ByModel[m])
+	}
+}
+
+// Attribute names the model that all of Usage is of, if it was one alone: the
+// state of a sub-agent goes where nobody knows it.
+func (s *State) Attribute(model string) {
+	if s.ByModel == nil && s.Usage != (llm.Usage{}) {
+		s.ByModel = map[string]llm.Usage{model: s.Usage}
+	}
+}
+
+func (s *State) addCosts(t *Task, list []ModelCost) {
+	for _, x := range list {
+		s.addUsage(t, x.Model, x.Usage)
+	}
+}
+
+// addReports adds what an order has taken to the accounts. Whoever reads what the
+// sub-agent returns has read what it has.
+func (s *State) addReports(reps ...Report) {
+	for i := range reps {
+		s.SubAgents = s.SubAgents.add(reps[i].Usage)
+		s.Taint |= reps[i].Taint
+	}
+	for i := range reps {
+		s.inherit(reps[i].raisedRest)
+	}
+}
+
+// What is implemented below internal/ and appears in what this package exports.
+type (
+	// A CallMode is how a model calls tools: auto, native, constrained or text.
+	CallMode = turn.Mode
+	// A Route is the model of a task and what to do when it does not answer.
+	Route = turn.Route
+	// A Fallback is a model behind another.
+	Fallback = turn.Fallback
+	// A ModelCost is what a step paid a model for beside its answer.
+	ModelCost = turn.ModelCost
+)
+
+func (t *Task) tool(name string) *Tool {
+	for i := range t.Tools {
+		if t.Tools[i].Name == name {
+			return &t.Tools[i]
+		}
+	}
+	for i := range t.Checks {
+		if t.Checks[i].Name == name {
+			return &t.Checks[i]
+		}
+	}
+	if t.reach().Has(name) {
+		return &Tool{ToolSpec: llm.ToolSpec{Name: name}, Needs: tools.Net} // as all tools of servers
+	}
+	return nil
+}
+
+func (t *Task) names() (out []string) {
+	for _, tool := range t.Tools {
+		out = append(out, tool.Name)
+	}
+	return out
+}
+
+// offers lists the tools, for a model that called another one.
+func (t *Task) offers() string {
+	if len(t.Tools) == 0 {
+		return "you have no tools: answer in words"
+	}
+	return "you have: " + strings.Join(t.names(), ", ")
+}
+
+// callable are the tools that may be called in this turn.
+func (t *Task) callable() []Tool {
+	if t.turn.none {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.Tools), func(tool Tool) bool { return matches(t.turn.refuse, tool.Name) })
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+}
+
+// edits reports whether the task changes files by tools, which quote their text.
+func (t *Task) edits() bool {
+	return t.Revision >= 3 && slices.ContainsFunc(t.Tools, Tool.changesFiles)
+}
+
+// reach is what the task reaches through call_tool, nil if it has none.
+func (t *Task) reach() *turn.Reach {
+	if t.Artifacts[turn.ReachArtifact] == nil || !slices.ContainsFunc(t.Tools, func(x Tool) bool { return x.Name == turn.CallTool }) {
+		return nil
+	}
+	return turn.ReadReach(t.Artifacts[turn.ReachArtifact])
+}
+
+func (t *Task) specs() (out []llm.ToolSpec) {
+	for _, tool := range t.Tools {
+		out = append(out, tool.ToolSpec)
+	}
+	return out
+}
+
+// meantCalls are the calls that an answer stands for: a call through call_tool is one
+// of the tool that it names, and one of a tool that is spelled otherwise is of that
+// tool, for rules, results and records. The transcript keeps
+// what the model wrote.
+func (t *Task) meantCalls(calls []llm.Call) []llm.Call {
+	calls = slices.Clone(calls)
+	if t.Revision >= 4 {
+		for i, c := range calls {
+			if t.tool(c.Name) != nil {
+				continue
+			}
+			name := c.Name
+			if t.Revision >= 8 {
+				name = turn.BareName(name)
+			}
+			if meant, ok := turn.Meant(name, t.specs()); ok && (meant != finish || t.Revision >= 8 || spelling.Fold(name) == finish) {
+				calls[i].Name = meant
+			}
+		}
+	}
+	reach := t.reach()
+	if reach == nil {
+		return calls
+	}
+	for i, c := range calls {
+		if c.Name != turn.CallTool || c.Malformed != "" {
+			continue
+		}
+		if name, args, ok := reach.Meant(c.Args); ok {
+			calls[i].Name, calls[i].Args = name, args
+		}
+	}
+	return calls
+}
+
+// finish is the tool whose successful call is the completion signal.
+const finish = "finish"
+
+// spawnAgent is the tool that the loop performs itself: it runs an agent as
+// part of the job.
+const spawnAgent = "spawn_agent"
+
+// A Tool is what a pinned task knows of a tool: what the model is shown and
+// what decides about order, offers and approval. The body stays where the
+// work is done.
+type Tool struct {
+	llm.ToolSpec
+	Needs    tools.Caps   `json:"needs,omitempty"`
+	Effect   tools.Effect `json:"effect,omitempty"` // as declared; "" follows from Needs
+	Consumes []string     `json:"consumes,omitempty"`
+	Uses     []string     `json:"uses,omitempty"`
+	Produces []string     `json:"produces,omitempty"`
+
+	Proves     string   `json:"proves,omitempty"` // see tools.Metadata
+	ProvesWith []string `json:"proves_with,omitempty"`
+}
+
+// changesFiles reports whether changing files is all that the tool does.
+func (t Tool) changesFiles() bool { return t.Needs&^tools.Read == tools.Write }
+
+// Short is the tool described in a line and by a schema without words, or as it is
+// if that is no longer.
+func (t Tool) Short(line string) (Tool, error) {
+	input, err := schema.Bare(t.Input)
+	if err != nil {
+		return t, fmt.Errorf("tool %s: shortening its schema: %w", t.Name, err)
+	}
+	if len(line)+len(input) >= len(t.Description)+len(t.Input) {
+		return t, nil
+	}
+	t.Description, t.Input, t.Brief = line, input, true
+	return t, nil
+}
+
+// A ShortenedTool is a tool that a task describes in short, or not at all,
+// because its window is small.
+type ShortenedTool struct {
+	Tool    string `json:"tool"`
+	Removed bool   `json:"out,omitempty"`
+	Why     string `json:"why"`
 }

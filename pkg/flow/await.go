@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -124,4 +127,131 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 func (s Step) polls() bool {
 	d, err := s.patience()
 	return s.Kind == KindAwait && err == nil && d < 0
+}
+
+// A contest counts what the branches of a race do, those of races within it as well.
+type contest struct {
+	mu      sync.Mutex
+	working int // branches that have not ended and do not wait for a person
+	waiting int // that do
+	settled int // of the waiting, that have found no answer since the last change
+	changes int
+}
+
+func (c *contest) change(working, waiting int) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock() //flowvet:ignore no outcome depends on it, only when the run waits
+	c.working, c.waiting = c.working+working, c.waiting+waiting
+	c.settled, c.changes = 0, c.changes+1
+	c.mu.Unlock() //flowvet:ignore see above
+}
+
+// fork has n branches at work instead of one; each calls ended at its end, and after the
+// last it is one again.
+func (c *contest) fork(n int) (ended func()) {
+	var left atomic.Int64
+	left.Store(int64(n)) //flowvet:ignore see above
+	c.change(n-1, 0)
+	return func() {
+		if left.Add(-1) > 0 { //flowvet:ignore see above
+			c.change(-1, 0)
+		}
+	}
+}
+
+// A question is one that a branch waits for an answer to.
+type question struct {
+	changes int
+	settled bool
+}
+
+// stuck reports whether no branch can go on without an answer: none is at work, and all
+// that wait have looked for one since the last was.
+func (c *contest) stuck(q *question) bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.working > 0:
+		return false
+	case q.changes != c.changes:
+		q.changes, q.settled = c.changes, false // look once more
+	case !q.settled:
+		q.settled = true
+		c.settled++
+	}
+	return q.settled && c.settled == c.waiting
+}
+
+// Saga runs f and, if it fails, takes back what f has done: the actions it gave
+// to its Undo run as part of the workflow, the last one first. Each is a call
+// of its own in the journal, so that a run killed among them goes on with the
+// next one.
+//
+//	trip, err := flow.Saga(r, func(r *flow.Run, u *flow.Undo) (Trip, error) {
+//		u.Add("cancel the flight", func(r *flow.Run) error { return cancel(r, "flight") })
+//		if err := book(r, "flight"); err != nil {
+//			return Trip{}, err
+//		}
+//		u.Add("cancel the room", func(r *flow.Run) error { return cancel(r, "room") })
+//		return Trip{}, book(r, "room")
+//	})
+//
+// The error is that of f; those of actions that fail are joined to it, and the
+// actions before them run all the same. A result that f gives with its error
+// is kept. A run that only stops, because it was interrupted or cancelled, is
+// parked or diverged, takes nothing back. A saga that has taken back its actions
+// is not reopened: see [Reopener].
+func Saga[Out any](r *Run, f func(*Run, *Undo) (Out, error)) (Out, error) {
+	u := &Undo{run: r}
+	out, err := f(r, u)
+	if err == nil {
+		return out, nil
+	}
+	errs := []error{err}
+	for _, a := range slices.Backward(u.actions) {
+		begun := false
+		_, err := Call(r, a.name, func(r *Run, _ struct{}) (struct{}, error) {
+			begun = true
+			return struct{}{}, a.do(r)
+		}, struct{}{})
+		if !begun {
+			break // the run has stopped, and performs nothing more
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", a.name, err))
+		}
+	}
+	if len(errs) == 1 {
+		return out, err
+	}
+	return out, errors.Join(errs...)
+}
+
+// An Undo collects what a saga takes back. It belongs to the Run that the saga
+// was begun on: a branch of Map has a saga of its own, and what the branches
+// give back is added once Map has returned.
+type Undo struct {
+	run     *Run
+	actions []action
+}
+
+type action struct {
+	name string
+	do   func(*Run) error
+}
+
+// Add gives u what takes the next step back. Add it before that step is asked
+// for: a step that failed, or was interrupted, may have happened. So do must
+// put up with nothing to take back. After a [Load], add again what the state
+// says was done before it.
+func (u *Undo) Add(name string, do func(*Run) error) {
+	if u.run.forked {
+		panic("flow: Undo used inside Map; begin a saga in the branch")
+	}
+	u.actions = append(u.actions, action{name, do})
 }

@@ -1,10 +1,15 @@
 package flow
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -135,3 +140,64 @@ type ParkedError struct {
 func (e *ParkedError) Error() string {
 	return fmt.Sprintf("step %s waits for a signal: %v", e.Path, e.Signals)
 }
+
+// Compare orders paths of steps as the steps begin: 1.9 is before 1.10, and 1 before
+// 1.0.
+func Compare(p, q string) int {
+	for p != "" && q != "" {
+		var x, y string
+		x, p, _ = strings.Cut(p, ".")
+		y, q, _ = strings.Cut(q, ".")
+		m, _ := strconv.Atoi(x)
+		n, _ := strconv.Atoi(y)
+		if c := cmp.Compare(m, n); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(p), len(q))
+}
+
+// Digest names content: the SHA-256 of b in hexadecimal.
+func Digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
+}
+
+// A Journal remembers the steps of runs. Its writes become durable in the order
+// in which they were made: the intent of a step before Begin returns, unless the
+// step is Repeatable; its outcome before Finish returns, unless it had NoEffect;
+// a checkpoint, and those two, with the next write or a moment later.
+// All methods are safe for concurrent use. A journal
+// whose lease was lost refuses everything.
+type Journal interface {
+	Blobs
+	// Begin records the intent to perform s, unless the journal knows the
+	// step already, and returns what it knew: nil for a new step. If s.Keep
+	// is set the input is put into the blob store in the same transaction.
+	Begin(ctx context.Context, s Step, deadline time.Time) (*Record, error)
+	// Finish records the outcome of a step that was begun. Finishing a step
+	// twice keeps the first outcome.
+	Finish(ctx context.Context, rec *Record) error
+	// Receive takes the oldest unconsumed signal of s.Job that has one of the
+	// names and records it as the outcome of s, in one transaction. It
+	// returns nil if there is none. A signal that s does not accept is
+	// discarded, and the error is s.Accepts'.
+	Receive(ctx context.Context, s Step, names []string) (*Record, error)
+	// Save replaces the checkpoint of scope and forgets all steps and
+	// checkpoints whose path begins with scope, in one transaction.
+	Save(ctx context.Context, job, scope string, st State) error
+	// Load returns the checkpoint of scope, nil if there is none.
+	Load(ctx context.Context, job, scope string) (*State, error)
+}
+
+// Blobs is a content-addressed store. It has the inputs of the steps that asked
+// for it with Keep.
+type Blobs interface {
+	// Blob returns ErrNoBlob if it does not have digest.
+	Blob(ctx context.Context, digest string) (json.RawMessage, error)
+}
+
+// ErrNoBlob reports that the blob store does not have a digest.
+var ErrNoBlob = errors.New("no such blob")

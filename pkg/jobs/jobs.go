@@ -17,8 +17,11 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -300,3 +303,176 @@ func Ask(path string, w flow.Wait, since time.Time) Question {
 
 // Over reports whether the time to answer is over.
 func (q Question) Over(now time.Time) bool { return !q.Until.IsZero() && !now.Before(q.Until) }
+
+// A blockedError is a job this program cannot run, which is not the job's
+// fault.
+type blockedError struct{ reason string }
+
+func (e *blockedError) Error() string  { return e.reason }
+func (e *blockedError) Status() string { return string(Blocked) }
+func (e *blockedError) Reason() string { return e.reason }
+
+// A setupError is a Mux that could not be made. A job that had begun is kept
+// resumable, and one that the host is to blame for: what it needs may come back.
+type setupError struct {
+	err   error
+	begun bool
+}
+
+func (e *setupError) Error() string  { return e.err.Error() }
+func (e *setupError) Unwrap() error  { return e.err }
+func (e *setupError) Reason() string { return e.err.Error() }
+func (e *setupError) Status() string {
+	if e.begun || exhaustion.Of(e.err) != "" || errors.Is(e.err, syscall.EIO) || errors.As(e.err, new(*flow.InfrastructureError)) {
+		return string(Interrupted)
+	}
+	return string(Failed)
+}
+
+// A storeError is a store that failed the run: the job is not at fault and
+// can be resumed.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return "the store failed: " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// A panicError is a workflow that panicked.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked: %v", e.value) }
+
+// verdict returns how a run ended, as a status and a sentence. cause is why its
+// context ended, nil if it did not.
+func verdict(err, cause error) (Status, string) {
+	var own interface {
+		error
+		Status() string
+		Reason() string
+	}
+	parked, diverged, crash := new(flow.ParkedError), new(flow.DivergedError), new(panicError)
+	unknown := new(stored.UnknownError)
+	store, infra, step := new(storeError), new(flow.InfrastructureError), new(flow.StepError)
+	switch {
+	case errors.As(cause, &store):
+		return Interrupted, fmt.Sprintf("%s; put that right, then resume it", store)
+	case errors.As(err, &infra):
+		return Interrupted, fmt.Sprintf("%s; put that right, then resume it", infra)
+	case err == nil:
+		return Done, ""
+	case errors.As(err, &unknown):
+		return Blocked, err.Error()
+	case errors.As(err, &own):
+		if status := Status(own.Status()); status.Known() {
+			return status, own.Reason()
+		}
+		return Failed, fmt.Sprintf("its workflow ended with the status %q, which there is not: %s", own.Status(), own.Reason())
+	case errors.As(err, &parked):
+		return Waiting, awaited(parked.Signals)
+	case errors.As(err, &diverged):
+		return Blocked, diverged.Error()
+	case errors.As(err, &crash):
+		return Failed, crash.Error()
+	case errors.Is(cause, errCancelled), errors.Is(err, errCancelled):
+		return Cancelled, errCancelled.Error()
+	case cause != nil && errors.Is(cause, context.Canceled):
+		return Interrupted, "interrupted"
+	case cause != nil:
+		return Interrupted, cause.Error()
+	case errors.As(err, &step):
+		return Failed, step.Message
+	}
+	return Failed, err.Error()
+}
+
+// awaited lists the signals a job waits for, without the steps that some of
+// their names end with.
+func awaited(signals []string) string {
+	names := make([]string, len(signals))
+	for i, s := range signals {
+		names[i], _, _ = strings.Cut(s, "@")
+	}
+	if len(names) == 1 {
+		return "waits for the signal " + names[0]
+	}
+	return "waits for one of the signals " + strings.Join(names, ", ")
+}
+
+// end closes the log after a run that returned out and err, ends the heartbeat
+// and records how the run ended.
+func (r *run) end(ctx context.Context, endHeartbeat func(), out json.RawMessage, err error) (*Job, error) {
+	if p := new(panicError); errors.As(err, &p) {
+		r.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s\n%s", p, p.stack)})
+	}
+	cause := context.Cause(ctx)
+	late := exhaustion.Outlive(ctx)
+	unkept := r.rec.close(late)
+	// The heartbeat goes on until here: a sync may take as long as a disk wants.
+	endHeartbeat()
+	if errors.Is(err, ErrLeaseLost) || errors.Is(unkept, ErrLeaseLost) || errors.Is(cause, ErrLeaseLost) {
+		return nil, fmt.Errorf("%s: %w", r.job.ID, ErrLeaseLost)
+	}
+	if unkept != nil && cause == nil {
+		cause = &storeError{unkept}
+	}
+	return r.finish(late, out, err, cause)
+}
+
+// finish records how the run ended. ctx must not be the one that ended it.
+func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error) (*Job, error) {
+	j := *r.job
+	j.Status, j.Reason = verdict(err, cause)
+	if len(out) > 0 && string(out) != "null" {
+		j.Output = out
+	}
+	parked := new(flow.ParkedError)
+	if j.Status != Waiting || !errors.As(err, &parked) {
+		parked = nil
+	}
+	if j.Status == Done {
+		var out struct {
+			Outcome struct {
+				Status Status
+				Reason string
+			}
+		}
+		if json.Unmarshal(j.Output, &out) == nil {
+			if j.Reason = out.Outcome.Reason; out.Outcome.Status.Succeeded() {
+				j.Status = out.Outcome.Status
+			}
+		}
+	}
+	fin := final(&j, parked)
+	if r.rec.parts.Load() || fin.Agents > 0 || fin.bare() {
+		a := new(UsageReport)
+		for ev, err := range r.m.Store.Events(ctx, j.ID, 0, false) {
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: reading its events: %w", j.ID, err), cause)
+			}
+			a.Add(ev)
+		}
+		fin.addUsage(a)
+	}
+	data, merr := json.Marshal(fin)
+	if merr != nil {
+		return nil, fmt.Errorf("%s: encoding its outcome: %w", j.ID, merr)
+	}
+	last := event.Event{Job: j.ID, Time: r.m.now(), Kind: event.JobFinished, Text: j.Reason, Data: data}
+	if j.Status == Waiting {
+		last.Kind = event.JobWaiting
+	}
+	if r.m.Clean != nil {
+		last = r.m.Clean(last)
+		j.Reason = last.Text
+	}
+	if err := r.journal.FinishJob(ctx, &j, &last); errors.Is(err, ErrFinal) {
+		return r.finish(ctx, out, errCancelled, errCancelled) // asked for in the last moment
+	} else if err != nil {
+		// Left as it is, the job shows as interrupted once the lease is over.
+		return nil, errors.Join(fmt.Errorf("%s: recording how it ended: %w", j.ID, err), cause)
+	}
+	r.rec.show(last)
+	return find(ctx, r.m.Store, Query{ID: j.ID})
+}

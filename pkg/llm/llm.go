@@ -7,9 +7,13 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/text/match"
 )
 
 // Options are a request's knobs. The zero value leaves all to the provider.
@@ -127,4 +131,115 @@ func Named(m Model, name string) Model {
 		named.Model = name
 		return m.Generate(ctx, &named, emit)
 	})
+}
+
+// An Activity is one action of an external agent, as the agent reports it: not
+// verified.
+type Activity struct {
+	Kind   string `json:"activity"`
+	ID     string `json:"id,omitempty"`   // of the call or the session
+	Name   string `json:"name,omitempty"` // of the tool
+	Text   string `json:"text,omitempty"`
+	Output string `json:"said,omitempty"` // first line of a tool's output
+	Code   *int   `json:"code,omitempty"` // exit code of a command
+	Status string `json:"status,omitempty"`
+	Usage  *Usage `json:"usage,omitempty"`
+}
+
+// Work sums up what an external agent did for one answer, as reported by the
+// agent.
+type Work struct {
+	Session string  `json:"session,omitempty"` // resumes it
+	Program string  `json:"program,omitempty"` // with its version, if reported
+	Turns   int     `json:"turns,omitempty"`   // requests to the model behind it
+	Calls   int     `json:"calls,omitempty"`   // of its tools
+	Denied  int     `json:"denied,omitempty"`  // of them
+	CostUSD float64 `json:"cost_usd,omitempty"`
+	Changed int     `json:"changed,omitempty"` // files
+	// Refused lists the permissions that were refused, with the reasons. The
+	// agent itself learns only of the refusal.
+	Refused []string `json:"refused,omitempty"`
+	// Stopped names the limit that ended the work early: turns, tokens, cost,
+	// time or same. The answer is then the text so far.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// DroppedCall is the note on an answer whose tool call the server discarded: a
+// call of an unknown tool, or one it could not parse. The text of the call is
+// lost; reporting that to the model helps.
+const DroppedCall = "the server dropped a malformed tool call"
+
+// Dropped reports whether the provider lost a call that the model made. Such
+// an answer is no end of a turn.
+func (r *Response) Dropped() bool { return slices.Contains(r.Notes, DroppedCall) }
+
+// An Effort is how much a model shall think before it answers. Empty leaves
+// it to the model. Adapters say it in their server's words; what a model cannot
+// do is left out and noted in the [Response].
+type Effort string
+
+const (
+	EffortLow    Effort = "low"
+	EffortMedium Effort = "medium"
+	EffortHigh   Effort = "high"
+)
+
+// Known reports whether e is empty or one of those that there are.
+func (e Effort) Known() bool {
+	return slices.Contains([]Effort{"", EffortLow, EffortMedium, EffortHigh}, e)
+}
+
+// Table says what models cost, by provider/model or by a pattern in which *
+// stands for any text. The longest pattern decides. An entry of zeros is a
+// model that is known to be free.
+type Prices map[string]Price
+
+// Of gives the price of a model; ok is false if nobody knows it.
+func (p Prices) Of(model string) (price Price, ok bool) { return match.Pick(p, model) }
+
+// Price is what a model costs, in USD per million tokens. The zero value is
+// free. Cached input tokens cost Cached, or In if Cached is zero.
+type Price struct {
+	In     float64 `json:"in,omitempty"`
+	Out    float64 `json:"out,omitempty"`
+	Cached float64 `json:"cached,omitempty"`
+	// Date is when the provider asked for that, as 2026-10-16; "" if the operator
+	// has said it.
+	Date string `json:"as_of,omitempty"`
+}
+
+// Old reports whether the price is one of more than so many months ago.
+func (p Price) Old(now time.Time, months int) bool {
+	at, err := time.Parse(time.DateOnly, p.Date)
+	return err == nil && at.AddDate(0, months, 0).Before(now)
+}
+
+// Cost is what u costs, in USD.
+func (p Price) Cost(u Usage) float64 {
+	cached := p.Cached
+	cached = cmp.Or(cached, p.In)
+	return (float64(u.In-u.Cached)*p.In + float64(u.Cached)*cached + float64(u.Out)*p.Out) / 1e6
+}
+
+// A ToolSpec describes a tool to a model.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input"` // JSON Schema 2020-12, free of $ref
+	// Brief says that the description and the schema are shorter than the
+	// tool's own. It is for whoever writes prompts; adapters do not send it.
+	Brief bool `json:"brief,omitempty"`
+}
+
+// Usage counts tokens. Cached is the part of In that the provider served from
+// its cache. Adapters never report negative counts.
+type Usage struct {
+	In     int `json:"in"`
+	Out    int `json:"out"`
+	Cached int `json:"cached,omitempty"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached}
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 )
@@ -140,4 +142,136 @@ func (t Tool) checkJudged(bad func(string, ...any)) {
 			bad("says that its argument %q is to be judged: it takes no such argument", name)
 		}
 	}
+}
+
+// capNames lists the capabilities in the order of their bits.
+func capNames() []string {
+	return []string{"read", "write", "exec", "shell", "net", "think", "publish"}
+}
+
+// Names returns the names of the capabilities in c, in their declared order.
+// Unknown bits are shown as numbers, so that they are seen rather than lost.
+func (c Caps) Names() []string {
+	names := []string{}
+	for i, name := range capNames() {
+		if c&(1<<i) != 0 {
+			names = append(names, name)
+			c &^= 1 << i
+		}
+	}
+	if c != 0 {
+		names = append(names, fmt.Sprintf("unknown(%#x)", uint16(c)))
+	}
+	return names
+}
+
+// String returns the names of c separated by commas, "none" for no
+// capability. [Caps.UnmarshalText] reads it back.
+func (c Caps) String() string {
+	if c == 0 {
+		return "none"
+	}
+	return strings.Join(c.Names(), ",")
+}
+
+// Has reports whether c includes all of need.
+func (c Caps) Has(need Caps) bool { return c&need == need }
+
+// UnmarshalText reads names separated by commas: "read,write". No text and
+// "none" mean no capability, "all" every one.
+func (c *Caps) UnmarshalText(text []byte) (err error) {
+	switch s := strings.TrimSpace(string(text)); s {
+	case "", "none":
+		*c = 0
+	case "all":
+		*c = 1<<len(capNames()) - 1
+	default:
+		*c, err = capsOf(strings.Split(s, ","))
+	}
+	return err
+}
+
+func capsOf(names []string) (Caps, error) {
+	var c Caps
+	var unknown []string
+next:
+	for _, name := range names {
+		name = strings.ToLower(strings.TrimSpace(name))
+		for i, known := range capNames() {
+			if name == known {
+				c |= 1 << i
+				continue next
+			}
+		}
+		unknown = append(unknown, fmt.Sprintf("%q%s", name, spelling.DidYouMean(name, capNames())))
+	}
+	if unknown != nil {
+		return 0, fmt.Errorf("unknown capability %s; there are %s",
+			strings.Join(unknown, ", "), strings.Join(capNames(), ", "))
+	}
+	return c, nil
+}
+
+// MarshalJSON writes c as a list of names.
+func (c Caps) MarshalJSON() ([]byte, error) { return json.Marshal(c.Names()) }
+
+// UnmarshalJSON reads a list of names.
+func (c *Caps) UnmarshalJSON(b []byte) error {
+	var names []string
+	if err := json.Unmarshal(b, &names); err != nil {
+		return fmt.Errorf("capabilities are a list of names such as [\"read\",\"exec\"]: %w", err)
+	}
+	got, err := capsOf(names)
+	if err != nil {
+		return err
+	}
+	*c = got
+	return nil
+}
+
+func (t Tool) checkProves(bad func(string, ...any)) {
+	if len(t.ProvesWith) > 0 && t.Proves == "" {
+		bad("has ProvesWith without Proves: say what a successful call proves")
+	}
+	if t.Input == nil {
+		return
+	}
+	for _, arg := range t.ProvesWith {
+		if !slices.ContainsFunc(t.Input.Params(), func(p schema.Param) bool { return p.Name == arg }) {
+			bad("proves something with %q, which is none of its arguments", arg)
+		}
+	}
+}
+
+// CheckFault returns why calls with args cannot be a check, "" if they can, and
+// what to write instead. A nil args is no arguments.
+func (t Tool) CheckFault(args json.RawMessage) (fault, help string) {
+	given := map[string]json.RawMessage{}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	if err := json.Unmarshal(args, &given); err != nil {
+		return "with is not an object of arguments", fmt.Sprintf("write it like check: {tool: %s, with: {…}}", t.Name)
+	}
+	with := fmt.Sprintf("see %s for its arguments", hint.Name("tools show %s", t.Name))
+	if len(t.ProvesWith) > 0 {
+		with = fmt.Sprintf("write it like check: {tool: %s, with: {%s: …}}", t.Name, t.ProvesWith[0])
+	}
+	if faults := t.Input.Validate(args); len(faults) > 0 {
+		return fmt.Sprintf("%s cannot be a check: %s", t.Name, faults[0]), with
+	}
+	needs := len(t.ProvesWith) > 0 && !slices.ContainsFunc(t.ProvesWith, func(arg string) bool {
+		v := strings.TrimSpace(string(given[arg]))
+		return v != "" && v != "null" && v != `""` && v != "[]"
+	})
+	if needs {
+		return fmt.Sprintf("%s proves nothing without %s", t.Name, strings.Join(t.ProvesWith, " or ")), with
+	}
+	return "", ""
+}
+
+// Lacks returns the tool with missing as its Missing.
+func (t Tool) Lacks(missing func(env *Env, args json.RawMessage) string) Tool {
+	t.Missing = missing
+	return t
 }

@@ -23,8 +23,11 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
@@ -248,4 +251,240 @@ func (t Tool) inputErr() error {
 		return nil
 	}
 	return t.Input.Err()
+}
+
+// A Bundle is a group of tools that belong together, as offered by a tool
+// package.
+type Bundle struct {
+	Name        string
+	Description string
+	Required    []Tool // presented as required
+	Optional    []Tool // presented as optional, unless they are conditional
+}
+
+// Tools returns the bundle's tools, each presented as its list says.
+func (b Bundle) Tools() []Tool {
+	out := make([]Tool, 0, len(b.Required)+len(b.Optional))
+	for _, t := range b.Required {
+		t.Optionality, t.When = Required, ""
+		out = append(out, t)
+	}
+	for _, t := range b.Optional {
+		if t.Optionality != Conditional {
+			t.Optionality = Optional
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// A Codebase is what language servers know of the workspace's files, as they are on
+// disk now. Names of files are relative to the workspace; what lies outside it
+// has an absolute one. Implementations are safe for concurrent use and bound
+// the time of each call. An error that wraps ErrNoServer means that no
+// server handles the file: then a tool does without.
+type Codebase interface {
+	// Diagnose reports the faults of files. Files without a server are left out
+	// unless none has one.
+	Diagnose(ctx context.Context, files ...string) ([]Diagnostic, error)
+	// Symbols lists what a file declares, in the order of its lines.
+	Symbols(ctx context.Context, file string) ([]Symbol, error)
+	// Definition reports where the word at a spot is declared.
+	Definition(ctx context.Context, at Location) ([]Location, error)
+	// References reports where what the word at a spot means is used, its
+	// declaration included.
+	References(ctx context.Context, at Location) ([]Location, error)
+}
+
+// ErrNoServer means that there is no language server for a file, or none any
+// more. What wraps it reports why.
+var ErrNoServer = errors.New("no language server")
+
+// A Location is a place in a file. Lines and columns count from 1, columns in
+// bytes.
+type Location struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+}
+
+// A Symbol is a declaration. Depth is 0 at the top of a file, 1 inside of
+// that, and so on.
+type Symbol struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // func, method, type, var, const, field, …
+	Location
+	End   int `json:"end,omitempty"` // last line, 0 if it is not known
+	Depth int `json:"depth,omitempty"`
+}
+
+// A Diagnostic is something wrong in a file.
+type Diagnostic struct {
+	Location
+	Severity string `json:"severity"` // error or warning
+	Message  string `json:"message"`
+	Source   string `json:"source,omitempty"` // compiler, pyright, …
+}
+
+// String is the diagnostic as compilers write it.
+func (d Diagnostic) String() string {
+	return fmt.Sprintf("%s:%d: %s: %s", d.File, d.Line, d.Severity, d.Message)
+}
+
+// Safe returns the effect that holds for m: the declared one, or the one its
+// needs imply.
+func (m Metadata) Safe() Effect {
+	switch {
+	case m.Effect != "":
+		return m.Effect
+	case m.Needs != 0 && m.Needs&^(Read|Think) == 0:
+		return Pure
+	}
+	return Unsafe
+}
+
+// Only returns a copy of e with nothing but what c grants. Job, Key, Artifacts,
+// Result, MaxResultBytes and Emit are always there. A nil e is an Env that grants nothing.
+func (e *Env) Only(c Caps) *Env {
+	var cut Env
+	if e != nil {
+		cut = *e
+	}
+	if c&(Read|Write) == 0 {
+		cut.Files = nil
+	}
+	if c&(Exec|Shell) == 0 {
+		cut.Exec = nil
+	}
+	if c&Read == 0 || c&(Exec|Shell) == 0 {
+		cut.Code = nil // servers read everything and are commands
+	}
+	if c&Net == 0 {
+		cut.HTTP = nil
+	}
+	if c&Think == 0 {
+		cut.Model = nil
+	}
+	if cut.Artifacts == nil {
+		cut.Artifacts = noArtifacts{}
+	}
+	if cut.Emit == nil {
+		cut.Emit = func(event.Event) {}
+	}
+	return &cut
+}
+
+// Progress shows whoever watches what the call is doing, in a line. It is not kept
+// and may be lost.
+func (e *Env) Progress(text string) {
+	if e.Emit != nil {
+		e.Emit(event.Event{Kind: event.Delta, Text: text + "\n"})
+	}
+}
+
+// lacks returns the part of c for which e has nothing to give.
+func (e *Env) lacks(c Caps) Caps {
+	var missing Caps
+	if e.Files == nil {
+		missing |= c & (Read | Write)
+	}
+	if e.Exec == nil {
+		missing |= c & (Exec | Shell)
+	}
+	if e.HTTP == nil {
+		missing |= c & Net
+	}
+	if e.Model == nil {
+		missing |= c & Think
+	}
+	return missing
+}
+
+type noArtifacts struct{}
+
+func (noArtifacts) Value(string) json.RawMessage { return nil }
+func (noArtifacts) Names() []string              { return nil }
+
+// What is implemented below internal/ and appears in what tools get.
+type (
+	// A CommandRunner runs the commands of a tool; it is Env.Exec.
+	CommandRunner = process.Exec
+	// A Command is a command to run.
+	Command = process.Cmd
+	// A CommandOutput is what a command did, or has done so far.
+	CommandOutput = process.Output
+	// A Process is a command that was started.
+	Process = process.Process
+	// A Schema is a JSON Schema with the rules to check values; it is Tool.Input.
+	Schema = schema.Schema
+)
+
+// Prose returns m with its description and usage hint taken from md, the text
+// of the file beside a tool's code: the first paragraph describes, the rest is
+// the hint. Prompts are reviewed as prose, so they live in files.
+func (m Metadata) Prose(md string) Metadata {
+	first, rest, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(md, "\r\n", "\n")), "\n\n")
+	m.Description = strings.Join(strings.Fields(first), " ")
+	m.UsageHint = strings.Join(strings.Fields(rest), " ")
+	return m
+}
+
+// A Taint describes what a result carries into a conversation. A job that has seen
+// both kinds may be talked into sending the one where the other wants it: what
+// leaves the machine then needs a person. So does publishing again where an
+// earlier publication is unconfirmed.
+type Taint uint8
+
+const (
+	Untrusted   Taint = 1 << iota // text that others wrote: files, output of programs, the network
+	Secret                        // something that was to stay here, even if it was blotted out
+	Unconfirmed                   // it is not known whether something was published
+)
+
+func taintNames() []string { return []string{"untrusted", "secret", "unconfirmed"} }
+
+// Has reports whether t includes all of what.
+func (t Taint) Has(what Taint) bool { return t&what == what }
+
+// Names lists what t is made of.
+func (t Taint) Names() []string {
+	names := []string{}
+	for i, name := range taintNames() {
+		if t&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (t Taint) String() string {
+	if t == 0 {
+		return "none"
+	}
+	return strings.Join(t.Names(), ",")
+}
+
+// MarshalJSON writes t as a list of names.
+func (t Taint) MarshalJSON() ([]byte, error) { return json.Marshal(t.Names()) }
+
+// UnmarshalJSON reads a list of names. An unknown one is an error: a taint
+// that is lost is worse than a job that stops.
+func (t *Taint) UnmarshalJSON(b []byte) error {
+	var names []string
+	if err := json.Unmarshal(b, &names); err != nil {
+		return fmt.Errorf("a taint is a list of names such as [\"untrusted\"]: %w", err)
+	}
+	var got Taint
+next:
+	for _, name := range names {
+		for i, known := range taintNames() {
+			if name == known {
+				got |= 1 << i
+				continue next
+			}
+		}
+		return fmt.Errorf("unknown taint %q; there are %s", name, strings.Join(taintNames(), ", "))
+	}
+	*t = got
+	return nil
 }

@@ -17,11 +17,146 @@
 package workflows
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // All are the workflows that ship.
 func All() []flow.Workflow {
 	return []flow.Workflow{BlogPhases, PodcastPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, Savings, coordinator.Workflow}
+}
+
+// A Tested is what the tests of the project have shown.
+type Tested struct {
+	Some bool   `json:"some"` // there are tests, and a way to run them
+	OK   bool   `json:"ok"`   // some ran and all passed
+	Text string `json:"text"` // what failed, or in a few words how it went
+
+	failed *coordinator.Problem
+}
+
+// runTests runs the project's tests, at no cost of tokens. A project that has
+// none is no failure: see Some.
+func runTests(sc *executor.Scope) (t Tested, err error) {
+	if !sc.Has("run_tests") {
+		return Tested{Text: "there is no tool to run tests"}, nil
+	}
+	reply, err := sc.Tool("run_tests", nil)
+	if err != nil {
+		return t, err
+	}
+	t = Tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: coordinator.Of(sc.Task, reply)}
+	if t.OK && reply.Summary != "" {
+		t.Text = reply.Summary
+	}
+	var res struct {
+		None bool `json:"none"`
+	}
+	if _, err := sc.Value("test_result", &res); err != nil {
+		return t, err
+	}
+	if res.None || reply.Inconclusive != "" {
+		t.Some = false // nobody can mend what is not there, or cannot be run here
+	}
+	return t, nil
+}
+
+// repairTests has the agent fixer make right what failed, and runs the tests again,
+// until they pass or it was asked most times. That the fixer did not get done is no
+// error: the tests say what counts. rounds is how often it was asked.
+func repairTests(sc *executor.Scope, t Tested, task string, most int) (_ Tested, rounds int, err error) {
+	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task),
+		Strategy: coordinator.Strategy{{Agent: "fixer", Times: most}}}
+	last := executor.Report{}
+	o.Repair = func(p *coordinator.Problem, at *coordinator.Attempt) (bool, error) {
+		rounds++
+		path := sc.Run.Next()
+		rep, err := sc.Spawn(executor.SubAgentRequest{
+			Agent: at.Action.Agent, Prompt: "The tests fail after work on this task:\n" + clip(task, 4000),
+			Inputs: inputs(args{"command": "run_tests", "output": clip(p.Output, 16000)}),
+		})
+		at.Repair = coordinator.Repaired(at.Action.Agent, rep)
+		at.Repair.Step, last = path, rep
+		return true, survived(o.NoRules, err)
+	}
+	if o.NoRules {
+		o.Show = func(*coordinator.Problem, *coordinator.Attempt) error { return nil }
+	}
+	c, err := coordinator.New(sc, o)
+	if err != nil {
+		return t, 0, err
+	}
+	res, err := c.Coordinate(t.problem(), func(act coordinator.Action) (*coordinator.Problem, error) {
+		if t, err = runTests(sc); err != nil || t.OK {
+			return nil, err
+		}
+		if act.Decision == coordinator.Delegate && last.Status != executor.Done {
+			t.Text += "\nThe fixer: " + last.Status + ": " + last.Reason
+		}
+		return t.problem(), nil
+	})
+	if sc.Has(coordinator.ReplayTool) && res.Status != "" { // not in tasks that were pinned before
+		err = errors.Join(err, sc.Bind("coordinated", Coordinated{[]coordinator.Ended{res.Ended}, res.Attempts}))
+	}
+	if n := len(res.Attempts); err == nil && n > 0 && res.Attempts[n-1].Action.Decision == coordinator.Escalate {
+		t.Text = res.Reason + "\n" + t.Text
+	}
+	return t, rounds, err
+}
+
+// Coordinated is what coordinators have done: an artifact, for the statistics.
+type Coordinated struct {
+	Ended     []coordinator.Ended   `json:"coordinated"`
+	Decisions []coordinator.Attempt `json:"decisions,omitempty"`
+}
+
+// problem is what the tests have shown, for a coordinator.
+func (t Tested) problem() *coordinator.Problem {
+	p := t.failed
+	p.Step, p.Command, p.Output = "tests", "run_tests", t.Text
+	return p
+}
+
+// survived is what of a sub-agent's error ends the workflow: the engine's, and, in
+// jobs that know the difference, that of a model that could not be asked.
+func survived(before bool, err error) error {
+	if !before {
+		return coordinator.Hard(err)
+	}
+	if errors.As(err, new(*executor.SpawnError)) {
+		return nil
+	}
+	return err
+}
+
+// runTypes runs the checks of types and of the build that the project has set
+// up, and gives what the failed ones say.
+func runTypes(sc *executor.Scope) (bad []string, err error) {
+	if !sc.Has("run_check") {
+		return nil, nil
+	}
+	if _, err := sc.Tool("run_check", nil); err != nil {
+		return nil, err
+	}
+	var checks []struct{ Check, Tool, Command string }
+	if _, err := sc.Value("checks", &checks); err != nil {
+		return nil, err
+	}
+	for _, c := range checks {
+		if c.Tool != "run_check" || c.Check != "types" && c.Check != "build" {
+			continue
+		}
+		reply, err := sc.Tool(c.Tool, args{"check": c.Check})
+		if err != nil {
+			return bad, err
+		}
+		if reply.Failed {
+			bad = append(bad, strings.TrimSpace(c.Check+": "+c.Command+"\n"+reply.Text))
+		}
+	}
+	return bad, nil
 }

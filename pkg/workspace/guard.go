@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
@@ -97,3 +98,65 @@ func (f *Files) find(name string, follow, write bool) (string, error) {
 	}
 	return real, f.CheckPath(name, real, write)
 }
+
+// What is implemented below internal/ and appears in what tools get.
+type (
+	// A Text is a text file: its content, and the form it is written back in.
+	Text = rootfs.Text
+	// A Page is some lines of a text file.
+	Page = rootfs.Page
+)
+
+// ReadFile returns a whole file of at most MaxFile bytes and remembers it for
+// the stale check.
+func (f *Files) ReadFile(name string) ([]byte, error) {
+	p, err := f.find(name, true, false)
+	if err != nil {
+		return nil, err
+	}
+	b, err := f.Load(name, p)
+	if err != nil {
+		return nil, err
+	}
+	return b, f.Note(p, rootfs.Digest(b))
+}
+
+// Stat describes what a name stands for; of a link it describes the link,
+// provided that it stays inside.
+func (f *Files) Stat(name string) (fs.FileInfo, error) {
+	p, err := f.Tree.Clean(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.CheckPath(name, p, false); err != nil {
+		return nil, err
+	}
+	real, err := f.Tree.Resolve(name, p, true)
+	if err == nil {
+		err = f.CheckPath(name, real, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	link, err := f.Tree.Resolve(name, p, false)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Tree.Root.Lstat(link)
+	if err != nil {
+		return nil, f.Tree.Explain(name, err)
+	}
+	return info, nil
+}
+
+// What tools and programs need of the directory below all of it.
+type (
+	// A DenyList has an operator's changes to the names that nobody may use.
+	DenyList = rootfs.DenyList
+	// A PathError refuses a name.
+	PathError = rootfs.PathError
+	// A StaleError is a file that is not as the job last saw it.
+	StaleError = rootfs.StaleError
+	// A TooLargeError is a file over the bound for being taken whole.
+	TooLargeError = rootfs.TooLargeError
+)

@@ -15,8 +15,10 @@ package route
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
+	"github.com/adroit-run/adroit/internal/text/match"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -35,4 +37,68 @@ func Kind(k llm.ErrorKind) bool {
 		return true
 	}
 	return false
+}
+
+// Windows states how many tokens the context windows of models have, by
+// provider/model or by a pattern in which * stands for any text. The longest
+// pattern decides.
+type Windows map[string]int
+
+// An Ask asks a model's server for the context window that the model has there,
+// and the most it can have; zero is what the server does not state.
+type Ask func(model string) (tokens, most int)
+
+// Of gives the window of a model: the one that is configured, else the one that its
+// server states. Where neither does, it is a guess by the family in the name, and no
+// more than the model can have. A nil ask asks nobody.
+func (w Windows) Of(model string, ask Ask) (tokens int, guess bool) {
+	if n, ok := match.Pick(w, model); ok {
+		return n, false
+	}
+	if extagent.IsAgent(model) {
+		return 0, false // it keeps its conversation itself
+	}
+	most := 0
+	if ask != nil {
+		if tokens, most = ask(model); tokens > 0 {
+			return tokens, false
+		}
+	}
+	if tokens = family(model); most > 0 {
+		tokens = min(tokens, most)
+	}
+	return tokens, true
+}
+
+// family is a guess by the name of a model.
+func family(model string) int {
+	_, name, _ := strings.Cut(strings.ToLower(model), "/")
+	if strings.HasPrefix(model, "script:") {
+		name = "script"
+	}
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	for _, f := range families {
+		if strings.HasPrefix(name, f.prefix) {
+			return f.window
+		}
+	}
+	return unknownWindow
+}
+
+// unknownWindow is what servers for local models are often started with. A
+// guess that is too low costs a few summaries; one that is too high costs a
+// silent loss where a server cuts instead of refusing.
+const unknownWindow = 32_768
+
+// families are what the makers' own services offer, as of late 2025.
+var families = []struct {
+	prefix string
+	window int
+}{
+	{"gpt-4.1", 1_000_000}, {"gpt-5", 400_000}, {"gpt-4o", 128_000}, {"gpt-4-turbo", 128_000}, {"gpt-oss", 128_000}, {"gpt-4", 8192},
+	{"o1", 200_000}, {"o3", 200_000}, {"o4", 200_000},
+	{"claude", 200_000}, {"gemini", 1_000_000}, {"grok", 128_000},
+	{"mistral", 128_000}, {"codestral", 128_000}, {"devstral", 128_000}, {"deepseek", 128_000}, {"kimi", 128_000}, {"glm", 128_000},
+	{"llama-4", 128_000}, {"llama-3.1", 128_000}, {"llama-3.3", 128_000},
+	{"script", 128_000},
 }

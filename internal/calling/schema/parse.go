@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -337,4 +338,52 @@ func (n *Node) whole() (changed bool) {
 		}
 	}
 	return changed
+}
+
+// Decode reads validated arguments into a typed value. JSON Schema takes 3.0
+// for an integer, encoding/json does not: such numbers are rewritten, but only
+// if reading them as they are fails.
+func Decode(args json.RawMessage, into any) error {
+	err := unmarshal(args, into)
+	if typed := new(json.UnmarshalTypeError); errors.As(err, &typed) {
+		if whole := wholeNumbers(args); whole != nil {
+			err = unmarshal(whole, into)
+		}
+	}
+	if typed := new(json.UnmarshalTypeError); errors.As(err, &typed) {
+		where := typed.Field
+		where = cmp.Or(where, "the value")
+		return fmt.Errorf("%s: %s does not fit into %s", where, typed.Value, typed.Type)
+	}
+	return err
+}
+
+func unmarshal(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return dec.Decode(into)
+}
+
+// Repair rewrites arguments where there is no doubt what was meant, and says
+// in note what it did: nothing at all and null become {}, a string that holds
+// an object becomes that object. Everything else is returned as it is, for
+// [Schema.Validate] to complain about; above all, nothing is ever completed.
+func Repair(args json.RawMessage) (fixed json.RawMessage, note string) {
+	trimmed := bytes.TrimSpace(args)
+	switch {
+	case len(trimmed) == 0:
+		return json.RawMessage("{}"), "no arguments were given; taken as {}"
+	case string(trimmed) == "null":
+		return json.RawMessage("{}"), "the arguments were null; taken as {}"
+	case trimmed[0] != '"':
+		return args, ""
+	}
+	outer, faults := parse(trimmed)
+	if faults != nil || !outer.is('"') {
+		return args, ""
+	}
+	if inner, faults := parse([]byte(outer.Text)); faults == nil && inner.is('{') {
+		return bytes.TrimSpace([]byte(outer.Text)), "the arguments were a string that held an object; decoded"
+	}
+	return args, ""
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -277,4 +278,101 @@ func (s *scan) give(name, id string, from int, v *value) error {
 		return s.add(name, id, json.RawMessage("{}"))
 	}
 	return s.broken(name, id, from, errors.New("they are no object"))
+}
+
+// kimi3 reads a call as Kimi K3 writes it: elements whose tags are tokens of
+// their own, so that a value stands between them as it is.
+func (s *scan) kimi3() error {
+	const sep, closed, open, end = "<|sep|>", "<|close|>call<|sep|>", "<|open|>argument ", "<|close|>argument<|sep|>"
+	from := s.i
+	head, ok := s.until(sep)
+	if !ok {
+		return errNot
+	}
+	name, err := s.tool(attribute(head, "tool"))
+	if err != nil {
+		return err
+	}
+	args := &value{Kind: '{'}
+	for {
+		s.skip("")
+		switch {
+		case s.take(closed):
+			return s.add(name, "", args.Append(nil))
+		case s.take(open):
+			head, ok := s.until(sep)
+			if !ok {
+				return s.broken(name, "", from, errEnd)
+			}
+			text, ok := s.until(end)
+			if !ok {
+				return s.broken(name, "", from, errEnd)
+			}
+			key := attribute(head, "key")
+			v := &value{Kind: '"', Text: text}
+			if attribute(head, "type") != "string" {
+				v = s.coerce(name, key, text)
+			}
+			args.Keys, args.Kids = append(args.Keys, key), append(args.Kids, v)
+		case s.i >= len(s.s) || strings.HasPrefix(closed, s.s[s.i:]) || strings.HasPrefix(open, s.s[s.i:]):
+			return s.broken(name, "", from, errEnd)
+		default:
+			return errNot
+		}
+	}
+}
+
+// Synonyms are names that other programs have for tools, folded, with what they
+// are called here. All of these only read, or end the work: a call that writes, runs or publishes is
+// run under the name of its tool alone, however that is spelled.
+var Synonyms = map[string]string{
+	"read": "read_file", "view": "read_file", "viewfile": "read_file", "openfile": "read_file", "getfile": "read_file", "cat": "read_file", "filereader": "read_file",
+	"ls": "list_files", "listdir": "list_files", "listdirectory": "list_files", "list": "list_files", "getfiles": "list_files",
+	"completetask": "finish", "attemptcompletion": "finish", "taskcomplete": "finish", "finishtask": "finish",
+	"grep": "search", "searchtext": "search", "searchfiles": "search", "searchcode": "search", "grepsearch": "search", "codesearch": "search", "findinfiles": "search",
+}
+
+// Meant is the offered tool that a name stands for which no tool has: the one that
+// is spelled otherwise, or the one that other programs call so.
+func Meant(name string, offered []llm.ToolSpec) (string, bool) {
+	fold, found := spelling.Fold(name), ""
+	for _, t := range offered {
+		if spelling.Fold(t.Name) != fold {
+			continue
+		}
+		if found != "" {
+			return "", false // two have it
+		}
+		found = t.Name
+	}
+	if found != "" {
+		return found, true
+	}
+	for _, t := range offered {
+		if t.Name == Synonyms[fold] {
+			return t.Name, true
+		}
+	}
+	return "", false
+}
+
+// namespaces are what models put before the name of each tool.
+var namespaces = []string{"functions", "function", "tools", "tool", "default_api"}
+
+// BareName is a tool's name without what models leave around it: the namespace that their
+// template has for all tools, quotes, and tokens behind it. Another namespace is of
+// another server's tool, and stays.
+func BareName(name string) string {
+	name, _, _ = strings.Cut(name, "<|")
+	name = strings.Trim(strings.TrimSpace(name), "`\"'")
+	for _, n := range namespaces {
+		if rest, ok := strings.CutPrefix(name, n); ok {
+			for _, sep := range []string{".", "::", ":", "/"} {
+				if short, ok := strings.CutPrefix(rest, sep); ok && short != "" {
+					return short
+				}
+			}
+		}
+	}
+	return name
 }

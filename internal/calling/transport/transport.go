@@ -9,11 +9,18 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -197,3 +204,202 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 // Broken names the failure to read an answer. had says how far it got, in
 // words; "" for nothing at all.
 func (r *Reply) Broken(err error, had string) error { return r.e.lost(r.Watch, err, had) }
+
+// An Endpoint is a server and the manners to observe with it. It is safe for
+// concurrent use once filled in.
+type Endpoint struct {
+	Name    string // for errors
+	Base    string // URL without a trailing slash
+	Key     string // sent as a bearer token, "" for none
+	Headers map[string]string
+	HTTP    *http.Client  // nil: a client of its own, with the environment's proxies
+	Idle    time.Duration // the longest silence, 0: five minutes, negative: no limit
+	Total   time.Duration // the longest request, 0: thirty minutes, negative: no limit
+
+	query   string // of each request
+	patient bool   // there is no limit before the first byte
+}
+
+// Address is a base URL without the path of a request, which is part of what servers print and
+// documentation shows, and its query.
+func Address(s string) (base, query string) {
+	s = strings.Trim(strings.TrimSpace(s), `"'`)
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "#")
+	base, query, _ = strings.Cut(s, "?")
+	base = strings.TrimRight(base, "/")
+	for _, tail := range []string{"/chat/completions", "/messages", "/responses", "/completions", "/api/chat"} {
+		base = strings.TrimRight(strings.TrimSuffix(base, tail), "/")
+	}
+	return base, query
+}
+
+// Secret is a key without what surrounds it in files and variables: blanks, ends of lines,
+// quotes, a byte order mark, the word of its header.
+func Secret(s string) string {
+	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "\ufeff"))
+	if n := len(s); n > 1 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
+		s = strings.TrimSpace(s[1 : n-1])
+	}
+	return strings.TrimSpace(strings.TrimPrefix(s, "Bearer "))
+}
+
+// unsendable names a character that a header can not have, "" if there is none.
+func unsendable(s string) string {
+	switch i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); {
+	case i < 0:
+		return ""
+	case s[i] == '\n' || s[i] == '\r':
+		return "the end of a line"
+	}
+	return "a control character"
+}
+
+// Local reports whether an address is on this machine or in its network.
+func Local(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return host != "" && (!strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".internal"))
+}
+
+// Ready checks the endpoint and fills in what was left out. Base may be an address as people
+// have it at hand: with blanks, quotes, the path of a request or a query around it.
+func (e *Endpoint) Ready() error {
+	base, query := Address(e.Base)
+	if !strings.HasPrefix(base, "http://") && !strings.HasPrefix(base, "https://") {
+		return fmt.Errorf("%s: base URL %q must start with http:// or https://", e.Name, base)
+	}
+	e.Base, e.query = base, query
+	e.Key = Secret(e.Key)
+	if bad := unsendable(e.Key); bad != "" {
+		return fmt.Errorf("%s: the key has %s inside, which no header can carry", e.Name, bad)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		if bad := unsendable(strings.TrimSpace(e.Headers[name])); bad != "" {
+			return fmt.Errorf("%s: the header %s has %s inside, which no header can carry", e.Name, name, bad)
+		}
+	}
+	// The kernel notices when a program on this machine, or its machine in the same network, is gone.
+	// Until then one that sends nothing loads the model or reads the prompt, however long that takes.
+	e.patient = e.Idle == 0 && e.Total == 0 && Local(base)
+	e.Idle = cmp.Or(e.Idle, defaultIdle)
+	e.Total = cmp.Or(e.Total, defaultTotal)
+	client := new(http.Client)
+	if e.HTTP != nil {
+		*client = *e.HTTP
+	} else {
+		// Not the default client: a test or another library may change that.
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		// All requests go to one host: with the default of two kept
+		// connections, many agents would open a new one for each turn.
+		own.MaxIdleConns, own.MaxIdleConnsPerHost = 0, 1024
+		own.Proxy = func(r *http.Request) (*url.URL, error) { return proxyOf(r.URL) }
+		client.Transport = own
+	}
+	// Following a redirect would turn the POST into a GET, and a key meant
+	// for one host would be asked for by another.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	e.HTTP = client
+	return nil
+}
+
+const (
+	// MaxLine bounds a line of a stream and the data of one event.
+	MaxLine = 16 << 20
+	// maxAnswer bounds a whole answer, so that a runaway server cannot take
+	// all memory.
+	maxAnswer = 64 << 20
+	// maxText bounds what an error repeats of a server's words.
+	maxText = 2 << 10
+
+	defaultIdle  = 5 * time.Minute // a local model may load and read a long prompt first
+	defaultTotal = 30 * time.Minute
+	// grace is how long a finished answer waits for its usage and the end of
+	// the stream.
+	grace = 5 * time.Second
+)
+
+var errHuge = errors.New("the answer is larger than 64 MB")
+
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errHuge
+	}
+	if len(p) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}
+
+var (
+	errIdle  = errors.New("idle limit")
+	errTotal = errors.New("total limit")
+)
+
+// A Watch ends a request that is silent for too long or takes too long.
+type Watch struct {
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	idle   *time.Timer // nil: no limit
+	total  *time.Timer // nil: no limit
+	limit  time.Duration
+	whole  time.Duration
+	lazy   bool // the idle limit starts with the first Touch
+	late   bool // the total limit does too
+}
+
+func newWatch(parent context.Context, idle, total time.Duration, now, late bool) *Watch {
+	ctx, cancel := context.WithCancelCause(parent)
+	w := &Watch{parent: parent, ctx: ctx, cancel: cancel, limit: idle, whole: total, lazy: !now, late: late}
+	if idle > 0 && now {
+		w.idle = time.AfterFunc(idle, func() { cancel(errIdle) })
+	}
+	if total > 0 && !late {
+		w.total = time.AfterFunc(total, func() { cancel(errTotal) })
+	}
+	return w
+}
+
+// Touch says that real data arrived: comments and blank lines do not count.
+func (w *Watch) Touch() {
+	if w.late && w.total == nil && w.whole > 0 {
+		w.total = time.AfterFunc(w.whole, func() { w.cancel(errTotal) })
+	}
+	switch {
+	case w.idle != nil:
+		w.idle.Reset(w.limit)
+	case w.lazy && w.limit > 0:
+		w.idle = time.AfterFunc(w.limit, func() { w.cancel(errIdle) })
+	}
+}
+
+// Finish says that the answer is complete and only its tail may still come.
+func (w *Watch) Finish() {
+	if w.limit <= 0 || w.limit > grace {
+		w.limit, w.lazy = grace, true
+	}
+	w.Touch()
+}
+
+func (w *Watch) stop() {
+	if w.idle != nil {
+		w.idle.Stop()
+	}
+	if w.total != nil {
+		w.total.Stop()
+	}
+	w.cancel(nil)
+}

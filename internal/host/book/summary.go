@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/memory"
@@ -16,8 +17,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // remembers reports whether a job has a memory: what it was submitted with says so.
@@ -173,4 +176,32 @@ func (k *Keeper) failedCalls(ctx context.Context, id string) ([]string, error) {
 		out = append(out, fmt.Sprintf("%s %d", name, count[name]))
 	}
 	return out, nil
+}
+
+// A Keeper keeps the facts of jobs and people, and finds them again. Its fields are
+// not changed once it is used; it is safe for concurrent use.
+type Keeper struct {
+	// Jobs returns the store of the jobs, which keeps the facts, too, if it can.
+	Jobs    func(context.Context) (jobs.Store, error)
+	Data    string              // the directory that keeps jobs
+	Names   *workspace.DenyList // files that are no evidence; nil: the usual list
+	Secrets *secret.Redactor
+	Warn    func(format string, args ...any)
+
+	once  sync.Once
+	local memory.Store // of a store of jobs that keeps no facts
+}
+
+// Store is where facts are kept: in the store of the jobs if it can, else in this
+// process.
+func (k *Keeper) Store(ctx context.Context) (memory.Store, error) {
+	store, err := k.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := store.(memory.Store); ok {
+		return s, nil
+	}
+	k.once.Do(func() { k.local = memory.New() })
+	return k.local, nil
 }

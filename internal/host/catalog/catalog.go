@@ -20,8 +20,12 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
@@ -169,3 +173,264 @@ type hinted struct{ error }
 
 func (h hinted) Unwrap() error { return h.error }
 func (h hinted) Hint() string  { return problem.Hint(h.error) }
+
+// Options are what a Catalog is made of.
+type Options struct {
+	Agents    []agents.Layer
+	Literals  []agents.DynamicAgent // of a program, over those of Agents
+	Pipelines []agents.Layer
+	Problems  []agents.Layer
+	Detectors []coordinator.Detector // of a program; those that are not valid are not used
+	Workflows []flow.Workflow        // beside those of agents and of pipelines
+	Agent     string                 // of requests that name none; empty: builder in a git repository
+	// Tools are those of the program.
+	Tools func() (*tools.Set, error)
+	Warn  func(format string, args ...any)
+}
+
+// Models know the references to models.
+type Models interface {
+	Check(ref string) error
+	Unset(ref string) bool
+}
+
+// A Catalog has what requests name. It is safe for concurrent use.
+type Catalog struct {
+	o Options
+	// What the options have, without any project's; read when it is needed.
+	agents    func() *agents.Catalog
+	pipelines func() *pipeline.Catalog
+}
+
+// tools are those of the program; nil, which is empty, if they are not valid:
+// whatever runs one reports that.
+func (c *Catalog) tools() *tools.Set {
+	set, _ := c.o.Tools()
+	return set
+}
+
+// Detectors are those of the options.
+func (c *Catalog) Detectors() (out []coordinator.Detector) {
+	for _, d := range c.o.Detectors {
+		one, err := coordinator.NewDetector(d)
+		if err != nil {
+			c.o.Warn("the detector %q is not used: %v", d.Name, err)
+			continue
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// registerTypes makes the types of problems known that agents may name.
+func (c *Catalog) registerTypes() {
+	b, _ := coordinator.Load(c.o.Problems...)
+	problem.Register(b.Types...)
+	for _, d := range c.o.Detectors {
+		if t, ok := problem.Canonical(d.Type); !ok {
+			problem.Register(t)
+		}
+	}
+}
+
+// Book is what users and the project that d trusts add to coordinators.
+func (c *Catalog) Book(d Decision) (*coordinator.Book, agents.Problems) {
+	layers := slices.Clip(c.o.Problems)
+	if fsys, dir, ok := d.Layer(configs.Problems); ok {
+		layers = append(layers, agents.Layer{Name: "project", FS: fsys, Dir: dir})
+	}
+	b, problems := coordinator.Load(layers...)
+	for _, one := range c.Detectors() {
+		if t, ok := problem.Canonical(one.Type, b.Types...); !ok {
+			b.Types = append(b.Types, t)
+		}
+		b.Coded = append(b.Coded, one)
+	}
+	problem.Register(b.Types...)
+	return b, problems
+}
+
+// PinnedBook is what a job that a workflow leads has of it, by value.
+func (c *Catalog) PinnedBook(in agents.Input, cat *agents.Catalog, d Decision) (json.RawMessage, error) {
+	spec := in.Spec
+	if spec == nil {
+		var err error
+		if spec, err = cat.Lookup(in.Agent); err != nil {
+			return nil, nil // a failure that Resolve has reported
+		}
+	}
+	if spec.Workflow == "" {
+		return nil, nil
+	}
+	b, problems := c.Book(d)
+	for _, p := range problems {
+		c.o.Warn("%s", p)
+	}
+	if b.Empty() {
+		return nil, nil
+	}
+	raw, err := json.Marshal(b)
+	if err != nil {
+		return nil, fmt.Errorf("what was added to coordinators: %w", err)
+	}
+	return raw, nil
+}
+
+// reach is what the tools of an agent need, all in all.
+func (c *Catalog) reach(ag *agents.DynamicAgent) tools.Caps {
+	matches := func(patterns []string, name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+	}
+	var caps tools.Caps
+	for t := range c.tools().All() {
+		if matches(ag.Tools, t.Name) && !matches(ag.Deny, t.Name) {
+			caps |= t.Needs
+		}
+	}
+	if len(ag.MCPServers) > 0 || Named(ag) {
+		caps |= tools.Net | tools.Publish // whatever their tools do
+	}
+	if ag.Grant != nil {
+		caps &= *ag.Grant
+	}
+	return caps
+}
+
+// maxNesting bounds pipelines that call pipelines.
+const maxNesting = 5
+
+// pipelineReach is what the steps of a pipeline need, all in all.
+func (c *Catalog) pipelineReach(p *pipeline.Pipeline, cat *agents.Catalog, all *pipeline.Catalog, depth int) tools.Caps {
+	if depth > maxNesting {
+		return 0
+	}
+	var caps tools.Caps
+	agent := func(g *pipeline.Agent) {
+		if g == nil {
+			return
+		}
+		spec := g.Spec
+		if spec == nil {
+			var err error
+			if spec, err = cat.Lookup(g.Name); err != nil {
+				return
+			}
+		}
+		caps |= c.reach(spec)
+	}
+	if p.Recovery != nil {
+		agent(&p.Recovery.Agent)
+	}
+	var each func([]pipeline.Step)
+	each = func(steps []pipeline.Step) {
+		for i := range steps {
+			s := &steps[i]
+			agent(s.Agent)
+			name := s.Tool
+			if s.Run != "" {
+				name = "shell"
+			}
+			if t, ok := c.tools().Lookup(name); ok {
+				caps |= t.Needs
+			}
+			if s.Pipeline != nil {
+				if inner, err := all.Lookup(s.Pipeline.Name); err == nil {
+					caps |= c.pipelineReach(inner, cat, all, depth+1)
+				}
+			}
+			each(s.Parallel)
+		}
+	}
+	each(p.Steps)
+	return caps
+}
+
+// renewed returns what load makes of layers of files, which it loads again when one of
+// the files has changed: a server lives longer than what its user writes.
+func renewed[T any](layers []agents.Layer, load func(...agents.Layer) T) func() T {
+	var mu sync.Mutex
+	var value T
+	var loaded string
+	return func() T {
+		mu.Lock()
+		defer mu.Unlock()
+		var now strings.Builder
+		for i, l := range layers {
+			fmt.Fprintf(&now, "layer %d\n", i)
+			if l.FS != nil {
+				stamp(&now, l.FS)
+			}
+		}
+		if now.String() != loaded {
+			value = load(layers...)
+			loaded = now.String()
+		}
+		return value
+	}
+}
+
+// stamp writes what shows that a file has changed. What cannot be read has none, and
+// loading reports it.
+func stamp(w *strings.Builder, files fs.FS) {
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			fmt.Fprintf(w, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+}
+
+// WorkflowOf is the workflow that runs the agent of a request.
+func (c *Catalog) WorkflowOf(agent *agents.DynamicAgent, in agents.Input) (string, error) {
+	if in.Pipeline != "" {
+		return pipeline.Workflow.Name, nil
+	}
+	name := agent.Runs()
+	var all []string
+	for _, w := range c.Workflows() {
+		all = append(all, w.Name)
+	}
+	if slices.Contains(all, name) {
+		return name, nil
+	}
+	hint := "run it with the program that has it; docs/workflows.md says how to make one"
+	if n := spelling.Nearest(name, all); n != "" {
+		hint = fmt.Sprintf("did you mean workflow: %s?\n%s", n, hint)
+	}
+	return "", problem.Invalidf(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Name(), name)
+}
+
+// Workflows are those that jobs here may run.
+func (c *Catalog) Workflows() []flow.Workflow {
+	return append([]flow.Workflow{agents.Workflow, pipeline.Workflow}, c.o.Workflows...)
+}
+
+// CheckWorkflows refuses workflows that a job could not name: those without a name, and
+// those called like another.
+func CheckWorkflows(list []flow.Workflow) error {
+	taken := map[string]bool{}
+	for _, w := range list {
+		switch {
+		case w.Name == "":
+			return errors.New("a workflow has no name")
+		case w.Name == agents.Workflow.Name || w.Name == pipeline.Workflow.Name:
+			return fmt.Errorf("a workflow is called %q, which is one of adroit's own; give it another name", w.Name)
+		case taken[w.Name]:
+			return fmt.Errorf("two workflows are called %q; a job names one", w.Name)
+		}
+		taken[w.Name] = true
+	}
+	return nil
+}
+
+// LintWorkflow reports a workflow that leads an agent and that this program has not.
+func (c *Catalog) LintWorkflow(a *agents.DynamicAgent) agents.Problems {
+	_, err := c.WorkflowOf(a, agents.Input{Agent: a.Name})
+	if err == nil {
+		return nil
+	}
+	return agents.Problems{{File: a.Source.File, Severity: agents.Error, Message: err.Error(), Hint: problem.Hint(err)}}
+}

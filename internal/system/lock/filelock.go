@@ -9,11 +9,13 @@ package lock
 
 import (
 	"errors"
+	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"strconv"
+	"strings"
 
 	_ "github.com/adroit-run/adroit/internal/system/unixonly"
+	"golang.org/x/sys/unix"
 )
 
 // ErrHeld is the error of Try if somebody else has the lock.
@@ -66,3 +68,35 @@ func lock(f *os.File, how int) error {
 // Close gives a lock back and closes its file. To close it is not enough: a program
 // that this process is just starting has all files open until it is executed.
 func Close(f *os.File) error { return errors.Join(lock(f, unix.LOCK_UN), f.Close()) }
+
+// Name names this process in leases: host:pid:start, where start distinguishes
+// it from an earlier process with the same pid.
+func Name() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d:%s", strings.ReplaceAll(host, ":", "-"), os.Getpid(), started(os.Getpid()))
+}
+
+// Gone reports that the process of an owner certainly does not run any more. It
+// understands host:pid too, without protection from reused pids.
+func Gone(owner string) bool {
+	mine := strings.Split(Name(), ":")
+	parts := strings.Split(owner, ":")
+	if len(parts) < 2 || parts[0] != mine[0] {
+		return false
+	}
+	pid, err := strconv.Atoi(parts[1])
+	if err != nil || pid <= 0 {
+		return false
+	}
+	if len(parts) < 3 {
+		return !exists(pid)
+	}
+	// Another pid namespace has other pids: nothing can be said.
+	if _, ns, _ := strings.Cut(parts[2], "@"); ns != space() {
+		return false
+	}
+	return !exists(pid) || started(pid) != parts[2]
+}

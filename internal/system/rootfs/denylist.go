@@ -8,9 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/adroit-run/adroit/internal/text/match"
+	"golang.org/x/text/unicode/norm"
 )
 
 // names.txt has the names that no tool may read or write, whatever it was granted, and
@@ -334,4 +333,122 @@ func endFits(patterns, parts []string) bool {
 func fits(pattern, name string) bool {
 	ok, _ := path.Match(pattern, name) // one that is not valid is only a name
 	return ok || pattern == name
+}
+
+// A Class is why an entry needs protection.
+type Class int
+
+const (
+	GitEntry     Class = iota + 1 // named .git: a directory, a file or a link
+	SecretName                    // not to be read by commands
+	ConfigName                    // not to be made or changed by commands
+	secretConfig                  // neither
+)
+
+func (c Class) Secret() bool { return c == SecretName || c == secretConfig }
+func (c Class) Config() bool { return c == ConfigName || c == secretConfig }
+
+// Suspects tell apart quickly the many names that need no protection. What they
+// let through is judged as the file tools do.
+type Classifier struct {
+	names *DenyList
+	*nameList
+}
+
+func NewClassifier(n *DenyList) *Classifier {
+	patterns := slices.Concat(secretNames, guardedNames, askedNames)
+	if n != nil {
+		patterns = slices.Concat(patterns, n.quick())
+	}
+	return &Classifier{n, newNameList(patterns)}
+}
+
+// Class is that of a name relative to the tree, 0 if it needs no protection.
+func (s *Classifier) Class(rel string) Class {
+	parts := foldedParts(rel)
+	secret := s.names.secret(rel, parts)
+	switch {
+	case secret && listed(parts, startNames):
+		return secretConfig
+	case secret:
+		return SecretName
+	case listed(parts, guardedNames), listed(parts, askedNames):
+		return ConfigName
+	}
+	return 0
+}
+
+// Refusal is the reason why a command may not leave a file of that name.
+func Refusal(rel string) string {
+	if NeedsApproval(rel) {
+		return needsYes
+	}
+	return ConfiguresPrograms
+}
+
+// RefuseConfig is refuses where what was there before the command is not known.
+func RefuseConfig(names *DenyList) func(dir int, rel string) string {
+	s := NewClassifier(names)
+	return func(_ int, rel string) string {
+		if path.Base(rel) == ".git" || s.Maybe(Fold(path.Base(rel))) && s.Class(rel).Config() {
+			return Refusal(rel)
+		}
+		return ""
+	}
+}
+
+const (
+	ConfiguresPrograms = "configures programs that run outside of the sandbox"
+	needsYes           = "says what runs later without a question; write it with a file tool, which asks for approval"
+)
+
+// A nameList excludes most names that match no pattern of a list, by the last
+// part of each pattern. It is made once.
+type nameList struct {
+	exact map[string]bool
+	begin map[byte][]affix // by the first byte
+	end   map[byte][]affix // by the last byte, without those of begin
+	other []string
+}
+
+// An affix matches what has text before and after a star.
+type affix struct{ before, after string }
+
+func (a affix) matches(part string) bool {
+	return len(part) >= len(a.before)+len(a.after) && strings.HasPrefix(part, a.before) && strings.HasSuffix(part, a.after)
+}
+
+// builtIn are the lists of this package, by their first pattern.
+var builtIn = map[*string]*nameList{
+	&secretNames[0]: newNameList(secretNames), &guardedNames[0]: newNameList(guardedNames),
+	&askedNames[0]: newNameList(askedNames), &startNames[0]: newNameList(startNames),
+}
+
+func newNameList(patterns []string) *nameList {
+	l := &nameList{exact: map[string]bool{}, begin: map[byte][]affix{}, end: map[byte][]affix{}}
+	for _, p := range patterns {
+		p = p[strings.LastIndexByte(p, '/')+1:]
+		before, after, star := strings.Cut(p, "*")
+		switch {
+		case strings.ContainsAny(before+after, `*?[\`) || star && before+after == "":
+			l.other = append(l.other, p)
+		case !star:
+			l.exact[p] = true
+		case before != "":
+			l.begin[before[0]] = append(l.begin[before[0]], affix{before, after})
+		default:
+			l.end[after[len(after)-1]] = append(l.end[after[len(after)-1]], affix{before, after})
+		}
+	}
+	return l
+}
+
+// Maybe reports whether a folded part of a name matches the end of a pattern.
+func (l *nameList) Maybe(part string) bool {
+	if l == nil || l.exact[part] {
+		return true
+	}
+	match := func(a affix) bool { return a.matches(part) }
+	return part != "" && (slices.ContainsFunc(l.begin[part[0]], match) || slices.ContainsFunc(l.end[part[len(part)-1]], match)) ||
+		slices.ContainsFunc(l.other, func(p string) bool { return fits(p, part) })
 }

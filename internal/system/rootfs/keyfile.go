@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/adroit-run/adroit/internal/system/lock"
@@ -145,4 +147,60 @@ func private(name, its string) ([]byte, error) {
 		return nil, fmt.Errorf("others can read %s: %s not used until you run chmod 600 on it", name, its)
 	}
 	return io.ReadAll(io.LimitReader(file, maxSize))
+}
+
+// MinToken is how long a token is at least, in bytes.
+const MinToken = 16
+
+// TokenName is the name of the file that TokenPath is.
+const TokenName = "adroit.token"
+
+// TokenPath is the file with the token of a data directory: who sends the token to a
+// server of that directory may do all that its user can.
+func TokenPath(dir string) string { return filepath.Join(dir, TokenName) }
+
+// Token returns the token of a data directory. If there is none, the error is
+// fs.ErrNotExist.
+func Token(dir string) (string, error) {
+	b, err := private(TokenPath(dir), "its token is")
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(b))
+	if len(token) < MinToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s holds no token: remove the file, and the server makes another", TokenPath(dir))
+	}
+	return token, nil
+}
+
+// MakeToken returns the token of a data directory, and makes one that nobody can
+// guess if there is none. Of several processes that do, all return the same.
+func MakeToken(dir string) (string, error) {
+	token, err := Token(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
+	if err = MkdirAll(dir); err == nil {
+		err = CreateFile(TokenPath(dir), 0o600, []byte(rand.Text()+"\n"))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("keeping a token: %w", err)
+	}
+	return Token(dir)
+}
+
+// WorktreePath is where a path that was recorded for the worktree of a job, or of one of its
+// sub-agents, is now: these are in data/worktrees, by the id of their job. A data directory
+// that was moved, or restored elsewhere, has records of where it was.
+func WorktreePath(data, id, path string) string {
+	const list = string(filepath.Separator) + "worktrees" + string(filepath.Separator)
+	was, below, ok := strings.Cut(path, list+id)
+	if !ok || id == "" || data == "" || was == filepath.Clean(data) || below != "" && below[0] != filepath.Separator && below[0] != '-' {
+		return path
+	}
+	a, err := os.Stat(was)
+	if b, now := os.Stat(data); err == nil && now == nil && os.SameFile(a, b) { // by a link
+		return path
+	}
+	return filepath.Join(data, "worktrees", id+below)
 }

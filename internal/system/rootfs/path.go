@@ -7,8 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -269,4 +274,101 @@ func (t *Tree) IsPlainDir(dir string, seen map[string]bool) bool {
 	}
 	seen[dir] = ok
 	return ok
+}
+
+// DirFS is os.DirFS for a directory whose files others have written: a link that leads
+// out of it is refused, and so is what is neither a file nor a directory, as a pipe,
+// which would be waited for. The directory is opened in each call.
+func DirFS(dir string) fs.FS { return dirFS(dir) }
+
+type dirFS string
+
+func (d dirFS) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := OpenIn(root, name)
+	if err != nil {
+		return nil, err // and no nil *os.File
+	}
+	return f, nil
+}
+
+// OpenIn opens a file or a directory below root to read, and nothing else: no link that
+// leads out, no pipe and no device.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil && strings.Contains(err.Error(), escapes) {
+		return nil, outside(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &PathError{Name: name, Reason: "it is not a file", Err: fs.ErrInvalid}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Real is the absolute path of a directory without links, as far as it exists.
+func Real(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for rest := ""; ; {
+		if p, err := filepath.EvalSymlinks(abs); err == nil {
+			return filepath.Join(p, rest), nil
+		} else if up := filepath.Dir(abs); up == abs || !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		} else {
+			abs, rest = up, filepath.Join(filepath.Base(abs), rest)
+		}
+	}
+}
+
+// Umask is the mode bits the process takes from new files. Linux reports it; on
+// other systems it can only be read by setting it, which is done once.
+var Umask = sync.OnceValue(func() fs.FileMode {
+	status, _ := os.ReadFile("/proc/self/status")
+	if _, rest, ok := strings.Cut(string(status), "\nUmask:"); ok {
+		line, _, _ := strings.Cut(rest, "\n")
+		if m, err := strconv.ParseUint(strings.TrimSpace(line), 8, 32); err == nil {
+			return fs.FileMode(m).Perm()
+		}
+	}
+	m := unix.Umask(0o022)
+	unix.Umask(m)
+	return fs.FileMode(m).Perm()
+})
+
+// Closest is the one of dirs that is dir or the nearest above it, "" if none is. Links are
+// followed; a name that is not absolute is none.
+func Closest(dirs []string, dir string) (key string) {
+	if r, err := Real(dir); err == nil {
+		dir = r
+	}
+	longest := -1
+	for _, k := range slices.Sorted(slices.Values(dirs)) {
+		at := filepath.Clean(k)
+		if r, err := Real(at); err == nil {
+			at = r
+		}
+		rel, err := filepath.Rel(at, dir)
+		if err != nil || rel != "." && !filepath.IsLocal(rel) || len(at) <= longest {
+			continue
+		}
+		key, longest = k, len(at)
+	}
+	return key
 }

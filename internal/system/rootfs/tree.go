@@ -7,7 +7,9 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +19,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -357,3 +361,76 @@ func (t *Tree) Stat(p string) (st unix.Stat_t, err error) {
 // ClockGranularity is how old a change must be before a look for the look to have seen
 // all of it: file systems count time in ticks.
 const ClockGranularity = 50 * time.Millisecond
+
+// RemoveAll removes a tree that commands made, such as Confine.Private, although
+// some of its directories may not be writable: those of Go's module cache are
+// not, nor those in which the kernel keeps an overlay's work. It follows no link
+// below dir.
+func RemoveAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	if fd, err := unix.Open(dir, PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+		unlock(fd)
+		unix.Close(fd)
+	}
+	return os.RemoveAll(dir)
+}
+
+// unlock gives us all rights to the directories of a tree.
+func unlock(dir int) {
+	_ = ChmodFile(dir, 0o700)
+	EachDir(dir, ".", func(sub int, _ string) { unlock(sub) })
+}
+
+// hardLink refuses a file that is one of the list of secrets under another name: a
+// hard link beside it or to one at the top of the workspace. A link to a file
+// somewhere else is not found; what is read of it is still looked at for
+// secrets.
+func (t *Tree) hardLink(name, p string, info fs.FileInfo) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink < 2 {
+		return nil
+	}
+	dirs := []string{"."}
+	if d := path.Dir(p); d != "." {
+		dirs = append(dirs, d)
+	}
+	for _, d := range dirs {
+		f, err := t.Root.Open(d)
+		if err != nil {
+			continue
+		}
+		names, _ := f.Readdirnames(-1) // those that were read
+		f.Close()
+		for _, n := range names {
+			other := path.Join(d, n)
+			if CheckName(other, other, false) == nil {
+				continue
+			}
+			if same, err := t.Root.Lstat(other); err == nil && os.SameFile(same, info) {
+				return &PathError{Name: name, Reason: "is another name of " + other + ", which no tool may touch", Advice: "ask the person who runs you"}
+			}
+		}
+	}
+	return nil
+}
+
+// A RawName survives JSON also where it is not UTF-8.
+type RawName string
+
+func (n RawName) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(n)) {
+		return json.Marshal(string(n))
+	}
+	return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(n))})
+}
+
+func (n *RawName) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var coded struct{ Base64 []byte }
+		err := json.Unmarshal(b, &coded)
+		*n = RawName(coded.Base64)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(n))
+}

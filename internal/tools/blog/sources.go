@@ -3,20 +3,24 @@ package blog
 import (
 	"bytes"
 	"cmp"
+	"context"
+	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/yuin/goldmark/ast"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
 	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
+	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/yuin/goldmark/ast"
 )
 
 // A citedSource is an entry of the artifact "citations", which cite makes.
@@ -260,3 +264,116 @@ func clip(list []string, most int) string {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+//go:embed check_post.md
+var checkProse string
+
+// checkInput is the input of check_post.
+type checkInput struct {
+	Of string `json:"of,omitempty" jsonschema:"enum=content,description=content: the post itself; default: the saved files too"`
+}
+
+// CheckPost is the tool check_post, made to be a completion check.
+var CheckPost = tools.New(tools.Metadata{
+	Name: "check_post", Category: "content", Needs: tools.Read, Effect: tools.Pure, Optionality: tools.Optional,
+	Uses:     []string{"content", "citations", outputs.FigureFamily, ownFigures, "social", "published", savedName, folderName},
+	Proves:   "the post has its sources and images, and its files are there",
+	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
+}.Prose(checkProse), func(_ context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
+	text := content(env)
+	if text == "" {
+		return tools.Result{}, errors.New("there is no content yet: write it with write_content or assemble_content")
+	}
+	own, _ := artifact[[]string](env, ownFigures)
+	d := draft{text: text, own: own}
+	var faults []string
+	if _, dangling := d.sources(env); len(dangling) > 0 {
+		faults = append(faults, fmt.Sprintf("these references have no source: %s. Cite it, then make the post again", strings.Join(dangling, ", ")))
+	}
+	if len(read(text).numbers()) > 0 && !sourceList.MatchString(text+"\n") {
+		faults = append(faults, "the list of sources is missing: make the post again with write_content or assemble_content")
+	}
+	faults = append(faults, imageFaults(env, read(text).images)...)
+	var made []string
+	if in.Of == "" {
+		list, old, err := inventory(env)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		made, faults = list, append(faults, old...)
+	}
+	if faults != nil {
+		return tools.Result{}, fmt.Errorf("the post is not ready:\n- %s", strings.Join(faults, "\n- "))
+	}
+	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
+	lines := append([]string{fmt.Sprintf("%q, %s", clipped(title), spelling.Plural(words(text), "word"))}, made...)
+	d.text = strings.TrimSpace(sourceList.ReplaceAllString(text+"\n", ""))
+	if doubtful := d.unsourced(env); len(doubtful) > 0 {
+		lines = append(lines, "no source backs "+clip(doubtful, 20))
+	}
+	return tools.Result{Text: strings.Join(lines, "\n"), Summary: strings.Join(lines, "; ")}, nil
+})
+
+// clipped is a title for a line.
+func clipped(s string) string {
+	if r := []rune(oneLine(s)); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return oneLine(s)
+}
+
+// imageFaults is what is wrong with the images of a post.
+func imageFaults(env *tools.Env, images []postImage) []string {
+	var faults []string
+	s := site.Open(env.Files.FS(), site.Settings{})
+	for _, i := range images {
+		if i.alt == "" {
+			faults = append(faults, fmt.Sprintf("the image %s has no description: write ![what it shows](%s)", i.target, i.target))
+		}
+		if err := s.CheckImage(i.target); err != nil {
+			faults = append(faults, err.Error())
+		}
+	}
+	return faults
+}
+
+// writeInput is the input of write_content.
+type writeInput struct {
+	Title   string   `json:"title,omitempty" jsonschema:"description=Put above the text unless it begins with one"`
+	Text    string   `json:"text" jsonschema:"minLength=1,description=The whole post as Markdown"`
+	Short   bool     `json:"short,omitempty" jsonschema:"description=The user asked for fewer than 500 characters"`
+	Own     []string `json:"own_figures,omitempty" jsonschema:"description=Figures that need no source: the user's; those counted in the post"`
+	Sources string   `json:"sources,omitempty" jsonschema:"description=Heading of the list of sources"`
+}
+
+// shortest and longest bound what write_content takes as short, in characters.
+const (
+	shortest = 20
+	longest  = 500
+)
+
+//go:embed write_content.md
+var writeProse string
+
+// Write is the tool write_content. It changes what later calls are given, so
+// that it is not run beside them.
+var Write = tools.New(tools.Metadata{
+	Name: "write_content", Category: "content", Effect: tools.Idempotent, Uses: []string{"citations", outputs.FigureFamily}, Produces: []string{"content", "announcement", ownFigures},
+	Examples: []tools.Example{{Note: "a short post", Args: json.RawMessage(`{"title":"We moved","text":"Our office is now at the harbour.\n\nCome and see us.","short":true}`)}},
+}.Prose(writeProse), func(_ context.Context, env *tools.Env, in writeInput) (tools.Result, error) {
+	text := strings.TrimSpace(in.Text)
+	if text == "" {
+		return tools.Result{}, errors.New("text is empty: pass the whole post")
+	}
+	if n := utf8.RuneCountInString(text); in.Short && (n < shortest || n >= longest) {
+		return tools.Result{}, fmt.Errorf("the text has %d characters; what is short has %d to %d, so write it that long or leave out short", n, shortest, longest-1)
+	}
+	if title := strings.TrimSpace(in.Title); title != "" && !strings.HasPrefix(text, "# ") {
+		text = "# " + oneLine(title) + "\n\n" + text
+	}
+	r, err := draft{text, in.Sources, in.Own}.post(env)
+	if in.Short && err == nil {
+		r.Artifacts["announcement"] = r.Artifacts["content"]
+	}
+	return r, err
+})

@@ -1,14 +1,18 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -88,4 +92,59 @@ func read(_ context.Context, env *tools.Env, in resultInput) (tools.Result, erro
 		fmt.Fprintf(&b, "[%d lines in all; go on with from=%d]\n", len(lines), next)
 	}
 	return tools.Result{Text: b.String(), Taint: tools.Untrusted, Summary: fmt.Sprintf("%s: %d of %d lines", in.ID, shown, len(lines))}, nil
+}
+
+// Artifact has the full descriptions, by name.
+const DescriptionsArtifact = "tool_descriptions"
+
+// input of describe_tool.
+type describeInput struct {
+	Name string `json:"name" jsonschema:"minLength=1,description=The tool"`
+}
+
+//go:embed describe_tool.md
+var describeProse string
+
+// Tool is the tool describe_tool.
+var Describe = tools.New(tools.Metadata{
+	Name: "describe_tool", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{DescriptionsArtifact},
+	Examples: []tools.Example{{Note: "how to call it", Args: json.RawMessage(`{"name":"git_blame"}`)}},
+}.Prose(describeProse), tell)
+
+func tell(_ context.Context, env *tools.Env, in describeInput) (tools.Result, error) {
+	raw := env.Artifacts.Value(DescriptionsArtifact)
+	if raw == nil {
+		return tools.Result{}, fmt.Errorf("every tool here is described in full already; go on without")
+	}
+	var all map[string]string
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return tools.Result{}, tools.Fatal(fmt.Errorf("the descriptions of this job's tools cannot be read: %w", err))
+	}
+	text, ok := all[in.Name]
+	if !ok {
+		return tools.Result{}, fmt.Errorf("there is nothing more to tell of %q; more is known of: %s", in.Name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	}
+	return tools.Result{Text: text, Summary: in.Name}, nil
+}
+
+// maxLineBytes is where a long line of a kept result is broken.
+const maxLineBytes = 800
+
+// ResultLines are the lines of a kept result as they are numbered: a line
+// that is too long, as in JSON that was not indented, counts as several.
+func ResultLines(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		for len(line) > maxLineBytes {
+			n := maxLineBytes
+			for n > 0 && !utf8.RuneStart(line[n]) {
+				n--
+			}
+			n = cmp.Or(n, maxLineBytes)
+			out, line = append(out, line[:n]), line[n:]
+		}
+		out = append(out, line)
+	}
+	return out
 }

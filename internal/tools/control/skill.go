@@ -1,9 +1,18 @@
+// Package control has the tools with which a model steers its own run: it reports that it
+// is done, keeps a list of tasks, remembers facts for later jobs, reads what it was shown
+// in part, skills and the full descriptions of tools, and has other agents work.
+//
+//	set, err := tools.NewSet(control.Finish, control.Todo, control.ReadResult)
+//
+// What they read is pinned with the job as artifacts, so that a file edited during a run
+// changes nothing; without the artifact a tool is not offered.
 package control
 
 import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,3 +80,48 @@ func skillRead(_ context.Context, env *tools.Env, in skillInput) (tools.Result, 
 	}
 	return tools.Result{Text: text, Summary: s.Name + " " + name}, nil
 }
+
+// input of finish.
+type input struct {
+	Summary  string `json:"summary,omitempty" jsonschema:"description=What was done and found"`
+	Outcome  string `json:"outcome,omitempty" jsonschema:"enum=done,enum=not_needed,enum=cannot_be_done,description=not_needed: nothing has to be changed"`
+	Evidence string `json:"evidence,omitempty" jsonschema:"deprecated,description=What shows that it works"`
+}
+
+//go:embed finish.md
+var prose string
+
+// Tool is the tool finish.
+var Finish = tools.New(tools.Metadata{
+	Name: "finish", Category: "utility", Effect: tools.Pure,
+	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart; 14 tests pass."}`)}},
+}.Prose(prose), finish)
+
+func finish(_ context.Context, _ *tools.Env, in input) (tools.Result, error) {
+	sum := strings.TrimSpace(in.Summary)
+	if sum == "" { // the text of the answer has it, if anything does
+		sum = "finished"
+	}
+	text := sum
+	if ev := strings.TrimSpace(in.Evidence); ev != "" {
+		text += "\nEvidence: " + ev
+	}
+	return tools.Result{Text: text, Summary: sum}, nil
+}
+
+// input of spawn_agent.
+type subagentInput struct {
+	Agent string `json:"agent" jsonschema:"minLength=1,description=Its name"`
+	Task  string `json:"task" jsonschema:"minLength=1,description=What to do and what to report"`
+}
+
+//go:embed spawn_agent.md
+var subagentProse string
+
+// Spawn is the tool spawn_agent.
+var Spawn = tools.New(tools.Metadata{
+	Name: "spawn_agent", Category: "utility", Needs: tools.Think, Optionality: tools.Optional,
+	Examples: []tools.Example{{Note: "look something up", Args: json.RawMessage(`{"agent":"researcher","task":"Find out which versions of Go have the package iter. Report the first one, with the address of the page that says so."}`)}},
+}.Prose(subagentProse), func(context.Context, *tools.Env, subagentInput) (tools.Result, error) {
+	return tools.Result{}, errors.New("no agent may be spawned here; it takes a job of an agent whose file says under spawn which ones")
+})

@@ -1,6 +1,22 @@
+// Package edit changes a part of a file: the text a model quotes is found,
+// strictly if possible and tolerant of space if not, and replaced only where
+// there is no doubt which place is meant.
+//
+//	set, err := tools.NewSet(edit.File)
+//
+// There is a tool for each form in which models write edits: edit_file takes
+// the two texts, edit_blocks search/replace blocks, apply_patch a patch. All
+// share one way of finding text ([Match] and the looser rules after it) and
+// one of writing it: everything is decided before the first file changes.
+//
+// It never guesses by likeness: no rule finds a place that lacks a word of what
+// was quoted. What comes near is shown to the model, which then quotes it.
 package edit
 
 import (
+	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -322,4 +338,129 @@ func Difference(was, is string) string {
 	a, b := lines(was), lines(is)
 	same := len(pairs(a, b))
 	return fmt.Sprintf("+%d -%d", len(b)-same, len(a)-same)
+}
+
+// Input of edit_file: one replacement, or several in Edits.
+type Input struct {
+	Path  string  `json:"path"`
+	Old   string  `json:"old,omitempty"`
+	New   string  `json:"new,omitempty"`
+	All   bool    `json:"all,omitempty" jsonschema:"description=Replace every occurrence"`
+	Edits []Piece `json:"edits,omitempty" jsonschema:"description=Instead of old and new: several; all or none"`
+}
+
+// A Piece is one of several replacements in a file.
+type Piece struct {
+	Old string `json:"old"`
+	New string `json:"new"`
+	All bool   `json:"all,omitempty" jsonschema:"deprecated"`
+}
+
+//go:embed edit_file.md
+var prose string
+
+// File is the tool edit_file. It is not safe to repeat: after "a" became "aa",
+// there is an "a" again.
+var File = tools.New(tools.Metadata{
+	Name: "edit_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
+	Examples: []tools.Example{
+		{Note: "rename", Args: json.RawMessage(`{"path":"cart.go","old":"\tsum := 0\n","new":"\ttotal := 0\n"}`)},
+		{Note: "two places", Args: json.RawMessage(`{"path":"cart.go","edits":[{"old":"\tsum := 0\n","new":"\ttotal := 0\n"},{"old":"return sum","new":"return total"}]}`)},
+	},
+}.Prose(prose), edit)
+
+func edit(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
+	switch {
+	case len(in.Edits) > 0 && (in.Old != "" || in.New != ""):
+		return tools.Result{}, errors.New("there are both old and edits: put everything into edits, or make one replacement with old and new")
+	case len(in.Edits) == 0:
+		in.Edits = []Piece{{in.Old, in.New, in.All}}
+	}
+	p := newPlan(env.Files)
+	d, err := p.open(in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	for i, e := range in.Edits {
+		if err := d.replace(e.Old, e.New, e.All); err != nil {
+			if n := len(in.Edits); n > 1 {
+				return tools.Result{}, fmt.Errorf("%s: edit %d of %d does not fit, so none was made: %w", in.Path, i+1, n, err)
+			}
+			return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
+		}
+	}
+	if err := p.commit(); err != nil {
+		return tools.Result{}, err
+	}
+	return p.result(), nil
+}
+
+// ReplayInput is the input of replay_fix.
+type ReplayInput struct {
+	Diff string `json:"diff" jsonschema:"description=Unified diff"`
+}
+
+//go:embed replay_fix.md
+var replayProse string
+
+// Replay is the tool replay_fix. Unlike apply_patch it takes no place for the one
+// that is meant unless all lines of it are there as in the diff.
+var Replay = touching(tools.New(tools.Metadata{
+	Name: "replay_fix", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
+	Examples: []tools.Example{{Args: json.RawMessage(`{"diff":"--- a/cart.go\n+++ b/cart.go\n@@ -1,2 +1,2 @@\n package cart\n-var a = c\n+var a = b\n"}`)}},
+}.Prose(replayProse), replay), replayNames)
+
+func replayNames(args json.RawMessage) []string {
+	var in ReplayInput
+	if json.Unmarshal(args, &in) != nil {
+		return nil
+	}
+	b, err := json.Marshal(PatchInput{Patch: in.Diff})
+	if err != nil {
+		return nil
+	}
+	return patchNames(b)
+}
+
+func replay(_ context.Context, env *tools.Env, in ReplayInput) (tools.Result, error) {
+	p, err := exactly(env.Files, in.Diff)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("the change cannot be made as it was recorded, so nothing of it was made: %w", err)
+	}
+	if err := p.commit(); err != nil {
+		return tools.Result{}, err
+	}
+	return p.result(), nil
+}
+
+// Fits is why replay_fix would refuse a diff, nil if it would not. It changes nothing.
+func Fits(files *workspace.Files, diff string) error {
+	p, err := exactly(files, diff)
+	if err != nil {
+		return err
+	}
+	return p.check()
+}
+
+// exactly plans a diff all of whose lines are where it says.
+func exactly(files *workspace.Files, diff string) (*plan, error) {
+	secs, err := parsePatch(diff)
+	if err != nil {
+		return nil, err
+	}
+	if len(secs) == 0 {
+		return nil, errors.New("there is nothing to do in it")
+	}
+	p := newPlan(files)
+	for _, s := range secs {
+		if err := p.section(s); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range p.order {
+		if len(d.how) > 0 {
+			return nil, fmt.Errorf("%s: the lines are there %s only", d.name, d.how[0])
+		}
+	}
+	return p, nil
 }

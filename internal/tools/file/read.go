@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // readInput is the input of read_file.
@@ -112,4 +113,85 @@ func total(lines, last int) string {
 		return "more lines follow"
 	}
 	return fmt.Sprintf("%d of %d lines left", lines-last, lines)
+}
+
+// listInput is the input of list_files.
+type listInput struct {
+	Glob string `json:"glob,omitempty" jsonschema:"description=Like *.go or cmd/**/*.go"`
+	Dir  string `json:"dir,omitempty" jsonschema:"description=Where"`
+}
+
+//go:embed list_files.md
+var listProse string
+
+// List is the tool list_files.
+var List = tools.New(tools.Metadata{
+	Name: "list_files", Category: "code", Needs: tools.Read, Paths: []string{"dir"},
+	Examples: []tools.Example{{Note: "all Go files", Args: json.RawMessage(`{"glob":"**/*.go"}`)}},
+}.Prose(listProse), list)
+
+const mostFiles = 400
+
+func list(ctx context.Context, env *tools.Env, in listInput) (tools.Result, error) {
+	entries, more, err := env.Files.List(ctx, workspace.ListOptions{Glob: in.Glob, Dir: in.Dir, Max: mostFiles, Hidden: true})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		b.WriteString(spelling.PathLine(e.Name) + "\n")
+	}
+	files := "files"
+	if len(entries) == 1 {
+		files = "file"
+	}
+	sum := fmt.Sprintf("%d %s", len(entries), files)
+	switch {
+	case len(entries) == 0:
+		b.WriteString("no file matches\n")
+	case more:
+		sum = "more than " + sum
+		fmt.Fprintf(&b, "[%s: narrow by dir or glob]\n", sum)
+	}
+	return tools.Result{Text: b.String(), Summary: sum}, nil
+}
+
+// deleteInput is the input of delete_file.
+type deleteInput struct {
+	Path string `json:"path"`
+}
+
+//go:embed delete_file.md
+var deleteProse string
+
+// Delete is the tool delete_file.
+var Delete = tools.New(tools.Metadata{
+	Name: "delete_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"path"},
+	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"old.go"}`)}},
+}.Prose(deleteProse), func(_ context.Context, env *tools.Env, in deleteInput) (tools.Result, error) {
+	return done(spelling.PathLine(in.Path)+" deleted", env.Files.Remove(in.Path))
+})
+
+// moveInput is the input of move_file.
+type moveInput struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+//go:embed move_file.md
+var moveProse string
+
+// Move is the tool move_file.
+var Move = tools.New(tools.Metadata{
+	Name: "move_file", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe, Paths: []string{"from", "to"},
+	Examples: []tools.Example{{Note: "rename", Args: json.RawMessage(`{"from":"parse.go","to":"limit.go"}`)}},
+}.Prose(moveProse), func(_ context.Context, env *tools.Env, in moveInput) (tools.Result, error) {
+	return done(spelling.PathLine(in.From)+" is "+spelling.PathLine(in.To)+" now", env.Files.Rename(in.From, in.To))
+})
+
+func done(text string, err error) (tools.Result, error) {
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Result{Text: text, Summary: text}, nil
 }

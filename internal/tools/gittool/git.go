@@ -8,11 +8,18 @@
 package gittool
 
 import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 const mostText = 24_000 // bytes of a diff or log shown to the model
@@ -48,4 +55,306 @@ func explain(err error) error {
 		return fmt.Errorf("uncommitted changes are in the way: commit them first (%w)", err)
 	}
 	return err
+}
+
+// blameInput is the input of git_blame.
+type blameInput struct {
+	Path  string `json:"path" jsonschema:"description=File"`
+	From  int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
+	Lines int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=500,description=How many; default 100"`
+}
+
+//go:embed git_blame.md
+var blameProse string
+
+// Blame is the tool git_blame.
+var Blame = tools.New(tools.Metadata{
+	Name: "git_blame", Category: "vcs", Optionality: tools.Optional, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Paths: []string{"path"}, Requires: []string{"git"},
+	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"cart.go","from":40,"lines":20}`)}},
+}.Prose(blameProse), blame)
+
+func blame(ctx context.Context, env *tools.Env, in blameInput) (tools.Result, error) {
+	in.Lines = cmp.Or(in.Lines, 100)
+	lines, err := git.New(env.Exec).WithGuard(env.Files).Blame(ctx, in.Path, in.From, in.Lines)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	var b strings.Builder
+	commits := map[string]bool{}
+	for _, l := range lines {
+		commits[l.Commit] = true
+		who := fmt.Sprintf("%.10s %s %s %.60s", l.Commit, l.Time.Format("2006-01-02"), l.Author, l.Subject)
+		if strings.Trim(l.Commit, "0") == "" {
+			who = "not committed"
+		}
+		fmt.Fprintf(&b, "%s\t%d\t%s\n", who, l.Line, l.Text)
+	}
+	return tools.Result{Text: cut(b.String(), "ask for fewer lines"), Summary: spelling.Plural(len(lines), "line") + " of " + spelling.Plural(len(commits), "commit")}, nil
+}
+
+// branchInput is the input of git_branch.
+type branchInput struct {
+	Name string `json:"name,omitempty" jsonschema:"description=Branch to switch to; none lists"`
+	From string `json:"from,omitempty" jsonschema:"description=Commit a new branch starts at; default HEAD"`
+}
+
+//go:embed git_branch.md
+var branchProse string
+
+// Branch is the tool git_branch. Being on a branch already is no error, so it
+// may be repeated.
+var Branch = tools.New(tools.Metadata{
+	Name: "git_branch", Category: "vcs", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
+	Examples: []tools.Example{{Note: "start a branch", Args: json.RawMessage(`{"name":"round-totals"}`)}},
+}.Prose(branchProse), branch)
+
+func branch(ctx context.Context, env *tools.Env, in branchInput) (tools.Result, error) {
+	g := git.New(env.Exec)
+	all, err := g.Branches(ctx)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	if in.Name == "" {
+		return branches(all), nil
+	}
+	verb := "switched to"
+	known := false
+	for _, b := range all {
+		known = known || b.Name == in.Name
+		if b.Name == in.Name && b.Current {
+			return tools.Result{Text: "Already on " + in.Name + ".", Summary: "on " + in.Name}, nil
+		}
+	}
+	switch {
+	case known && in.From != "":
+		return tools.Result{}, fmt.Errorf("branch %s exists already: leave from out to switch to it, or choose another name", in.Name)
+	case !known:
+		verb = "created"
+		if err := g.CreateBranch(ctx, in.Name, in.From); err != nil {
+			return tools.Result{}, explain(err)
+		}
+	}
+	if err := g.Switch(ctx, in.Name); err != nil {
+		return tools.Result{}, explain(err)
+	}
+	text := verb + " " + in.Name
+	return tools.Result{Text: text, Summary: text}, nil
+}
+
+func branches(all []git.Branch) tools.Result {
+	var b strings.Builder
+	current := "no branch"
+	for _, br := range all {
+		mark := "  "
+		if br.Current {
+			mark, current = "* ", br.Name
+		}
+		fmt.Fprintf(&b, "%s%s %.10s\n", mark, br.Name, br.Hash)
+	}
+	if len(all) == 0 {
+		b.WriteString("There is no branch yet: the first commit makes one.\n")
+	}
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("on %s, %d in all", current, len(all))}
+}
+
+// logInput is the input of git_log.
+type logInput struct {
+	Path string `json:"path,omitempty" jsonschema:"description=Only commits that touch it"`
+	Max  int    `json:"max,omitempty" jsonschema:"minimum=1,maximum=200,description=How many; default 10"`
+}
+
+//go:embed git_log.md
+var logProse string
+
+// Log is the tool git_log.
+var Log = tools.New(tools.Metadata{
+	Name: "git_log", Category: "vcs", Needs: tools.Read | tools.Exec, Paths: []string{"path"}, Effect: tools.Idempotent, Requires: []string{"git"},
+	Examples: []tools.Example{{Note: "the history of a file", Args: json.RawMessage(`{"path":"cart.go","max":5}`)}},
+}.Prose(logProse), log)
+
+// A logged commit is what programs get of one, the newest first.
+type logged struct {
+	Hash    string `json:"hash"`
+	Subject string `json:"subject"`
+}
+
+func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error) {
+	in.Max = cmp.Or(in.Max, 10)
+	g := git.New(env.Exec).WithGuard(env.Files).Operation()
+	s, err := g.Status(ctx)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	if s.Commit == "" {
+		return tools.Result{Text: "There is no commit yet.", Summary: "0 commits"}, nil
+	}
+	commits, err := g.Log(ctx, in.Max, in.Path)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	if len(commits) == 0 {
+		return tools.Result{Text: "No commit touches " + in.Path + ".", Summary: "0 commits"}, nil
+	}
+	var b strings.Builder
+	for _, c := range commits {
+		fmt.Fprintf(&b, "%.10s %s %s: %s\n", c.Hash, c.Time.Format("2006-01-02"), c.Author, c.Subject)
+		if c.Body != "" {
+			b.WriteString("    " + strings.ReplaceAll(c.Body, "\n", "\n    ") + "\n")
+		}
+	}
+	summary := "1 commit"
+	if len(commits) > 1 {
+		summary = fmt.Sprintf("%d commits", len(commits))
+	}
+	res := tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: summary}
+	if env.MaxValueBytes > 0 {
+		var list []logged
+		for _, c := range commits {
+			list = append(list, logged{c.Hash, c.Subject})
+		}
+		if res.Value, err = json.Marshal(list); err != nil {
+			return tools.Result{}, tools.Fatal(err)
+		}
+	}
+	return res, nil
+}
+
+// statusInput is the input of git_status: there is nothing to say.
+type statusInput struct{}
+
+//go:embed git_status.md
+var statusProse string
+
+// Status is the tool git_status.
+var Status = tools.New(tools.Metadata{
+	Name: "git_status", Category: "vcs", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
+	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
+}.Prose(statusProse), status)
+
+const mostEntries = 300
+
+func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, error) {
+	s, err := git.New(env.Exec).Status(ctx)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	hidden := takeHidden(env, s)
+	var b strings.Builder
+	b.WriteString(headline(s) + "\n")
+	for i, e := range s.Entries {
+		if i == mostEntries {
+			fmt.Fprintf(&b, "[%d more]\n", len(s.Entries)-i)
+			break
+		}
+		b.WriteString(entry(e) + "\n")
+	}
+	sum := "clean"
+	if n := len(s.Entries); n > 0 {
+		sum = fmt.Sprintf("%d changed", n)
+	} else {
+		b.WriteString("Nothing differs from the last commit.\n")
+	}
+	if len(hidden) > 0 {
+		fmt.Fprintf(&b, "[Not compared, since no tool may read them: %s. To git, in a command, they look changed.]\n", strings.Join(hidden, ", "))
+	}
+	value, err := json.Marshal(s)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: b.String() + passedOver(ctx, env), Summary: sum, Value: value}, nil
+}
+
+// takeHidden takes out of s what git takes for changed because it is hidden, and returns the
+// names: whether these files differ from the last commit is not known.
+func takeHidden(env *tools.Env, s *git.Status) (names []string) {
+	if env.Files == nil {
+		return nil
+	}
+	s.Entries = slices.DeleteFunc(s.Entries, func(e git.StatusEntry) bool {
+		hidden := !e.Untracked && !e.Conflict && words[e.Index] == "" && env.Files.DenyList.Check(e.Path, e.Path, false) != nil
+		if hidden {
+			names = append(names, spelling.PathLine(e.Path))
+		}
+		return hidden
+	})
+	if n := len(names); n > mostInner {
+		names = append(names[:mostInner], fmt.Sprintf("and %d more", n-mostInner))
+	}
+	return names
+}
+
+// words are what the letters of git mean.
+var words = map[string]string{"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type changed"}
+
+// passedOver names the repositories inside, submodules or not: git is not asked about what is
+// in them, which would run git in each by settings of its own; "" if there are none.
+func passedOver(ctx context.Context, env *tools.Env) string {
+	if env.Files == nil {
+		return ""
+	}
+	t := env.Files.Tree
+	out, _ := t.GitList(ctx, 256<<20, "ls-files", "-s", "-z") // without an index there is no submodule
+	others, _ := t.GitList(ctx, 256<<20, "ls-files", "-o", "--exclude-standard", "-z")
+	var at []string
+	for e := range strings.SplitSeq(string(out), "\x00") {
+		if name, ok := strings.CutPrefix(e, "160000 "); ok {
+			_, name, _ = strings.Cut(name, "\t")
+			at = append(at, name)
+		}
+	}
+	for e := range strings.SplitSeq(string(others), "\x00") {
+		if dir, ok := strings.CutSuffix(e, "/"); ok {
+			at = append(at, dir)
+		}
+	}
+	dirs, _, err := t.InnerRepositories(ctx, at)
+	for i := range dirs {
+		dirs[i] = spelling.PathLine(dirs[i])
+	}
+	if n := len(dirs); err != nil || n == 0 {
+		return ""
+	} else if n > mostInner {
+		dirs = append(dirs[:mostInner], fmt.Sprintf("and %d more", n-mostInner))
+	}
+	return fmt.Sprintf("[What changed in these is not shown, since each is a repository of its own: %s. git -C DIR status, in a command, shows it.]\n", strings.Join(dirs, ", "))
+}
+
+// mostInner bounds the repositories inside that are named.
+const mostInner = 10
+
+func headline(s *git.Status) string {
+	out := "branch " + s.Branch
+	if s.Branch == "" {
+		out = "no branch (detached HEAD)"
+	}
+	if s.Commit == "" {
+		out += ", no commit yet"
+	}
+	if s.Upstream != "" {
+		out += fmt.Sprintf(", %d ahead of and %d behind %s", s.Ahead, s.Behind, s.Upstream)
+	}
+	return out
+}
+
+// entry words a change: a model need not know what the letters of git mean.
+func entry(e git.StatusEntry) string {
+	switch {
+	case e.Conflict:
+		return "conflict: " + spelling.PathLine(e.Path)
+	case e.Untracked:
+		return "untracked: " + spelling.PathLine(e.Path)
+	}
+	var parts []string
+	if w := words[e.Index]; w != "" {
+		parts = append(parts, "staged "+w)
+	}
+	if w := words[e.Work]; w != "" {
+		parts = append(parts, w)
+	}
+	name := spelling.PathLine(e.Path)
+	if e.From != "" {
+		name = spelling.PathLine(e.From) + " -> " + name
+	}
+	return strings.Join(parts, ", ") + ": " + name
 }

@@ -1,7 +1,11 @@
 package navigate
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"hash/maphash"
 	"path"
@@ -12,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -243,4 +248,177 @@ func firstWord(name string) string {
 		}
 	}
 	return name
+}
+
+// declared lists the declarations of a Go file, as far as it can be parsed, apart
+// the fields of its structs, which are no part of an outline but names that one
+// asks for, and the names that are exported, called or selected.
+func declared(name, text string) (syms, fields []tools.Symbol, used map[string]bool) {
+	fset := token.NewFileSet()
+	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+	if f == nil {
+		return nil, nil, nil
+	}
+	used = map[string]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if id, ok := n.Fun.(*ast.Ident); ok {
+				used[id.Name] = true
+			}
+		case *ast.SelectorExpr:
+			used[n.Sel.Name] = true
+		case *ast.Ident:
+			if n.IsExported() {
+				used[n.Name] = true
+			}
+		}
+		return true
+	})
+	return symbolsOf(fset, name, f), fieldsOf(fset, name, f), used
+}
+
+func symbolsOf(fset *token.FileSet, name string, f *ast.File) []tools.Symbol {
+	var syms []tools.Symbol
+	add := func(id *ast.Ident, kind string, end token.Pos, depth int) {
+		p := fset.Position(id.Pos())
+		syms = append(syms, tools.Symbol{Name: id.Name, Kind: kind, Depth: depth, End: fset.Position(end).Line,
+			Location: tools.Location{File: name, Line: p.Line, Column: p.Column}})
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			kind := "func"
+			if d.Recv != nil {
+				kind = "method"
+			}
+			add(d.Name, kind, d.End(), 0)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					add(s.Name, "type", s.End(), 0)
+					if t, ok := s.Type.(*ast.InterfaceType); ok {
+						for _, m := range t.Methods.List {
+							for _, id := range m.Names {
+								add(id, "method", m.End(), 1)
+							}
+						}
+					}
+				case *ast.ValueSpec:
+					for _, id := range s.Names {
+						if id.Name != "_" {
+							add(id, d.Tok.String(), s.End(), 0)
+						}
+					}
+				}
+			}
+		}
+	}
+	return syms
+}
+
+func fieldsOf(fset *token.FileSet, name string, f *ast.File) []tools.Symbol {
+	var syms []tools.Symbol
+	ast.Inspect(f, func(n ast.Node) bool {
+		if t, ok := n.(*ast.StructType); ok && t.Fields != nil {
+			for _, field := range t.Fields.List {
+				for _, id := range field.Names {
+					p := fset.Position(id.Pos())
+					syms = append(syms, tools.Symbol{Name: id.Name, Kind: "field", Location: tools.Location{File: name, Line: p.Line, Column: p.Column}})
+				}
+			}
+		}
+		return true
+	})
+	return syms
+}
+
+const (
+	mostRanked  = 300    // declarations of a map
+	mostPerFile = 12     // of them, of one file
+	mostSorted  = 10_000 // declarations that can be among them
+	maxMap      = 12_000 // bytes, about 4,000 tokens
+)
+
+// A rankedFile is a file with those of its declarations that others use most.
+type rankedFile struct {
+	name  string
+	score float64
+	syms  []tools.Symbol
+}
+
+// repoMap shows the declarations that most files use, for a folder that is too
+// large for an outline of everything.
+func (c code) repoMap(ctx context.Context, entries []workspace.Entry) (tools.Result, error) {
+	found := c.index(ctx, entries, func(string) bool { return true })
+	if err := ctx.Err(); err != nil {
+		return tools.Result{}, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[%d files: the declarations that most of them use, first the most used files; narrow by path for all of a folder]\n", len(entries))
+	total, shown := 0, 0
+	for _, f := range indexOf(c.env.Files.Dir()).rank(found) {
+		text, err := c.read(f.name)
+		if err != nil {
+			continue // gone meanwhile
+		}
+		if b.Len() > maxMap {
+			break
+		}
+		write(&b, f.name, text, f.syms)
+		total += len(f.syms)
+		shown++
+	}
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("the %d most used declarations, in %s of %d", total, spelling.Plural(shown, "file"), len(entries))}, nil
+}
+
+// rank chooses the declarations that most other files use by name. A name that
+// many files declare says little of any of them.
+func (x *index) rank(found []indexedFile) []*rankedFile {
+	type scored struct {
+		score     float64
+		file, sym int
+	}
+	var all []scored
+	x.mu.Lock()
+	for i, f := range found {
+		for j, s := range f.syms {
+			n := x.names[f.declares[j]]
+			score := float64(n.users) / float64(max(n.declared*n.declared, 1))
+			if n.users > 1 && score >= 1 && len(s.Name) > 2 { // the file itself is one of them
+				all = append(all, scored{score, i, j})
+			}
+		}
+	}
+	x.mu.Unlock()
+	for least := 2.0; len(all) > mostSorted; least *= 2 {
+		all = slices.DeleteFunc(all, func(d scored) bool { return d.score < least })
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.file, b.file), cmp.Compare(a.sym, b.sym))
+	})
+	by := map[int]*rankedFile{}
+	var files []*rankedFile
+	left := mostRanked
+	for _, d := range all {
+		f, s := by[d.file], found[d.file].syms[d.sym]
+		if f == nil {
+			f = &rankedFile{name: s.File}
+			by[d.file], files = f, append(files, f)
+		}
+		if len(f.syms) < mostPerFile {
+			f.syms = append(f.syms, s)
+			f.score += d.score
+			left--
+		}
+		if left == 0 {
+			break
+		}
+	}
+	for _, f := range files {
+		slices.SortFunc(f.syms, func(a, b tools.Symbol) int { return cmp.Compare(a.Line, b.Line) })
+	}
+	slices.SortStableFunc(files, func(a, b *rankedFile) int { return cmp.Compare(b.score, a.score) })
+	return files
 }

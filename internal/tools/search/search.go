@@ -152,3 +152,11 @@ func narrow(ctx context.Context, ex process.Exec, pattern string, names []string
 	}
 	return out, true
 }
+
+// Pure is the tool search_text: search for agents that may read and run
+// nothing at all, not even ripgrep. It finds the same, later in large trees.
+var Pure = func() tools.Tool {
+	m := Tool.Metadata
+	m.Name, m.Needs, m.Effect = "search_text", tools.Read, tools.Pure
+	return tools.New(m, search)
+}()

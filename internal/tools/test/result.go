@@ -6,7 +6,13 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/work/process"
 )
 
 // A testResult is what test runs showed, whatever ran them. It is the artifact
@@ -248,3 +254,181 @@ func under(root, dir, name string) string {
 	}
 	return path.Join(dir, name)
 }
+
+var (
+	rustRun    = lazyregexp.New(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
+	rustTarget = lazyregexp.New(`(?m)^\s+(?:Running (?:unittests )?\S+|Doc-tests \S+)`)
+	rustCount  = lazyregexp.New(`(?m)^running \d+ tests?$`)
+	rustTest   = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
+	rustStart  = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. `)
+	rustHead   = lazyregexp.New(`^---- (.+?) (?:stdout|stderr) ----$`)
+	rustPlace  = lazyregexp.New(`panicked at (?:'.*', )?([^\s:]+\.rs):(\d+):\d+`)
+	rustError  = lazyregexp.New(`^error(\[E\d+\])?: `)
+	rustThere  = lazyregexp.New(`(?m)^\s+--> ([^\s:]+):(\d+):\d+`)
+)
+
+// readCargo reads the text of `cargo test`; its JSON is not stable yet.
+func readCargo(p project, out string) testResult {
+	var r testResult
+	var tests []testCase
+	details := map[string]*strings.Builder{}
+	pkg, head := "", ""
+	var compile strings.Builder
+	compiling := false
+	for l := range strings.SplitSeq(out, "\n") {
+		l = strings.TrimRight(l, "\r")
+		if m := rustRun.FindStringSubmatch(l); m != nil {
+			pkg, head, compiling = m[1]+m[2], "", false
+			continue
+		}
+		if m := rustTest.FindStringSubmatch(l); m != nil {
+			status := map[string]testStatus{"ok": statusPass, "FAILED": statusFail, "ignored": statusSkip}[m[2]]
+			tests = append(tests, testCase{Name: m[1], Package: pkg, Status: status})
+			continue
+		}
+		if m := rustStart.FindStringSubmatch(l); m != nil && strings.HasSuffix(l, "... ") {
+			tests = append(tests, testCase{Name: m[1], Package: pkg, Status: statusBroken, Output: "it never ended"})
+			continue
+		}
+		switch m := rustHead.FindStringSubmatch(l); {
+		case m != nil:
+			head = pkg + " " + m[1]
+			continue
+		case l == "failures:" || strings.HasPrefix(l, "test result:"):
+			head = ""
+		case rustError.MatchString(l) && !strings.HasPrefix(l, "error: test failed") && !strings.HasSuffix(l, "target failed:") && !strings.HasSuffix(l, "targets failed:"):
+			compiling = true
+		}
+		switch {
+		case head != "":
+			grow(details, head).WriteString(l + "\n")
+		case compiling:
+			compile.WriteString(l + "\n")
+		}
+	}
+	for _, t := range tests {
+		if t.Status == statusFail {
+			t.Output = strings.TrimSpace(grow(details, t.Package+" "+t.Name).String())
+			if m := rustPlace.FindStringSubmatch(t.Output); m != nil {
+				t.File = under(p.root, p.dir, m[1])
+				t.Line, _ = strconv.Atoi(m[2])
+			}
+		}
+		r.add(t)
+	}
+	if text := strings.TrimSpace(compile.String()); text != "" && strings.Contains(text, "could not compile") {
+		t := testCase{Package: pkg, Status: statusBroken, Output: text}
+		if m := rustThere.FindStringSubmatch(text); m != nil {
+			t.File = under(p.root, p.dir, m[1])
+			t.Line, _ = strconv.Atoi(m[2])
+		}
+		r.add(t)
+	} else if len(tests) == 0 && text != "" {
+		r.Problem = clip(text)
+	}
+	if len(tests) == 0 && r.Failed == 0 { // quiet, or of a harness that is not Rust's own
+		n := problem.Read(out)
+		r.Passed, r.Failed, r.Skipped = n.Passed, n.Failed, n.Skipped
+		r.Uncounted = n.Passed+n.Failed == 0 && len(rustTarget.FindAllString(out, -1)) > len(rustCount.FindAllString(out, -1))
+		r.Unknown = r.Uncounted && !n.Known()
+	}
+	return r
+}
+
+// An exitStatus is what a program means by an exit code other than 0, where it means
+// anything but that what it looked at is wrong.
+type exitStatus struct {
+	program *lazyregexp.Regexp // in the command
+	from    int                // the exit codes
+	to      int
+	none    bool   // it found no test
+	words   string // else: what it could not do
+}
+
+func word(name string) *lazyregexp.Regexp {
+	return lazyregexp.New(`(?:^|[\s/;&|])(?:` + name + `)(?:\s|$)`)
+}
+
+// statuses of test runners.
+var statuses = []exitStatus{
+	{program: word("pytest|py.test"), from: 5, to: 5, none: true},
+	{program: word("pytest|py.test"), from: 4, to: 4, words: "pytest was called wrongly"},
+	{program: word("pytest|py.test"), from: 3, to: 3, words: "pytest itself failed"},
+	{program: word("nextest"), from: 4, to: 4, none: true},
+	{program: word("dart|flutter"), from: 79, to: 79, none: true},
+}
+
+// find returns the first that a command means by its exit code, nil if there is none.
+func find(list []exitStatus, command string, code int) *exitStatus {
+	i := slices.IndexFunc(list, func(s exitStatus) bool { return s.from <= code && code <= s.to && s.program.MatchString(command) })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// judge explains a run that does not count, if the tests themselves do not. The exit code
+// decides: what an output says adds to it.
+func (r *testResult) judge(command string, out *process.Output, text string) {
+	ran := r.Passed+r.Failed > 0
+	switch {
+	case out.TimedOut:
+		r.Problem = fmt.Sprintf("the tests were stopped after %s: run fewer with target or filter", out.Took.Round(time.Second))
+	case r.Failed > 0 && out.Code == 0 && !r.exact:
+		// Tests that failed and passed when they were run again, or what a test printed.
+		r.Note = fmt.Sprintf("the output also has %d failed, which the exit code 0 says do not count", r.Failed)
+		r.Failed, r.Problem, r.Uncounted = 0, "", true
+		r.Tests = slices.DeleteFunc(r.Tests, testCase.bad)
+	case r.Failed > 0 && out.Code == 0:
+		r.Problem = "the output reports failures although the exit code is 0\n" + r.Problem
+	case r.Failed > 0 || r.Problem != "":
+	case out.Code != 0 && !ran && r.notStarted(command, out.Code, text):
+	case out.Code != 0 && r.Uncounted:
+		r.Problem = fmt.Sprintf("the tests failed, exit code %d%s\n%s", out.Code, r.unknown(), tail(text, mostOutput))
+	case out.Code != 0 && r.Passed+r.Skipped == 0:
+		r.Problem = fmt.Sprintf("no test ran, exit code %d\n%s", out.Code, clip(strings.TrimSpace(text)))
+	case out.Code != 0:
+		r.Problem = fmt.Sprintf("exit code %d although no test failed\n%s", out.Code, clip(strings.TrimSpace(out.Text)))
+	case r.Passed == 0 && r.Skipped > 0:
+		r.Problem = fmt.Sprintf("no test ran: all %d were skipped", r.Skipped)
+	case r.Passed == 0 && !r.Uncounted:
+		r.Problem, r.none = noTest, true
+	}
+}
+
+// notStarted explains a run in which no test was started, and reports whether it was one.
+func (r *testResult) notStarted(command string, code int, text string) bool {
+	status, read, why := find(statuses, command, code), problem.Read(text), ""
+	switch line := problem.NotStarted(text); {
+	case status != nil && status.none:
+		r.none = true
+	case read.Failing():
+		return false
+	case code == 126:
+		why = "a program in it is there but cannot be executed"
+	case code == 127 || makeMissing.MatchString(text):
+		why = "a program in it is not installed here, or not on PATH"
+		if names := problem.Programs(text); len(names) > 0 {
+			why = names[0] + " is not installed here, or not on PATH"
+		}
+	case line != "":
+		why = line
+	case status != nil:
+		why = status.words
+	case read.None:
+		r.none = true
+	default:
+		return false
+	}
+	r.Uncounted, r.Unknown = false, false
+	if r.none {
+		r.Problem = fmt.Sprintf("%s: the runner found none, exit code %d\n%s", noTest, code, tail(text, mostOutput))
+		return true
+	}
+	r.Unavailable = true
+	r.Problem = fmt.Sprintf("the tests could not be started, exit code %d: %s\n%s", code, why, tail(text, mostOutput))
+	return true
+}
+
+// makeMissing is how make reports that a shell found no program.
+var makeMissing = lazyregexp.New(`(?m)^g?make(?:\[\d+\])?: \*\*\* \[[^\]\n]*\] Error 127$`)

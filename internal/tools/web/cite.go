@@ -1,3 +1,13 @@
+// Package web has the tools that read the web: feeds, pages and searches, and
+// those that cite sources and check links.
+//
+//	set, err := tools.NewSet(web.Tools(web.Config{
+//		Feeds: map[string]string{"go": "https://go.dev/blog/feed.atom"},
+//	})...)
+//
+// All of it goes through Env.HTTP, which decides how far it reaches: see
+// pkg/guard/netguard. What servers return is untrusted text, bounded in size and
+// time.
 package web
 
 import (
@@ -6,6 +16,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,4 +102,144 @@ func references(list []citation) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+//go:embed static_links.md
+var linksProse string
+
+// linksInput is what static_links takes.
+type linksInput struct {
+	Query string `json:"query,omitempty" jsonschema:"description=Only links with all these words"`
+}
+
+// A link is an address from the operator's trusted list.
+type link struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+func (d *webTools) linksTool() tools.Tool {
+	m := tools.Metadata{
+		Name: "static_links", Category: "research", Effect: tools.Pure, Uses: []string{"links"}, Produces: []string{"links"},
+		Examples: []tools.Example{{Note: "where our documentation is", Args: json.RawMessage(`{"query":"docs"}`)}},
+	}.Prose(linksProse)
+	if len(d.Links) == 0 {
+		m.Requires = []string{"config:research.links"}
+	}
+	return tools.New(m, d.listLinks)
+}
+
+func (d *webTools) listLinks(_ context.Context, env *tools.Env, in linksInput) (tools.Result, error) {
+	all := map[string]string{}
+	// What the job already has comes first: the configuration may be for all.
+	maps.Copy(all, d.Links)
+	maps.Copy(all, givenLinks(env.Artifacts.Value("links")))
+	found := []link{}
+	need := strings.Fields(strings.ToLower(in.Query))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text := strings.ToLower(name + " " + all[name])
+		if !slices.ContainsFunc(need, func(w string) bool { return !strings.Contains(text, w) }) {
+			found = append(found, link{name, all[name]})
+		}
+	}
+	if len(all) == 0 {
+		return tools.Result{}, fmt.Errorf("no links are configured (research.links); use web_search, or what the task names")
+	}
+	var b strings.Builder
+	for _, l := range found {
+		fmt.Fprintf(&b, "- %s: %s\n", l.Name, l.URL)
+	}
+	if len(found) == 0 {
+		fmt.Fprintf(&b, "None of %s fits. There are: %s\n", fetch.Count(len(all), "link"), strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	}
+	res := tools.Result{Text: b.String(), Summary: fetch.Count(len(found), "link")}
+	if in.Query == "" { // a part of them is not what the artifact stands for
+		v, err := json.Marshal(found)
+		if err != nil {
+			return tools.Result{}, tools.Fatal(err)
+		}
+		res.Artifacts = map[string]json.RawMessage{"links": v}
+	} else {
+		res.Artifacts = map[string]json.RawMessage{}
+	}
+	return res, nil
+}
+
+// givenLinks reads links that an agent was given: a list, or names with
+// addresses.
+func givenLinks(v json.RawMessage) map[string]string {
+	out := map[string]string{}
+	var list []link
+	if json.Unmarshal(v, &list) == nil {
+		for _, l := range list {
+			if u, err := fetch.ParseURL(l.URL); err == nil {
+				name := l.Name
+				if name == "" {
+					name = fetch.Redacted(u)
+				}
+				out[fetch.OneLine(name, 100)] = u.String()
+			}
+		}
+		return out
+	}
+	var named map[string]string
+	if json.Unmarshal(v, &named) == nil {
+		for name, s := range named {
+			if u, err := fetch.ParseURL(s); err == nil {
+				out[fetch.OneLine(name, 100)] = u.String()
+			}
+		}
+	}
+	return out
+}
+
+// A Config is what the operator sets up for these tools. Its zero value is
+// ready: then models name addresses themselves and cannot search.
+type Config struct {
+	Feeds  map[string]string // by the name that models use
+	Search Search
+	Links  map[string]string
+
+	// Cache is a directory for answers that servers let us ask about again at
+	// little cost. Empty keeps none.
+	Cache string
+	// Getenv gives the values of variables that hold keys; nil is os.Getenv.
+	Getenv func(string) string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// A Search is the endpoint of web_search.
+type Search struct {
+	Engine string // searxng or brave
+	URL    string // of a SearxNG; Brave's own if empty
+	KeyEnv string
+}
+
+// Engines are the valid values of Search.Engine.
+var Engines = []string{"searxng", "brave"}
+
+// Tools are the tools of this package as c sets them up.
+func Tools(c Config) []tools.Tool { return Bundle(c).Tools() }
+
+// Bundle is the same with what is presented as required and what as optional.
+func Bundle(c Config) tools.Bundle {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	d := &webTools{Config: c, cache: &fetch.Cache{Dir: c.Cache}}
+	return tools.Bundle{
+		Name: "web", Description: "Read feeds and pages, search, check links and cite.",
+		Required: []tools.Tool{d.pageTool(), d.searchTool(), d.citeTool()},
+		Optional: []tools.Tool{d.feedTool(), d.linksTool(), d.checkTool()},
+	}
+}
+
+// webTools is the configuration and cache that the tools share. It is safe for concurrent use.
+type webTools struct {
+	Config
+	cache *fetch.Cache
 }

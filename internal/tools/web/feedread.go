@@ -11,9 +11,9 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
-
 	"github.com/mmcdole/gofeed"
 	"github.com/mmcdole/gofeed/rss"
+	"golang.org/x/net/html"
 )
 
 // A feed is what was read of one.
@@ -138,4 +138,37 @@ func identity(it *gofeed.Item, one item) string {
 		return "url " + one.URL
 	}
 	return fmt.Sprint("text ", one.Title, one.Time, one.Summary)
+}
+
+// words is the text of a piece of HTML on one line, n bytes at most.
+func words(s string, n int) string {
+	if !strings.ContainsAny(s, "<&") {
+		return fetch.OneLine(s, n)
+	}
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(s))
+	z.SetMaxBuf(1 << 20)
+	skip := ""
+	for b.Len() < 4*n+1024 {
+		switch z.Next() {
+		case html.ErrorToken:
+			return fetch.OneLine(b.String(), n)
+		case html.TextToken:
+			if skip == "" {
+				b.Write(z.Text())
+			}
+		case html.StartTagToken:
+			name, _ := z.TagName()
+			if t := string(name); t == "script" || t == "style" {
+				skip = t
+			}
+			b.WriteByte(' ')
+		case html.EndTagToken:
+			if name, _ := z.TagName(); string(name) == skip {
+				skip = ""
+			}
+			b.WriteByte(' ')
+		}
+	}
+	return fetch.OneLine(b.String(), n)
 }

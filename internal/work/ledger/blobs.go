@@ -1,14 +1,21 @@
 package ledger
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 
+	"github.com/adroit-run/adroit/internal/system/exhaustion"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"golang.org/x/sys/unix"
 )
 
 // Keep reads the state of p and keeps its content, so that it can be restored.
@@ -175,4 +182,144 @@ func (b *log) shareBlob(temp, digest string, size int64) {
 	if os.Link(all, again) == nil && os.Rename(again, temp) != nil {
 		_ = os.Remove(again)
 	}
+}
+
+// Share keeps content that the ledgers of several jobs have in common once: dir
+// has it by its digest, and each ledger a hard link. It is called before
+// anything is added. Where links cannot be made each ledger keeps its own.
+func (l *Ledger) Share(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("opening the store of former content: %w", err)
+	}
+	l.mu.Lock()
+	l.shared = dir
+	l.mu.Unlock()
+	keepReserve(dir)
+	return nil
+}
+
+// reserveName is a file in a store of content that an undo gives up for room
+// when the disk is full, of reserveSize bytes.
+const (
+	reserveName = "reserve"
+	reserveSize = 1 << 20
+)
+
+// keepReserve makes the reserve if it is not there. Without room there is none.
+func keepReserve(dir string) {
+	name := filepath.Join(dir, reserveName)
+	if _, err := os.Lstat(name); err == nil {
+		return
+	}
+	if err := rootfs.WriteScratch(name, 0o600, make([]byte, reserveSize)); err != nil {
+		_ = os.Remove(name)
+	}
+}
+
+// giveReserve makes room on a full disk, and reports whether it could.
+func (b *log) giveReserve() bool {
+	b.mu.Lock()
+	dir := b.shared
+	b.mu.Unlock()
+	return dir != "" && os.Remove(filepath.Join(dir, reserveName)) == nil
+}
+
+// SweepContent removes from a store of content what no ledger has any more, and
+// returns how many bytes that were.
+func SweepContent(dir string) (freed int64, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.Name() == reserveName {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // gone by another sweep
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink != 1 || !info.Mode().IsRegular() {
+			continue
+		}
+		// A ledger that links it just now keeps its own link.
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		freed += info.Size()
+	}
+	return freed, errors.Join(append(errs, err)...)
+}
+
+// Content returns what the ledger kept by its digest, the Before of a
+// [Change]. It is an error if it was too much to keep.
+func (l *Ledger) Content(digest string) ([]byte, error) { return l.Load(digest) }
+
+// MaxKeep bounds the content kept for one file. A larger one is not changed by
+// the file tools, and a command's change to it cannot be undone.
+const MaxKeep = 256 << 20
+
+// maxShadow bounds what a ledger keeps beyond the files' original content, in
+// bytes.
+const maxShadow = 2 << 30
+
+// MaxDiff is the largest content that is compared line by line, in bytes.
+const MaxDiff = 4 << 20
+
+// Fault returns the first storage failure that the ledger, or a Files that
+// records in it, has met; nil if there was none. The error is a *StorageError. One by
+// which the host is exhausted is returned once: it goes by.
+func (l *Ledger) Fault() error {
+	e := l.fault.Load()
+	if e == nil {
+		return nil
+	}
+	if exhaustion.Of(e) != "" {
+		l.fault.CompareAndSwap(e, nil)
+	}
+	return e
+}
+
+// Await calls f until the host has what it takes, as [exhaustion.Retry] does. A storage failure that
+// has been waited for is none.
+func (l *Ledger) Await(ctx context.Context, f func() error) error {
+	err := exhaustion.Retry(ctx, f)
+	if e := l.fault.Load(); err == nil && e != nil && exhaustion.Of(e) != "" {
+		l.fault.CompareAndSwap(e, nil)
+	}
+	return err
+}
+
+// Lock takes the right to add to the ledger, which only one process has at a
+// time, until Close. Adding takes it too; whoever claims a job takes it first.
+func (l *Ledger) Lock() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begin()
+}
+
+// IsHostError reports whether err is a failure of the machine and not of what was
+// asked for: it is exhausted, or its disk is broken.
+func IsHostError(err error) bool { return exhaustion.Of(err) != "" || errors.Is(err, unix.EIO) }
+
+// Verify reads everything that undoing the job needs and returns what is
+// missing or damaged, nil if nothing is.
+func (l *Ledger) Verify(ctx context.Context) error {
+	l.mu.Lock()
+	first, unkept := maps.Clone(l.first), maps.Clone(l.unkept)
+	l.mu.Unlock()
+	var errs []error
+	for _, p := range slices.Sorted(maps.Keys(first)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if s := first[p]; s.Digest != "" && !unkept[p] {
+			if _, err := l.Load(s.Digest); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", p, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -2,14 +2,16 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"golang.org/x/sys/unix"
 )
 
 // maxBackup bounds what is kept of one file or tree, in bytes.
@@ -121,4 +123,108 @@ func (b backup) now() (*node, error) {
 	defer unix.Close(dir)
 	left := int64(maxBackup)
 	return readNode(dir, base, &left)
+}
+
+// restore puts back what a backup holds if it was changed, in the directory that
+// it was in, wherever that is by now, and in no other.
+func (c *check) restore(b backup) {
+	anchor, rel := c.locate(b)
+	if anchor < 0 {
+		// Removed with its directory, which is reported for repositories only.
+		if r := c.protection.repos[b.anchor]; r != nil && r.kind == gitMain && b.below == "config" {
+			c.Note("the git directory %s was removed by the command", b.scan.abs(r.rel))
+		}
+		return
+	}
+	defer unix.Close(anchor)
+	at := path.Join(rel, b.below)
+	dir, err := rootfs.OpenBeneath(anchor, path.Dir(b.below))
+	if err != nil {
+		c.Note("%s was changed by the command and could not be put back: %v", b.scan.abs(at), err)
+		return
+	}
+	defer unix.Close(dir)
+	base := path.Base(b.below)
+	left := int64(maxBackup)
+	now, err := readNode(dir, base, &left)
+	switch {
+	case b.held == nil && err == nil, b.held == nil && errors.Is(err, errTooLarge):
+		return // too large then, too large now
+	case b.held == nil:
+		c.Note("%s was changed by the command and was too large to put back; look at it before you trust it", b.scan.abs(at))
+		return
+	case err == nil && now.same(b.held), c.allowed(b, now, err, dir, at):
+		return
+	}
+	if !errors.Is(err, unix.ENOENT) {
+		if _, err := c.removed.take(dir, base); err != nil && !errors.Is(err, unix.ENOENT) {
+			c.Note("%s was changed by the command and could not be put back: %v", b.scan.abs(at), err)
+			return
+		}
+	}
+	if err := b.held.write(dir, base); err != nil {
+		c.Note("%s was changed by the command and could not be put back: %v", b.scan.abs(at), err)
+		return
+	}
+	c.Note("%s was changed by the command and put back, since it configures programs that run outside of the sandbox", b.scan.abs(at))
+}
+
+// locate opens the directory that a backup is anchored in.
+func (c *check) locate(b backup) (int, string) {
+	open := func(rel string) int {
+		if fd, err := rootfs.OpenBeneath(b.scan.tree.FD(), rel); err == nil {
+			if rootfs.SameDir(fd, b.anchor) {
+				return fd
+			}
+			unix.Close(fd)
+		}
+		return -1
+	}
+	old := strings.TrimSuffix(strings.TrimSuffix(b.rel, b.below), "/")
+	old = cmp.Or(old, ".")
+	if fd := open(old); fd >= 0 {
+		return fd, old
+	}
+	for _, r := range c.repos {
+		if r.scan == b.scan && rootfs.SameDir(r.fd, b.anchor) {
+			return open(r.rel), r.rel
+		}
+	}
+	for _, rel := range slices.Sorted(maps.Keys(b.scan.dirs)) {
+		if b.scan.dirs[rel].stamp.id == b.anchor {
+			return open(rel), rel
+		}
+	}
+	return -1, ""
+}
+
+// allowed reports whether a change is one that git makes when a repository, a
+// submodule or a linked work tree is moved or removed.
+// It looks at what lies now at a name of the tree, in the open directory dir.
+func (c *check) allowed(b backup, now *node, err error, dir int, at string) bool {
+	gone := errors.Is(err, unix.ENOENT)
+	base := path.Base(b.rel)
+	if base == ".git" && b.held.Mode&unix.S_IFMT == unix.S_IFREG {
+		return gone || now != nil && now.Mode&unix.S_IFMT == unix.S_IFREG && c.leadsHere(b.scan, dir, found{rel: at})
+	}
+	r := c.repoOf(b.anchor)
+	switch {
+	case r == nil:
+		return false
+	case r.kind == gitWorktree && base == "gitdir":
+		return true // where the work tree is, for git worktree list
+	case now == nil || now.Mode&unix.S_IFMT != unix.S_IFREG:
+		return false
+	case r.kind == gitModule && base == "config", r.kind == gitWorktree && base == "config.worktree":
+		return plainConfig(now.Data, b.held.Data, r.Inside)
+	}
+	return false
+}
+
+func (c *check) repoOf(id rootfs.ID) *gitDir {
+	i := slices.IndexFunc(c.repos, func(r *gitDir) bool { return rootfs.SameDir(r.fd, id) })
+	if i < 0 {
+		return nil
+	}
+	return c.repos[i]
 }

@@ -1,12 +1,15 @@
 package process
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"golang.org/x/sys/unix"
 )
 
 // addGitFile protects a file named .git, which says where the repository is. Git
@@ -202,5 +205,245 @@ func (p *protection) addPlace(s *scan, rel string) {
 	if exists {
 		p.fix(s, dir)
 		p.pinAround(s, real)
+	}
+}
+
+// A protection is what commands must leave as it is in the trees that they may
+// change, as it was found before one command. Everything is found and judged
+// through the open directories of the trees.
+type protection struct {
+	scans []*scan
+
+	secret []found // not to be read
+	fixed  []found // not to be changed
+	pinned []found // directories to be written, not to be replaced
+	masked []string
+
+	before  map[string]found      // everything that was found, by absolute name
+	configs map[rootfs.ID]found   // of them, what configures programs
+	links   map[string]string     // links that were there, and where they led
+	repos   map[rootfs.ID]*gitDir // git directories
+	hooks   []found               // directories of hooks that settings name, without an ID where there is none
+	backups []backup
+	lost    []string                 // what the command removed of the history of repositories, and whether it is back
+	stores  map[rootfs.ID]*heldStore // what the repositories keep their history in
+
+	everything bool // keep what must not change, where the level cannot lock it
+	shared     *baseline
+	left       []string // what was made or changed since a command began whose process was killed
+	made       []string // git directories of the workspace that the command made
+}
+
+// share has the protection go by what the trees had before the commands that run
+// already, and the commands that begin later by the same.
+func (p *protection) share() error {
+	for _, s := range p.shared.dead {
+		p.addLeft(s)
+	}
+	states, err := p.shared.others()
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		p.follow(s)
+	}
+	own := treeState{Held: map[string]heldNode{}, Before: map[string]bool{}, Links: p.links, Repos: map[rootfs.ID]repoState{}, Unlocked: p.everything}
+	for _, s := range p.scans {
+		own.Trees = append(own.Trees, s.tree.Dir)
+	}
+	for _, k := range p.backups {
+		own.Held[k.scan.abs(k.rel)] = heldNode{k.held}
+	}
+	for at := range p.before {
+		own.Before[at] = true
+	}
+	for id, r := range p.repos {
+		had := map[string]bool{}
+		for name := range r.had {
+			had[name] = true
+		}
+		own.Repos[id] = repoState{had, r.execs}
+	}
+	return p.shared.write(own)
+}
+
+// addLeft adds what was made or changed since an earlier state. It is no state to put back:
+// a person may have done it since.
+func (p *protection) addLeft(s *treeState) {
+	for at, was := range s.Held {
+		for _, t := range p.scans {
+			rel, ok := rootfs.Joined(t.tree.Dir, ".", at)
+			if !ok {
+				continue
+			}
+			if now, err := (backup{scan: t, rel: rel}).now(); was.Node != nil && (err == nil && !now.same(was.Node) || errors.Is(err, errTooLarge)) {
+				p.left = append(p.left, at)
+			}
+		}
+	}
+	for at, f := range p.before {
+		if (f.what.Config() || f.what == rootfs.GitEntry) && s.covers(at) && !s.Before[at] {
+			p.left = append(p.left, at)
+		}
+	}
+	for id, r := range p.repos {
+		was, had := s.Repos[id]
+		for name, f := range r.had {
+			if at := r.scan.abs(f.rel); s.covers(at) && !(had && was.Had[name]) {
+				p.left = append(p.left, at)
+			}
+		}
+		if at := r.scan.abs(path.Join(r.rel, todoFile)); had && s.covers(at) && !slices.Equal(was.Execs, r.execs) {
+			p.left = append(p.left, at)
+		}
+	}
+	slices.Sort(p.left)
+	p.left = slices.Compact(p.left)
+}
+
+// maxNotes bounds how many things a note names.
+const maxNotes = 20
+
+// leftNote is the note about what was left, "" if nothing was.
+func (p *protection) leftNote() string {
+	if len(p.left) == 0 {
+		return ""
+	}
+	names := p.left[:min(len(p.left), maxNotes)]
+	if n := len(p.left) - len(names); n > 0 {
+		names = append(slices.Clip(names), fmt.Sprintf("and %d more", n))
+	}
+	return "made or changed since a command began whose process was killed, perhaps by it, and obeyed by git, agents, editors or other programs outside of the sandbox: " + strings.Join(names, ", ")
+}
+
+// follow takes out of a protection what was not there in an earlier state.
+func (p *protection) follow(s *treeState) {
+	p.backups = slices.DeleteFunc(p.backups, func(k backup) bool {
+		_, had := s.Held[k.scan.abs(k.rel)]
+		return !had && s.covers(k.scan.abs(k.rel))
+	})
+	for i, k := range p.backups {
+		if was, had := s.Held[k.scan.abs(k.rel)]; had {
+			p.backups[i].held = was.Node
+		}
+	}
+	maps.DeleteFunc(p.before, func(at string, f found) bool {
+		made := s.covers(at) && !s.Before[at]
+		if made {
+			delete(p.configs, f.id)
+		}
+		return made
+	})
+	for at := range p.links {
+		if to, had := s.Links[at]; had {
+			p.links[at] = to
+		} else if s.covers(at) {
+			delete(p.links, at)
+		}
+	}
+	for id, r := range p.repos {
+		was, had := s.Repos[id]
+		switch {
+		case had:
+			r.execs = was.Execs
+			maps.DeleteFunc(r.had, func(name string, _ found) bool { return !was.Had[name] })
+		case s.covers(r.scan.abs(r.rel)): // made since: it is judged as a new one
+			unix.Close(r.fd)
+			delete(p.repos, id)
+		}
+	}
+}
+
+// uncover leaves out what lies in something that is covered: nothing in there can
+// be reached, or mounted.
+func (p *protection) uncover() {
+	inSecret := func(f found) bool {
+		return slices.ContainsFunc(p.masked, func(m string) bool { return m != f.rel && rootfs.Within(m, f.rel) })
+	}
+	p.secret = slices.DeleteFunc(p.secret, inSecret)
+	covered := func(f found) bool { return slices.Contains(p.masked, f.rel) || inSecret(f) }
+	p.fixed, p.pinned = slices.DeleteFunc(p.fixed, covered), slices.DeleteFunc(p.pinned, covered)
+}
+
+func (p *protection) Close() {
+	p.shared.close()
+	p.shared = nil
+	for _, h := range p.stores {
+		h.close()
+	}
+	p.stores = nil
+	for _, r := range p.repos {
+		unix.Close(r.fd)
+	}
+}
+
+// fix has a file or directory of a tree locked, or kept.
+func (p *protection) fix(s *scan, f found) {
+	if !f.what.Secret() { // what is covered cannot be changed
+		p.fixed = append(p.fixed, s.located(f))
+	}
+	if p.everything {
+		p.backup(s, path.Dir(f.rel), path.Base(f.rel))
+	}
+}
+
+// backup keeps what lies at below in the directory dir.
+func (p *protection) backup(s *scan, dir, below string) {
+	b := backup{scan: s, rel: path.Join(dir, below), below: below}
+	fd, err := rootfs.OpenBeneath(s.tree.FD(), dir)
+	if err != nil {
+		return // gone since: the command finds nothing there either
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return
+	}
+	b.anchor = rootfs.FileID(&st)
+	at, err := rootfs.OpenBeneath(fd, path.Dir(below))
+	if err != nil {
+		return
+	}
+	defer unix.Close(at)
+	left := int64(maxBackup)
+	if b.held, err = readNode(at, path.Base(below), &left); err == nil || b.held == nil {
+		p.backups = append(p.backups, b)
+	}
+}
+
+// target finds what a name leads to in its tree.
+func (p *protection) target(s *scan, rel string) (found, bool) {
+	real, err := s.tree.Resolve(rel, rel, true)
+	if err != nil || real == "." {
+		return found{}, false
+	}
+	return s.lookup(real)
+}
+
+// pinAround keeps the directories around a protected one from being replaced
+// with it.
+func (p *protection) pinAround(s *scan, rel string) {
+	for up := path.Dir(rel); up != "."; up = path.Dir(up) {
+		if f, ok := s.lookup(up); ok {
+			p.pinned = append(p.pinned, s.located(f))
+		}
+	}
+}
+
+// linksOn keeps the links on the way to a protected name.
+func (p *protection) linksOn(s *scan, rel string) {
+	at := "."
+	for part := range strings.SplitSeq(rel, "/") {
+		at = path.Join(at, part)
+		dir, base, err := rootfs.OpenParent(s.tree.FD(), at)
+		if err != nil {
+			return // behind a link: what is there is found by its own name
+		}
+		to, err := rootfs.LinkAt(dir, base)
+		unix.Close(dir)
+		if err == nil {
+			p.links[s.abs(at)] = to
+			p.backup(s, path.Dir(at), base)
+		}
 	}
 }

@@ -1,3 +1,23 @@
+// Package sandbox confines a command, so that what a model writes can touch
+// its workspace and nothing else.
+//
+//	level, report := sandbox.Choose(sandbox.Auto)
+//	cmd := exec.Command("go", "test", "./...")
+//	stage, err := sandbox.Wrap(cmd, level, &sandbox.Policy{Dir: ws, Write: []string{ws}, Private: tmp})
+//	err = cmd.Start()
+//	err = stage.Started(err) // an error means that the command did not run
+//
+// There is no helper program. A binary that links this package starts itself
+// again under the name adroit-sandbox, and an init function takes over before
+// main: it sets up the confinement and then becomes the command, or stays as
+// the first process of the command's own process namespace. The policy travels
+// in a memory file that the command never sees.
+//
+// A level is had or not had; nothing is half on. If any part of the set-up
+// fails, the command does not run. Which levels a machine can do is found out
+// by running a command under each, never by looking at version numbers.
+//
+// It is not a virtual machine: a hole in the kernel is a hole in the sandbox.
 package sandbox
 
 import (
@@ -122,4 +142,87 @@ func (r Report) Err() error {
 	help = cmp.Or(help, hint.Command("doctor")+" says what this machine can do")
 	return fmt.Errorf("%w: no command runs, because the level %s cannot be had here (%s); %s, or run with --sandbox off on a machine that holds nothing of value",
 		ErrRefused, r.Asked, strings.Join(why, "; "), help)
+}
+
+// Choose finds the level for a request. Each level is tried once per process,
+// by running a command under it; again if the host had too little for that.
+func Choose(asked Level) Report {
+	r := Report{Asked: asked}
+	switch asked {
+	case Off:
+		r.Level = Off
+		return r
+	case Auto, "":
+		r.Asked = Auto
+		for _, l := range order {
+			f := try(l)
+			r.Tried = append(r.Tried, f)
+			if f.OK {
+				r.Level = l
+				return r
+			}
+			if f.short != nil {
+				return r // a better level than the next may be had
+			}
+		}
+	default:
+		f := try(asked)
+		r.Tried = []Finding{f}
+		if f.OK {
+			r.Level = asked
+		}
+	}
+	return r
+}
+
+// Survey tries every level that this system might have.
+func Survey() []Finding {
+	var out []Finding
+	for _, l := range order {
+		out = append(out, try(l))
+	}
+	return out
+}
+
+// SeatbeltProfile is a policy in the language of macOS's sandbox-exec. Later
+// rules win there, so it goes from the general to the particular.
+func (p *Policy) SeatbeltProfile() string {
+	var b strings.Builder
+	rule := func(verb, filter string, paths ...string) {
+		paths = slices.DeleteFunc(slices.Clone(paths), func(s string) bool { return s == "" })
+		if len(paths) == 0 {
+			return
+		}
+		b.WriteString("(" + verb)
+		for _, path := range paths {
+			b.WriteString("\n  (" + filter + " " + quote(path) + ")")
+		}
+		b.WriteString(")\n")
+	}
+	b.WriteString("(version 1)\n(deny default)\n" +
+		"(allow process-fork process-exec)\n(allow signal (target same-sandbox))\n(allow process-info* (target same-sandbox))\n" +
+		"(allow sysctl-read)\n(allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\"))\n" +
+		"(allow ipc-posix-sem)\n(allow file-read*)\n")
+	rule("allow file-write*", "literal", "/dev/null", "/dev/zero", "/dev/tty")
+	rule("deny file-read-data", "subpath", slices.Concat([]string{p.Home, "/private/tmp", "/private/var/tmp", "/private/var/run"}, p.Hide)...)
+	rule("allow file-read*", "subpath", p.Show...)
+	rule("allow file-read* file-write*", "subpath", p.writable(Seatbelt)...)
+	rule("deny file-write*", "subpath", p.Fix...)
+	// A pinned directory may be written but not moved away with what it protects.
+	rule("deny file-write-unlink", "literal", p.Pin...)
+	rule("deny file-read* file-write*", "subpath", p.Mask...)
+	if p.NetOpen {
+		b.WriteString("(allow network*)\n(allow system-socket)\n")
+	} else {
+		b.WriteString("(allow network* (local ip \"localhost:*\"))\n(allow network-outbound (remote ip \"localhost:*\"))\n")
+	}
+	// Docker and the agents of ssh and gpg listen on sockets that have a path.
+	b.WriteString("(deny network-outbound (remote unix-socket))\n")
+	return b.String()
+}
+
+// quote writes a string as the profile's language does, in which a path with a
+// quote in it could otherwise add rules.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

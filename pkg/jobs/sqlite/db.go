@@ -3,9 +3,20 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"fmt"
+	"iter"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // Options say how to open a database. The zero value is good.
@@ -130,3 +141,350 @@ func (t *tx) each(query string, args []any, f func(scan func(...any) error) erro
 
 // notify wakes the followers of job once the transaction is durable.
 func (t *tx) notify(job string) { t.o.changed = append(t.o.changed, job) }
+
+// pollOthers is how often a follower looks for what other processes wrote.
+// What this process writes wakes it at once.
+const pollOthers = 100 * time.Millisecond
+
+// page bounds what a follower reads at once: no read transaction stays open
+// while the caller thinks, so the write-ahead log can be emptied.
+const page = 256
+
+// log gives the events of a job the next numbers and keeps them. Deltas are not
+// kept.
+func (t *tx) log(job string, evs []event.Event) error {
+	kept := slices.DeleteFunc(slices.Clone(evs), func(ev event.Event) bool { return ev.Kind == event.Delta })
+	if len(kept) == 0 {
+		return nil
+	}
+	if t.job != job { // not by "returning", for which SQLite opens a temporary table
+		if err := t.one("select seq from jobs where id = ?", []any{job}, &t.seq); err != nil {
+			return missing(job, err)
+		}
+		t.job = job
+	}
+	last := t.seq
+	t.seq += int64(len(kept))
+	if _, err := t.exec("update jobs set seq = ? where id = ?", t.seq, job); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(kept, 16) {
+		var args []any
+		for _, ev := range some {
+			last++
+			ev.Job, ev.Seq = job, last
+			b, err := json.Marshal(ev)
+			if err != nil {
+				return fmt.Errorf("event %s: %w", ev.Kind, err)
+			}
+			args = append(args, job, ev.Seq, b)
+		}
+		if _, err := t.exec("insert into events (job, seq, data) values (?, ?, ?)"+strings.Repeat(", (?, ?, ?)", len(some)-1), args...); err != nil {
+			return err
+		}
+	}
+	t.notify(job)
+	return nil
+}
+
+// Inputs implements jobs.Store.
+func (d *DB) Inputs(ctx context.Context, job string) ([]json.RawMessage, error) {
+	if _, err := d.peek(ctx, job); err != nil {
+		return nil, err
+	}
+	rows, err := d.read.QueryContext(ctx, "select b.data from refs r join blobs b on b.digest = r.digest where r.job = ? and r.keep order by b.rowid", job)
+	if err != nil {
+		return nil, explain(d.path, err)
+	}
+	defer rows.Close()
+	var out []json.RawMessage
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, explain(d.path, err)
+		}
+		out = append(out, b)
+	}
+	return out, explain(d.path, rows.Err())
+}
+
+// Events implements jobs.Store. A job that is queued counts as running: its
+// follower waits for it to start.
+func (d *DB) Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		tick := time.NewTicker(pollOthers)
+		defer tick.Stop()
+		for {
+			// In this order, so that nothing falls between: first listen,
+			// then see whether it runs, then read.
+			changed := d.notifier.wait(job)
+			r, err := d.peek(ctx, job)
+			if err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			status := d.job(r).Status
+			evs, err := d.after(ctx, job, after)
+			if err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			for _, ev := range evs {
+				if !yield(ev, nil) {
+					return
+				}
+				after = ev.Seq
+			}
+			if len(evs) > 0 {
+				continue
+			}
+			if !follow || status != jobs.Running && status != jobs.Queued {
+				return
+			}
+			if err := d.moved(); err != nil { // nobody will write here again
+				yield(event.Event{}, err)
+				return
+			}
+			select {
+			case <-changed:
+			case <-tick.C:
+			case <-ctx.Done():
+				yield(event.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+func (d *DB) after(ctx context.Context, job string, seq int64) ([]event.Event, error) {
+	rows, err := d.read.QueryContext(ctx, "select data from events where job = ? and seq > ? order by seq limit ?", job, seq, page)
+	if err != nil {
+		return nil, explain(d.path, err)
+	}
+	defer rows.Close()
+	var evs []event.Event
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, explain(d.path, err)
+		}
+		var ev event.Event
+		if err := json.Unmarshal(b, &ev); err != nil {
+			return nil, fmt.Errorf("%w: event after %d of %s: %w", ErrDamaged, seq, job, err)
+		}
+		evs = append(evs, ev)
+	}
+	return evs, explain(d.path, rows.Err())
+}
+
+// replan does what reopening plans for a job.
+func (t *tx) replan(id string, reopening func(flow.History) (flow.Reopening, error)) error {
+	h, err := t.history(id)
+	if err != nil {
+		return err
+	}
+	plan, err := reopening(h)
+	if err != nil {
+		return fmt.Errorf("%s: %w", id, err)
+	}
+	forget, err := json.Marshal(plan.Forget)
+	if err != nil {
+		return err
+	}
+	again, err := json.Marshal(append([]string{}, plan.Again...))
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(`insert into attempts (job, path, n, kind, name, begun, output, failure, unknown)
+		select s.job, s.path, 1 + (select count(*) from attempts a where a.job = s.job and a.path = s.path), s.kind, s.name, s.begun, s.output, s.failure,
+			s.path in (select value from json_each(?3))
+		from steps s where s.job = ?1 and s.done and (s.path in (select value from json_each(?2)) or s.path in (select value from json_each(?3)))`,
+		id, string(forget), string(again)); err != nil {
+		return err
+	}
+	for _, path := range plan.Again {
+		if _, err := t.exec("update steps set done = 0, output = null, big = '', failure = null where job = ? and path = ?", id, path); err != nil {
+			return err
+		}
+	}
+	for _, q := range []string{
+		// Outputs that lie in blobs go with their steps, as in journal.Save.
+		`delete from refs where job = ?1 and not keep
+			and digest in (select big from steps where job = ?1 and path in (select value from json_each(?2)) and big <> '')
+			and not exists (select 1 from steps o where o.job = ?1 and o.big = refs.digest and o.path not in (select value from json_each(?2)))`,
+		`delete from blobs where digest in (select big from steps where job = ?1 and path in (select value from json_each(?2)) and big <> '')
+			and not exists (select 1 from refs where refs.digest = blobs.digest)`,
+		`delete from steps where job = ?1 and path in (select value from json_each(?2))`,
+	} {
+		if _, err := t.exec(q, id, string(forget)); err != nil {
+			return err
+		}
+	}
+	for scope, st := range plan.States {
+		if _, err := t.exec("insert into checkpoints (job, scope, next, value) values (?, ?, ?, ?) on conflict (job, scope) do update set value = excluded.value", id, scope, st.Next, []byte(st.Value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// history reads what is left of a job's run, without the outputs of steps.
+func (t *tx) history(id string) (flow.History, error) {
+	h := flow.History{States: map[string]flow.State{}, Unknown: map[string]bool{}}
+	if err := t.each("select distinct path from attempts where job = ? and unknown", []any{id}, func(scan func(...any) error) error {
+		var path string
+		err := scan(&path)
+		h.Unknown[path] = true
+		return err
+	}); err != nil {
+		return h, err
+	}
+	err := t.each("select path, kind, name, sum, done, failure from steps where job = ?", []any{id}, func(scan func(...any) error) error {
+		rec := flow.Record{Job: id}
+		var failure []byte
+		if err := scan(&rec.Path, &rec.Kind, &rec.Name, &rec.Sum, &rec.Done, &failure); err != nil {
+			return err
+		}
+		if failure != nil {
+			rec.Failure = new(flow.Failure)
+			if err := stored.Decode(failure, rec.Failure); err != nil {
+				return fmt.Errorf("%w: failure of step %s: %w", ErrDamaged, rec.Path, err)
+			}
+		}
+		h.Steps = append(h.Steps, rec)
+		return nil
+	})
+	if err != nil {
+		return h, err
+	}
+	err = t.each("select scope, next, value from checkpoints where job = ?", []any{id}, func(scan func(...any) error) error {
+		var scope string
+		var st flow.State
+		if err := scan(&scope, &st.Next, (*[]byte)(&st.Value)); err != nil {
+			return err
+		}
+		h.States[scope] = st
+		return nil
+	})
+	h.Output = func(path string) (json.RawMessage, error) {
+		rec, err := t.record(id, path)
+		if err != nil || rec == nil {
+			return nil, err
+		}
+		return rec.Output, nil
+	}
+	return h, err
+}
+
+// Enqueue implements jobs.Store.
+func (d *DB) Enqueue(ctx context.Context, id, owner string, ttl time.Duration) (*jobs.Job, jobs.Journal, error) {
+	return d.claim(ctx, id, owner, ttl, jobs.Queued)
+}
+
+// heldQuery lists the jobs that somebody has. Its index has no others.
+const heldQuery = "select n, id, status, owner, expires, boot, ticks from jobs where owner <> '' order by n"
+
+func appendHeld(to *[]row, scan func(...any) error) error {
+	var r row
+	var expires int64
+	err := scan(&r.n, &r.ID, (*string)(&r.Status), &r.Lease.Owner, &expires, &r.boot, &r.ticks)
+	r.Lease.Expires = at(expires)
+	*to = append(*to, r)
+	return err
+}
+
+// position is the place of a queued job among those that somebody has, 0 if it
+// may run now. A job whose runner is gone takes no place.
+func (c *clock) position(held []row, id string, atOnce int) int {
+	running, before := 0, 0
+	found := false
+	for i := range held {
+		r := &held[i]
+		if r.ID == id {
+			found = true
+			continue
+		}
+		switch {
+		case c.dead(r):
+		case r.Status == jobs.Running:
+			running++
+		case r.Status == jobs.Queued && !found:
+			before++
+		}
+	}
+	if running+before < atOnce {
+		return 0
+	}
+	return before + 1
+}
+
+// Start implements jobs.Journal. It looks first without writing: those that wait
+// ask again and again.
+func (j *journal) Start(ctx context.Context, atOnce int) (position int, err error) {
+	if err := j.fence(ctx); err != nil {
+		return 0, err
+	}
+	if position, err = j.look(ctx, atOnce); err != nil || position > 0 {
+		return position, err
+	}
+	err = j.do(ctx, func(t *tx) error {
+		var held []row
+		if err := t.each(heldQuery, nil, func(scan func(...any) error) error { return appendHeld(&held, scan) }); err != nil {
+			return err
+		}
+		if position = t.d.clock.position(held, j.job, atOnce); position > 0 {
+			return nil // another one was faster
+		}
+		now := nanos(t.d.clock.now())
+		t.notify(j.job)
+		_, err := t.exec("update jobs set status = 'running', started = case started when 0 then ?1 else started end, updated = ?1 where id = ?2", now, j.job)
+		return err
+	})
+	return position, err
+}
+
+// look is the position of a queued job as it was a moment ago.
+func (j *journal) look(ctx context.Context, atOnce int) (int, error) {
+	rows, err := j.d.read.QueryContext(ctx, heldQuery)
+	if err != nil {
+		return 0, explain(j.d.path, err)
+	}
+	defer rows.Close()
+	var held []row
+	for rows.Next() {
+		if err := appendHeld(&held, rows.Scan); err != nil {
+			return 0, explain(j.d.path, err)
+		}
+	}
+	return j.d.clock.position(held, j.job, atOnce), explain(j.d.path, rows.Err())
+}
+
+// A notifier wakes those who follow a job in this process. The zero value is ready.
+type notifier struct {
+	mu sync.Mutex
+	m  map[string]chan struct{}
+}
+
+// wait returns a channel that is closed when job changes next.
+func (n *notifier) wait(job string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c, ok := n.m[job]
+	if !ok {
+		if n.m == nil {
+			n.m = map[string]chan struct{}{}
+		}
+		c = make(chan struct{})
+		n.m[job] = c
+	}
+	return c
+}
+
+func (n *notifier) notify(job string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c, ok := n.m[job]; ok {
+		close(c)
+		delete(n.m, job)
+	}
+}

@@ -19,9 +19,13 @@ package cliagent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
@@ -165,4 +169,141 @@ func mergeLimits(list ...extagent.Limits) extagent.Limits {
 		b.Wall, b.Idle, b.SameCalls = cmp.Or(b.Wall, d.Wall), cmp.Or(b.Idle, d.Idle), cmp.Or(b.SameCalls, d.SameCalls)
 	}
 	return b
+}
+
+// A session identifies the program's own conversation. An answer carries it.
+type session struct {
+	ID string `json:"id"`
+	// Total is its usage so far, for programs that report usage per session.
+	Total llm.Usage `json:"total,omitzero"`
+}
+
+// A turnInput is the input of one run of the program.
+type turnInput struct {
+	session session
+	system  string
+	prompt  string
+}
+
+// input resumes the session of the program's own last answer with the messages
+// since then.
+func (r *opened) input(req *llm.Request) turnInput {
+	for i := len(req.Messages) - 1; i >= 0; i-- {
+		m := req.Messages[i]
+		if m.Role != llm.Assistant {
+			continue
+		}
+		var was session
+		if m.State == nil || m.State.Dialect != "cli/"+r.Name || json.Unmarshal(m.State.Value, &was) != nil || was.ID == "" {
+			break // the last answer is another model's
+		}
+		return turnInput{session: was, prompt: prompt(req.Messages[i+1:], req.Output)}
+	}
+	return r.newSession(req)
+}
+
+// newSession is the whole conversation as the input of a new session.
+func (r *opened) newSession(req *llm.Request) turnInput {
+	var system []string
+	var rest []llm.Message
+	for _, m := range req.Messages {
+		if m.Role == llm.System {
+			system = append(system, m.Text)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	system = append(system, fmt.Sprintf(headlessNote, r.at.Access.List()))
+	return turnInput{system: strings.TrimSpace(strings.Join(system, "\n\n")), prompt: prompt(rest, req.Output)}
+}
+
+const headlessNote = `You are run by a program, and nobody can answer questions while you work: decide yourself, or end and say what you need. Work with the tools that you have; a tool that is named above and that you do not have is not there. In the current directory you may: %s. Leave everything outside of it alone. When you are done, end with a short message that says what you did.`
+
+// prompt writes messages out as one text.
+func prompt(msgs []llm.Message, output json.RawMessage) string {
+	alone := true // there are only user messages
+	for _, m := range msgs {
+		alone = alone && m.Role == llm.User
+	}
+	var parts []string
+	for i, m := range msgs {
+		text := strings.TrimSpace(m.Text)
+		switch {
+		case alone:
+		case m.Role == llm.Tool:
+			text = fmt.Sprintf("[result of %s]\n%s", m.Name, text)
+		case m.Role == llm.Assistant:
+			for _, c := range m.Calls {
+				text += fmt.Sprintf("\n[called %s %s]", c.Name, c.Args)
+			}
+			text = "[an assistant before you]\n" + strings.TrimSpace(text)
+		case i > 0:
+			text = "[user]\n" + text
+		}
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(output) > 0 {
+		parts = append(parts, "End with JSON that satisfies this schema, and nothing else:\n"+string(output))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// Programs are the models of the provider cli for a Go program: a request names
+// one of them, and after a colon the model that it shall use.
+//
+//	programs, err := cliagent.Open()
+//	rt, err := adroit.Open(adroit.Options{Models: map[string]llm.Model{"cli": programs}})
+type Programs map[string]*Agent
+
+var _ extagent.Model = Programs(nil)
+
+// Open gives the known programs, and those of the configurations, which replace
+// a known one of the same name. It does not look whether they are there.
+func Open(more ...Config) (Programs, error) {
+	ps := Programs{}
+	for _, name := range Known() {
+		more = append([]Config{{Name: name}}, more...)
+	}
+	for _, c := range more {
+		a, err := New(c)
+		if err != nil {
+			return nil, err
+		}
+		ps[c.Name] = a
+	}
+	return ps, nil
+}
+
+// Open implements [extagent.Model].
+func (ps Programs) Open(p extagent.Session) llm.Model {
+	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+		a, own, err := ps.pick(req)
+		if err != nil {
+			return nil, err
+		}
+		return a.Open(p).Generate(ctx, own, emit)
+	})
+}
+
+// Generate implements [llm.Model].
+func (ps Programs) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	a, own, err := ps.pick(req)
+	if err != nil {
+		return nil, err
+	}
+	return a.Generate(ctx, own, emit)
+}
+
+func (ps Programs) pick(req *llm.Request) (*Agent, *llm.Request, error) {
+	name, model, _ := strings.Cut(req.Model, ":")
+	a := ps[name]
+	if a == nil {
+		return nil, nil, &llm.Error{Kind: llm.NoModel, Provider: "cli", Message: fmt.Sprintf("there is no command-line agent %q", name),
+			Hint: "there are " + strings.Join(slices.Sorted(maps.Keys(ps)), ", ")}
+	}
+	own := *req
+	own.Model = model
+	return a, &own, nil
 }

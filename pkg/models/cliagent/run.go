@@ -1,6 +1,7 @@
 package cliagent
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
 	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -240,4 +243,111 @@ func (a *Agent) unstarted(err error) error {
 		e.Hint = a.Install()
 	}
 	return e
+}
+
+// Install says how the program is had.
+func (a *Agent) Install() string {
+	if a.kind.pkg != "" {
+		return fmt.Sprintf("install it with: npm install -g %s; or name it under cli: %s: command: in the configuration", a.kind.pkg, a.Name)
+	}
+	return fmt.Sprintf("install it, or correct cli: %s: command: in the configuration", a.Name)
+}
+
+// Find gives the path of the program; the error says how to install it.
+func (a *Agent) Find() (string, error) {
+	path, err := hostexec.Find(a.Command[0])
+	if err != nil {
+		return "", a.unstarted(err)
+	}
+	return path, nil
+}
+
+// Version asks the program for its version, a line.
+func (a *Agent) Version(ctx context.Context) (string, error) {
+	if _, err := a.Find(); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "adroit-cli-")
+	if err != nil {
+		return "", fmt.Errorf("cli %s: %w", a.Name, err)
+	}
+	defer os.RemoveAll(dir)
+	x := process.New(dir, "", nil)
+	defer x.Close()
+	var out strings.Builder
+	res, err := x.Run(ctx, process.Cmd{Args: []string{a.Command[0], "--version"}, Env: a.environ(nil), Stdout: &out, Timeout: 20 * time.Second})
+	if err != nil {
+		return "", err
+	}
+	if v := spelling.FirstLine(out.String()); v != "" && res.Code == 0 {
+		return brief(v, 80), nil
+	}
+	return "", fmt.Errorf("%s --version ended with code %d", a.Command[0], res.Code)
+}
+
+// Driven says in a line how the program is driven and what holds it.
+func (a *Agent) Driven() string { return a.kind.driven }
+
+// maxLine bounds one line of a stream. Some programs write whole files into
+// one; what is longer is no message.
+const maxLine = 16 << 20
+
+// A splitter cuts a stream into lines, however it comes in pieces. Its writer is
+// used by one goroutine.
+type splitter struct {
+	line func([]byte) // a line without its end, valid until it returns
+	long func()       // a line was too long and is left out
+
+	rest    []byte
+	skipped bool // the rest of a line that was too long is left out
+}
+
+// Write implements [io.Writer]. It never fails: a program must not be stopped by
+// what it wrote.
+func (s *splitter) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			s.keep(p)
+			return n, nil
+		}
+		switch {
+		case s.skipped:
+		case len(s.rest) == 0:
+			s.give(p[:i])
+		default:
+			s.keep(p[:i])
+			s.give(s.rest)
+		}
+		s.rest, s.skipped = s.rest[:0], false
+		p = p[i+1:]
+	}
+	return n, nil
+}
+
+// close gives the last line, which may lack its end.
+func (s *splitter) close() {
+	if !s.skipped {
+		s.give(s.rest)
+	}
+	s.rest = nil
+}
+
+func (s *splitter) keep(p []byte) {
+	if s.skipped {
+		return
+	}
+	if len(s.rest)+len(p) > maxLine {
+		s.rest, s.skipped = nil, true
+		s.long()
+		return
+	}
+	s.rest = append(s.rest, p...)
+}
+
+func (s *splitter) give(line []byte) {
+	if line = bytes.TrimSpace(line); len(line) > 0 && !s.skipped {
+		s.line(line)
+	}
 }

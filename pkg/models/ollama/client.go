@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,10 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ollama/ollama/api"
-
 	"github.com/adroit-run/adroit/internal/calling/transport"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/ollama/ollama/api"
 )
 
 // A Client asks a server about its models. It is safe for concurrent use.
@@ -242,4 +242,209 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = io.NopCloser(bytes.NewReader(b))
 	}
 	return resp, nil
+}
+
+// Asking the server what it does while it does not answer.
+const (
+	quiet    = time.Second // before the first time, so that a quick answer costs nothing
+	interval = 5 * time.Second
+)
+
+// showLoading reports, while a request waits for its first byte, that the server
+// loads the model or reads the prompt. done ends that; emit is not called after it.
+func (m *model) showLoading(ctx context.Context, name string, emit func(llm.Delta)) (done func()) {
+	if emit == nil {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		last := ""
+		timer := time.NewTimer(quiet)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			if now := m.doing(ctx, name); now != last && ctx.Err() == nil {
+				last = now
+				emit(llm.Delta{Waiting: now})
+			}
+			timer.Reset(interval)
+		}
+	}()
+	return func() {
+		stop()
+		<-ended
+	}
+}
+
+// doing is what the server does before the first byte of an answer.
+func (m *model) doing(ctx context.Context, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	list, err := (&Client{&m.end}).Running(ctx)
+	switch {
+	case err != nil:
+		return "the server does not say what it does"
+	case slices.ContainsFunc(list, func(l Loaded) bool { return l.Name == name || l.Name == name+":latest" }):
+		return "reading the prompt"
+	}
+	return "loading " + name
+}
+
+// A Progress is how far a pull has come.
+type Progress struct {
+	Status string `json:"status"` // the server's word for what it does
+	Digest string `json:"digest,omitempty"`
+	Done   int64  `json:"completed,omitempty"` // bytes of the part with this digest
+	Total  int64  `json:"total,omitempty"`
+}
+
+// maxTries is how often a pull that makes no progress is tried again.
+const maxTries = 3
+
+// Pull has the server fetch a model from its registry, or look for a newer
+// version of it, and reports to progress, which may be nil. A pull
+// that breaks off is begun again where it stopped, by the server's doing, as
+// long as it makes progress; what an earlier Pull fetched is not fetched
+// again. insecure permits a registry without TLS.
+//
+// There is no limit on the whole, which ctx may set, but one on silence: that
+// of the Config.
+func (c *Client) Pull(ctx context.Context, model string, insecure bool, progress func(Progress)) error {
+	end := *c.end
+	end.Total = -1
+	req := &api.PullRequest{Model: model, Insecure: insecure}
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	had := map[string]int64{} // by digest
+	for failed := 0; ; {
+		before := len(had)
+		more := false
+		err := pull(ctx, &end, req, func(p Progress) {
+			if p.Done > had[p.Digest] {
+				had[p.Digest], more = p.Done, true
+			}
+			progress(p)
+		})
+		var e *llm.Error
+		if err == nil || !errors.As(err, &e) || !e.Retryable() {
+			return err
+		}
+		if failed++; more || len(had) > before {
+			failed = 0
+		}
+		if failed >= maxTries {
+			return err
+		}
+		progress(Progress{Status: "interrupted, going on: " + e.Message})
+		wait := time.NewTimer(time.Duration(failed) * time.Second)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return fmt.Errorf("%s: %w", c.end.Name, context.Cause(ctx))
+		}
+	}
+}
+
+func pull(ctx context.Context, end *transport.Endpoint, req *api.PullRequest, progress func(Progress)) error {
+	t := &roundTripper{end: end, stream: true}
+	done := false
+	err := t.client().Pull(ctx, req, func(p api.ProgressResponse) error {
+		done = p.Status == "success"
+		progress(Progress{Status: p.Status, Digest: p.Digest, Done: p.Completed, Total: p.Total})
+		return nil
+	})
+	var syntax *json.SyntaxError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case t.broken != nil: // which the library takes for the end
+		return t.broken
+	case errors.As(err, &syntax), errors.As(err, &typed):
+		return end.Error(llm.Garbled, "the server's progress is not what the protocol says: "+err.Error())
+	case err != nil:
+		if sent := sendError(err); sent != nil {
+			return named(sent)
+		}
+		return named(end.Reported([]byte(err.Error())))
+	case !done:
+		return end.Error(llm.Cut, "the progress of the pull ended before the model was there")
+	}
+	return nil
+}
+
+// named distinguishes a name unknown to every registry from a registry that
+// cannot be reached: the server reports both in the same way.
+func named(err error) error {
+	var e *llm.Error
+	var said transport.ErrorText
+	if !errors.As(err, &e) || !errors.As(err, &said) {
+		return err
+	}
+	words := []byte(said)
+	switch {
+	case bytes.Contains(words, []byte("file does not exist")), bytes.Contains(words, []byte("manifest unknown")):
+		e.Kind = llm.NoModel
+		e.Hint = "check the name, or look for it on https://ollama.com/library"
+	case bytes.Contains(words, []byte("no such host")), bytes.Contains(words, []byte("connection refused")),
+		bytes.Contains(words, []byte("i/o timeout")), bytes.Contains(words, []byte("network is unreachable")):
+		e.Kind = llm.Unreachable
+		e.Hint = "the Ollama server cannot reach the registry; check its network and proxy settings, which are not adroit's"
+	case bytes.Contains(words, []byte("server gave HTTP response to HTTPS client")), bytes.Contains(words, []byte("insecure protocol")):
+		e.Kind = llm.BadRequest
+		e.Hint = "the registry has no TLS; --insecure permits that"
+	case bytes.Contains(words, []byte("invalid model name")):
+		e.Kind = llm.BadRequest
+	}
+	return e
+}
+
+// Limits bound the context window of a job. The zero value leaves all to the
+// model.
+type Limits struct {
+	Want   int   // in tokens; 0 means 32768
+	Budget int   // all the tokens that the job may use; 0 for no limit
+	Memory int64 // bytes that the window may take; 0 if unknown
+}
+
+const (
+	usualWindow = 32768
+	leastWindow = 4096 // an agent's prompt and tools alone take half of it
+)
+
+// Window chooses the context window of a job: Want if the model can have it,
+// else the most it can. With Want 0 it is 32768, or less if the model was made
+// for less; a model of unknown size gets what is wanted.
+//
+// The window is for the life of a job: with another one, the server
+// would load the model again. It is a multiple of 1024 where memory or budget
+// bound it, and never less than 4096 for their sake.
+func (i Info) Window(l Limits) int {
+	n := l.Want
+	if n <= 0 {
+		n = usualWindow
+	}
+	if i.Context > 0 {
+		n = min(n, i.Context)
+	}
+	least := min(n, leastWindow)
+	round := func(m int64) int {
+		if m >= int64(n) {
+			return n
+		}
+		return max(least, int(m)/1024*1024)
+	}
+	if l.Budget > 0 {
+		n = round(int64(l.Budget))
+	}
+	if l.Memory > 0 && i.PerToken > 0 {
+		n = round(l.Memory / i.PerToken)
+	}
+	return n
 }

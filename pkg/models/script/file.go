@@ -1,8 +1,10 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -134,4 +136,110 @@ func (t *turn) check() error {
 	}
 	return fmt.Errorf("error kind is %q; use one of auth, no_model, bad_request, unsupported, too_long, rate_limit, "+
 		"overloaded, unreachable, timeout, cut, garbled, exhausted, mismatch", e.Kind)
+}
+
+// checkAsides sees to it that every aside says which requests it answers.
+func checkAsides(asides []turn) error {
+	for i := range asides {
+		t := &asides[i]
+		err := t.check()
+		if err == nil && t.Expect == nil {
+			err = errors.New("it has no expect; that says which requests it answers")
+		}
+		if err == nil && (t.Error != nil || t.Calls != nil) {
+			err = errors.New("it can only answer with text")
+		}
+		if err != nil {
+			return fmt.Errorf("aside %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// aside is the answer to a request that is no turn of the conversation, such as
+// one that a tool makes: the first that expects it, nil if none does. Where
+// tools are offered it is a turn.
+func (m *Model) aside(req *llm.Request) *turn {
+	if len(req.Tools) > 0 {
+		return nil
+	}
+	for i := range m.asides {
+		if m.asides[i].Expect.unmet(req, 0) == "" {
+			return &m.asides[i]
+		}
+	}
+	return nil
+}
+
+// perToken is how many bytes of English, code and JSON a token is about.
+const perToken = 3.3
+
+// estimate is what a server would count, about: all that is sent, each time it
+// is sent, and what is said. Nothing is taken for cached.
+func estimate(req *llm.Request, answer *llm.Message) llm.Usage {
+	in := len(req.Output)
+	for i := range req.Messages {
+		in += bytesOf(&req.Messages[i])
+	}
+	for _, t := range req.Tools {
+		in += len(t.Name) + len(t.Description) + len(t.Input) + around
+	}
+	return llm.Usage{In: int(float64(in) / perToken), Out: int(float64(bytesOf(answer)) / perToken)}
+}
+
+// around is what a chat template puts around a message or a tool, in bytes.
+const around = 16
+
+func bytesOf(m *llm.Message) int {
+	n := len(m.Text) + len(m.Thinking) + around
+	for _, c := range m.Calls {
+		n += len(c.Name) + len(c.Args) + around
+	}
+	return n
+}
+
+// A scene has the turns of the conversations that open with certain words.
+type scene struct {
+	When  string `json:"when" yaml:"when"` // is in the system prompt or in the first request
+	Turns []turn `json:"turns" yaml:"turns"`
+	Loop  bool   `json:"loop" yaml:"loop"`
+}
+
+type staged struct {
+	when string
+	*Model
+}
+
+func stage(name string, f *file) (out []staged, err error) {
+	for i, s := range f.Scenes {
+		m := &Model{name: fmt.Sprintf("%s, scene %q", name, s.When), loop: s.Loop, estimate: f.Estimate, failed: map[int]int{}}
+		err := m.play(s.Turns)
+		switch {
+		case s.When == "":
+			err = errors.New("when: is missing; it is words of the prompt that opens the conversation")
+		case err == nil && len(s.Turns) == 0:
+			err = errors.New("it has no turns")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("scene %d: %w", i+1, err)
+		}
+		out = append(out, staged{s.When, m})
+	}
+	return out, nil
+}
+
+// scene is the model of the conversation that req is part of, nil if it has no
+// scene of its own.
+func (m *Model) scene(req *llm.Request) *Model {
+	for _, s := range m.scenes {
+		for _, msg := range req.Messages {
+			if msg.Role == llm.Assistant {
+				break
+			}
+			if strings.Contains(msg.Text, s.when) {
+				return s.Model
+			}
+		}
+	}
+	return nil
 }

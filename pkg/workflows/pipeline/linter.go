@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/text/hint"
+	"github.com/adroit-run/adroit/internal/text/plainyaml"
+	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -196,3 +199,242 @@ func (l *linter) writes(a *Agent) bool {
 	}
 	return false
 }
+
+// A Catalog is the pipelines of some layers, later ones over earlier ones. It
+// never changes and is safe for concurrent use. A nil Catalog is empty.
+type Catalog struct {
+	pipelines agents.Set[Pipeline]
+	problems  func() agents.Problems
+}
+
+var definition = agents.Kind[Pipeline]{
+	Noun: "pipeline", Suffix: ".yaml", Limit: maxFile,
+	Name: func(p *Pipeline) string { return p.Name },
+	Read: func(l agents.Layer, file string, text []byte) (*Pipeline, agents.Problems) {
+		return parse(Source{Layer: l.Name, File: file}, text)
+	},
+}
+
+// Load finds the pipelines of the layers: *.yaml at the top of each. A file that cannot be used does not
+// keep the others from loading, and does not uncover the pipeline it was to
+// replace: [Catalog.Lookup] states what is wrong with it.
+func Load(layers ...agents.Layer) *Catalog {
+	set, problems := definition.Load(layers...)
+	return &Catalog{set, problems}
+}
+
+// Problems returns what is wrong with any file.
+func (c *Catalog) Problems() agents.Problems {
+	if c == nil || c.problems == nil {
+		return nil
+	}
+	return c.problems()
+}
+
+// With returns a catalog that also has the given pipelines, over those of the
+// same name.
+func (c *Catalog) With(ps ...*Pipeline) *Catalog {
+	var all agents.Set[Pipeline]
+	if c != nil {
+		all = c.pipelines
+	}
+	out := &Catalog{pipelines: all.Clone()}
+	for _, p := range ps {
+		out.pipelines[p.Name] = agents.Of(p)
+	}
+	return out
+}
+
+// Names lists the pipelines, sorted.
+func (c *Catalog) Names() []string {
+	if c == nil {
+		return nil
+	}
+	return c.pipelines.Names()
+}
+
+// List gives the pipelines that can be read, by name.
+func (c *Catalog) List() []*Pipeline {
+	if c == nil {
+		return nil
+	}
+	return c.pipelines.Usable()
+}
+
+// Has reports whether a file claims the name, also one that cannot be used.
+func (c *Catalog) Has(name string) bool { return c != nil && c.pipelines[name] != nil }
+
+// An UnknownError reports a name that no pipeline has.
+type UnknownError struct {
+	Name  string
+	Names []string
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Names) == 0 {
+		return fmt.Sprintf("there is no pipeline %s, nor any other", e.Name)
+	}
+	return fmt.Sprintf("there is no pipeline %s", e.Name)
+}
+
+// Lookup finds a pipeline. The error is an *UnknownError, or an
+// agents.Problems if its file cannot be read.
+func (c *Catalog) Lookup(name string) (*Pipeline, error) {
+	if !c.Has(name) {
+		return nil, &UnknownError{name, c.Names()}
+	}
+	p, problems := c.pipelines[name].Value()
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Lint gives all that is wrong with a pipeline: what names nothing, what can
+// never be run, what may never end, and values that are read before anything
+// has written them.
+func Lint(p *Pipeline, k Known) agents.Problems {
+	l := &linter{report: report{src: p.Source}, p: p, k: k, ids: map[string]string{}, needs: map[string][]string{}}
+	l.collect(p.Steps, "steps")
+	l.header()
+	l.each(p.Steps, "steps", l.step)
+	if len(p.Steps) > 0 {
+		g := l.p.edges()
+		l.reachable(g)
+		l.cycles(g)
+		l.data(g)
+	}
+	l.within()
+	return l.list.Sort()
+}
+
+// Lint gives all that is wrong with all pipelines, by file and place.
+func (c *Catalog) Lint(k Known) agents.Problems {
+	k.Pipelines = c
+	var all agents.Problems
+	for _, name := range c.Names() {
+		p, problems := c.pipelines[name].Value()
+		all = append(all, problems...)
+		if p != nil {
+			all = append(all, Lint(p, k)...)
+		}
+	}
+	return all.Sort()
+}
+
+func (l *linter) collect(steps []Step, key string) {
+	l.each(steps, key, func(key string, s *Step) {
+		if s.ID == "" {
+			return
+		}
+		if first, twice := l.ids[s.ID]; twice {
+			at := l.src.place(first + ".id")
+			hint := "choose another"
+			if at.Line > 0 {
+				hint = fmt.Sprintf("the first is in line %d; choose another", at.Line)
+			}
+			l.bad(key+".id", hint, "two steps have the id %s", s.ID)
+			return
+		}
+		l.ids[s.ID], l.needs[s.ID] = key, s.Needs
+	})
+}
+
+func (l *linter) header() {
+	p := l.p
+	if len(p.Steps) == 0 {
+		l.bad("steps", "list at least one under steps:", "the pipeline has no steps")
+	}
+	if p.Source.File == "" && !nameRule.MatchString(p.Name) {
+		l.bad("name", "use lower case letters, digits, - and _, as in fix-bug", "the name %q cannot be used", p.Name)
+	}
+	if p.MaxSteps < 0 || p.MaxSteps > maxMaxSteps {
+		l.bad("max_steps", "", "max_steps is %d; it is from 1 to %d", p.MaxSteps, maxMaxSteps)
+	}
+	if l.p.Limits.Turns != 0 || l.p.Limits.Rejects != 0 || l.p.Limits.Calls != nil {
+		l.bad("limits", "put turns, rejects and calls under defaults: {limits: …}, where they are each agent's", "the limits of a pipeline are tokens, cost_usd and time")
+	}
+	if p.OnFailure != "" && !slices.Contains(Policies, p.OnFailure) {
+		l.bad("onFailure", "it is one of "+strings.Join(policyNames(), ", "), "onFailure of the pipeline is %q", p.OnFailure)
+	}
+	asks := p.OnFailure == Recover
+	l.each(p.Steps, "steps", func(_ string, s *Step) { asks = asks || s.OnFailure == string(Recover) })
+	switch {
+	case asks && p.Recovery == nil:
+		l.bad("onFailure", "name one with recovery: NAME", "the policy is recovery, but no recovery agent is named")
+	case !asks && p.Recovery != nil:
+		l.at(l.src.place("recovery"), agents.Warning, "add onFailure: recovery", "the recovery agent is never asked")
+	}
+	if p.Recovery != nil {
+		l.agent(&p.Recovery.Agent, "recovery.agent")
+		l.model(p.Recovery.Model, "recovery.model")
+		if s := p.Recovery.Agent.Spec; s != nil && len(s.Output) > 0 {
+			l.bad("recovery", "take it out", "output: of the recovery agent is given: a decision")
+		}
+	}
+	l.model(p.Defaults.Model, "defaults.model")
+	l.coordinate("onFailure", p.Coordinate)
+}
+
+// A Source is where a pipeline was read; the zero value means it was built.
+type Source struct {
+	Layer string `json:"layer,omitempty"`
+	File  string `json:"file,omitempty"`
+
+	at map[string]plainyaml.Place // of keys, as in steps.2.onFailure
+}
+
+// place gives the position of a key, or of the closest one around it.
+func (s Source) place(key string) plainyaml.Place {
+	for {
+		if p, ok := s.at[key]; ok {
+			return p
+		}
+		cut := strings.LastIndexByte(key, '.')
+		if cut < 0 {
+			return s.at[""]
+		}
+		key = key[:cut]
+	}
+}
+
+// A report collects the problems of one pipeline.
+type report struct {
+	src  Source
+	list agents.Problems
+}
+
+func (r *report) at(p plainyaml.Place, s agents.Severity, hint, format string, args ...any) {
+	r.list = append(r.list, agents.Problem{File: r.src.File, Line: p.Line, Col: p.Col, Severity: s, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// bad reports an error at a key.
+func (r *report) bad(key, hint, format string, args ...any) {
+	r.at(r.src.place(key), agents.Error, hint, format, args...)
+}
+
+// near is a hint for a name that is not among some.
+func near(name string, names []string, otherwise string) string {
+	// To a name of one or two letters, every other such is near.
+	if n := spelling.Nearest(name, names); n != "" && len(name) > 2 {
+		return "did you mean " + n + "?"
+	}
+	if otherwise == "" && len(names) > 0 {
+		return "there are " + strings.Join(names, ", ")
+	}
+	return otherwise
+}
+
+// suggestion is near for the middle of a sentence.
+func suggestion[V any](name string, m map[string]V) string {
+	names := sorted(m)
+	if n := spelling.Nearest(name, names); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	if len(names) == 0 || len(names) > 20 {
+		return ""
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

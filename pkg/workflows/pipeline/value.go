@@ -2,10 +2,19 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // text is a value as a prompt has it: text as it is, the rest as JSON.
@@ -140,4 +149,177 @@ func several(n int, one, more string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, more)
+}
+
+// A Condition asks about one value: that of a variable, or what became of a
+// step. One of Is, Not and Where is set beside Var or Step; or All or Any is
+// alone.
+type Condition struct {
+	Var   string          `json:"var,omitempty"`   // a variable, dotted into JSON as in plan.size
+	Step  string          `json:"step,omitempty"`  // a step; its value is done, failed, skipped or "" if it has not run
+	Is    json.RawMessage `json:"is,omitempty"`    // it equals this
+	Not   json.RawMessage `json:"not,omitempty"`   // it does not equal this
+	Where json.RawMessage `json:"where,omitempty"` // it satisfies this JSON Schema
+	All   []Condition     `json:"all,omitzero"`
+	Any   []Condition     `json:"any,omitzero"`
+}
+
+// holds judges c. why is what does not hold, in words for people.
+func (c *Condition) holds(look func(path string) (json.RawMessage, error)) (why string, err error) {
+	switch {
+	case c.All != nil:
+		for i := range c.All {
+			if why, err := c.All[i].holds(look); err != nil || why != "" {
+				return why, err
+			}
+		}
+		return "", nil
+	case c.Any != nil:
+		for i := range c.Any {
+			if why, err = c.Any[i].holds(look); err != nil || why == "" {
+				return "", err
+			}
+		}
+		return why, nil
+	}
+	path := c.path()
+	v, err := look(path)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case c.Is != nil && !same(v, c.Is):
+		return fmt.Sprintf("%s is %s, not %s", path, brief(v), brief(c.Is)), nil
+	case c.Not != nil && same(v, c.Not):
+		return fmt.Sprintf("%s is %s", path, brief(v)), nil
+	case c.Where != nil:
+		schema, err := schema.Compile(c.Where)
+		if err != nil {
+			return "", fmt.Errorf("the schema about %s cannot be used: %w", path, err)
+		}
+		if faults := schema.Validate(structured(v)); len(faults) > 0 {
+			return fmt.Sprintf("%s: %s", path, faults[0]), nil
+		}
+	}
+	return "", nil
+}
+
+// path is what the condition asks about, as a template would name it.
+func (c *Condition) path() string {
+	if c.Step != "" {
+		return "steps." + c.Step + ".status"
+	}
+	return c.Var
+}
+
+// each calls f for c and its parts.
+func (c *Condition) each(key string, f func(key string, c *Condition)) {
+	if c == nil {
+		return
+	}
+	f(key, c)
+	for i := range c.All {
+		c.All[i].each(fmt.Sprintf("%s.all.%d", key, i), f)
+	}
+	for i := range c.Any {
+		c.Any[i].each(fmt.Sprintf("%s.any.%d", key, i), f)
+	}
+}
+
+// Pinned is a pipeline as a job runs it, with all that it names by value.
+type Pinned struct {
+	Pipeline *Pipeline     `json:"pipeline"`
+	Task     executor.Task `json:"task"` // with the tools of its steps, and their agents to spawn
+	// Models are those that a recovery may change to.
+	Models []string `json:"models,omitempty"`
+}
+
+// UnmarshalJSON reads what a job has kept.
+func (p *Pinned) UnmarshalJSON(b []byte) error {
+	type plain Pinned
+	kept := struct {
+		*plain
+		Pipeline json.RawMessage `json:"pipeline"`
+	}{plain: (*plain)(p)}
+	if err := stored.Decode(b, &kept); err != nil {
+		return err
+	}
+	return strict(kept.Pipeline, &p.Pipeline)
+}
+
+// pinning is the kind of the first step of every pipeline's job. From there on
+// the job does not depend on any file.
+const pinning = "pin"
+
+// Routes performs "pin" steps with pin, which looks the pipeline up, checks it
+// with [Pin] and resolves its task. It is called once in the life of a job.
+func Routes(pin func(ctx context.Context, in agents.Input) (Pinned, error)) flow.Mux {
+	return flow.Mux{pinning: {
+		Safe: flow.Always,
+		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+			var in agents.Input
+			if err := json.Unmarshal(s.Input, &in); err != nil {
+				return nil, fmt.Errorf("pipeline %s: decoding input: %w", s.Name, err)
+			}
+			got, err := pin(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(got)
+		},
+		Describe: func(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
+			var got Pinned
+			if json.Unmarshal(out, &got) != nil || got.Pipeline == nil {
+				return "", nil
+			}
+			return fmt.Sprintf("%s with %d steps", got.Pipeline.Name, len(got.Pipeline.Steps)), nil
+		},
+	}}
+}
+
+// Workflow runs a pipeline. Its input is an agents.Input, its output an
+// executor.State, whose artifact "pipeline" is the [Result].
+var Workflow = stored.Define("pipeline", func(r *flow.Run, in agents.Input) (*executor.State, error) {
+	pin, err := stored.Do[Pinned](r, pinning, in.Pipeline, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := stored.Unknown("its revision", strconv.Itoa(pin.Task.Revision), pin.Task.Revision <= turn.Revision); err != nil {
+		return nil, err
+	}
+	return flow.Call(r, in.Pipeline, runPipeline, job{pin, in})
+})
+
+type job struct {
+	Pinned
+	in agents.Input
+}
+
+func runPipeline(r *flow.Run, j job) (*executor.State, error) {
+	sc := executor.NewScope(r, j.Task)
+	x := &run{p: j.Pipeline, sc: sc, models: j.Models, input: quote(j.in.Prompt), vars: map[string]json.RawMessage{}}
+	for _, f := range j.Pipeline.Inputs {
+		v, ok := j.in.Inputs[f.Name]
+		if !ok {
+			v = f.Default
+		}
+		if v == nil {
+			v = quote("")
+		}
+		x.vars[f.Name] = v
+	}
+	res, output, err := x.all()
+	if berr := sc.Bind("pipeline", res); berr != nil {
+		return sc.State, berr
+	}
+	sc.State.Last = text(output)
+	s, err := sc.Finish(err)
+	if s.Outcome != nil && s.Outcome.Status == executor.Done {
+		s.Outcome.Reason = res.Reason
+	}
+	if s.Outcome != nil && s.Outcome.Summary == "" {
+		s.Outcome.Summary = s.Last
+	}
+	s.Attribute(j.Task.Model)
+	return s, err
 }

@@ -2,16 +2,18 @@ package fetch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
-
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
 )
@@ -87,4 +89,131 @@ func Count(n int, noun string) string {
 		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+const (
+	maxDepth  = 1000   // of elements; a feed has about ten
+	MostItems = 20_000 // a feed has hundreds
+)
+
+// ResolveLink makes a link of a feed absolute, and drops what is none.
+func ResolveLink(at *url.URL, ref string) string {
+	ref = strings.TrimSpace(ref)
+	u, err := url.Parse(ref)
+	if ref == "" || err != nil || len(ref) > 4096 {
+		return ""
+	}
+	if at != nil {
+		u = at.ResolveReference(u)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	return u.String()
+}
+
+// CleanXML refuses what would make reading XML cost more than its size, and names
+// the one encoding that the text has by now.
+func CleanXML(text string) (string, error) {
+	if rest, ok := strings.CutPrefix(text, "<?xml"); ok {
+		if _, after, ok := strings.Cut(rest, "?>"); ok {
+			text = `<?xml version="1.0" encoding="UTF-8"?>` + after
+		}
+	}
+	if n := strings.Count(text, "<item") + strings.Count(text, "<entry"); n > MostItems {
+		return "", fmt.Errorf("it has %d items, more than can be read here", n)
+	}
+	depth, most := 0, 0
+	for i := strings.IndexByte(text, '<'); i >= 0; {
+		rest := text[i:]
+		end := ">"
+		switch {
+		case strings.HasPrefix(rest, "<!--"):
+			end = "-->"
+		case strings.HasPrefix(rest, "<![CDATA["):
+			end = "]]>"
+		case strings.HasPrefix(rest, "<?"):
+			end = "?>"
+		case strings.HasPrefix(rest, "<!"):
+			decl, _, _ := strings.Cut(rest, ">")
+			if strings.Contains(decl, "[") || strings.HasPrefix(strings.ToUpper(rest), "<!ENTITY") {
+				return "", errors.New("it declares entities, which feeds do not need and attackers do; it is not read")
+			}
+		case strings.HasPrefix(rest, "</"):
+			depth--
+		default:
+			depth++
+		}
+		n := strings.Index(rest, end)
+		if n < 0 {
+			break
+		}
+		if end == ">" && n > 0 && rest[n-1] == '/' && rest[1] != '/' {
+			depth--
+		}
+		if most = max(most, depth); most > maxDepth {
+			return "", fmt.Errorf("it nests elements deeper than %d; that is no feed", maxDepth)
+		}
+		next := strings.IndexByte(rest[n:], '<')
+		if next < 0 {
+			break
+		}
+		i += n + next
+	}
+	return text, nil
+}
+
+// zones are the abbreviations of time zones in dates of feeds, in minutes from UTC. Of those
+// with several meanings it is the one that most feeds mean.
+var zones = map[string]int{
+	"UT": 0, "UTC": 0, "GMT": 0, "Z": 0, "WET": 0, "WEST": 60, "BST": 60, "CET": 60, "MEZ": 60, "CEST": 120, "MESZ": 120, "EET": 120, "EEST": 180,
+	"MSK": 180, "MSD": 240, "TRT": 180, "IDT": 180, "WAT": 60, "CAT": 120, "SAST": 120, "EAT": 180,
+	"GST": 240, "PKT": 300, "IST": 330, "NPT": 345, "ICT": 420, "WIB": 420, "HKT": 480, "SGT": 480, "MYT": 480, "PHT": 480, "AWST": 480,
+	"JST": 540, "KST": 540, "ACST": 570, "AEST": 600, "ACDT": 630, "AEDT": 660, "NZST": 720, "NZDT": 780,
+	"NST": -210, "NDT": -150, "AST": -240, "ADT": -180, "EST": -300, "EDT": -240, "CST": -360, "CDT": -300, "MST": -420, "MDT": -360, "PST": -480, "PDT": -420,
+	"AKST": -540, "AKDT": -480, "HST": -600, "BRT": -180, "ART": -180, "CLT": -240, "CLST": -180, "COT": -300, "PET": -300,
+}
+
+var (
+	weekday    = lazyregexp.New(`^(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s*`)
+	september  = lazyregexp.New(`(?i)\bsept\b\.?`)
+	named      = lazyregexp.New(`^(.*\d)\s*([A-Z]{1,4})(?:\s*\([^)]*\))?$`)
+	offsetZone = lazyregexp.New(`^(.*\d)\s*(?:(?i:gmt|utc)\s*)?([+-])(\d{1,2})(?::?(\d\d))?(?:\s*\([^)]*\))?$`)
+	clockTime  = lazyregexp.New(`\d:\d\d`)
+)
+
+// FeedDate reads a date as feeds have it: with a day and a month, a time, and a zone by its
+// offset or its abbreviation. It reports false for another form, and for a zone that is
+// not known.
+func FeedDate(s string) (time.Time, bool) {
+	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "\u00a0", " ")
+	s = september.ReplaceAllString(weekday.ReplaceAllString(s, ""), "Sep")
+	if !clockTime.MatchString(s) {
+		return time.Time{}, false
+	}
+	offset := 0
+	if m := offsetZone.FindStringSubmatch(s); m != nil {
+		t, err := time.Parse("-0700", m[2]+("0" + m[3])[len(m[3])-1:]+(m[4] + "00")[:2])
+		if err != nil {
+			return time.Time{}, false
+		}
+		_, seconds := t.Zone()
+		s, offset = m[1], seconds/60
+	} else if m := named.FindStringSubmatch(s); m != nil {
+		known := false
+		if offset, known = zones[m[2]]; !known {
+			return time.Time{}, false
+		}
+		s = m[1]
+	}
+	zone := time.FixedZone("", offset*60)
+	s = strings.ReplaceAll(s, ",", "")
+	for _, day := range []string{"2 Jan 2006", "2 January 2006", "Jan 2 2006", "January 2 2006", "2 Jan 06", "2006-01-02"} {
+		for _, clock := range []string{" 15:04:05", " 15:04", "T15:04:05", "T15:04"} {
+			if t, err := time.ParseInLocation(day+clock, s, zone); err == nil {
+				return t, true
+			}
+		}
+	}
+	return time.Time{}, false
 }

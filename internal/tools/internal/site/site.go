@@ -14,10 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
-
-	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
 // Settings are what an operator fixes; what is empty is found by the files.
@@ -385,3 +384,14 @@ func read(fsys fs.FS, name string) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
+
+// Styles of static sites: their generators.
+const (
+	Hugo     = "hugo"
+	Jekyll   = "jekyll"
+	Astro    = "astro"
+	Eleventy = "eleventy"
+)
+
+// Styles are all of them.
+var Styles = []string{Hugo, Jekyll, Astro, Eleventy}

@@ -9,8 +9,11 @@
 package chat
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -22,6 +25,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -292,3 +296,188 @@ func (s *Session) drain() {
 	}
 	show(len(evs))
 }
+
+// How far a compaction is that the person has asked for between turns.
+type compaction int
+
+const (
+	noCompaction   compaction = iota
+	compacting                // it runs
+	compactionDone            // it made the conversation smaller
+)
+
+// compact is /compact: the conversation gets smaller at once between turns, and
+// before the next request of the model while one is in progress.
+func (s *Session) compact(string) {
+	if !s.begun() {
+		return
+	}
+	id, now := s.job, s.state == Idle && s.status.Final()
+	if now {
+		s.work()
+		s.compaction = compacting
+	}
+	s.do(func(ctx context.Context) func() {
+		_, err := s.c.Send(ctx, id, executor.Message{Compact: true})
+		return func() {
+			switch {
+			case err != nil:
+				s.compaction = noCompaction
+				s.settle()
+				s.fail(err)
+			case now:
+				s.run()
+			case s.status == jobs.Interrupted && s.state == Idle:
+				s.say(kit.Dim, "it is compacted when the conversation goes on")
+			default:
+				s.say(kit.Dim, "it is compacted before the model's next request")
+			}
+		}
+	})
+}
+
+// compacted ends a compaction between turns. It reports whether there was one.
+func (s *Session) compacted() bool {
+	was := s.compaction
+	if s.compaction = noCompaction; was == compacting {
+		s.say(kit.Dim, "there is nothing to compact yet")
+	}
+	return was != noCompaction
+}
+
+// A Plain shows a conversation as a stream of lines: for pipes, and for terminals
+// that cannot move the cursor. It reads a line when the turn before has ended.
+type Plain struct {
+	in       io.Reader
+	out      io.Writer
+	prompt   bool // somebody types
+	posts    chan func()
+	quit     bool
+	finished bool // the input has ended
+}
+
+// NewPlain reads lines from in and prints to out, with a prompt if somebody types.
+func NewPlain(in io.Reader, out io.Writer, prompt bool) *Plain {
+	return &Plain{in: in, out: out, prompt: prompt, posts: make(chan func(), 64)}
+}
+
+func (p *Plain) Print(text string) { _, _ = io.WriteString(p.out, text) } // a closed pipe ends the program elsewhere
+func (p *Plain) Post(f func())     { p.posts <- f }
+func (p *Plain) Notify(string)     {}
+func (p *Plain) Edit(string)       {}
+func (p *Plain) Quit()             { p.quit = true }
+
+// Run reads lines until the input ends, /quit, or the end of ctx, which stops a turn.
+func (p *Plain) Run(ctx context.Context, s *Session) error {
+	lines, next := make(chan string), make(chan bool)
+	defer close(next)
+	go p.read(lines, next)
+	reading := false
+	for {
+		if s.Busy() || p.quit || p.finished || ctx.Err() != nil {
+			if !s.Busy() {
+				break
+			}
+		} else if !reading {
+			if reading = true; p.prompt {
+				fmt.Fprint(p.out, "> ")
+			}
+			next <- true
+		}
+		select {
+		case f := <-p.posts:
+			f()
+		case line, more := <-lines:
+			if reading = false; !more {
+				p.finished = true
+				lines = nil
+			} else {
+				s.Enter(line)
+			}
+		case <-done(ctx, s):
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return kit.Stopped(ctx)
+	case s.State() == Asking:
+		return kit.With(kit.Waiting)
+	case p.finished && !p.prompt && s.failed:
+		return kit.With(kit.Failed)
+	case p.finished && !p.prompt && s.ran:
+		return kit.With(kit.OfJob(ctx, s.status))
+	}
+	return nil
+}
+
+// done is the end of ctx while no turn is in progress, which ends by itself then.
+func done(ctx context.Context, s *Session) <-chan struct{} {
+	if s.Busy() {
+		return nil
+	}
+	return ctx.Done()
+}
+
+// read reads a message for each next: a line, with those after it while one ends
+// with a backslash.
+func (p *Plain) read(lines chan<- string, next <-chan bool) {
+	defer close(lines)
+	r := bufio.NewReader(p.in)
+	for range next {
+		var b strings.Builder
+		for {
+			line, err := r.ReadString('\n')
+			line = strings.TrimRight(line, "\r\n")
+			head, more := strings.CutSuffix(line, `\`)
+			b.WriteString(head)
+			if more && err == nil {
+				b.WriteByte('\n')
+				continue
+			}
+			if err != nil && b.Len() == 0 {
+				return
+			}
+			break
+		}
+		lines <- b.String()
+	}
+}
+
+// maxNote bounds what of a command's output goes with a message, in bytes.
+const maxNote = 16 << 10
+
+// shell runs a command of the person's as the agent's shell would run it, in the
+// sandbox, and keeps its output for the next message.
+func (s *Session) shell(command string) {
+	if command == "" {
+		s.say(kit.Dim, "!COMMAND runs a command in the sandbox")
+		return
+	}
+	s.say(kit.Bold, "! %s", command)
+	dir, level := s.Dir, string(s.Sandbox)
+	s.do(func(ctx context.Context) func() {
+		args, _ := json.Marshal(map[string]string{"command": command}) // strings always can be
+		r, err := s.c.CallTool(ctx, adroit.ToolCall{Name: "shell", Args: args, Dir: dir, Sandbox: level})
+		if err != nil {
+			return func() { s.fail(err) }
+		}
+		text := strings.TrimSpace(r.Text)
+		return func() {
+			s.say(kit.Plain, "%s", text)
+			s.note(fmt.Sprintf("I ran `%s`:\n```\n%s\n```", command, shortened(text)))
+			s.say(kit.Dim, "it goes with your next message")
+		}
+	})
+}
+
+// shortened is the beginning and the end of a long text.
+func shortened(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	head, tail := text[:maxNote/4], text[len(text)-maxNote*3/4:]
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n[%d bytes left out]\n", len(text)-maxNote) + strings.ToValidUTF8(tail, "")
+}
+
+// note keeps words for the next message.
+func (s *Session) note(words string) { s.input.notes = append(s.input.notes, words) }

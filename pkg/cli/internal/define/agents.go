@@ -3,17 +3,25 @@
 package define
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	render "github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/spf13/cobra"
 )
 
 var noun = Noun{Word: "agents", Dirs: configs.ClaudeAgents + " and " + configs.AgentsDir, Ext: ".md"}
@@ -96,4 +104,87 @@ func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 	}
 	t.Write(w)
 	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(kit.Sanitize(a.Prompt)))
+}
+
+func newNew(e *kit.Env) *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:     "new NAME",
+		Short:   "Create an agent file from a template, or from another agent",
+		Example: "  adroit agents new translator\n  adroit agents new my-builder --from builder",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := config.Dir(e.Getenv)
+			if dir == "" {
+				return kit.Fail(errors.New("there is no home directory to keep agents in"), "set HOME")
+			}
+			text, err := agents.Skeleton(args[0])
+			if err != nil {
+				return kit.Usagef("for example: "+hint.Command("agents new changelog"), "%v", err)
+			}
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			if from != "" {
+				if text, err = copied(cmd.Context(), c, adroit.Named{Scope: adroit.Scope{Dir: e.Here()}, Name: from}, args[0]); err != nil {
+					return err
+				}
+			}
+			// Asked before the file is there, which is what the name stands for then.
+			old, err := c.ShowAgent(cmd.Context(), adroit.Named{Name: args[0]})
+			hides := err == nil && old.Layer == "built in"
+			if err := create(e, filepath.Join(dir, "agents"), args[0], text); err != nil {
+				return err
+			}
+			if hides {
+				e.Warn("from now on it is used instead of the built-in agent %s", args[0])
+			}
+			fmt.Fprintf(e.Err, "edit it, then: %s    %s\n", hint.Command("agents lint"), hint.Command("run %s PROMPT", args[0]))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "copy this agent instead of the template")
+	return cmd
+}
+
+// ownName is the line of the front matter that names an agent.
+var ownName = `(?m)^name:.*$`
+
+// copied is the file of an agent under another name.
+func copied(ctx context.Context, c adroit.Client, from adroit.Named, name string) (string, error) {
+	a, err := c.ShowAgent(ctx, from)
+	if err != nil {
+		return "", err
+	}
+	front, body, ok := strings.Cut(strings.TrimPrefix(a.Source, "---\n"), "\n---")
+	if a.Source == "" || !ok {
+		return "", kit.Fail(fmt.Errorf("%s has no file to copy: the program has made it", from.Name), hint.Command("agents new %s", name)+" begins with a template")
+	}
+	line := regexp.MustCompile(ownName)
+	if line.MatchString(front) {
+		front = line.ReplaceAllLiteralString(front, "name: "+name)
+	} else {
+		front = "name: " + name + "\n" + front
+	}
+	// A former name of the other is not one of this.
+	front = regexp.MustCompile(`(?m)^aliases:.*\n?`).ReplaceAllLiteralString(front, "")
+	return "---\n" + front + "\n---" + body, nil
+}
+
+// create writes the file of a new agent, and prints where it is.
+func create(e *kit.Env, dir, name, text string) error {
+	path := filepath.Join(dir, name+".md")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return kit.Fail(err, "make it writable, or keep agents elsewhere with XDG_CONFIG_HOME")
+	}
+	err := rootfs.CreateFile(path, 0o644, []byte(text))
+	if errors.Is(err, fs.ErrExist) {
+		return kit.Fail(fmt.Errorf("%s is there already", e.Home(path)), "edit it, or choose another name")
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.Out, path)
+	return nil
 }

@@ -1,6 +1,8 @@
 package kit
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+)
 
 // NewCompletion is adroit completion.
 func NewCompletion() *cobra.Command {

@@ -10,27 +10,33 @@ package kit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 )
 
 // An Env is what a command is given. Config, Tools and Client read or open when
@@ -351,4 +357,189 @@ func Group(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
 	}
 	return Usagef(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
+}
+
+// Exit codes. They are a contract: scripts branch on them.
+const (
+	Done      = 0
+	Failed    = 1
+	Usage     = 2
+	Limit     = 3 // stopped short of being done: by a limit, stuck, or by the model's account
+	Waiting   = 4 // for a person
+	Cancelled = 5
+	Signal    = 128 // plus the signal's number
+)
+
+// An Error ends the program with a code. Without Err nothing more is printed.
+type Error struct {
+	Code int
+	Err  error
+	Hint string
+}
+
+func (f *Error) Error() string {
+	if f.Err == nil {
+		return fmt.Sprintf("exit %d", f.Code)
+	}
+	return f.Err.Error()
+}
+
+func (f *Error) Unwrap() error { return f.Err }
+
+// Usagef is a usage error: the command line itself is wrong.
+func Usagef(hint, format string, args ...any) error {
+	return &Error{Usage, fmt.Errorf(format, args...), hint}
+}
+
+// Fail is an error with a hint for what to do about it.
+func Fail(err error, hint string) error { return &Error{Failed, err, hint} }
+
+// With ends the program with a code and prints nothing more; nil for [Done].
+func With(code int) error {
+	if code == Done {
+		return nil
+	}
+	return &Error{Code: code}
+}
+
+// A StopError is a signal from the operator, the cause why a command's context
+// ended. The job it stops is interrupted, not cancelled.
+type StopError struct{ Signal syscall.Signal }
+
+func (e *StopError) Error() string { return "stopped by " + e.Signal.String() }
+func (e *StopError) Unwrap() error { return jobs.ErrStopped }
+
+// OfSignal is the exit code for a signal. A terminal that went away is the same
+// request as SIGTERM.
+func OfSignal(s syscall.Signal) int {
+	if s == syscall.SIGHUP {
+		s = syscall.SIGTERM
+	}
+	return Signal + int(s)
+}
+
+// Stopped is the error of a command whose context has ended.
+func Stopped(ctx context.Context) error {
+	if s, ok := errors.AsType[*StopError](context.Cause(ctx)); ok {
+		return With(OfSignal(s.Signal))
+	}
+	return context.Cause(ctx)
+}
+
+// OfJob is the exit code for the status of a job that a command with ctx ran or
+// waited for.
+func OfJob(ctx context.Context, status jobs.Status) int {
+	switch {
+	case status.Succeeded():
+		return Done
+	case status.Halted():
+		return Limit
+	case status == jobs.Waiting:
+		return Waiting
+	case status == jobs.Cancelled:
+		return Cancelled
+	}
+	if s, ok := errors.AsType[*StopError](context.Cause(ctx)); ok {
+		return OfSignal(s.Signal)
+	}
+	return Failed
+}
+
+// A Build identifies this program.
+type Build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Dirty    bool   `json:"dirty,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// stamped is the version that make dist links in; see internal/dev/dist.
+var stamped string
+
+// Read is this program's build.
+func Read() Build {
+	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	if stamped != "" {
+		b.Version = stamped
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Dirty = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// Line is the build of a program in a line.
+func (b Build) Line(program string) string {
+	return strings.Join([]string{program, b.Version, b.Go, b.Platform}, " ")
+}
+
+// New is adroit version.
+func New(e *Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  adroit version",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return Print(e.Out, asJSON, Read(), func(w io.Writer, b Build) { fmt.Fprintln(w, b.Line(hint.Program())) })
+		},
+	}
+	JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// An Asker puts a question of a model at work, which is JSON of
+// executor.Question, to a person; no says why not, "" is yes.
+type Asker func(ctx context.Context, question json.RawMessage) (no string, err error)
+
+// An Attendant knows who can be asked while a job runs: unlike a job, a process
+// at work cannot be parked until somebody comes. The zero value knows nobody. It
+// is safe for concurrent use and asks one question at a time.
+type Attendant struct {
+	mu  sync.Mutex
+	ask Asker
+}
+
+// Attend lets ask be asked until the function it returns is called.
+func (a *Attendant) Attend(ask Asker) (leave func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ask = ask
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.ask = nil
+	}
+}
+
+// Person asks whoever attends, nil if nobody does now. It is for
+// adroit.Options.Person.
+func (a *Attendant) Person() func(context.Context, json.RawMessage) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, question json.RawMessage) (string, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.ask == nil {
+			return "", errors.New("nobody is at the terminal any more")
+		}
+		return a.ask(ctx, question)
+	}
 }

@@ -1,10 +1,17 @@
 package kit
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"io"
 	"os"
 	"strconv"
+	"sync"
+	"time"
 
+	_ "github.com/adroit-run/adroit/internal/system/unixonly"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -82,3 +89,131 @@ func NewPlain(w io.Writer) *Screen { return &Screen{Writer: w, fd: -1} }
 
 // IsTerminal reports whether the stream is a terminal.
 func (s *Screen) IsTerminal() bool { return s.fd >= 0 }
+
+// ReaderGone reports whether nobody reads what this process prints any more. A
+// SIGPIPE alone does not say so: it also comes of writing to a command that
+// has just ended, which is that writer's business.
+func ReaderGone() bool {
+	fds := []unix.PollFd{{Fd: 1}, {Fd: 2}}
+	if _, err := unix.Poll(fds, 0); err != nil {
+		return true // not known: stop rather than print into the void
+	}
+	for _, fd := range fds {
+		if fd.Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// An Output remembers whether what was written to it got there: a result
+// that was lost on a full disk must not end with exit code 0. It is safe for
+// concurrent use as far as its Writer is.
+type Output struct {
+	io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (o *Output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+// Terminal is the terminal that is written to, nil if it is none.
+func (o *Output) Terminal() *os.File {
+	if f, ok := o.Writer.(*os.File); ok && IsTerminal(f) {
+		return f
+	}
+	return nil
+}
+
+// Err is the first error of a Write, nil if all was written.
+func (o *Output) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// IsTerminal reports whether f is a terminal.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// A LineReader reads lines until its context ends.
+type LineReader struct {
+	ctx context.Context
+	r   *bufio.Reader
+}
+
+// NewLineReader reads from r.
+func NewLineReader(ctx context.Context, r io.Reader) *LineReader {
+	return &LineReader{ctx: ctx, r: bufio.NewReader(r)}
+}
+
+// ReadLine waits for a line. When the context ends first, the goroutine that reads
+// is left behind: a read of a terminal cannot be stopped, and the process is
+// about to end.
+func (r *LineReader) ReadLine() (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	ch := make(chan answer, 1)
+	go func() {
+		s, err := r.r.ReadString('\n')
+		if err == io.EOF && s != "" {
+			err = nil
+		}
+		ch <- answer{s, err}
+	}()
+	select {
+	case got := <-ch:
+		return got.text, got.err
+	case <-r.ctx.Done():
+		return "", context.Cause(r.ctx)
+	}
+}
+
+// ReadSecret writes a prompt and reads a line from a terminal without showing it:
+// the prompt comes once the terminal shows nothing, for some people type before
+// they have read it. When the context ends first, the terminal is as it was, and
+// the goroutine that reads is left behind: see [LineReader.ReadLine].
+func ReadSecret(ctx context.Context, r io.Reader, w io.Writer, prompt string) (string, error) {
+	f, ok := r.(*os.File)
+	if !ok || !IsTerminal(f) {
+		return "", errors.New("a secret is read from a terminal only")
+	}
+	fd := int(f.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	type answer struct {
+		text []byte
+		err  error
+	}
+	ch := make(chan answer, 1)
+	go func() {
+		b, err := term.ReadPassword(fd)
+		ch <- answer{b, err}
+	}()
+	// A terminal that did not echo before does not change: a second is all it gets.
+	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		if now, err := term.GetState(fd); err != nil || *now != *before || len(ch) > 0 {
+			break
+		}
+	}
+	_, _ = io.WriteString(w, prompt)
+	select {
+	case got := <-ch:
+		return string(got.text), got.err
+	case <-ctx.Done():
+		return "", errors.Join(context.Cause(ctx), term.Restore(fd, before))
+	}
+}

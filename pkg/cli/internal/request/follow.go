@@ -5,18 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	render "github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/spf13/pflag"
 )
 
@@ -301,4 +304,96 @@ func (s *session) window(ctx context.Context, started *adroit.Started) string {
 		return fmt.Sprintf(" (window %d, not verified)", asked)
 	}
 	return fmt.Sprintf(" (window %d asked, %d given)", asked, m.Given)
+}
+
+// Attached is what the words that a person typed attach to a message of a job in dir:
+// the runtime reads the files of the workspace, and an image elsewhere, such as a
+// screenshot, goes with the message.
+func Attached(words, dir string) executor.Attached {
+	a := executor.Attached{Mentions: words}
+	for _, m := range turn.Mentions(words) {
+		file, home := strings.CutPrefix(m.Path, "~/")
+		switch base, err := os.UserHomeDir(); {
+		case home && err == nil:
+			file = filepath.Join(base, file)
+		case !filepath.IsAbs(m.Path):
+			continue
+		}
+		if in, err := filepath.Rel(dir, file); dir != "" && err == nil && filepath.IsLocal(in) {
+			continue
+		}
+		if b := image(file); b != nil {
+			a.Attachments = append(a.Attachments, executor.Attachment{Path: m.Path, Data: b})
+		}
+	}
+	return a
+}
+
+// image reads a file if it is an image that fits; what is wrong with any other, the
+// runtime says.
+func image(file string) []byte {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > turn.MaxImage {
+		return nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || turn.ImageType(b) == "" {
+		return nil
+	}
+	return b
+}
+
+// Options are how a job is run and shown.
+type Options struct {
+	adroit.StartOptions
+	JSON   bool // its events as JSON, and nothing else
+	Silent bool // nothing
+	// Unattended asks nobody: a job that asks a person stays parked.
+	Unattended bool
+	Deltas     bool // with JSON: also pieces of responses, which are not kept
+	Window     int  // the context window that its model was asked for, 0 for none
+	// Known is the model's context window as far as it is known, for the meter.
+	Known int
+}
+
+// A session is a job in the foreground.
+type session struct {
+	e     *kit.Env
+	c     adroit.Client
+	id    string
+	o     Options
+	first bool   // nothing was shown yet
+	last  string // the model's text that stands last on the screen
+}
+
+// A Template is a prompt of an MCP server that a request begins with.
+type Template struct {
+	Name  string   // SERVER/PROMPT, "" for none
+	Pairs []string // its arguments, as key=value
+}
+
+// Begin puts the text of a template before the prompt. Others have written it.
+func (f *Flags) Begin(ctx context.Context, c adroit.Client, t Template) error {
+	server, prompt, ok := strings.Cut(t.Name, "/")
+	switch {
+	case t.Name == "" && len(t.Pairs) == 0:
+		return nil
+	case !ok:
+		return kit.Usagef("for example --template docs/review --set file=a.go", "--template is SERVER/PROMPT")
+	}
+	args := map[string]string{}
+	for _, p := range t.Pairs {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok || key == "" {
+			return kit.Usagef("for example --set file=a.go", "--set %q is not key=value", p)
+		}
+		args[key] = value
+	}
+	text, err := c.ToolServerPrompt(ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: f.Dir, Trust: f.Trust}, Name: server}, Prompt: prompt, Args: args})
+	if err != nil {
+		return err
+	}
+	f.Prompt = strings.TrimSpace(text + "\n\n" + f.Prompt)
+	f.Taint |= tools.Untrusted
+	return nil
 }

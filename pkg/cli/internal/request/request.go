@@ -8,15 +8,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -210,4 +214,76 @@ func DryRun(ctx context.Context, e *kit.Env, c adroit.Client, r adroit.Request, 
 	}
 	show.Plan(e.OutScreen(), p, noEffort, e.Home)
 	return nil
+}
+
+// maxAgent bounds a file that is run as an agent; a longer one is refused by its
+// parser.
+const maxAgent = 1<<20 + 1
+
+// ReadAgent takes a target that is a Markdown file as an agent. To name it is to
+// trust it for this run; like an agent that a project brings it may narrow what is
+// allowed, not widen it, whoever wrote it.
+func (f *Flags) ReadAgent(e *kit.Env) error {
+	name := f.Target
+	if !strings.HasSuffix(name, ".md") || !strings.Contains(name, "/") && !exists(name) {
+		return nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return kit.Usagef("an agent is named, or given as a file that ends in .md: "+hint.Command("run ./agent.md PROMPT"), "%v", err)
+	}
+	defer file.Close()
+	src, err := io.ReadAll(io.LimitReader(file, maxAgent))
+	if err != nil {
+		return kit.Usagef("", "%v", err)
+	}
+	a, problems := agents.Parse(name, src)
+	if problems.Err() != nil || a == nil {
+		return kit.Usagef(hint.Command("agents lint %s", name)+" lists all that is wrong with it", "%s is not an agent: %v", name, problems.Err())
+	}
+	a.Source.Layer = "project"
+	for _, words := range agents.Ignored(a) {
+		fmt.Fprintf(e.Err, "%s: warning: %s\n", hint.Program(), kit.SanitizeLine(words))
+	}
+	a.Permissions, _ = agents.Rules(a)
+	f.Spec, f.Target = a, ""
+	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// CallTool calls a tool with the arguments that args names, if any, and prints its
+// result. hint says where the arguments of the tool can be seen.
+func CallTool(ctx context.Context, e *kit.Env, call adroit.ToolCall, args []string, hint string, asJSON bool) error {
+	input, err := "{}", error(nil)
+	if len(args) > 0 {
+		if input, err = e.Content(args[0]); err != nil {
+			return err
+		}
+	}
+	if !json.Valid([]byte(input)) {
+		return kit.Usagef(hint, "the arguments are not valid JSON")
+	}
+	call.Args = json.RawMessage(input)
+	if call.Dir, err = kit.Directory(call.Dir); err != nil {
+		return err
+	}
+	c, err := e.Client()
+	if err != nil {
+		return err
+	}
+	res, err := c.CallTool(ctx, call)
+	if err != nil {
+		return err
+	}
+	err = kit.Print(e.Out, asJSON, res, func(w io.Writer, r *executor.ToolResult) {
+		fmt.Fprintln(w, strings.TrimSuffix(kit.Sanitize(r.Text), "\n"))
+	})
+	if err == nil && res.Failed {
+		return kit.With(kit.Failed)
+	}
+	return err
 }

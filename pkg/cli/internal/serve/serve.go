@@ -13,14 +13,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // New is adroit serve.
@@ -129,4 +132,104 @@ func token(e *kit.Env, o *api.Options, variables ...string) (where string, err e
 		return "", kit.Fail(err, "ADROIT_TOKEN gives a token instead")
 	}
 	return "in " + e.Home(rootfs.TokenPath(dir)), nil
+}
+
+// exposed are the flags that say what the Model Context Protocol exposes.
+type exposed struct {
+	Options
+	dir string
+}
+
+func (x *exposed) flags(f *pflag.FlagSet) {
+	r := &x.Request
+	f.StringArrayVar(&x.Agents, "agent", nil, "expose this agent; else those that say expose: true")
+	f.StringArrayVar(&x.Tools, "tool", nil, "expose this tool, which is called without a job and without asking")
+	f.StringArrayVar(&x.Skills, "skill", nil, "make this skill a prompt")
+	f.BoolVar(&x.Memory, "memory", false, "expose what is remembered: remember, recall, memory_list, memory_forget")
+	f.StringVarP(&x.dir, "dir", "C", ".", "work in this directory")
+	f.StringVarP(&r.Model, "model", "m", "", "the model of all jobs whose request names none, provider/model or script:FILE")
+	f.StringVar((*string)(&r.Approve), "approve", "", "what is approved without asking: ask (nothing), edits, all; none denies what would be asked")
+	f.StringVar((*string)(&r.Mode), "mode", "", "permission mode of the jobs: plan, edits or auto")
+	f.StringVar((*string)(&r.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off")
+	f.BoolVar(&r.Trust, "trust-project", false, "use what this project brings: agents, skills, AGENTS.md")
+	f.BoolVar(&x.ModelApproves, "model-approves", false, "let the calling model approve calls of a job in a person's place")
+}
+
+// open makes the server that the flags describe. It serves until ctx ends.
+func (x *exposed) open(ctx context.Context, e *kit.Env) (*Server, error) {
+	var err error
+	if x.Request.Dir, err = kit.Directory(x.dir); err != nil {
+		return nil, err
+	}
+	x.Request.Model = request.Script(x.Request.Model)
+	x.Request.ForAll = x.Request.Model != ""
+	x.Version = kit.Read().Version
+	x.Log = logger(e)
+	c, err := e.Client()
+	if err != nil {
+		return nil, err
+	}
+	return New(ctx, c, x.Options)
+}
+
+// logger prints lines for the operator.
+func logger(e *kit.Env) func(format string, args ...any) {
+	return func(text string, args ...any) {
+		fmt.Fprintln(e.Err, hint.Program()+": "+kit.SanitizeLine(fmt.Sprintf(text, args...)))
+	}
+}
+
+// NewMCP is adroit mcp serve.
+func NewMCP(e *kit.Env) *cobra.Command {
+	var x exposed
+	var address string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve agents as tools of another program",
+		Long: "Serves the Model Context Protocol on standard input and output, for a program such as\n" +
+			"Claude Code, Codex or an editor that starts it. Each agent whose file says expose: true,\n" +
+			"or each that --agent names, is a tool: a call runs a job to its end. Tools for jobs start,\n" +
+			"follow, answer, resume and cancel them. Nothing else is exposed.\n\n" +
+			"What a job asks is put to a person through the program if it can do that; else the job\n" +
+			"waits for adroit approve. When the program goes away, its jobs are interrupted, and\n" +
+			"adroit jobs resume goes on with them. --http serves programs that send the token, as\n" +
+			"adroit serve does.",
+		Example: "  adroit mcp serve --agent reviewer\n  claude mcp add adroit -- adroit mcp serve --agent builder\n" +
+			"  adroit mcp serve --tool read_file --tool search",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := x.open(cmd.Context(), e)
+			if err != nil {
+				return err
+			}
+			if address != "" {
+				return overHTTP(cmd.Context(), e, s, address)
+			}
+			if err := s.Serve(e.In, e.Out); err != nil {
+				return kit.Fail(fmt.Errorf("reading from the client: %w", err), "")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&address, "http", "", "serve on this loopback address instead, as in 127.0.0.1:8765")
+	x.flags(cmd.Flags())
+	return cmd
+}
+
+func overHTTP(ctx context.Context, e *kit.Env, s *Server, address string) error {
+	o := api.Options{Address: address}
+	where, err := token(e, &o, "ADROIT_MCP_TOKEN", "ADROIT_TOKEN")
+	if err != nil {
+		return err
+	}
+	l, err := api.Open(o)
+	if err != nil {
+		return err
+	}
+	log := logger(e)
+	log("listening on %s%s", l.URL(), Path)
+	log("clients send the header Authorization: Bearer TOKEN; the token is %s", where)
+	mux := http.NewServeMux()
+	mux.Handle(Path, s.Handler())
+	return l.Serve(ctx, mux)
 }

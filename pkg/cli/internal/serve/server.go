@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
-
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -228,4 +228,23 @@ var errJob = errors.New("no such job here")
 // noJob is the error for a job that does not exist or is not of this server.
 func noJob(id string) error {
 	return problem.WithHint(fmt.Errorf("%w: %q", errJob, strings.TrimSpace(id)), "job_list lists the jobs of the exposed agents in this directory")
+}
+
+// Path is where a server is over HTTP.
+const Path = "/mcp"
+
+// Handler serves any number of clients until the context of the server ends. Who may
+// reach it may do all that the server exposes. The newest revision knows no sessions,
+// the older ones need them to ask a person.
+func (s *Server) Handler() http.Handler {
+	server := func(*http.Request) *sdk.Server { return s.sdk }
+	stateful := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{MaxRequestBodyBytes: maxMessage, SessionTimeout: 24 * time.Hour})
+	stateless := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{MaxRequestBodyBytes: maxMessage, Stateless: true, PropagateRequestCancellation: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= newRevision {
+			stateless.ServeHTTP(w, r)
+			return
+		}
+		stateful.ServeHTTP(w, r)
+	})
 }

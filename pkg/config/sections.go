@@ -1,0 +1,284 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/mcp"
+	"github.com/adroit-run/adroit/internal/system/hostexec"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/config/internal/provider"
+	"github.com/adroit-run/adroit/pkg/guard/netguard"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
+	"github.com/adroit-run/adroit/pkg/guard/secret"
+)
+
+const callingHint = "it is one of auto, native, constrained, text"
+
+// checkCalling checks calling: how models call tools, by a pattern of
+// provider/model.
+func checkCalling(at place, by map[string]turn.Mode) error {
+	for _, p := range slices.Sorted(maps.Keys(by)) {
+		if !slices.Contains(turn.Modes, by[p]) {
+			return fail(fmt.Errorf("%s: calling: %s is %q", at("calling", p), p, by[p]), callingHint)
+		}
+	}
+	return nil
+}
+
+// coordinatorSection is how what repairs failures learns.
+type coordinatorSection struct {
+	Memory  string              `yaml:"memory"`
+	Compare map[string][]string `yaml:"compare"`
+}
+
+func (s coordinatorSection) check(at place) error {
+	check := func(s coordinatorSection) error {
+		return coordinator.Policy{Memory: s.Memory, Compare: s.Compare}.Check()
+	}
+	if err := check(s); err != nil {
+		return fail(fmt.Errorf("%s: coordinator.%w", culprit(at, s, check, "coordinator"), err), "docs/fix.md has the values")
+	}
+	return nil
+}
+
+func (s coordinatorSection) options() adroit.Coordination {
+	return adroit.Coordination{Memory: s.Memory, Compare: s.Compare}
+}
+
+// checkFormats checks edit_formats: in which form models write edits, by a
+// pattern of provider/model.
+func checkFormats(at place, f map[string]edit.Format) error {
+	for _, p := range slices.Sorted(maps.Keys(f)) {
+		if !slices.Contains(edit.Formats, f[p]) {
+			return fail(fmt.Errorf("%s: edit_formats: %s is %q", at("edit_formats", p), p, f[p]), "it is one of edit, blocks, patch, whole")
+		}
+	}
+	return nil
+}
+
+// jobsSection bounds what runs.
+type jobsSection struct {
+	AtOnce int `yaml:"at_once"`
+}
+
+// A networkSection limits which addresses tools reach. See netguard.Guard.
+type networkSection struct {
+	Allow     []string      `yaml:"allow"`
+	Timeout   time.Duration `yaml:"timeout"`
+	MaxBody   int           `yaml:"max_body"` // MB
+	Redirects int           `yaml:"redirects" least:"-1"`
+}
+
+// guard is the network guard of tools.
+func (n networkSection) guard() netguard.Guard {
+	return netguard.Guard{Allow: n.Allow, Timeout: n.Timeout, MaxBody: int64(n.MaxBody) << 20, Redirects: n.Redirects}
+}
+
+func (n networkSection) check(at place) error {
+	for i, entry := range n.Allow {
+		if err := (netguard.Guard{Allow: []string{entry}}).Check(); err != nil {
+			return fail(fmt.Errorf("%s: network.allow: %w", at("network", "allow", strconv.Itoa(i)), err), "an entry without a port stands for every port")
+		}
+	}
+	switch {
+	case n.MaxBody > 1<<10:
+		return fail(fmt.Errorf("%s: network.max_body is %d", at("network", "max_body"), n.MaxBody), "it is a number of MB, 1024 at most")
+	case n.Redirects > 20:
+		return fail(fmt.Errorf("%s: network.redirects is %d", at("network", "redirects"), n.Redirects), "it is -1 for none, or 20 at most")
+	}
+	return nil
+}
+
+// An ollamaSection configures requests to Ollama.
+type ollamaSection struct {
+	// KeepAlive is how long a model stays loaded after an answer. Negative is
+	// for ever; zero leaves it to the server.
+	KeepAlive time.Duration `yaml:"keep_alive" least:"-"`
+}
+
+// checkPermissions checks the permission rules, before anything runs under them.
+func checkPermissions(at place, rules []permit.Rule) error {
+	var faults []error
+	for i, r := range rules {
+		if err := r.Check(); err != nil {
+			faults = append(faults, fail(fmt.Errorf("%s: permissions, rule %d: %w", culprit(at, r, permit.Rule.Check, "permissions", strconv.Itoa(i)), i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}"))
+		}
+	}
+	return all(faults...)
+}
+
+// secrets configure what no tool may see.
+type secrets struct {
+	Deny  []string `yaml:"deny"`  // more names of files that no tool may touch
+	Allow []string `yaml:"allow"` // names of the built-in list that may be used after all
+	Known []string `yaml:"known"` // fingerprints of findings that are no secrets
+}
+
+// check checks the names and fingerprints.
+func (s secrets) check(at place) error {
+	check := func(key string, names []string, check func(string) error) error {
+		for i, name := range names {
+			if err := check(name); err != nil {
+				return fail(fmt.Errorf("%s: secrets.%s: %w", at("secrets", key, strconv.Itoa(i)), key, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
+			}
+		}
+		return nil
+	}
+	if err := all(check("deny", s.Deny, rootfs.CheckPattern), check("allow", s.Allow, rootfs.CheckAllowed)); err != nil {
+		return err
+	}
+	for i, f := range s.Known {
+		if !fingerprint.MatchString(f) {
+			return fail(fmt.Errorf("%s: secrets.known has %q, which is no fingerprint", at("secrets", "known", strconv.Itoa(i)), f), "git_commit prints one beside each finding: sixteen letters and digits")
+		}
+	}
+	return nil
+}
+
+var fingerprint = lazyregexp.New(`^[0-9a-f]{16}$`)
+
+// Redactor knows every key of a configuration and of the environment, and
+// those given. A configuration that could not be read is nil: it works as well
+// as it can without.
+func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secret.Redactor {
+	var known []secret.Known
+	add := func(name, value string) {
+		known = append(known, secret.Known{Name: name, Value: value})
+	}
+	o := secret.Options{}
+	if c != nil {
+		o.Allow = c.Secrets.Known
+		for _, name := range slices.Sorted(maps.Keys(c.keys)) {
+			add("key of "+name, c.keys[name])
+			for _, token := range mcp.Tokens(name, c.keys[name]) {
+				add("login at "+name, token)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+			e := c.Endpoints[name]
+			if e.KeyEnv != "" {
+				add(e.KeyEnv, getenv(e.KeyEnv))
+			}
+			for _, h := range slices.Sorted(maps.Keys(e.Headers)) {
+				value := e.Headers[h]
+				// Of "Bearer KEY" it is the key alone that others echo.
+				if _, key, ok := strings.Cut(value, " "); ok && len(key) >= secret.MinKnown {
+					add("header "+h, key)
+				}
+				add("header "+h, value)
+			}
+		}
+		for _, name := range slices.Concat(c.Publish.targets().Secrets(), c.GitHub.target().Secrets()) {
+			add(name, getenv(name))
+		}
+		if name := c.Transcription.KeyEnv; name != "" {
+			add(name, getenv(name))
+		}
+	}
+	for _, name := range provider.KeyVariables() {
+		add(name, getenv(name))
+	}
+	var environ []string
+	for _, kv := range os.Environ() {
+		key, _, _ := strings.Cut(kv, "=")
+		environ = append(environ, key+"="+getenv(key))
+	}
+	o.Known = slices.Concat(known, secret.Environ(environ), more)
+	return secret.NewRedactor(o)
+}
+
+// A languageServer is one that the operator adds, or puts in place of one that
+// is built in.
+type languageServer struct {
+	Command []string `yaml:"command" show:"words"`
+	Files   []string `yaml:"files" show:"words"`
+}
+
+// LanguageServers are the language servers of jobs, the operator's first.
+func (c *Config) LanguageServers() []lsp.Server {
+	var own []lsp.Server
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		s := c.Servers[name]
+		own = append(own, lsp.Server{Name: name, Command: s.Command, Files: s.Files})
+	}
+	return lsp.Merge(own)
+}
+
+func (c *Config) checkServers(at place) error {
+	if c.Diagnostics != "" && c.Diagnostics != "on" && c.Diagnostics != "off" {
+		return fail(fmt.Errorf("%s: diagnostics is %q", at("diagnostics"), c.Diagnostics), "it is on or off")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		s := c.Servers[name]
+		if len(s.Command) == 0 || len(s.Files) == 0 {
+			return fail(fmt.Errorf("%s: language_servers.%s needs command and files", at("language_servers", name), name), `for example {command: [rust-analyzer], files: ["*.rs"]}`)
+		}
+		for i, p := range s.Files {
+			if _, err := path.Match(p, ""); err != nil || strings.Contains(p, "/") {
+				return fail(fmt.Errorf("%s: language_servers.%s.files: %q is not a pattern of file names", at("language_servers", name, "files", strconv.Itoa(i)), name, p), `a pattern is for example "*.rs"`)
+			}
+		}
+	}
+	return nil
+}
+
+// hooksIn are the configured hooks with ~/ expanded to a home directory.
+func (c *Config) hooksIn(home string) []hooks.Hook {
+	list := slices.Clone(c.Hooks)
+	for i, h := range list {
+		if len(h.Command) > 0 {
+			list[i].Command = append([]string{expandHome(home, h.Command[0])}, h.Command[1:]...)
+		}
+	}
+	return list
+}
+
+// checkHooks checks the hooks.
+func (c *Config) checkHooks(at place) error {
+	// Which home it is does not matter for whether a path is absolute.
+	var faults []error
+	for i, h := range c.hooksIn("/") {
+		if err := h.Check(); err != nil {
+			n := strconv.Itoa(i)
+			faults = append(faults, fail(fmt.Errorf("%s: hooks.%s: %w", culprit(at, h, hooks.Hook.Check, "hooks", n), n, err), "docs/config.md has an example"))
+		}
+	}
+	return all(faults...)
+}
+
+// hostFiles are the files of programs that run outside of the sandbox by the configuration
+// as it is now: those of hooks, and of MCP servers without a sandbox. A file with faults
+// starts none.
+func (c *Config) hostFiles() (files []string) {
+	now, err := Load(Env{Getenv: c.getenv}, Flags{})
+	if err != nil {
+		return nil
+	}
+	for _, h := range now.hooksIn(c.getenv("HOME")) {
+		files = append(files, hostexec.Files(h.Command)...)
+	}
+	servers, err := now.mcpServers()
+	if err != nil {
+		return files
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if s := servers[name]; s.Sandbox == "off" {
+			files = append(files, hostexec.Files(slices.Concat(s.Command, s.Args))...)
+		}
+	}
+	return files
+}
