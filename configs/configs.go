@@ -24,9 +24,6 @@ var pipelines embed.FS
 //go:embed demo
 var demo embed.FS
 
-//go:embed savings
-var savings embed.FS
-
 //go:embed schemas/pipeline.json
 var pipelineSchema []byte
 
@@ -67,32 +64,6 @@ func WriteDemo(dir string) error {
 		}
 		return nil
 	})
-}
-
-// SavingsTurns is the script of the model that plays both sides of the
-// comparison of a workflow with an agent that has all tools.
-func SavingsTurns() []byte { return must(savings.ReadFile("savings/turns.yaml")) }
-
-// SavingsTask is what both sides are asked.
-func SavingsTask() string { return string(must(savings.ReadFile("savings/TASK.md"))) }
-
-// WriteSavings writes the project of the demonstration with the task and the
-// agents of both sides into dir, which it creates.
-func WriteSavings(dir string) error {
-	if err := WriteDemo(dir); err != nil {
-		return err
-	}
-	own := filepath.Join(dir, ".adroit", "agents")
-	if err := os.MkdirAll(own, 0o755); err != nil {
-		return err
-	}
-	files := map[string]string{"TASK.md": dir, "savings_agent.md": own, "savings_workflow.md": own, "savings_implementer.md": own}
-	for name, to := range files {
-		if err := rootfs.WriteScratch(filepath.Join(to, name), 0o644, must(savings.ReadFile("savings/"+name))); err != nil {
-			return fmt.Errorf("writing the comparison: %w", err)
-		}
-	}
-	return nil
 }
 
 func sub(f embed.FS, dir string) fs.FS { return must(fs.Sub(f, dir)) }

@@ -12,6 +12,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
+// Loop detection finds what a model does again and again without getting anywhere:
+// turns that repeat, and tools that fail in the same way. It has no say in what follows;
+// the loop reminds the model, withholds the tool or ends the job.
+
 // A Fingerprint identifies the tool calls of one turn, so that repetitions can be
 // counted.
 type Fingerprint struct {

@@ -27,7 +27,7 @@ import (
 
 // All are the workflows that ship.
 func All() []flow.Workflow {
-	return []flow.Workflow{BlogPhases, PodcastPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, Savings, coordinator.Workflow}
+	return []flow.Workflow{BlogPhases, PodcastPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, coordinator.Workflow}
 }
 
 // A Tested is what the tests of the project have shown.

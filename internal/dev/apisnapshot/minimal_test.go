@@ -14,7 +14,7 @@ import (
 // agents are written, keeps the methods of all types that are looked at by reflection.
 const (
 	minimalModules = 13
-	minimalBytes   = 18<<20 + 640<<10
+	minimalBytes   = 18<<20 + 768<<10
 )
 
 // TestMinimal fails when the smallest program comes to link more than before, and

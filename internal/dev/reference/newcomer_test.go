@@ -48,7 +48,7 @@ func TestNewcomer(t *testing.T) {
 			t.Errorf("%s is named and is not there", name)
 		}
 	}
-	if first, _, _ := strings.Cut(grep("loop detect", "--", "docs", "pkg"), "\n"); !strings.Contains(first, "loopdetect.go") {
+	if first, _, _ := strings.Cut(grep("-l", "loop detect", "--", "internal/turn", "pkg"), "\n"); !strings.Contains(first, "loopdetect.go") {
 		t.Errorf("the first line of git grep -i 'loop detect' does not lead to the code: %s", first)
 	}
 	if grep("-l", "var loopRules", "--", "internal/turn/loopdetect.go") == "" {

@@ -26,8 +26,8 @@ import (
 
 var noun = Noun{Word: "agents", Dirs: configs.ClaudeAgents + " and " + configs.AgentsDir, Ext: ".md"}
 
-// New is adroit agents.
-func New(e *kit.Env) *cobra.Command {
+// NewAgents is adroit agents.
+func NewAgents(e *kit.Env) *cobra.Command {
 	list := List(e, noun, adroit.Client.Agents, listText, func(l *adroit.Listing[adroit.AgentInfo]) {
 		if l.Problems.Err() != nil {
 			fmt.Fprintln(e.Err, "some agents cannot be used; "+hint.Command("agents lint")+" says why")

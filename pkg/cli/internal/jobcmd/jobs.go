@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit jobs.
-func New(e *kit.Env) *cobra.Command {
+// NewJobs is adroit jobs.
+func NewJobs(e *kit.Env) *cobra.Command {
 	cmd := newList(e, "jobs")
 	cmd.Short = "List jobs; show, follow, resume, cancel, undo one"
 	cmd.Long = "Lists jobs, newest first. Commands that take an ID also take its beginning or end, if that is unique, or last:\n" +
@@ -209,7 +209,7 @@ func draw(ctx context.Context, e *kit.Env, c adroit.Client, j *jobs.Job, flag, h
 		}
 		evs = append(evs, ev)
 	}
-	d := show.New(j, evs, e.Rate())
+	d := show.NewGraph(j, evs, e.Rate())
 	if how == show.Mermaid {
 		fmt.Fprint(e.Out, d.Mermaid())
 	} else {

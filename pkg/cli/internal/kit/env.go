@@ -486,8 +486,8 @@ func (b Build) Line(program string) string {
 	return strings.Join([]string{program, b.Version, b.Go, b.Platform}, " ")
 }
 
-// New is adroit version.
-func New(e *Env) *cobra.Command {
+// NewVersion is adroit version.
+func NewVersion(e *Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",

@@ -22,8 +22,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit config.
-func New(e *kit.Env) *cobra.Command {
+// NewConfig is adroit config.
+func NewConfig(e *kit.Env) *cobra.Command {
 	return kit.Lister("config", "Show and set the configuration, and where each value comes from", newShow(e), newGet(e), newSet(e), newPath(e))
 }
 

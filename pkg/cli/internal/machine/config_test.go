@@ -23,7 +23,7 @@ func run(file string, args ...string) (string, error) {
 			return []byte(file), nil
 		}}, config.Flags{})
 	}}
-	cmd := New(e)
+	cmd := NewConfig(e)
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

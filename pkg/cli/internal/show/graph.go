@@ -55,8 +55,8 @@ type graphBuilder struct {
 	first, last  time.Time
 }
 
-// New builds the graph of a job from its events.
-func New(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *Node {
+// NewGraph builds the graph of a job from its events.
+func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *Node {
 	root := &Node{what: "job", title: strings.TrimSpace(j.ID + " " + j.Agent), status: string(j.Status)}
 	g := &graphBuilder{root: root, parts: map[string]*Node{}, steps: map[string]*Node{}, turns: map[*Node]int{}, ends: map[int64]int64{}}
 	g.books.Rate = rate

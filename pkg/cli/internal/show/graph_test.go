@@ -33,7 +33,7 @@ func (l *logbook) step(path, kind, name, text string, data any) {
 }
 
 func (l *logbook) draw(status jobs.Status) *Node {
-	return New(&jobs.Job{ID: "J1", Agent: "lead", Status: status}, l.evs, nil)
+	return NewGraph(&jobs.Job{ID: "J1", Agent: "lead", Status: status}, l.evs, nil)
 }
 
 // The grammar of the flowcharts that are written, which is a part of Mermaid's.

@@ -28,8 +28,8 @@ type runCommand struct {
 	template                  request.Template
 }
 
-// New is adroit run.
-func New(e *kit.Env) *cobra.Command {
+// NewRun is adroit run.
+func NewRun(e *kit.Env) *cobra.Command {
 	var q runCommand
 	cmd := &cobra.Command{
 		Use:   "run [AGENT|PIPELINE|FILE.md] [PROMPT|-]",
