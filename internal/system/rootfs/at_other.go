@@ -12,3 +12,12 @@ func ChangeTime(*unix.Stat_t) int64 { return 0 }
 
 // OpenNoLinks opens a clean name below an open directory and follows no link in it.
 func OpenNoLinks(root int, rel string, flags int) (int, error) { return openParts(root, rel, flags) }
+
+// LinkFile makes a file of its own with the content of an open one, which shares its
+// blocks: a link cannot be made of a descriptor here.
+func LinkFile(fd int, dir int, name string) error {
+	if err := oneName(name); err != nil {
+		return err
+	}
+	return unix.Fclonefileat(fd, dir, name, 0)
+}
