@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"go/parser"
@@ -60,13 +61,7 @@ func product(dir string) bool {
 			return false
 		}
 	}
-	r := room(dir)
-	for _, dev := range []string{"internal/dev", "internal/dev/bench", "internal/dev/dist", "internal/dev/reference", "internal/dev/e2e", "internal/dev/habits", "internal/dev/layers", "internal/dev/lint", "internal/dev/race", "internal/dev/realrepo", "internal/dev/testenv", "internal/dev/words", "internal/dev/apisnapshot", "cmd/flowvet"} {
-		if r == dev {
-			return false
-		}
-	}
-	return dir != "internal/dev/flowvet"
+	return room(dir) != "internal/dev" && dir != "cmd/flowvet"
 }
 
 func read(root string) (*house, error) {
@@ -177,67 +172,63 @@ func (h *house) floors(rooms []string) map[string]int {
 	return floor
 }
 
-func (h *house) print(list bool) {
-	var lines, lengths []int
-	total, single, small, big := 0, 0, 0, 0
-	byRoom := map[string][3]int{}
-	names := map[string][]string{}
+// A count is how large the house is.
+type count struct {
+	rooms                    []string
+	floors                   map[string]int
+	arrows, packages, single int // single are packages of one file
+	shared                   int // names that several packages bear
+	lengths                  []int
+	lines                    int
+	byRoom                   map[string][3]int // packages, files, lines
+}
+
+func (h *house) count() count {
+	c := count{byRoom: map[string][3]int{}, packages: len(h.packages)}
+	names := map[string]int{}
 	for dir, p := range h.packages {
 		if len(p.files) == 1 {
-			single++
+			c.single++
 		}
-		sum := 0
+		r := c.byRoom[room(dir)]
+		r[0]++
 		for _, n := range p.files {
-			sum += n
-			lengths = append(lengths, n)
-			if n > 600 {
-				big++
+			r[1], r[2], c.lines = r[1]+1, r[2]+n, c.lines+n
+			c.lengths = append(c.lengths, n)
+		}
+		c.byRoom[room(dir)] = r
+		if name := dir[strings.LastIndexByte(dir, '/')+1:]; !strings.HasPrefix(dir, "cmd/") {
+			if names[name]++; names[name] == 2 {
+				c.shared++
 			}
 		}
-		if sum < 150 {
-			small++
-		}
-		total += sum
-		lines = append(lines, sum)
-		r := byRoom[room(dir)]
-		byRoom[room(dir)] = [3]int{r[0] + 1, r[1] + len(p.files), r[2] + sum}
-		if name := dir[strings.LastIndexByte(dir, '/')+1:]; !strings.HasPrefix(dir, "cmd/") {
-			names[name] = append(names[name], dir)
-		}
 	}
-	slices.Sort(lengths)
-	rooms := slices.Sorted(maps.Keys(byRoom))
-	floors := h.floors(rooms)
-	arrows, top := 0, 0
-	for _, r := range rooms {
-		arrows += len(h.arrows[r])
-		top = max(top, floors[r])
+	slices.Sort(c.lengths)
+	c.rooms = slices.Sorted(maps.Keys(c.byRoom))
+	c.floors = h.floors(c.rooms)
+	for _, r := range c.rooms {
+		c.arrows += len(h.arrows[r])
 	}
-	shared := 0
-	for _, dirs := range names {
-		if len(dirs) > 1 {
-			shared++
-		}
-	}
-	circles := h.circles()
+	return c
+}
+
+func (h *house) print(list bool) {
+	c, circles := h.count(), h.circles()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "rooms\t%d on %d floors, %d arrows, %d circles\n", len(rooms), top+1, arrows, len(circles))
-	fmt.Fprintf(w, "packages\t%d, %d of one file, %d under 150 lines, %d names borne by several\n", len(lines), single, small, shared)
-	fmt.Fprintf(w, "files\t%d, median %d lines, longest %d, %d over 600\n", len(lengths), lengths[len(lengths)/2], lengths[len(lengths)-1], big)
-	fmt.Fprintf(w, "lines\t%d\n", total)
+	fmt.Fprintf(w, "rooms\t%d on %d floors, %d arrows, %d circles\n", len(c.rooms), slices.Max(slices.Collect(maps.Values(c.floors)))+1, c.arrows, len(circles))
+	fmt.Fprintf(w, "packages\t%d, %d of one file, %d names borne by several\n", c.packages, c.single, c.shared)
+	fmt.Fprintf(w, "files\t%d, median %d lines, longest %d\n", len(c.lengths), c.lengths[len(c.lengths)/2], c.lengths[len(c.lengths)-1])
+	fmt.Fprintf(w, "lines\t%d\n", c.lines)
 	for _, c := range circles {
 		fmt.Fprintf(w, "circle\t%s\n", strings.Join(c, " "))
 	}
 	if list {
-		slices.SortFunc(rooms, func(a, b string) int {
-			if floors[a] != floors[b] {
-				return floors[b] - floors[a]
-			}
-			return strings.Compare(a, b)
+		slices.SortFunc(c.rooms, func(a, b string) int {
+			return cmp.Or(c.floors[b]-c.floors[a], strings.Compare(a, b))
 		})
-		for _, r := range rooms {
-			n := byRoom[r]
-			fmt.Fprintf(w, "floor %d\t%s\t%d packages\t%d files\t%d lines\n", floors[r], r, n[0], n[1], n[2])
+		for _, r := range c.rooms {
+			n := c.byRoom[r]
+			fmt.Fprintf(w, "floor %d\t%s\t%d packages\t%d files\t%d lines\n", c.floors[r], r, n[0], n[1], n[2])
 		}
 	}
 	w.Flush()
