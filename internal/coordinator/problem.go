@@ -9,7 +9,7 @@
 //
 // It is deterministic apart from the steps it asks for, so a job that is killed
 // anywhere goes on to the same end. Code decides what code can; a cheap model is
-// asked next, the job's own model last. See docs/adr/0071.
+// asked next, the job's own model last. See ADR 71.
 package coordinator
 
 import (

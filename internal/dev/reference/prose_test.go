@@ -9,14 +9,20 @@ import (
 	"testing"
 )
 
-// maxDecision is how many words a decision record may have: one page.
-const maxDecision = 600
+// A decision record is at most one page, and few enough are current to be read before a
+// change of the core.
+const (
+	maxDecision = 600 // words
+	maxCurrent  = 40
+)
 
-func TestDecisionsFitOnAPage(t *testing.T) {
-	names, err := filepath.Glob("../../../docs/adr/*.md")
-	if err != nil || len(names) < 40 {
-		t.Fatalf("%d decision records, %v", len(names), err)
+func TestDecisions(t *testing.T) {
+	names := glob(t, "../../../docs/adr/*.md", "../../../docs/adr/archive/0*.md")
+	index, err := os.ReadFile("../../../docs/adr/archive/README.md")
+	if err != nil {
+		t.Fatal(err)
 	}
+	current := 0
 	for _, name := range names {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -25,7 +31,27 @@ func TestDecisionsFitOnAPage(t *testing.T) {
 		if n := len(strings.Fields(string(b))); n > maxDecision {
 			t.Errorf("%s has %d words, at most %d fit on a page", filepath.Base(name), n, maxDecision)
 		}
+		if filepath.Base(filepath.Dir(name)) != "archive" {
+			current++
+		} else if !strings.Contains(string(index), "]("+filepath.Base(name)+")") {
+			t.Errorf("docs/adr/archive/README.md does not list %s", filepath.Base(name))
+		}
 	}
+	if current < 20 || current > maxCurrent {
+		t.Errorf("%d decisions are current, at most %d: move what only one part needs to docs/adr/archive", current, maxCurrent)
+	}
+}
+
+// glob lists the files that match any of the patterns.
+func glob(t *testing.T, patterns ...string) (names []string) {
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	return names
 }
 
 var (
@@ -35,14 +61,7 @@ var (
 
 // TestLinks: a link to a file of the repository leads to one that exists.
 func TestLinks(t *testing.T) {
-	var names []string
-	for _, pattern := range []string{"../../../*.md", "../../../docs/*.md", "../../../docs/adr/*.md"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, found...)
-	}
+	names := glob(t, "../../../*.md", "../../../docs/*.md", "../../../docs/*/*.md", "../../../docs/adr/archive/*.md")
 	seen := 0
 	for _, name := range names {
 		b, err := os.ReadFile(name)
