@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/text/mermaid"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
@@ -43,76 +44,48 @@ func (p *Pipeline) edges() [][]edge {
 	return g
 }
 
-// Mermaid draws the pipeline as a flowchart in Mermaid's language. Names are
-// quoted, so that what a file has in them cannot change the drawing.
+// Mermaid draws the pipeline as a flowchart in Mermaid's language.
 func (p *Pipeline) Mermaid() string {
-	var b strings.Builder
-	b.WriteString("flowchart TD\n")
-	ids := p.drawn()
-	p.mermaid(&b, p.Steps, "  ", ids)
-	b.WriteString("  done(((end)))\n")
-	g := p.edges()
-	for i := range g {
-		from := ids[p.Steps[i].ID]
-		for _, e := range g[i] {
-			to := "done"
+	c := &mermaid.Chart{Prefix: "s"}
+	ids := map[string]string{}
+	draw(c, p.Steps, ids)
+	end := c.End()
+	recovery := ""
+	if p.Recovery != nil {
+		recovery = c.Node("{{", "}}", "recovery: "+p.Recovery.Agent.Name)
+	}
+	for i, next := range p.edges() {
+		s := &p.Steps[i]
+		from := ids[s.ID]
+		for _, e := range next {
+			to, arrow := end, "-->"
 			if e.to < len(p.Steps) {
 				to = ids[p.Steps[e.to].ID]
 			}
-			switch e.why {
-			case "success":
-				fmt.Fprintf(&b, "  %s --> %s\n", from, to)
-			default:
-				fmt.Fprintf(&b, "  %s -. %s .-> %s\n", from, e.why, to)
+			if e.why != "success" {
+				arrow = "-. " + e.why + " .->"
 			}
+			c.Edge(from, arrow, to)
 		}
-		s := &p.Steps[i]
 		if s.Until != nil {
-			fmt.Fprintf(&b, "  %s -. \"until %s\" .-> %s\n", from, escaped(describe(s.Until)), from)
+			c.Edge(from, "-. "+mermaid.Label("until "+describe(s.Until))+" .->", from)
 		}
-		if p.Recovery != nil && p.policy(s) == Recover && !p.jumps(s) && s.Parallel == nil {
-			fmt.Fprintf(&b, "  %s -. failure .-> recovery\n", from)
+		if recovery != "" && p.policy(s) == Recover && !p.jumps(s) && s.Parallel == nil {
+			c.Edge(from, "-. failure .->", recovery)
 		}
 	}
-	if p.Recovery != nil {
-		fmt.Fprintf(&b, "  recovery{{\"recovery: %s\"}}\n", escaped(p.Recovery.Agent.Name))
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(c.String(), "\n")
 }
 
-// drawn gives each step the name that its node has: an id may be a word of the
-// language.
-func (p *Pipeline) drawn() map[string]string {
-	out := map[string]string{}
-	n := 0
-	var each func([]Step)
-	each = func(steps []Step) {
-		for i := range steps {
-			n++
-			out[steps[i].ID] = fmt.Sprintf("s%d", n)
-			each(steps[i].Parallel)
-		}
-	}
-	each(p.Steps)
-	return out
-}
-
-func (p *Pipeline) mermaid(b *strings.Builder, steps []Step, indent string, ids map[string]string) {
+// draw draws steps, and keeps the ids of their nodes by the ids of the steps.
+func draw(c *mermaid.Chart, steps []Step, ids map[string]string) {
 	for i := range steps {
-		s := &steps[i]
-		if s.Parallel != nil {
-			fmt.Fprintf(b, "%ssubgraph %s [\"%s\"]\n", indent, ids[s.ID], escaped(s.Title()))
-			p.mermaid(b, s.Parallel, indent+"  ", ids)
-			b.WriteString(indent + "end\n")
-			continue
+		if s := &steps[i]; s.Parallel != nil {
+			ids[s.ID] = c.Box(func(string) { draw(c, s.Parallel, ids) }, s.Title())
+		} else {
+			ids[s.ID] = c.Node("[", "]", s.Title(), s.what())
 		}
-		fmt.Fprintf(b, "%s%s[\"%s\"]\n", indent, ids[s.ID], escaped(s.Title())+"<br/>"+escaped(s.what()))
 	}
-}
-
-// escaped is text within quotes of Mermaid.
-func escaped(s string) string {
-	return strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ", "`", "#96;").Replace(s)
 }
 
 // Text draws the pipeline in lines: each step with what it does and where it

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/text/mermaid"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -134,7 +135,7 @@ func FuzzGraphLabel(f *testing.F) {
 	}
 	whole := regexp.MustCompile(`^` + chartText + `$`)
 	f.Fuzz(func(t *testing.T, words string) {
-		if got := label((&Node{title: words, note: words}).said(), words); !whole.MatchString(got) {
+		if got := mermaid.Label((&Node{title: words, note: words}).said(), words); !whole.MatchString(got) {
 			t.Errorf("%q is written as %q", words, got)
 		}
 	})

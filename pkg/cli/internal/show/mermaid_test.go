@@ -1,6 +1,7 @@
 package show
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
 // Mermaid itself reads what is drawn as nodes, boxes and edges, as many
@@ -30,6 +32,21 @@ func TestMermaidReadsGraphs(t *testing.T) {
 		l.step("1.2", words, words, words, nil)
 		return l.draw(jobs.Running).Mermaid()
 	}
+	readAlike(t, draw, " 3 7 0")
+	readAlike(t, func(words string) string {
+		quoted, _ := json.Marshal(words)
+		p := &pipeline.Pipeline{Name: words, Recovery: &pipeline.Recovery{Agent: pipeline.Agent{Name: words}}, OnFailure: pipeline.Recover, Steps: []pipeline.Step{
+			{ID: "a", Run: "true " + words, Until: &pipeline.Condition{Var: "n", Is: quoted}},
+			{ID: "both", Name: words, Parallel: []pipeline.Step{{ID: "b", Tool: words}, {ID: "c", Name: words, Agent: &pipeline.Agent{Name: words}}}},
+		}}
+		return p.Mermaid()
+	}, "")
+}
+
+// readAlike has Mermaid read what is drawn of plain and of hostile words; each line that
+// it prints must be the first one's.
+func readAlike(t *testing.T, draw func(words string) string, end string) {
+	t.Helper()
 	work := t.TempDir()
 	args := []string{"../../../../internal/dev/e2e/mermaid/read.mjs"}
 	for i, words := range append([]string{"plain"}, hostile...) {
@@ -44,7 +61,7 @@ func TestMermaidReadsGraphs(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	got := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(got) != len(hostile)+1 || !strings.HasSuffix(got[0], " 3 7 0") {
+	if len(got) != len(hostile)+1 || !strings.HasSuffix(got[0], end) {
 		t.Fatalf("read as\n%s\n%s", out, draw("plain"))
 	}
 	for i, words := range hostile {
