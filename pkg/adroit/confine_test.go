@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/shell"
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -31,7 +31,7 @@ func TestAuto(t *testing.T) {
 			continue
 		}
 		dir := t.TempDir()
-		rt := open(t, adroit.Options{Tools: []tools.Tool{shell.Run}, Models: scripted(t, turns), Workspace: adroit.Workspace{Dir: dir, Sandbox: process.SandboxOptions{Level: c.level}},
+		rt := open(t, adroit.Options{Tools: []tools.Tool{partstest.Tool("shell")}, Models: scripted(t, turns), Workspace: adroit.Workspace{Dir: dir, Sandbox: process.SandboxOptions{Level: c.level}},
 			Defaults: agents.Defaults{Mode: executor.ModeAuto}})
 		job, err := rt.Agent(agent).Execute(t.Context(), agents.Input{Prompt: "go"})
 		if err != nil {

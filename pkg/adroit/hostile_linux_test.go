@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
-	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
@@ -100,7 +100,7 @@ func TestHostileRepositories(t *testing.T) {
 				env  *tools.Env
 				args string
 			}{
-				{"run_tests", test.Run, env, `{}`}, {"go vet", navigate.Diagnostics, &bare, `{"path":"x.go"}`}, {"gopls", navigate.Diagnostics, env, `{"path":"x.go"}`},
+				{"run_tests", test.Run, env, `{}`}, {"go vet", partstest.Tool("diagnostics"), &bare, `{"path":"x.go"}`}, {"gopls", partstest.Tool("diagnostics"), env, `{"path":"x.go"}`},
 			} {
 				if _, err := exec.LookPath("gopls"); err != nil && by.name == "gopls" {
 					t.Log("gopls is not installed; set GOPLS_BIN to what internal/dev/e2e/gopls/build.sh prints")

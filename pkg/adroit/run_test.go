@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -65,7 +65,7 @@ func TestRunWithAToolThatFails(t *testing.T) {
 // A question that nobody answers ends Run, not the job: it goes on with an
 // answer, and by its key.
 func TestRunWithAQuestion(t *testing.T) {
-	rt := runtime(t, "turns:\n  - calls: [{name: write_file, args: {path: a.txt, content: hello}}]\n  - text: Written.", Options{Tools: []tools.Tool{file.Write}})
+	rt := runtime(t, "turns:\n  - calls: [{name: write_file, args: {path: a.txt, content: hello}}]\n  - text: Written.", Options{Tools: []tools.Tool{partstest.Tool("write_file")}})
 	r := asking("write_file")
 	r.Approve, r.Key = executor.ApproveAsk, "once"
 	_, err := rt.Run(t.Context(), r)
@@ -150,7 +150,7 @@ func TestAskReads(t *testing.T) {
 	if err := os.WriteFile("a.txt", []byte("hello there"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Ask(t.Context(), parse(t, "turns:\n  - calls: [{name: read_file, args: {path: a.txt}}]\n  - {expect: {contains: hello there}, text: A greeting.}"), "What is in a.txt?", file.Read)
+	got, err := Ask(t.Context(), parse(t, "turns:\n  - calls: [{name: read_file, args: {path: a.txt}}]\n  - {expect: {contains: hello there}, text: A greeting.}"), "What is in a.txt?", partstest.Tool("read_file"))
 	if err != nil || got != "A greeting." {
 		t.Errorf("Ask: %q, %v", got, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
-	"github.com/adroit-run/adroit/internal/tools/shell"
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -34,7 +34,7 @@ func TestEnvironmentFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	turns := "turns:\n  - calls: [{name: shell, args: {command: \"cat .env.local | tr -d x\"}}]\n  - text: Done.\n    expect: {last: 'DB_PASSWORD=.*secret: DB_PASSWORD'}"
-	rt := open(t, adroit.Options{Tools: []tools.Tool{shell.Run}, Models: scripted(t, turns), Defaults: agents.Defaults{Approve: executor.ApproveAll},
+	rt := open(t, adroit.Options{Tools: []tools.Tool{partstest.Tool("shell")}, Models: scripted(t, turns), Defaults: agents.Defaults{Approve: executor.ApproveAll},
 		Workspace: adroit.Workspace{Dir: dir, Sandbox: process.SandboxOptions{Level: sandbox.Off}}, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}})
 	agent := agents.DynamicAgent{Name: "worker", Description: "Work.", Prompt: "You work.", Tools: []string{"shell"}}
 	job, err := rt.Agent(agent).Execute(t.Context(), agents.Input{Prompt: "go"})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/shell"
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/parts"
@@ -14,7 +14,7 @@ import (
 
 // A check that always passes or never does is a fault, in each form that a check has.
 func TestLintChecks(t *testing.T) {
-	set, err := testSet(t).With(shell.Run)
+	set, err := testSet(t).With(partstest.Tool("shell"))
 	if err != nil {
 		t.Fatal(err)
 	}

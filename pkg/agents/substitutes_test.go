@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	filetool "github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -16,7 +16,7 @@ import (
 // An agent that names edit_file is offered, in its tools and its prompt, the
 // tool of the model's form, within what it is granted.
 func TestToolSubstitutes(t *testing.T) {
-	set, err := tools.NewSet(filetool.Read, filetool.Write, edit.File, edit.Blocks, edit.Patch, edit.Long, control.Finish)
+	set, err := tools.NewSet(partstest.Tool("read_file"), partstest.Tool("write_file"), edit.File, edit.Blocks, edit.Patch, edit.Long, control.Finish)
 	if err != nil {
 		t.Fatal(err)
 	}

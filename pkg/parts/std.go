@@ -1,7 +1,10 @@
-// Package std is the explicit list of the tools that ship.
+// Package parts is the explicit list of the tools that ship.
 //
-//	set, err := tools.NewSet(std.All()...)
-//	set, err := tools.NewSet(append(std.All(), wordcount.Tool)...)
+//	set, err := tools.NewSet(parts.All()...)
+//	set, err := tools.NewSet(append(parts.All(), wordcount.Tool)...)
+//
+// What is optional lies in its internal folder, where core, configuration and command line
+// cannot name it.
 package parts
 
 import (
@@ -12,17 +15,17 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/internal/tools/docs"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/internal/tools/github"
-	"github.com/adroit-run/adroit/internal/tools/gittool"
-	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/tools/podcast"
 	"github.com/adroit-run/adroit/internal/tools/publish"
-	"github.com/adroit-run/adroit/internal/tools/review"
-	"github.com/adroit-run/adroit/internal/tools/search"
-	"github.com/adroit-run/adroit/internal/tools/shell"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/internal/tools/web"
+	"github.com/adroit-run/adroit/pkg/parts/internal/file"
+	"github.com/adroit-run/adroit/pkg/parts/internal/gittool"
+	"github.com/adroit-run/adroit/pkg/parts/internal/navigate"
+	"github.com/adroit-run/adroit/pkg/parts/internal/review"
+	"github.com/adroit-run/adroit/pkg/parts/internal/search"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shell"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -1,6 +1,7 @@
 package parts_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,20 @@ func TestAll(t *testing.T) {
 	want := strings.Fields("accept_files analyze_prompt apply_patch assemble_content calendar check_docs check_episode check_post cite cut_clip definition delete_file describe_tool diagnostics edit_blocks edit_file edit_long_file expand_section feed_entry finish format_code generate_outline generate_social_posts git_blame git_branch git_commit git_continue git_diff git_log git_show git_status github_issue_comment github_issue_list github_issue_view github_pr_checks github_pr_create github_pr_diff github_pr_review github_pr_view link_check list_files master_audio move_file outline probe_audio process_transcript publish_markdown publish_notion publish_webhook read_file read_result read_site read_skill read_transcript recall references remember replay_fix report_findings report_triage rerun review_content rss_feed run_check run_outside run_tests save_episode save_post search search_text set_chapters set_show_notes shell shell_kill shell_output spawn_agent static_links todo transcribe_audio web_fetch web_search write_content write_file write_show_notes")
 	if got := slices.Collect(names(set)); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// A set checks no tool that ships, by where its arguments are declared: each start would
+// infer all schemas.
+func TestShips(t *testing.T) {
+	for _, tool := range parts.All() {
+		if !bytes.Contains(tool.Input.JSON(), []byte(`"properties":{"`)) {
+			continue // a struct without a name, and no work
+		}
+		tool.Description = "" // which a check refuses
+		if _, err := tools.NewSet(tool); err != nil {
+			t.Errorf("%s is checked at each start: pkg/tools does not know that it ships", tool.Name)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
@@ -18,8 +19,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// shipped is how paths of packages begin whose tools ship with the module.
-const shipped = "github.com/adroit-run/adroit/internal/tools/"
+// shipped is how paths of packages begin whose tools ship with the module. TestShips of
+// pkg/parts fails when they lie elsewhere.
+var shipped = []string{"github.com/adroit-run/adroit/internal/tools/", "github.com/adroit-run/adroit/pkg/parts/internal/"}
 
 // New makes a Tool of a typed function. In is decoded from arguments that
 // satisfy the schema inferred from its fields and their json and jsonschema tags. Out becomes the text the model
@@ -32,7 +34,7 @@ const shipped = "github.com/adroit-run/adroit/internal/tools/"
 // nothing, as fits a package variable: the schema is inferred at its first use,
 // and what is wrong with In is reported when the tool is put into a Set.
 func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (Out, error)) Tool {
-	t := Tool{Metadata: m, Input: schema.Lazy(schema.Infer[In]), ships: strings.HasPrefix(reflect.TypeFor[In]().PkgPath(), shipped)}
+	t := Tool{Metadata: m, Input: schema.Lazy(schema.Infer[In]), ships: ships(reflect.TypeFor[In]())}
 	if f == nil {
 		return t
 	}
@@ -48,6 +50,11 @@ func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (
 		return m.result(out)
 	}
 	return t
+}
+
+// ships reports whether a type is declared by a package whose tools ship.
+func ships(t reflect.Type) bool {
+	return slices.ContainsFunc(shipped, func(p string) bool { return strings.HasPrefix(t.PkgPath(), p) })
 }
 
 // Func makes a Tool of a raw function and a JSON Schema, for tools whose

@@ -9,10 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
-	"github.com/adroit-run/adroit/internal/tools/file"
-	"github.com/adroit-run/adroit/internal/tools/navigate"
-	"github.com/adroit-run/adroit/internal/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -38,7 +36,7 @@ func BenchmarkCodeSearch(b *testing.B) {
 			}
 		}
 	}
-	const literal, pattern = "runtime_registerPoll", `func \(\w+ \*Server\) [A-Z]\w+`
+	const literal, servers = "runtime_registerPoll", `func \(\w+ \*Server\) [A-Z]\w+`
 	for _, c := range []struct {
 		name string
 		tool tools.Tool
@@ -46,17 +44,17 @@ func BenchmarkCodeSearch(b *testing.B) {
 		in   any
 		rg   func()
 	}{
-		{"literal", search.Tool, env, search.Input{Pattern: "WalkDir(", Literal: true}, rg("-n", "-F", "WalkDir(")},
-		{"regexp", search.Tool, env, search.Input{Pattern: pattern}, rg("-n", "-e", pattern)},
-		{"none", search.Tool, env, search.Input{Pattern: literal + "X"}, rg("-n", literal+"X")},
-		{"many", search.Tool, env, search.Input{Pattern: `\bunsafe\.Pointer\b`, Max: 1000}, rg("-n", `\bunsafe\.Pointer\b`)},
-		{"literal-without-rg", search.Pure, &alone, search.Input{Pattern: "WalkDir(", Literal: true}, rg("-n", "-F", "WalkDir(")},
-		{"regexp-without-rg", search.Pure, &alone, search.Input{Pattern: pattern}, rg("-n", "-e", pattern)},
-		{"none-without-rg", search.Pure, &alone, search.Input{Pattern: literal + "X"}, rg("-n", literal+"X")},
-		{"list", file.List, env, map[string]string{"glob": "**/*_test.go"}, rg("--files", "-g", "*_test.go")},
-		{"definition-warm", navigate.Definition, env, map[string]string{"name": "WalkDir"}, rg("-n", "-w", "WalkDir")},
-		{"outline-warm", navigate.Outline, env, map[string]string{"path": "net/http"}, rg("-n", "^(func|type|var|const)", "net/http")},
-		{"map-warm", navigate.Outline, env, map[string]string{}, rg("-n", "^(func|type|var|const)")},
+		{"literal", partstest.Tool("search"), env, pattern{Pattern: "WalkDir(", Literal: true}, rg("-n", "-F", "WalkDir(")},
+		{"regexp", partstest.Tool("search"), env, pattern{Pattern: servers}, rg("-n", "-e", servers)},
+		{"none", partstest.Tool("search"), env, pattern{Pattern: literal + "X"}, rg("-n", literal+"X")},
+		{"many", partstest.Tool("search"), env, pattern{Pattern: `\bunsafe\.Pointer\b`, Max: 1000}, rg("-n", `\bunsafe\.Pointer\b`)},
+		{"literal-without-rg", partstest.Tool("search_text"), &alone, pattern{Pattern: "WalkDir(", Literal: true}, rg("-n", "-F", "WalkDir(")},
+		{"regexp-without-rg", partstest.Tool("search_text"), &alone, pattern{Pattern: servers}, rg("-n", "-e", servers)},
+		{"none-without-rg", partstest.Tool("search_text"), &alone, pattern{Pattern: literal + "X"}, rg("-n", literal+"X")},
+		{"list", partstest.Tool("list_files"), env, map[string]string{"glob": "**/*_test.go"}, rg("--files", "-g", "*_test.go")},
+		{"definition-warm", partstest.Tool("definition"), env, map[string]string{"name": "WalkDir"}, rg("-n", "-w", "WalkDir")},
+		{"outline-warm", partstest.Tool("outline"), env, map[string]string{"path": "net/http"}, rg("-n", "^(func|type|var|const)", "net/http")},
+		{"map-warm", partstest.Tool("outline"), env, map[string]string{}, rg("-n", "^(func|type|var|const)")},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			if strings.HasSuffix(c.name, "-warm") {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/tools/search"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -52,6 +52,13 @@ func use(b *testing.B, tool tools.Tool, env *tools.Env, in any) {
 	}
 }
 
+// A pattern is the arguments of search.
+type pattern struct {
+	Pattern string `json:"pattern"`
+	Literal bool   `json:"literal,omitempty"`
+	Max     int    `json:"max,omitempty"`
+}
+
 // BenchmarkSearch compares the search tool with ripgrep alone, on the source
 // of golang.org/x/tools as the module cache has it.
 func BenchmarkSearch(b *testing.B) {
@@ -65,18 +72,18 @@ func BenchmarkSearch(b *testing.B) {
 	env := hands(b, got.Dir)
 	for _, c := range []struct {
 		name string
-		in   search.Input
+		in   pattern
 		args []string
 	}{
-		{"literal", search.Input{Pattern: "WalkDir(", Literal: true}, []string{"-F", "WalkDir("}},
-		{"regexp", search.Input{Pattern: `func \(\w+ \*Server\) [A-Z]\w+`}, []string{`func \(\w+ \*Server\) [A-Z]\w+`}},
-		{"many", search.Input{Pattern: `\bunsafe\.Pointer\b`, Max: 1000}, []string{`\bunsafe\.Pointer\b`}},
+		{"literal", pattern{Pattern: "WalkDir(", Literal: true}, []string{"-F", "WalkDir("}},
+		{"regexp", pattern{Pattern: `func \(\w+ \*Server\) [A-Z]\w+`}, []string{`func \(\w+ \*Server\) [A-Z]\w+`}},
+		{"many", pattern{Pattern: `\bunsafe\.Pointer\b`, Max: 1000}, []string{`\bunsafe\.Pointer\b`}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var ours, theirs time.Duration
 			for b.Loop() {
 				t0 := time.Now()
-				use(b, search.Tool, env, c.in)
+				use(b, partstest.Tool("search"), env, c.in)
 				t1 := time.Now()
 				rg := exec.Command("rg", append([]string{"--no-config", "--hidden", "--line-number", "-e"}, append(c.args[len(c.args)-1:], c.args[:len(c.args)-1]...)...)...)
 				rg.Dir = got.Dir

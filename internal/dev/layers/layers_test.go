@@ -95,6 +95,9 @@ func TestLayers(t *testing.T) {
 				t.Errorf("%s imports %s: only chatscreen may", name, imp)
 			}
 			ours, own := strings.CutPrefix(imp, module)
+			if part(pkg) != "" && part(ours) != "" && part(pkg) != part(ours) {
+				t.Errorf("%s imports %s: a part knows no other", name, ours)
+			}
 			if to := room(ours); own && to != from && slices.Index(rooms, to) <= slices.Index(rooms, from) {
 				t.Errorf("%s imports %s: that room does not lie below %s", name, ours, from)
 			}
@@ -157,6 +160,16 @@ func each(t *testing.T, f func(name string)) {
 func room(dir string) string {
 	parts := strings.SplitN(dir, "/", 3)
 	return strings.Join(parts[:min(2, len(parts))], "/")
+}
+
+// part is the part that a package belongs to, "" for none.
+func part(dir string) string {
+	below, _ := strings.CutPrefix(dir, "pkg/parts/internal/")
+	name, _, _ := strings.Cut(below, "/")
+	if below == dir {
+		return ""
+	}
+	return name
 }
 
 // isKit reports whether a package is for tests of what it lies beside.

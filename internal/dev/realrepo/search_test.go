@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
-	"github.com/adroit-run/adroit/internal/tools/search"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -41,9 +41,19 @@ func open(t *testing.T, dir string) (*tools.Env, *ledger.Ledger) {
 	return &tools.Env{Files: files, Exec: ex}, led
 }
 
+// An input is the arguments of search.
+type input struct {
+	Pattern string `json:"pattern"`
+	Glob    string `json:"glob,omitempty"`
+	Dir     string `json:"dir,omitempty"`
+	Literal bool   `json:"literal,omitempty"`
+	Context int    `json:"context,omitempty"`
+	Max     int    `json:"max,omitempty"`
+}
+
 // A query is a search and the same for ripgrep.
 type query struct {
-	in   search.Input
+	in   input
 	args []string
 }
 
@@ -56,27 +66,27 @@ func TestSearch(t *testing.T) {
 		qs []query
 	}{
 		{large, []query{
-			{search.Input{Pattern: "NewPackage(?=x)"}, nil}, // no regexp of either: both must say so
-			{search.Input{Pattern: "WalkDir(", Literal: true}, []string{"-F"}},
-			{search.Input{Pattern: `func \(\w+ \*Server\) [A-Z]\w+`, Glob: "*.go"}, []string{"-g", "*.go"}},
-			{search.Input{Pattern: "(?i)deprecated: USE"}, nil},
-			{search.Input{Pattern: `\bunsafe\.Pointer\b`, Context: 2}, []string{"-C", "2"}},
-			{search.Input{Pattern: "[α-ωΑ-Ω]"}, nil},
-			{search.Input{Pattern: "世界", Literal: true}, []string{"-F"}},
-			{search.Input{Pattern: "(?i)ÄÖÜ|é", Glob: "*.go"}, []string{"-g", "*.go"}},
-			{search.Input{Pattern: `^package main$`, Glob: "cmd/**/*.go"}, []string{"-g", "/cmd/**/*.go"}},
-			{search.Input{Pattern: `\}\s+else\s+if .*nil \{$`, Dir: "go"}, []string{"go"}},
-			{search.Input{Pattern: `TODO\([a-z]+\): .{30,}$`}, nil},
-			{search.Input{Pattern: `^\s*//go:generate`, Context: 1}, []string{"-C", "1"}},
-			{search.Input{Pattern: `x{3,5}|[Pp]{2}\w+`, Glob: "*.{md,txt,html}"}, []string{"-g", "*.{md,txt,html}"}},
-			{search.Input{Pattern: "no such text is in it, surely 7f3a", Literal: true}, []string{"-F"}},
+			{input{Pattern: "NewPackage(?=x)"}, nil}, // no regexp of either: both must say so
+			{input{Pattern: "WalkDir(", Literal: true}, []string{"-F"}},
+			{input{Pattern: `func \(\w+ \*Server\) [A-Z]\w+`, Glob: "*.go"}, []string{"-g", "*.go"}},
+			{input{Pattern: "(?i)deprecated: USE"}, nil},
+			{input{Pattern: `\bunsafe\.Pointer\b`, Context: 2}, []string{"-C", "2"}},
+			{input{Pattern: "[α-ωΑ-Ω]"}, nil},
+			{input{Pattern: "世界", Literal: true}, []string{"-F"}},
+			{input{Pattern: "(?i)ÄÖÜ|é", Glob: "*.go"}, []string{"-g", "*.go"}},
+			{input{Pattern: `^package main$`, Glob: "cmd/**/*.go"}, []string{"-g", "/cmd/**/*.go"}},
+			{input{Pattern: `\}\s+else\s+if .*nil \{$`, Dir: "go"}, []string{"go"}},
+			{input{Pattern: `TODO\([a-z]+\): .{30,}$`}, nil},
+			{input{Pattern: `^\s*//go:generate`, Context: 1}, []string{"-C", "1"}},
+			{input{Pattern: `x{3,5}|[Pp]{2}\w+`, Glob: "*.{md,txt,html}"}, []string{"-g", "*.{md,txt,html}"}},
+			{input{Pattern: "no such text is in it, surely 7f3a", Literal: true}, []string{"-F"}},
 		}},
 		{python, []query{
-			{search.Input{Pattern: `def (test)?[Rr]esolve\w*\(`}, nil},
-			{search.Input{Pattern: `^class \w+\(.*\):$`, Context: 3}, []string{"-C", "3"}},
-			{search.Input{Pattern: "(?i)copyright .* google", Glob: "*_test.py"}, []string{"-g", "*_test.py"}},
+			{input{Pattern: `def (test)?[Rr]esolve\w*\(`}, nil},
+			{input{Pattern: `^class \w+\(.*\):$`, Context: 3}, []string{"-C", "3"}},
+			{input{Pattern: "(?i)copyright .* google", Glob: "*_test.py"}, []string{"-g", "*_test.py"}},
 		}},
-		{script, []query{{search.Input{Pattern: "(?i)statusCode", Context: 1}, []string{"-C", "1"}}, {search.Input{Pattern: `require\(['"]`, Glob: "*.js"}, []string{"-g", "*.js"}}}},
+		{script, []query{{input{Pattern: "(?i)statusCode", Context: 1}, []string{"-C", "1"}}, {input{Pattern: `require\(['"]`, Glob: "*.js"}, []string{"-g", "*.js"}}}},
 	} {
 		t.Run(c.p.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +106,7 @@ func (q query) compare(t *testing.T, env *tools.Env, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := search.Tool.Run(t.Context(), env, args)
+	r, err := partstest.Tool("search").Run(t.Context(), env, args)
 	if err != nil {
 		t.Fatal(err)
 	}

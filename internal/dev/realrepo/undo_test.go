@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -53,7 +53,7 @@ func TestUndoFifty(t *testing.T) {
 		case 0:
 			r = do(t.Context(), t, edit.File, env, edit.Input{Path: sources[0], Old: "// limitations under the License.\n", New: fmt.Sprintf("// limitations under the License. Edit %d.\n", i)})
 		case 1:
-			r = do(t.Context(), t, file.Write, env, file.WriteInput{Path: fmt.Sprintf("new/d%d/f%d.txt", i%3, i), Content: "new\n"})
+			r = do(t.Context(), t, partstest.Tool("write_file"), env, map[string]string{"path": fmt.Sprintf("new/d%d/f%d.txt", i%3, i), "content": "new\n"})
 		case 2:
 			r = do(t.Context(), t, edit.Patch, env, edit.PatchInput{Patch: fmt.Sprintf("*** Begin Patch\n*** Add File: p%d.txt\n+x\n*** Delete File: %s\n*** End Patch", i, next())})
 		case 3:
@@ -62,9 +62,9 @@ func TestUndoFifty(t *testing.T) {
 			r = do(t.Context(), t, edit.Blocks, env, edit.BlocksInput{Blocks: sources[1] + "\n<<<<<<< SEARCH\n// See the License for the specific language governing permissions and\n=======\n// See it.\n>>>>>>> REPLACE\n" +
 				fmt.Sprintf("b%d.txt\n<<<<<<< SEARCH\n=======\nhi\n>>>>>>> REPLACE\n", i)})
 		case 5:
-			r = do(t.Context(), t, file.Write, env, file.WriteInput{Path: next(), Content: "package cobra\n"})
+			r = do(t.Context(), t, partstest.Tool("write_file"), env, map[string]string{"path": next(), "content": "package cobra\n"})
 		case 6:
-			r = do(t.Context(), t, file.Write, env, file.WriteInput{Path: fmt.Sprintf("p%d.txt", i-4), Content: "twice\n"})
+			r = do(t.Context(), t, partstest.Tool("write_file"), env, map[string]string{"path": fmt.Sprintf("p%d.txt", i-4), "content": "twice\n"})
 		}
 		if !r.Failed {
 			done++
@@ -73,7 +73,7 @@ func TestUndoFifty(t *testing.T) {
 	if done < 50 {
 		// The Go files ran out: what is left is made of changes to one file.
 		for i := 0; done < 50; i++ {
-			r := do(t.Context(), t, file.Write, env, file.WriteInput{Path: "README.md", Content: fmt.Sprintf("# %d\n", i)})
+			r := do(t.Context(), t, partstest.Tool("write_file"), env, map[string]string{"path": "README.md", "content": fmt.Sprintf("# %d\n", i)})
 			if r.Failed {
 				t.Fatal(r.Text)
 			}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -258,13 +258,13 @@ func render(k task, s slip, format edit.Format) (a attempt, ok bool) {
 	case "CRLF for LF":
 		whole = strings.ReplaceAll(strings.Replace(k.text, k.old, k.new, 1), "\n", "\r\n")
 	case "nothing to change":
-		return attempt{file.Write, file.WriteInput{Path: k.path, Content: whole}}, k.name != "javascript, no newline at the end"
+		return attempt{partstest.Tool("write_file"), map[string]string{"path": k.path, "content": whole}}, k.name != "javascript, no newline at the end"
 	case "none", "placeholder for what follows", "in a fence, under the path",
 		"a line of the context has changed since", "the line to change has changed since":
 	default:
 		return a, false
 	}
-	return attempt{file.Write, file.WriteInput{Path: k.path, Content: form(whole)}}, true
+	return attempt{partstest.Tool("write_file"), map[string]string{"path": k.path, "content": form(whole)}}, true
 }
 
 // diff writes lines as a patch does: shared ones at both ends are context.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/internal/problem"
-	"github.com/adroit-run/adroit/internal/tools/file"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -68,7 +68,7 @@ func open(t *testing.T, wrap Wrap) *fixture {
 	})
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools: []tools.Tool{slow, file.Write}, Models: map[string]llm.Model{"script": model, "waits": waits}, Model: "script/turns",
+		Tools: []tools.Tool{slow, partstest.Tool("write_file")}, Models: map[string]llm.Model{"script": model, "waits": waits}, Model: "script/turns",
 		Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Workspace: adroit.Workspace{Dir: f.dir, Trust: data},
 		Definitions: adroit.Definitions{
 			Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"writer.md": {Data: []byte(writer)}}}},

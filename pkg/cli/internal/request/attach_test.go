@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
@@ -59,7 +59,7 @@ func open(t *testing.T, in io.Reader) *fixture {
 	f.e = &kit.Env{In: in, Out: f.out, Err: f.err, Getenv: func(string) string { return "" }, Now: time.Now, Interactive: func() bool { return in != nil },
 		Attendant: new(kit.Attendant), Config: func() (*config.Config, error) { return new(config.Config), nil }}
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools: []tools.Tool{slow, file.Write}, Model: "write/x", Workspace: adroit.Workspace{Dir: f.dir}, Callbacks: adroit.Callbacks{Person: f.e.Attendant.Person},
+		Tools: []tools.Tool{slow, partstest.Tool("write_file")}, Model: "write/x", Workspace: adroit.Workspace{Dir: f.dir}, Callbacks: adroit.Callbacks{Person: f.e.Attendant.Person},
 		Models: map[string]llm.Model{
 			"write": model("turns:\n  - calls: [{name: write_file, args: {path: out.txt, content: done}}]\n  - text: Written."),
 			"large": model("turns:\n  - calls: [{name: write_file, args: {path: out.txt, content: \"" + strings.Repeat("x", 2*firstLook) + "\"}}]\n  - text: Written."),

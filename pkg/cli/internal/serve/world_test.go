@@ -12,7 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/adroit-run/adroit/internal/tools/file"
+	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/api"
@@ -93,7 +93,7 @@ func newWorldWith(t *testing.T, files fstest.MapFS, through func(adroit.Client) 
 	}
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools: []tools.Tool{slow, file.Write, file.Read}, Models: models, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), AtOnce: 4}, Workspace: adroit.Workspace{Trust: data},
+		Tools: []tools.Tool{slow, partstest.Tool("write_file"), partstest.Tool("read_file")}, Models: models, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data), AtOnce: 4}, Workspace: adroit.Workspace{Trust: data},
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "mine", FS: files}}, Skills: []agents.Layer{{Name: "mine", FS: skills}}, Workflows: []flow.Workflow{decide}},
 	})
 	w.must(err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 	"github.com/adroit-run/adroit/internal/lsp"
-	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/pkg/parts/internal/navigate"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"

@@ -3,7 +3,7 @@ package gittool_test
 import (
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/gittool"
+	"github.com/adroit-run/adroit/pkg/parts/internal/gittool"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 )
 
