@@ -299,7 +299,7 @@ func Of(t *executor.Task, reply executor.ToolResult) *Problem {
 	}
 	p.Output, p.Inconclusive = reply.Text, string(reply.Inconclusive)
 	if t.Revision < turn.TypedResults {
-		end := turn.OldresultOf(p.Message)
+		end := turn.ParseEnding(p.Message)
 		p.Code, p.TimedOut, p.Killed = end.Code, end.TimedOut, end.Killed
 		if end.NotStarted {
 			p.Inconclusive = cmp.Or(p.Inconclusive, "not run")

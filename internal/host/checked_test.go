@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
-	pkgworkspace "github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A tool that publishes is not run before its checks have passed on what it publishes, in
@@ -26,7 +26,7 @@ func TestCheckedFirst(t *testing.T) {
 		}
 	}
 	put("one")
-	files, err := pkgworkspace.Open(dir, nil)
+	files, err := workspace.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestCheckedFirst(t *testing.T) {
 			}
 			return tools.Result{Text: "sent"}, nil
 		})
-	send.Touches = func(args json.RawMessage) []string { return []string{turn.StepioText(args, "from")} }
+	send.Touches = func(args json.RawMessage) []string { return []string{turn.TextArgument(args, "from")} }
 	send.Before = func(json.RawMessage) []tools.Precondition {
 		return []tools.Precondition{{Tool: "look", Args: json.RawMessage(`{}`)}}
 	}

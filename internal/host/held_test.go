@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
-	pkgworkspace "github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // What agents and editors obey, and a command made, comes in by no rule and by no approval
@@ -24,7 +24,7 @@ func TestNobodyAcceptsUnseen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := pkgworkspace.Open(t.TempDir(), nil)
+	files, err := workspace.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func guarded(m turn.PermissionContext, p Invocation) bool {
 // repeats returns why a call may do what was done already, "" if it does not.
 func repeats(m turn.PermissionContext, t tools.Tool, args json.RawMessage) string {
 	switch {
-	case m.Unknown != "" && (t.Needs&tools.Publish != 0 || t.Command != "" && permit.Publishes(turn.StepioText(args, t.Command))):
+	case m.Unknown != "" && (t.Needs&tools.Publish != 0 || t.Command != "" && permit.Publishes(turn.TextArgument(args, t.Command))):
 		return republishReason
 	case m.Unknown != "":
 		return repeatReason

@@ -17,7 +17,7 @@ import (
 
 const readerPicture = "GIF89aa a     picture"
 
-func workspace(t *testing.T) *host.Reader {
+func openReader(t *testing.T) *host.Reader {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"plan.txt": "one\ntwo\nthree\n", "shot.gif": readerPicture, "empty": ""} {
@@ -32,7 +32,7 @@ func workspace(t *testing.T) *host.Reader {
 // What words mention is attached as text that others wrote; a page brings its taint,
 // and a secret is taken out.
 func TestRead(t *testing.T) {
-	r := workspace(t)
+	r := openReader(t)
 	r.Call = func(_ context.Context, tool string, args json.RawMessage) (tools.Result, error) {
 		return tools.Result{Text: tool + " " + string(args) + " has hunter2-of-the-test"}, nil
 	}
@@ -61,14 +61,14 @@ func TestRead(t *testing.T) {
 // Before there is a job no page is fetched.
 func TestPageIsNamed(t *testing.T) {
 	a := executor.Attached{Mentions: "@https://x.test/a"}
-	if _, err := workspace(t).Read(t.Context(), &a); err != nil || !strings.Contains(a.Attachments[0].Text, "fetched when the job is begun") {
+	if _, err := openReader(t).Read(t.Context(), &a); err != nil || !strings.Contains(a.Attachments[0].Text, "fetched when the job is begun") {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
 
 // What cannot be attached is refused with a reason.
 func TestRefused(t *testing.T) {
-	r := workspace(t)
+	r := openReader(t)
 	r.NoImages = func(context.Context, string) string { return "it is blind" }
 	r.Rules = permit.Rules{{Tool: "web_fetch", Do: permit.Deny}}
 	for words, want := range map[string]string{

@@ -116,7 +116,7 @@ var missingDirs = []*lazyregexp.Regexp{
 	lazyregexp.New(`\bchdir (\S+): no such file or directory`),
 }
 
-// Directories are those that an output reports as missing, at most five.
+// MissingDirectories lists the directories that an output reports as missing, at most five.
 func MissingDirectories(output string) []string {
 	return programs(missingDirs, Own(output))
 }
@@ -147,7 +147,7 @@ func programs(patterns []*lazyregexp.Regexp, output string) (out []string) {
 	return out
 }
 
-// NotFound is the fact about a program or file that is not there.
+// ProgramNotFound returns the fact about a program or file that is not there.
 const ProgramNotFound = "not found"
 
 // Program is the key of the fact about a program.
@@ -158,7 +158,7 @@ func Directory(name string) string { return directoryKey + name }
 
 const directoryKey = "directory "
 
-// Directories are those of facts that are not there, in order.
+// AbsentDirectories lists the directories of facts that do not exist, in order.
 func AbsentDirectories(facts map[string]string) (out []string) {
 	for _, k := range slices.Sorted(maps.Keys(facts)) {
 		if name, ok := strings.CutPrefix(k, directoryKey); ok && strings.HasPrefix(facts[k], ProgramNotFound) {
@@ -239,7 +239,7 @@ func Files(dir, output string) []string {
 	return all[:min(len(all), mostFiles)]
 }
 
-// Installs are the commands that may get packages which the output of a command in dir
+// InstallsIn lists the commands that may get packages which the output of a command in dir
 // reports as missing.
 func InstallsIn(dir, output string) []string {
 	return Installs(output, func(name string) bool { return !isGone(dir, name) })

@@ -53,8 +53,8 @@ type Ending struct {
 	NotStarted bool
 }
 
-// Of reads the summary of a failed call.
-func OldresultOf(summary string) (e Ending) {
+// ParseEnding reads how a call ended from the summary of a failed call.
+func ParseEnding(summary string) (e Ending) {
 	e.TimedOut, e.Killed = strings.HasPrefix(summary, "stopped after "), summary == "killed"
 	if m := exitCode.FindStringSubmatch(summary); m != nil {
 		e.Code, _ = strconv.Atoi(m[1])

@@ -26,7 +26,7 @@ func TestOf(t *testing.T) {
 		"golangci-lint is not installed here, or not where commands can see it": {NotStarted: true}, "make test could not be started: no such file": {NotStarted: true},
 		"3 of 4 failed": {}, "it said exit code 2": {},
 	} {
-		if got := OldresultOf(summary); got != want {
+		if got := ParseEnding(summary); got != want {
 			t.Errorf("%q is read as %+v, want %+v", summary, got, want)
 		}
 	}

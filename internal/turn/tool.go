@@ -82,8 +82,8 @@ type PermissionContext struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// Text is the text that arguments have by a name, "" if it is none.
-func StepioText(args json.RawMessage, name string) string {
+// TextArgument returns the argument with a name if it is a string, else "".
+func TextArgument(args json.RawMessage, name string) string {
 	var fields map[string]json.RawMessage
 	var text string
 	if json.Unmarshal(args, &fields) == nil && json.Unmarshal(fields[name], &text) == nil {

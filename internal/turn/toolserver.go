@@ -186,7 +186,7 @@ func Listing(list []Tool) string {
 // mostFound is how many tools a search shows.
 const mostFound = 20
 
-// Find lists the tools that words speak of, the best first, a line each; more is
+// FindServer lists the tools that words speak of, the best first, a line each; more is
 // how many there are beyond those.
 func FindServer(list []Tool, words string) (lines []string, more int) {
 	type hit struct {

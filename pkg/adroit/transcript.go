@@ -7,7 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
-	stepio "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -89,7 +89,7 @@ func Of(j *jobs.Job, inputs []json.RawMessage) *Transcript {
 // add adds the input of a step if that is a request to a model. turns are those
 // that are known, by the digest of their request.
 func (t *Transcript) add(in json.RawMessage, turns map[string]int) {
-	var r stepio.ModelRequest
+	var r turn.ModelRequest
 	if json.Unmarshal(in, &r) != nil || r.Model == "" {
 		return // a question to a person
 	}
@@ -142,25 +142,25 @@ func (t *Transcript) Last() int {
 }
 
 // Branch is the conversation of a job at the end of a turn.
-func (t *Transcript) Branch(turn int) (*stepio.Branch, error) {
+func (t *Transcript) Branch(n int) (*turn.Branch, error) {
 	help := hint.Command("jobs transcript %s", t.Job) + " shows them"
 	if len(t.Turns) == 0 {
 		return nil, problem.Invalidf(hint.Command("jobs retry %s", t.Job)+" begins anew", "%s has no turns", t.Job)
 	}
-	r := t.Request(turn)
+	r := t.Request(n)
 	if r == nil {
-		return nil, problem.Invalidf(help, "%s has %d turns; --from is %d", t.Job, len(t.Turns), turn)
+		return nil, problem.Invalidf(help, "%s has %d turns; --from is %d", t.Job, len(t.Turns), n)
 	}
 	if !t.own(r.Messages) {
-		return nil, problem.Invalidf(help, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", turn, t.Job)
+		return nil, problem.Invalidf(help, "turn %d of %s is a sub-agent's; those of the job's own conversation can be gone on from", n, t.Job)
 	}
-	answer := t.Turns[turn-1].Response
+	answer := t.Turns[n-1].Response
 	if answer == nil {
-		return nil, problem.Invalidf(help, "turn %d of %s has no response yet: the job was stopped before its end", turn, t.Job)
+		return nil, problem.Invalidf(help, "turn %d of %s has no response yet: the job was stopped before its end", n, t.Job)
 	}
-	b := &stepio.Branch{Job: t.Job, Turn: turn, Opening: r.Messages[1]}
+	b := &turn.Branch{Job: t.Job, Turn: n, Opening: r.Messages[1]}
 	b.History = append(slices.Clone(r.Messages[2:]), *answer)
-	for _, m := range t.after(turn) {
+	for _, m := range t.after(n) {
 		if m.Role != llm.Tool {
 			break
 		}

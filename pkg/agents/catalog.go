@@ -151,7 +151,7 @@ func (c *Catalog) Lookup(name string) (*DynamicAgent, error) {
 	if now, ok := c.Renamed(name); ok {
 		name = now
 	}
-	var e *entry[DynamicAgent]
+	var e *Entry[DynamicAgent]
 	if c != nil {
 		e = c.agents[name]
 	}

@@ -78,7 +78,7 @@ func Open(o Options) (*Listener, error) {
 	return out, nil
 }
 
-// Loopback reports whether host:port is on this machine.
+// IsLoopback reports whether host:port is on this machine.
 func IsLoopback(hostport string) bool {
 	host := hostname(hostport)
 	ip, err := netip.ParseAddr(host)

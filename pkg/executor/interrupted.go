@@ -14,7 +14,7 @@ import (
 // tool whose declared effect makes it safe to begin again, and one whose effect was taken
 // back, were begun again before anybody asks here.
 func (t *Task) afterInterruption(by asked, c llm.Call, se *flow.StepError) turn.Interruption {
-	tool, command := t.tool(c.Name), turn.StepioText(c.Args, "command")
+	tool, command := t.tool(c.Name), turn.TextArgument(c.Args, "command")
 	publishes := tool == nil || tool.Needs&tools.Publish != 0 || permit.Publishes(command)
 	switch {
 	case se.Code != flow.Interrupted, !se.Undecided, by.interrupted == turn.Reported:

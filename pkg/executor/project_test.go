@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/host"
-	stepio "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -41,7 +41,7 @@ func toucher(t *testing.T) *tools.Set {
 // TestNearby has a model touch paths, one call a turn, and checks the project
 // texts that come with each result.
 func TestNearby(t *testing.T) {
-	says := []stepio.DirText{{Dir: "a", Text: "WORDS-A"}, {Dir: "c", Text: "WORDS-C"}, {Dir: "a/b", Text: "WORDS-AB"}}
+	says := []turn.DirText{{Dir: "a", Text: "WORDS-A"}, {Dir: "c", Text: "WORDS-C"}, {Dir: "a/b", Text: "WORDS-AB"}}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -66,20 +66,20 @@ func TestNearby(t *testing.T) {
 			defer files.Close()
 			env := func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{Files: files}, nil }
 			var last []llm.Message
-			turn := 0
+			answers := 0
 			model := llm.Func(func(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
 				last = req.Messages
-				if turn == len(c.args) {
+				if answers == len(c.args) {
 					return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: "done"}}, nil
 				}
-				turn++
-				return &llm.Response{Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "x", Name: "touch", Args: json.RawMessage(c.args[turn-1])}}}}, nil
+				answers++
+				return &llm.Response{Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "x", Name: "touch", Args: json.RawMessage(c.args[answers-1])}}}}, nil
 			})
 			mem := new(flow.Memory)
 			mux := host.Serve(host.Host{Tools: set, Env: env, Blobs: mem,
 				Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 			task := executor.Task{Instructions: executor.Instructions{Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: agents.PinTools(set)}}
-			task.Project = &stepio.Project{Dir: "/w", Texts: says}
+			task.Project = &turn.Project{Dir: "/w", Texts: says}
 			in, err := json.Marshal(task)
 			if err != nil {
 				t.Fatal(err)

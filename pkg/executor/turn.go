@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
-	compaction "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -38,7 +38,7 @@ type Turn struct {
 // The turns of a scope are one conversation. An answer that does not fit is
 // sent back; one that still does not, or a limit, is a *StopError, which a
 // workflow may handle.
-func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
+func AITurn[Out any](sc *Scope, req Turn) (Out, error) {
 	var out Out
 	var output json.RawMessage
 	if reflect.TypeFor[Out]().Kind() != reflect.String {
@@ -48,7 +48,7 @@ func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
 		}
 		output = schema.JSON()
 	}
-	text, err := sc.turn(turn, output)
+	text, err := sc.turn(req, output)
 	if err != nil {
 		return out, err
 	}
@@ -64,51 +64,51 @@ func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
 
 // limitTools narrows the tools of t, a copy, to those of the turn. offered
 // reports whether the conversation has tools already: they stay in it.
-func (t *Task) limitTools(turn Turn, offered bool) {
-	without := turn.Without
+func (t *Task) limitTools(req Turn, offered bool) {
+	without := req.Without
 	if t.Revision == 0 {
-		without = slices.Concat(without, turn.Refuse)
+		without = slices.Concat(without, req.Refuse)
 	} else {
-		t.turn = turnTools{none: !turn.Act && offered, refuse: turn.Refuse}
+		t.turn = turnTools{none: !req.Act && offered, refuse: req.Refuse}
 	}
-	if t.Tools = slices.Clone(t.Tools); !turn.Act && !t.turn.none {
+	if t.Tools = slices.Clone(t.Tools); !req.Act && !t.turn.none {
 		t.Tools = nil
 	}
 	t.Tools = slices.DeleteFunc(t.Tools, func(tool Tool) bool { return matches(without, tool.Name) })
 }
 
 // turn has one turn, which resumes by replaying at most one request.
-func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error) {
+func (sc *Scope) turn(req Turn, output json.RawMessage) (json.RawMessage, error) {
 	s, t := sc.State, *sc.Task
 	if err := sc.withinLimits(); err != nil {
 		return nil, err
 	}
 	t.Done, t.PlanOnly, t.Output = Criterion{}, false, output
-	t.Limits.Rejects = turn.Rejects
-	if turn.Rejects == 0 {
+	t.Limits.Rejects = req.Rejects
+	if req.Rejects == 0 {
 		t.Limits.Rejects = 1
 	}
-	if turn.Turns > 0 {
-		if l := t.Limits.Or(DefaultLimits); l.Turns <= 0 || s.Turns+turn.Turns < l.Turns {
-			t.Limits.Turns = s.Turns + turn.Turns
+	if req.Turns > 0 {
+		if l := t.Limits.Or(DefaultLimits); l.Turns <= 0 || s.Turns+req.Turns < l.Turns {
+			t.Limits.Turns = s.Turns + req.Turns
 		}
 	}
-	t.limitTools(turn, s.OfferedTools != "" && !turn.Apart)
+	t.limitTools(req, s.OfferedTools != "" && !req.Apart)
 	if output != nil {
 		how := "Answer with JSON and nothing else"
-		if turn.Act && t.Revision >= 8 {
+		if req.Act && t.Revision >= 8 {
 			how += ", which may stand beside your last changes"
 		}
 		form := "it satisfies"
-		if t.Revision >= compaction.SharedRoom {
+		if t.Revision >= turn.SharedRoom {
 			form = "it has the form of this schema:"
 		}
-		turn.Prompt += fmt.Sprintf("\n\n%s; %s %s", how, form, output)
+		req.Prompt += fmt.Sprintf("\n\n%s; %s %s", how, form, output)
 	}
 	before := *s
 	prior, had := s.Artifacts["output"] // the map is the same before and after
-	if turn.Apart {
-		s.Head, s.New, s.OfferedTools, s.Context, s.Notes, s.Shown = "", nil, "", compaction.Usage{}, nil, nil
+	if req.Apart {
+		s.Head, s.New, s.OfferedTools, s.Context, s.Notes, s.Shown = "", nil, "", turn.Usage{}, nil, nil
 	}
 	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
 	r, err := sc.Run.Part("turn")
@@ -126,7 +126,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		if s.Head == "" && len(s.New) == 0 && t.System != "" {
 			s.New = []llm.Message{{Role: llm.System, Text: t.System}}
 		}
-		s.New = append(s.New, llm.Message{Role: llm.User, Text: turn.Prompt})
+		s.New = append(s.New, llm.Message{Role: llm.User, Text: req.Prompt})
 	}
 	if err := run(r, &t, s); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	if output != nil {
 		s.Last = before.Last // it is for the program, nobody's last words
 	}
-	if t.Revision >= compaction.NamesWhole {
+	if t.Revision >= turn.NamesWhole {
 		s.New = s.withoutWrapUp()
 	}
 	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
@@ -144,7 +144,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	} else {
 		delete(s.Artifacts, "output")
 	}
-	if turn.Apart {
+	if req.Apart {
 		s.Head, s.New, s.OfferedTools, s.Context, s.Notes, s.Shown = before.Head, before.New, before.OfferedTools, before.Context, before.Notes, before.Shown
 	}
 	switch {

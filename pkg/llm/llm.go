@@ -189,7 +189,7 @@ func (e Effort) Known() bool {
 	return slices.Contains([]Effort{"", EffortLow, EffortMedium, EffortHigh}, e)
 }
 
-// Table says what models cost, by provider/model or by a pattern in which *
+// Prices says what models cost, by provider/model or by a pattern in which *
 // stands for any text. The longest pattern decides. An entry of zeros is a
 // model that is known to be free.
 type Prices map[string]Price

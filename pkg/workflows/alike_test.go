@@ -179,7 +179,7 @@ func TestDecideAlike(t *testing.T) {
 		{"nothing known", "exit code 9", "oh", "agent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			end := turn.OldresultOf(c.summary)
+			end := turn.ParseEnding(c.summary)
 			failed := executor.ToolResult{Result: tools.Result{Failed: true, Summary: c.summary, Text: c.summary + " (c1, 9 bytes of output)\n" + c.output,
 				Value: text(turn.CommandResult{ID: "c1", Code: end.Code, TimedOut: end.TimedOut, Output: c.output})}}
 			stages := agents.Input{Agent: "validate", Inputs: map[string]json.RawMessage{"stages": text([]m{{"name": "test", "run": "make test", "fix": true}})}}

@@ -49,7 +49,7 @@ func validated(t *testing.T, stages workflows.Stages, script ...flowtest.Line) (
 }
 
 func says(summary string, failed bool) executor.ToolResult {
-	end := turn.OldresultOf(summary)
+	end := turn.ParseEnding(summary)
 	res := tools.Result{Text: summary + "\n", Failed: failed, Summary: summary}
 	res.Value, _ = json.Marshal(turn.CommandResult{ID: "c1", Code: end.Code, TimedOut: end.TimedOut})
 	if turn.NotRun(res.Text) {

@@ -161,7 +161,7 @@ var aliases = map[string][]string{
 	"destination": {"to"}, "destinationpath": {"to"}, "dest": {"to"}, "dst": {"to"}, "newpath": {"to"}, "targetpath": {"to", "path"},
 }
 
-// types are the types that a schema allows, null last.
+// Types lists the types that a schema allows, null last.
 func (n *Node) Types() []string {
 	t := n.At("type")
 	if t.is('"') {

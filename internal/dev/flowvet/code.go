@@ -121,7 +121,7 @@ func (c *code) refer(u *unit, id *ast.Ident) {
 		return
 	}
 	if obj.Pkg() == nil {
-		return // error.Error
+		return // as of the method of error
 	}
 	if obj.Pkg() != c.pass.Pkg {
 		if b := banned(obj); b != nil {

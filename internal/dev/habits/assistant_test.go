@@ -3,7 +3,7 @@ package habits
 import (
 	"testing"
 
-	toolcall "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -16,13 +16,13 @@ func TestAssistant(t *testing.T) {
 		"calc.sh\n" + fence("", "<<<<<<< SEARCH\n"+wrong+"\n=======\n"+right+"\n>>>>>>> REPLACE"),
 	} {
 		for times, want := range map[int]string{2: executor.Done, always: executor.Stuck} {
-			h := habit{name: "only writes it", times: times, does: func(t turn) (answer, bool) {
+			h := habit{name: "only writes it", times: times, does: func(t situation) (answer, bool) {
 				if t.try == 0 {
 					return says(write), t.step == "edit"
 				}
 				return says("Done, changed."), t.step == "edit"
 			}}
-			_, got := runModel(t, h, &jobs[0], toolcall.Native, "openai", func(m *model) { m.agent = "assistant" })
+			_, got := runModel(t, h, &jobs[0], turn.Native, "openai", func(m *model) { m.agent = "assistant" })
 			if got.status != want || got.done != (want == executor.Done) || len(got.wrong) > 0 {
 				t.Errorf("%q, %d times: %+v, want %s", write, times, got, want)
 			}

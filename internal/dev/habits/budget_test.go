@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	toolcall "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 // files is a task with files of so many lines of 41 bytes, and the fault of the first task.
@@ -37,7 +37,7 @@ func TestReadBudget(t *testing.T) {
 	for _, wire := range servers {
 		t.Run(wire, func(t *testing.T) {
 			j, read := files(280, 10, 10, 10, 10, 10, 10, 10, 10)
-			s, got := runModel(t, habit{}, j, toolcall.Native, wire, func(m *model) { m.turns = append([][]raw{read}, end...) })
+			s, got := runModel(t, habit{}, j, turn.Native, wire, func(m *model) { m.turns = append([][]raw{read}, end...) })
 			for _, f := range got.faults() {
 				t.Error(f)
 			}
@@ -46,7 +46,7 @@ func TestReadBudget(t *testing.T) {
 			}
 
 			j, read = files(250, 250, 250, 250, 10)
-			s, got = runModel(t, habit{}, j, toolcall.Native, wire, func(m *model) { m.turns = append([][]raw{read, nil}, end...); m.goOn = true })
+			s, got = runModel(t, habit{}, j, turn.Native, wire, func(m *model) { m.turns = append([][]raw{read, nil}, end...); m.goOn = true })
 			for _, f := range got.faults() {
 				t.Error(f)
 			}
@@ -125,7 +125,7 @@ func TestReadThrice(t *testing.T) {
 			again := read[1:2]
 			turns := [][]raw{read, again, {again[0], reads(map[string]any{"path": "calc.sh"}), again[0]}, {edits("note00.md", "Note 0050 of", "Note fifty of")}, again,
 				{edits("note00.md", "Note fifty of", "Note 0050 of"), edits("calc.sh", wrong, right), done}}
-			s, got := runModel(t, habit{}, j, toolcall.Native, wire, func(m *model) { m.turns = turns })
+			s, got := runModel(t, habit{}, j, turn.Native, wire, func(m *model) { m.turns = turns })
 			for _, f := range got.faults() {
 				t.Error(f)
 			}
@@ -146,7 +146,7 @@ func TestSearchesThatFindNothing(t *testing.T) {
 		turns = append(turns, []raw{{"search", fmt.Sprintf(`{"pattern":"nowhere%d"}`, i)}})
 	}
 	turns = append(turns, []raw{reads(map[string]any{"path": "calc.sh"})}, []raw{edits("calc.sh", wrong, right), done})
-	s, got := runModel(t, habit{}, j, toolcall.Native, "openai", func(m *model) { m.turns = turns })
+	s, got := runModel(t, habit{}, j, turn.Native, "openai", func(m *model) { m.turns = turns })
 	for _, f := range got.faults() {
 		t.Error(f)
 	}
@@ -161,8 +161,8 @@ func TestSilence(t *testing.T) {
 	for _, wire := range servers {
 		for what, a := range map[string]answer{"empty": {}, "thoughts": {thinking: "I should look at calc.sh first."}} {
 			t.Run(wire+"/"+what, func(t *testing.T) {
-				h := habit{times: always, does: func(turn) (answer, bool) { return a, true }}
-				s, got := runModel(t, h, &jobs[0], toolcall.Native, wire, func(*model) {})
+				h := habit{times: always, does: func(situation) (answer, bool) { return a, true }}
+				s, got := runModel(t, h, &jobs[0], turn.Native, wire, func(*model) {})
 				if got.status != "went_silent" || got.requests != 3 {
 					t.Errorf("%s after %d requests: %s", got.status, got.requests, got.reason)
 				}

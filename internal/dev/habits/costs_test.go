@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	toolcall "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/turn"
 )
 
 func edits(path string, pairs ...string) raw {
@@ -130,5 +130,5 @@ func TestCosts(t *testing.T) {
 
 // runScript has a model answer with these calls.
 func runScript(t testing.TB, j *job, turns [][]raw) (*server, result) {
-	return runModel(t, habit{}, j, toolcall.Native, "openai", func(m *model) { m.turns = turns })
+	return runModel(t, habit{}, j, turn.Native, "openai", func(m *model) { m.turns = turns })
 }

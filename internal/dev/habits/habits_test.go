@@ -14,7 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
-	toolcall "github.com/adroit-run/adroit/internal/turn"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -27,7 +27,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
-var modes = []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text}
+var modes = []turn.Mode{turn.Native, turn.Constrained, turn.Text}
 
 // A result is how a job with a weak model went.
 type result struct {
@@ -53,12 +53,12 @@ func (r result) faults() []string {
 }
 
 // run has a model with one habit do the task.
-func run(t testing.TB, h habit, j *job, mode toolcall.Mode, wire string) result {
+func run(t testing.TB, h habit, j *job, mode turn.Mode, wire string) result {
 	_, r := runModel(t, h, j, mode, wire, func(*model) {})
 	return r
 }
 
-func runModel(t testing.TB, h habit, j *job, mode toolcall.Mode, wire string, with func(*model)) (*server, result) {
+func runModel(t testing.TB, h habit, j *job, mode turn.Mode, wire string, with func(*model)) (*server, result) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-func key(h habit, j *job, mode toolcall.Mode, wire string) string {
+func key(h habit, j *job, mode turn.Mode, wire string) string {
 	return h.name + "/" + j.name + "/" + string(mode) + "/" + wire
 }
 

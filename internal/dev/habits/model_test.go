@@ -93,8 +93,8 @@ type answer struct {
 	cut            bool // it reached its token limit
 }
 
-// A turn is what the model knows when it answers.
-type turn struct {
+// A situation is what the model knows when it answers.
+type situation struct {
 	step string // read, edit or finish
 	try  int    // how often it has tried this step, from 0
 	mode string // native, constrained or text
@@ -104,7 +104,7 @@ type turn struct {
 }
 
 // proper is the answer without any habit.
-func (t turn) proper() answer { return answer{calls: []raw{{t.call.name, t.call.json()}}} }
+func (t situation) proper() answer { return answer{calls: []raw{{t.call.name, t.call.json()}}} }
 
 // A model does the task, one step after the other, and sees from the conversation and the
 // workspace which is next.
@@ -137,7 +137,7 @@ func (m *model) next(body, mode string) answer {
 		}
 		return answer{calls: calls}
 	}
-	t := turn{mode: mode, dir: m.dir, job: m.job, step: "finish"}
+	t := situation{mode: mode, dir: m.dir, job: m.job, step: "finish"}
 	if !m.done() {
 		t.step = "edit"
 		if !strings.Contains(body, m.job.seen) {

@@ -70,7 +70,7 @@ const peersFile = "testdata/peers.json"
 func runPeers(t *testing.T, dir string) {
 	out := map[string]map[string]string{}
 	for _, p := range peers {
-		for _, h := range append([]habit{{name: "none", does: func(turn) (answer, bool) { return answer{}, false }}}, table...) {
+		for _, h := range append([]habit{{name: "none", does: func(situation) (answer, bool) { return answer{}, false }}}, table...) {
 			if h.name != "none" && !slices.Contains(compared, h.name) {
 				continue
 			}

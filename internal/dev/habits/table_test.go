@@ -17,7 +17,7 @@ type habit struct {
 	worst  bool   // whether it is tried at each job
 
 	// does is the answer; not ok is the proper one.
-	does func(t turn) (a answer, ok bool)
+	does func(t situation) (a answer, ok bool)
 }
 
 const always = 1 << 20
@@ -30,16 +30,16 @@ func (h habit) kept() int {
 }
 
 // renamed calls tools by other names.
-func renamed(names map[string]string) func(turn) (answer, bool) {
-	return func(t turn) (answer, bool) {
+func renamed(names map[string]string) func(situation) (answer, bool) {
+	return func(t situation) (answer, bool) {
 		to, ok := names[t.call.name]
 		return answer{calls: []raw{{to, t.call.json()}}}, ok
 	}
 }
 
 // rekeyed gives arguments other names.
-func rekeyed(names map[string]string) func(turn) (answer, bool) {
-	return func(t turn) (answer, bool) {
+func rekeyed(names map[string]string) func(situation) (answer, bool) {
+	return func(t situation) (answer, bool) {
 		args := map[string]any{}
 		for k, v := range t.call.args {
 			if to, ok := names[k]; ok {
@@ -52,8 +52,8 @@ func rekeyed(names map[string]string) func(turn) (answer, bool) {
 }
 
 // with changes the arguments of one step.
-func with(step string, change func(args map[string]any)) func(turn) (answer, bool) {
-	return func(t turn) (answer, bool) {
+func with(step string, change func(args map[string]any)) func(situation) (answer, bool) {
+	return func(t situation) (answer, bool) {
 		args := maps.Clone(t.call.args)
 		if t.step == step {
 			change(args)
@@ -63,22 +63,22 @@ func with(step string, change func(args map[string]any)) func(turn) (answer, boo
 }
 
 // argued writes the arguments of each call in another way.
-func argued(as func(args string) string) func(turn) (answer, bool) {
-	return func(t turn) (answer, bool) {
+func argued(as func(args string) string) func(situation) (answer, bool) {
+	return func(t situation) (answer, bool) {
 		return answer{calls: []raw{{t.call.name, as(t.call.json())}}}, true
 	}
 }
 
 // printed writes each call into the text.
-func printed(as func(name, args string) string) func(turn) (answer, bool) {
-	return func(t turn) (answer, bool) {
+func printed(as func(name, args string) string) func(situation) (answer, bool) {
+	return func(t situation) (answer, bool) {
 		return answer{said: true, text: as(t.call.name, t.call.json())}, true
 	}
 }
 
 // at answers so at one step.
-func at(step string, a answer) func(turn) (answer, bool) {
-	return func(t turn) (answer, bool) { return a, t.step == step }
+func at(step string, a answer) func(situation) (answer, bool) {
+	return func(t situation) (answer, bool) { return a, t.step == step }
 }
 
 func says(s string) answer { return answer{text: s} }
@@ -134,7 +134,7 @@ var table = []habit{
 	{name: "filename for path", source: "QwenLM/qwen-code#797", does: rekeyed(map[string]string{"path": "filename", "old": "oldstring", "new": "newstring"})},
 	{name: "arguments in a string", source: "quarkiverse/quarkus-langchain4j#2642", does: argued(func(args string) string { return text(args) })},
 	{name: "a number in a string", source: "earendil-works/pi#783", does: with("read", func(a map[string]any) { a["lines"] = "200" })},
-	{name: "nulls for what is left out", source: "AtomicBot-ai/atomic-agent#182", does: func(t turn) (answer, bool) {
+	{name: "nulls for what is left out", source: "AtomicBot-ai/atomic-agent#182", does: func(t situation) (answer, bool) {
 		return with(t.step, func(a map[string]any) {
 			if t.step != "finish" {
 				a["from"], a["all"], a["edits"] = nil, nil, nil
@@ -149,24 +149,24 @@ var table = []habit{
 	{name: "line ends spelled out between arguments", source: "OpenHands/software-agent-sdk#2488", does: argued(func(args string) string {
 		return `{\n  ` + strings.TrimPrefix(strings.TrimSuffix(args, "}"), "{") + `\n}`
 	})},
-	{name: "line ends as they are in a list in a string", source: "itayinbarr/little-coder#127", does: func(t turn) (answer, bool) {
+	{name: "line ends as they are in a list in a string", source: "itayinbarr/little-coder#127", does: func(t situation) (answer, bool) {
 		list := `[{\"old\": \"b=$2` + "\n" + wrong + `\", \"new\": \"b=$2` + "\n" + right + `\"}]`
 		return answer{calls: []raw{{"edit_file", `{"path": "calc.sh", "edits": "` + list + `"}`}}}, t.step == "edit"
 	}},
 	{name: "line ends escaped twice", source: "openclaw/openclaw#110823", does: with("edit", func(a map[string]any) { a["old"], a["new"] = `b=$2\n`+wrong, `b=$2\n`+right })},
-	{name: "a path with a backslash, not escaped", source: "anthropics/claude-code#87251", does: func(t turn) (answer, bool) {
+	{name: "a path with a backslash, not escaped", source: "anthropics/claude-code#87251", does: func(t situation) (answer, bool) {
 		return answer{calls: []raw{{t.call.name, strings.ReplaceAll(t.call.json(), "calc.sh", `.\calc.sh`)}}}, t.step != "finish"
 	}},
-	{name: "no name", source: "charmbracelet/crush#3372", does: func(t turn) (answer, bool) { return answer{calls: []raw{{"", t.call.json()}}}, true }},
+	{name: "no name", source: "charmbracelet/crush#3372", does: func(t situation) (answer, bool) { return answer{calls: []raw{{"", t.call.json()}}}, true }},
 	{name: "no arguments", worst: true, source: "invergent-ai/surogate#142", does: argued(func(string) string { return "{}" })},
-	{name: "an absolute path", source: "NousResearch/hermes-agent#106728", does: func(t turn) (answer, bool) {
+	{name: "an absolute path", source: "NousResearch/hermes-agent#106728", does: func(t situation) (answer, bool) {
 		return with(t.step, func(a map[string]any) {
 			if a["path"] != nil {
 				a["path"] = t.dir + "/calc.sh"
 			}
 		})(t)
 	}},
-	{name: "the path of another machine", source: "Gitlawb/openclaude#287", does: func(t turn) (answer, bool) {
+	{name: "the path of another machine", source: "Gitlawb/openclaude#287", does: func(t situation) (answer, bool) {
 		return with(t.step, func(a map[string]any) {
 			if a["path"] != nil {
 				a["path"] = "/home/user/project/calc.sh"
@@ -200,14 +200,14 @@ var table = []habit{
 		return "<|start|>assistant<|channel|>commentary to=functions." + n + "<|constrain|>json<|message|>" + a
 	})},
 	{name: "what is left of its template's header", source: "NousResearch/hermes-agent#84231", does: printed(func(n, a string) string { return "to=functions." + n + " " + a })},
-	{name: "the call in its thoughts", source: "QwenLM/qwen-code#6548", does: func(t turn) (answer, bool) {
+	{name: "the call in its thoughts", source: "QwenLM/qwen-code#6548", does: func(t situation) (answer, bool) {
 		return answer{thinking: "I need this.\n<tool_call>" + object(t.call.name, t.call.json()) + "</tool_call>"}, true
 	}},
 	{name: "Action and Action Input", source: "OpenHands/OpenHands#6406", does: printed(func(n, a string) string {
 		return "Thought: I need this.\nAction: " + n + "\nAction Input: " + a
 	})},
 	{name: "action and action_input", source: "Gitlawb/openclaude#557", does: printed(func(n, a string) string { return `{"action": ` + text(n) + `, "action_input": ` + a + `}` })},
-	{name: "a call in Python", worst: true, source: "huggingface/smolagents#375", does: func(t turn) (answer, bool) {
+	{name: "a call in Python", worst: true, source: "huggingface/smolagents#375", does: func(t situation) (answer, bool) {
 		var args []string
 		for _, k := range []string{"path", "from", "old", "new", "content", "summary"} {
 			if v, ok := t.call.args[k]; ok {
@@ -219,14 +219,14 @@ var table = []habit{
 	{name: "a printed call of a tool that is not there", worst: true, source: "Bike4Mind/bike4mind#686", does: printed(func(n, a string) string {
 		return fence("json", object("build_"+n, a))
 	})},
-	{name: "a call that is cut off", worst: true, source: "NousResearch/hermes-agent#83023", does: func(t turn) (answer, bool) {
+	{name: "a call that is cut off", worst: true, source: "NousResearch/hermes-agent#83023", does: func(t situation) (answer, bool) {
 		s := object(t.call.name, t.call.json())
 		return answer{said: true, text: "<tool_call>" + s[:len(s)-4], cut: true}, true
 	}},
-	{name: "a result that it makes up", source: "adolfousier/opencrabs#796", does: func(t turn) (answer, bool) {
+	{name: "a result that it makes up", source: "adolfousier/opencrabs#796", does: func(t situation) (answer, bool) {
 		return answer{said: true, text: "<tool_call>" + object(t.call.name, t.call.json()) + "</tool_call>\n<tool_response>\nok\n</tool_response>\nIt worked, all is done."}, true
 	}},
-	{name: "a call that it only quotes", source: "stacklok/mecatl#49", does: func(t turn) (answer, bool) {
+	{name: "a call that it only quotes", source: "stacklok/mecatl#49", does: func(t situation) (answer, bool) {
 		a := t.proper()
 		a.text = "I could call `" + object("delete_file", `{"path": "test.sh"}`) + "`, but I will not: the test is right."
 		return a, t.step == "edit"
@@ -242,36 +242,36 @@ var table = []habit{
 	{name: "old from memory", source: "moonbitlang/openseek#420", does: with("edit", func(a map[string]any) { a["old"] = `echo "$((a - b))"` })},
 	{name: "an edit that changes nothing", source: "moonbitlang/openseek#420", does: with("edit", func(a map[string]any) { a["new"] = wrong })},
 	{name: "an old that is not unique", source: "anomalyco/opencode#15515", does: with("edit", func(a map[string]any) { a["old"], a["new"] = "a", "b" })},
-	{name: "sed in a shell", source: "NousResearch/hermes-agent#106728", shell: true, does: func(t turn) (answer, bool) {
+	{name: "sed in a shell", source: "NousResearch/hermes-agent#106728", shell: true, does: func(t situation) (answer, bool) {
 		return answer{calls: []raw{{"shell", text(map[string]any{"command": "sed -i 's/a - b/a + b/' calc.sh"})}}}, t.step == "edit"
 	}},
-	{name: "write_file for an edit", source: "QwenLM/qwen-code#797", does: func(t turn) (answer, bool) {
+	{name: "write_file for an edit", source: "QwenLM/qwen-code#797", does: func(t situation) (answer, bool) {
 		return answer{calls: []raw{{"write_file", text(map[string]any{"path": "calc.sh", "content": repaired})}}}, t.step == "edit"
 	}},
 
 	// Loops, silence and the end.
-	{name: "the same call again and again", source: "anomalyco/opencode#28596", times: 4, does: func(t turn) (answer, bool) {
+	{name: "the same call again and again", source: "anomalyco/opencode#28596", times: 4, does: func(t situation) (answer, bool) {
 		return answer{calls: []raw{{"read_file", t.job.calls["read"].json()}}}, t.step == "edit"
 	}},
-	{name: "the edit that it has made", source: "agentscope-ai/QwenPaw#6116", times: 4, does: func(t turn) (answer, bool) {
+	{name: "the edit that it has made", source: "agentscope-ai/QwenPaw#6116", times: 4, does: func(t situation) (answer, bool) {
 		return answer{calls: []raw{{"edit_file", t.job.calls["edit"].json()}}}, t.step == "finish"
 	}},
-	{name: "empty answers", worst: true, source: "ollama/ollama#10899", does: func(turn) (answer, bool) { return answer{}, true }},
+	{name: "empty answers", worst: true, source: "ollama/ollama#10899", does: func(situation) (answer, bool) { return answer{}, true }},
 	{name: "an empty answer at the end", source: "anomalyco/opencode#41469", times: always, does: at("finish", answer{})},
-	{name: "thoughts alone", worst: true, source: "jundot/omlx#903", does: func(turn) (answer, bool) { return answer{thinking: "I should look at this first."}, true }},
-	{name: "it says what it will do", source: "Fiestaboard/FiestaBoard#2042", does: func(turn) (answer, bool) { return says("I will do the next step now."), true }},
+	{name: "thoughts alone", worst: true, source: "jundot/omlx#903", does: func(situation) (answer, bool) { return answer{thinking: "I should look at this first."}, true }},
+	{name: "it says what it will do", source: "Fiestaboard/FiestaBoard#2042", does: func(situation) (answer, bool) { return says("I will do the next step now."), true }},
 	{name: "it asks whether to go on", source: "langchain-ai/open-swe#153", does: at("edit", says("I found the fault. Shall I repair it?"))},
 	{name: "it never says that it is done", source: "OpenHands/OpenHands#6406", times: always, does: at("finish", says("calc.sh adds now, and the test passes."))},
-	{name: "it is done before it has begun", source: "anthropics/claude-code#75720", does: func(t turn) (answer, bool) {
+	{name: "it is done before it has begun", source: "anthropics/claude-code#75720", does: func(t situation) (answer, bool) {
 		return answer{calls: []raw{{"finish", t.job.calls["finish"].json()}}}, t.step != "finish"
 	}},
 	{name: "it says that it cannot", source: "google-gemini/gemini-cli#2856", does: at("read", says("As a language model I cannot access files. Please show me calc.sh."))},
-	{name: "much talk before each call", source: "vercel/eve#2462", times: always, does: func(t turn) (answer, bool) {
+	{name: "much talk before each call", source: "vercel/eve#2462", times: always, does: func(t situation) (answer, bool) {
 		a := t.proper()
 		a.text = strings.Repeat("Let me think about what the user wants and how best to go about it. ", 20)
 		return a, true
 	}},
-	{name: "finish in the answer with the edit, twice", source: "open-webui/computer#180", times: always, does: func(t turn) (answer, bool) {
+	{name: "finish in the answer with the edit, twice", source: "open-webui/computer#180", times: always, does: func(t situation) (answer, bool) {
 		a := t.proper()
 		if t.step == "edit" {
 			f := raw{"finish", t.job.calls["finish"].json()}

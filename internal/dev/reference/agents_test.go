@@ -13,22 +13,22 @@ import (
 	"github.com/adroit-run/adroit/configs"
 )
 
-// A schema is what the page needs of a JSON Schema.
-type schema struct {
-	Type        string             `json:"type"`
-	Ref         string             `json:"$ref"`
-	Description string             `json:"description"`
-	Properties  map[string]*schema `json:"properties"`
-	Values      json.RawMessage    `json:"additionalProperties"`
-	AnyOf       []*schema          `json:"anyOf"`
-	Items       *schema            `json:"items"`
-	Enum        []string           `json:"enum"`
-	Required    []string           `json:"required"`
-	Defs        map[string]*schema `json:"$defs"`
+// A pageSchema is what the page needs of a JSON Schema.
+type pageSchema struct {
+	Type        string                 `json:"type"`
+	Ref         string                 `json:"$ref"`
+	Description string                 `json:"description"`
+	Properties  map[string]*pageSchema `json:"properties"`
+	Values      json.RawMessage        `json:"additionalProperties"`
+	AnyOf       []*pageSchema          `json:"anyOf"`
+	Items       *pageSchema            `json:"items"`
+	Enum        []string               `json:"enum"`
+	Required    []string               `json:"required"`
+	Defs        map[string]*pageSchema `json:"$defs"`
 }
 
 func TestAgents(t *testing.T) {
-	var s schema
+	var s pageSchema
 	text, err := os.ReadFile("../../../configs/schemas/agent.schema.json")
 	if err == nil {
 		err = json.Unmarshal(text, &s)
@@ -52,7 +52,7 @@ func TestAgents(t *testing.T) {
 	hold(t, "agents.md", b.String())
 }
 
-func rows(t *testing.T, b *strings.Builder, s *schema, prefix string) {
+func rows(t *testing.T, b *strings.Builder, s *pageSchema, prefix string) {
 	for _, key := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[key]
 		about := p.Description
@@ -62,7 +62,7 @@ func rows(t *testing.T, b *strings.Builder, s *schema, prefix string) {
 		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, key, kindOf(p), cell(about))
 		rows(t, b, p, prefix+key+".")
 		// The values of inputs: an object or its description alone.
-		var values schema
+		var values pageSchema
 		if len(p.Values) > 0 && p.Values[0] == '{' {
 			if err := json.Unmarshal(p.Values, &values); err != nil {
 				t.Fatalf("%s%s: %v", prefix, key, err)
@@ -77,7 +77,7 @@ func rows(t *testing.T, b *strings.Builder, s *schema, prefix string) {
 	}
 }
 
-func kindOf(s *schema) string {
+func kindOf(s *pageSchema) string {
 	switch {
 	case s.Ref != "":
 		return "criterion"

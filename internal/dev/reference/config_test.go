@@ -13,7 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	jsonschema "github.com/adroit-run/adroit/internal/calling/schema"
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
@@ -214,7 +214,7 @@ func TestConfigSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := jsonschema.Compile(raw)
+	s, err := schema.Compile(raw)
 	if err != nil {
 		t.Fatal(err)
 	}

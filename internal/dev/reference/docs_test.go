@@ -1,4 +1,4 @@
-// Package docs holds the tests that write the reference pages in docs/ and
+// Package reference holds the tests that write the reference pages in docs/ and
 // fail when a page no longer says what the code does.
 package reference
 

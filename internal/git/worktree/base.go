@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git"
-	filelock "github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/work/process"
 	"golang.org/x/sys/unix"
@@ -99,21 +99,21 @@ const lockWait = 15 * time.Minute
 // other processes, until unlock is called.
 //
 // The lock is an flock(2) of the directory itself. It leaves no file behind, and
-// ends with the process that holds it and with the gits that hold lock
+// ends with the process that holds it and with the gits that hold locked
 // ([git.Repo.Holding]): what a killed process has started still changes things.
-func lockDir(ctx context.Context, dir string) (lock *os.File, unlock func(), err error) {
+func lockDir(ctx context.Context, dir string) (locked *os.File, unlock func(), err error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("locking a directory: %w", err)
 	}
-	unlock = func() { _ = filelock.Close(f) }
+	unlock = func() { _ = lock.Close(f) }
 	limit := time.Now().Add(lockWait)
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		err := filelock.Try(f)
+		err := lock.Try(f)
 		switch {
 		case err == nil:
 			return f, unlock, nil
-		case !errors.Is(err, filelock.ErrHeld):
+		case !errors.Is(err, lock.ErrHeld):
 			unlock()
 			return nil, nil, fmt.Errorf("locking %s: %w", dir, err)
 		case time.Now().After(limit):
@@ -139,9 +139,9 @@ func lockRepo(ctx context.Context, g *git.Repo) (common string, locked *git.Repo
 		return "", nil, nil, err
 	}
 	common = strings.TrimSuffix(string(out), "\n")
-	lock, unlock, err := lockDir(ctx, common)
+	held, unlock, err := lockDir(ctx, common)
 	if err != nil {
 		return "", nil, nil, err
 	}
-	return common, g.Holding(lock), unlock, nil
+	return common, g.Holding(held), unlock, nil
 }

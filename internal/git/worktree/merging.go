@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
-	filelock "github.com/adroit-run/adroit/internal/system/lock"
+	"github.com/adroit-run/adroit/internal/system/lock"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/internal/work/process"
 )
@@ -62,12 +62,12 @@ func CutShort(record string) bool {
 	if _, err := os.Lstat(record); err != nil {
 		return false
 	}
-	lock, err := os.Open(readMerging(record).Common)
+	dir, err := os.Open(readMerging(record).Common)
 	if err != nil {
 		return true
 	}
-	defer lock.Close()
-	return !filelock.Held(lock)
+	defer dir.Close()
+	return !lock.Held(dir)
 }
 
 // A changedPath differs between two commits. IDs are those of blobs, zeros if there is none.

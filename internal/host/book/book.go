@@ -149,7 +149,7 @@ const (
 	promptChars = 240
 )
 
-// ForPrompt returns what agentfile.Resolve asks for what fits a prompt.
+// ForPrompt returns the function that [agents.Resolve] calls for the facts that fit a prompt.
 func (k *Keeper) ForPrompt(ctx context.Context, dir string) func(scope, text string) ([]string, tools.Taint) {
 	return func(scope, text string) (lines []string, taint tools.Taint) {
 		found, err := k.promptFacts(ctx, dir, memory.Scope(scope), text)

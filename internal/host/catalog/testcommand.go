@@ -47,7 +47,7 @@ func (d Decision) TestCommand(all map[string]string, warn func(format string, ar
 // Missing returns in a line what the workspace dir lacks for a tool to check
 // anything with args, "" if nothing is lacking or that cannot be seen. test is
 // the command that runs the project's tests, if one is configured. It is for
-// agentfile.Env.Missing; it reads files and runs nothing.
+// [agents.Env]; it reads files and runs nothing.
 func Missing(dir string, t tools.Tool, args json.RawMessage, test string) string {
 	if t.Missing == nil {
 		return ""

@@ -336,7 +336,7 @@ func writable(dir int, name string) (undo func()) {
 	}
 }
 
-// chmodDir changes the mode of a directory that may be open for its place only.
+// ChmodFile changes the mode of a directory that may be open for its place only.
 func ChmodFile(fd int, mode uint32) error {
 	if err := unix.Fchmod(fd, mode); !errors.Is(err, unix.EBADF) {
 		return err

@@ -348,7 +348,7 @@ const (
 func (c Class) Secret() bool { return c == SecretName || c == secretConfig }
 func (c Class) Config() bool { return c == ConfigName || c == secretConfig }
 
-// Suspects tell apart quickly the many names that need no protection. What they
+// A Classifier sorts out quickly the many names that need no protection. What they
 // let through is judged as the file tools do.
 type Classifier struct {
 	names *DenyList

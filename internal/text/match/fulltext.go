@@ -36,7 +36,7 @@ func split(text string) (out []string) {
 	return out
 }
 
-// Any is an FTS5 query for texts that have one of the words, "" without words:
+// AnyWord is an FTS5 query for texts that have one of the words, "" without words:
 // FTS5 takes no empty query. Nothing in a word is an operator.
 func AnyWord(words []string) string {
 	quoted := make([]string, len(words))
@@ -46,7 +46,7 @@ func AnyWord(words []string) string {
 	return strings.Join(quoted, " OR ")
 }
 
-// Shared is the part of the words, 0 to 1, that two lists have in common.
+// SharedWords is the part of the words, 0 to 1, that two lists have in common.
 func SharedWords(a, b []string) float64 {
 	in := map[string]bool{}
 	for _, w := range a {

@@ -18,7 +18,7 @@ const (
 	special    = `*?[]{}\!`
 )
 
-// Match reports whether a path with slashes fits a pattern: as doublestar reads it, or
+// Path reports whether a path with slashes fits a pattern: as doublestar reads it, or
 // with any of its parts as the name that is spelled so. app/[id]/** is for app/i and
 // app/d, and for app/[id], which web frameworks call a directory. A pattern that Check
 // refuses fits only the path that is spelled like it.
@@ -66,7 +66,7 @@ func covers(pattern, p string, generous bool) bool {
 	return slices.ContainsFunc(patterns, func(g string) bool { return Path(g, p) })
 }
 
-// Parts matches a path part by part, ** with any number of them. What follows the last ** that was seen is tried at each
+// PathParts matches a path part by part, ** with any number of them. What follows the last ** that was seen is tried at each
 // later place, which is enough, as for one star in a name.
 func PathParts(parts, names []string, fits func(part, name string) bool) bool {
 	i, j, star, from := 0, 0, -1, 0
@@ -96,7 +96,7 @@ func fits(part, name string) bool {
 	return ok || part == name
 }
 
-// Check reports that a pattern is too much work, with the reason in words for who wrote it.
+// CheckPattern reports that a pattern is too much work, with the reason in words for who wrote it.
 func CheckPattern(pattern string) error {
 	if len(pattern) > maxLength {
 		return fmt.Errorf("the pattern of %d characters is too long", len(pattern))

@@ -2,7 +2,7 @@ package match
 
 import "strings"
 
-// MatchRef reports whether the name of a model or a tool is what a pattern says; here
+// Ref reports whether the name of a model or a tool is what a pattern says; here
 // * stands for any text, also none and also with slashes in it.
 func Ref(pattern, ref string) bool {
 	head, tail, wild := strings.Cut(pattern, "*")

@@ -28,7 +28,7 @@ type resultInput struct {
 //go:embed read_result.md
 var resultProse string
 
-// Read is the tool read_result.
+// ReadResult is the tool read_result.
 var ReadResult = tools.New(tools.Metadata{
 	Name: "read_result", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "what went wrong", Args: json.RawMessage(`{"id":"3fa9c2d1e07b","search":"error:"}`)}},
@@ -94,7 +94,7 @@ func read(_ context.Context, env *tools.Env, in resultInput) (tools.Result, erro
 	return tools.Result{Text: b.String(), Taint: tools.Untrusted, Summary: fmt.Sprintf("%s: %d of %d lines", in.ID, shown, len(lines))}, nil
 }
 
-// Artifact has the full descriptions, by name.
+// DescriptionsArtifact has the full descriptions, by name.
 const DescriptionsArtifact = "tool_descriptions"
 
 // input of describe_tool.
@@ -105,7 +105,7 @@ type describeInput struct {
 //go:embed describe_tool.md
 var describeProse string
 
-// Tool is the tool describe_tool.
+// Describe is the tool describe_tool.
 var Describe = tools.New(tools.Metadata{
 	Name: "describe_tool", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{DescriptionsArtifact},
 	Examples: []tools.Example{{Note: "how to call it", Args: json.RawMessage(`{"name":"git_blame"}`)}},

@@ -38,7 +38,7 @@ type skillInfo struct {
 //go:embed read_skill.md
 var skillProse string
 
-// Read is the tool read_skill.
+// ReadSkill is the tool read_skill.
 var ReadSkill = tools.New(tools.Metadata{
 	Name: "read_skill", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{"skills"},
 	Examples: []tools.Example{{Note: "its instructions", Args: json.RawMessage(`{"name":"release-notes"}`)}},
@@ -91,7 +91,7 @@ type input struct {
 //go:embed finish.md
 var prose string
 
-// Tool is the tool finish.
+// Finish is the tool finish.
 var Finish = tools.New(tools.Metadata{
 	Name: "finish", Category: "utility", Effect: tools.Pure,
 	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart; 14 tests pass."}`)}},

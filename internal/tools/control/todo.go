@@ -23,7 +23,7 @@ type item struct {
 //go:embed todo.md
 var todoProse string
 
-// Tool is the tool todo.
+// Todo is the tool todo.
 var Todo = tools.New(tools.Metadata{
 	Name: "todo", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Produces: []string{"todo"},
 	Examples: []tools.Example{{Note: "the first of two has begun", Args: json.RawMessage(`{"items":[{"content":"Round once per cart","status":"in_progress"},{"content":"Test three lines of 0.333","status":"pending"}]}`)}},
@@ -52,13 +52,13 @@ func keep(_ context.Context, _ *tools.Env, in todoInput) (tools.Result, error) {
 	return tools.Result{Text: count, Summary: count + now, Artifacts: map[string]json.RawMessage{"todo": list}}, nil
 }
 
-// An Item is a task on the list that an agent keeps.
+// A TodoItem is a task on the list that an agent keeps.
 type TodoItem struct {
 	Content string `json:"content"`
 	Status  string `json:"status"` // pending, in_progress or completed
 }
 
-// List returns the list of tasks that an event gives, whole; ok is false if the event
+// TodoList returns the list of tasks that an event gives, whole; ok is false if the event
 // gives none.
 func TodoList(ev event.Event) (list []TodoItem, ok bool) {
 	if ev.Kind != event.StepFinished || ev.Step != "tool" || ev.Name != Todo.Name || ev.Error != "" {

@@ -143,7 +143,7 @@ func pathAbove(ls []string) string {
 
 // label matches what may stand in front of a path: a sign of a heading, list or
 // comment and a word such as "File:". Each needs what divides it from the path,
-// or it is the beginning of the path: fileutil.go, paths.py, *a.go, -x/a.go.
+// or it is the beginning of the path: "fileutil.go", "paths.py", "*a.go", "-x/a.go".
 var label = lazyregexp.New(`(?i)^(//[ \t]*|(#+|--|;|\*|-)[ \t]+)?([*_"'\x60]*(file(name)?|path)[*_]*(:[*_]*[ \t]*|[ \t]+))?`)
 
 // pathIn takes the decoration off a line that names a file. A line with blanks

@@ -6,7 +6,7 @@
 //
 // There is a tool for each form in which models write edits: edit_file takes
 // the two texts, edit_blocks search/replace blocks, apply_patch a patch. All
-// share one way of finding text ([Match] and the looser rules after it) and
+// share one way of finding text (the same lines and the looser rules after it) and
 // one of writing it: everything is decided before the first file changes.
 //
 // It never guesses by likeness: no rule finds a place that lacks a word of what

@@ -18,7 +18,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
-	reader "github.com/adroit-run/adroit/internal/tools/internal/markdown"
+	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
 	"github.com/adroit-run/adroit/internal/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"golang.org/x/net/html"
@@ -91,7 +91,7 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 		return tools.Result{}, errors.New("nothing to check: give urls, a file or an artifact")
 	}
 	for _, text := range texts {
-		for _, l := range reader.Read(text).Links {
+		for _, l := range markdown.Read(text).Links {
 			if len(l.Target) <= maxAddress {
 				targets = append(targets, l.Target)
 			}
@@ -380,7 +380,7 @@ func (p place) beside(env *tools.Env, u *url.URL, as string) verdict {
 		v.Fault = "there is no file " + spelling.Clip(name, 200)
 	case u.Fragment != "" && info.Mode().IsRegular() && strings.HasSuffix(strings.ToLower(name), ".md"):
 		t, err := env.Files.ReadText(name)
-		anchors := reader.Read(t.Content).Anchors
+		anchors := markdown.Read(t.Content).Anchors
 		if v.OK = err == nil && (anchors[u.Fragment] || anchors[strings.ToLower(u.Fragment)]); !v.OK {
 			v.Fault = fmt.Sprintf("%s has no heading for #%s", spelling.Clip(name, 200), spelling.Clip(u.Fragment, 80))
 		}

@@ -46,7 +46,7 @@ func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	title, text, err := markdown(a, in.Whole)
+	title, text, err := pageText(a, in.Whole)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", fetch.Redacted(a.URL), err)
 	}
@@ -79,8 +79,8 @@ func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) 
 	return tools.Result{Text: b.String(), Summary: spelling.Clip(cmp.Or(title, fetch.Redacted(a.URL)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v, name: known}}, nil
 }
 
-// markdown makes text of what came back, or reports why it cannot.
-func markdown(a *fetch.Response, whole bool) (title, text string, err error) {
+// pageText converts a response to text, or reports why it cannot.
+func pageText(a *fetch.Response, whole bool) (title, text string, err error) {
 	kind := a.Type
 	if sniffed, _ := fetch.Media(http.DetectContentType(a.Body)); kind == "" || kind == "application/octet-stream" || !strings.HasPrefix(sniffed, "text/") && sniffed != "application/octet-stream" {
 		kind = sniffed // a label that is wrong about a picture is wrong

@@ -30,7 +30,7 @@ type Redactor struct {
 	from  Options
 }
 
-// New returns a Redactor. Values shorter than [MinKnown] are left out.
+// NewRedactor returns a Redactor. Values shorter than [MinKnown] are left out.
 func NewRedactor(o Options) *Redactor {
 	var lits []entry
 	seen := map[string]bool{}

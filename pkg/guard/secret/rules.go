@@ -261,7 +261,7 @@ func random(w string) bool {
 	if numbers < 2 || words < 2 || entropy(w) < 3.2 {
 		return false
 	}
-	if parts := strings.Split(w, "."); len(parts) > 1 { // config.Key2.Value
+	if parts := strings.Split(w, "."); len(parts) > 1 { // as in "config.Key2.Value"
 		return slices.ContainsFunc(parts, func(p string) bool { return p == "" || p[0] < 'A' })
 	}
 	return true

@@ -49,7 +49,7 @@ func (d *decoder) step(n *node, depth int) Step {
 		"tool":     func(v *node) { d.String(v, "tool", &s.Tool) },
 		"check":    func(v *node) { d.check(n, v, &s) },
 		"await":    func(v *node) { s.Await = d.await(v) },
-		"pipeline": func(v *node) { s.Pipeline = &within{}; d.String(v, "pipeline", &s.Pipeline.Name) },
+		"pipeline": func(v *node) { s.Pipeline = &Within{}; d.String(v, "pipeline", &s.Pipeline.Name) },
 		"parallel": func(v *node) { s.Parallel = d.list(v, "parallel", depth+1) },
 		"input":    func(v *node) { d.String(v, "input", &s.Input) },
 		"inputs":   func(v *node) { s.Inputs = d.values(v, "inputs") },
@@ -119,7 +119,7 @@ func (d *decoder) id(n *node) string {
 }
 
 // reserved words are targets of jumps that are no steps.
-var reserved = []string{endID, string(policyStop), string(policyContinue), string(policyRecover), string(policyCoordinate)}
+var reserved = []string{End, string(Stop), string(Continue), string(Recover), string(Repair)}
 
 // fits checks that a step is of one kind and has only keys that mean something
 // for it.
@@ -161,8 +161,8 @@ func (d *decoder) fits(n *node, s *Step) {
 }
 
 // await reads the name of a signal, or {signal, question}.
-func (d *decoder) await(n *node) *await {
-	w := &await{}
+func (d *decoder) await(n *node) *Await {
+	w := &Await{}
 	if n.Kind == plainyaml.Mapping {
 		d.known(n, "await", map[string]func(*node){
 			"signal":   func(v *node) { d.String(v, "await.signal", &w.Signal) },
@@ -178,8 +178,8 @@ func (d *decoder) await(n *node) *await {
 }
 
 // retries reads a number, or {attempts, backoff}.
-func (d *decoder) retries(n *node) retries {
-	var r retries
+func (d *decoder) retries(n *node) Retries {
+	var r Retries
 	if n.Kind != plainyaml.Mapping {
 		d.count(n, "retries", &r.Attempts, 0, maxRetries)
 		return r
@@ -194,15 +194,15 @@ func (d *decoder) retries(n *node) retries {
 	return r
 }
 
-func (d *decoder) condition(n *node, what string, depth int) *condition {
-	c := &condition{}
+func (d *decoder) condition(n *node, what string, depth int) *Condition {
+	c := &Condition{}
 	if depth > maxNesting {
 		d.Report(n.Place, "", fmt.Sprintf("conditions nest more than %d deep", maxNesting))
 		return nil
 	}
-	parts := func(into *[]condition) func(*node) {
+	parts := func(into *[]Condition) func(*node) {
 		return func(v *node) {
-			*into = []condition{}
+			*into = []Condition{}
 			if v.Kind != plainyaml.List || len(v.Kids) == 0 {
 				d.Report(v.Place, "", "all and any take a list of conditions")
 				return

@@ -12,14 +12,14 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// Pattern is a number in a text, not a part of a name such as mp3; with a third
+// FigurePattern is a number in a text, not a part of a name such as mp3; with a third
 // part it is a time.
 var FigurePattern = lazyregexp.New(`(^|[^\p{L}\d.,:])(\d+(?:[.,]\d+)*)((?::\d+)*)`)
 
-// Unit is what belongs to a figure behind its digits: a unit, an ordinal.
+// FigureUnit is what belongs to a figure behind its digits: a unit, an ordinal.
 var FigureUnit = lazyregexp.New(`^[\p{L}%‰€$£°]*`)
 
-// Plain writes a number without separators of thousands, and with a point.
+// PlainFigure writes a number without separators of thousands, and with a point.
 func PlainFigure(s string) string {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '.' })
 	if len(parts) > 1 && len(parts[0]) <= 3 && !slices.ContainsFunc(parts[1:], func(p string) bool { return len(p) != 3 }) {
@@ -34,7 +34,7 @@ func PlainFigure(s string) string {
 	return strings.Join(parts, ".")
 }
 
-// Add adds the figures of a text to known, in their plain form: digits, and
+// AddFigures adds the figures of a text to known, in their plain form: digits, and
 // English words.
 func AddFigures(text string, known map[string]bool) {
 	for _, m := range FigurePattern.FindAllStringSubmatch(text, -1) {
@@ -43,10 +43,10 @@ func AddFigures(text string, known map[string]bool) {
 	inWords(text, known)
 }
 
-// Family is the artifacts by which a tool that reads a page passes its figures on.
+// FigureFamily is the artifacts by which a tool that reads a page passes its figures on.
 const FigureFamily = "figures/*"
 
-// OfPage are the figures of a page, an artifact of [Family]. Seen is how the page was asked
+// PageFigures are the figures of a page, an artifact of [FigureFamily]. Seen is how the page was asked
 // for, At where it was found.
 type PageFigures struct {
 	Seen    string   `json:"seen"`
@@ -58,7 +58,7 @@ type PageFigures struct {
 // mostOfPage bounds an artifact, which travels with the state of a job.
 const mostOfPage = 1000
 
-// Page finds the figures of a page, and the name of the artifact that they are.
+// FiguresOfPage finds the figures of a page, and the name of the artifact that they are.
 func FiguresOfPage(seen, at, text string) (name string, p PageFigures) {
 	known := map[string]bool{}
 	AddFigures(text, known)

@@ -19,7 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
-	render "github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/spf13/cobra"
 )
@@ -77,7 +77,7 @@ func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 	t.Put("workflow", a.Workflow)
 	t.Put("tools", strings.Join(a.Tools, ", "))
 	for _, win := range a.Windows {
-		render.ShortenedRows(&t, fmt.Sprintf("with a %s-token window, ", kit.Count(win.Tokens)), win.Tools)
+		show.ShortenedRows(&t, fmt.Sprintf("with a %s-token window, ", kit.Count(win.Tokens)), win.Tools)
 	}
 	t.Put("skills", strings.Join(a.Skills, ", "))
 	if a.Grant != nil {
@@ -86,7 +86,7 @@ func showText(w io.Writer, a *adroit.AgentInfo, home func(string) string) {
 	for _, f := range a.Inputs {
 		t.Put("input", strings.TrimSpace(f.Name+" "+f.Description))
 	}
-	t.Put("done", render.Criterion(a.Done))
+	t.Put("done", show.Criterion(a.Done))
 	if a.Expose {
 		t.Put("exposed", "as a tool, by "+hint.Command("mcp serve"))
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
-	render "github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 	"github.com/spf13/cobra"
@@ -169,7 +169,7 @@ func readBounded(name string) ([]byte, error) {
 
 var pipelinesNoun = Noun{Word: "pipelines", Dirs: configs.PipelinesDir, Ext: ".yaml"}
 
-// New is adroit pipelines.
+// NewPipelines returns the command adroit pipelines.
 func NewPipelines(e *kit.Env) *cobra.Command {
 	list := List(e, pipelinesNoun, adroit.Client.Pipelines, pipelinesListText, func(l *adroit.Listing[adroit.PipelineInfo]) {
 		if l.Problems.Err() != nil {
@@ -202,7 +202,7 @@ func pipelinesNewShow(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// showText describes a pipeline; home shortens a path.
+// pipelinesShowText describes a pipeline; home shortens a path.
 func pipelinesShowText(w io.Writer, p *adroit.PipelineDetail, home func(string) string) {
 	var t kit.Table
 	t.Put("pipeline", p.Name)
@@ -212,7 +212,7 @@ func pipelinesShowText(w io.Writer, p *adroit.PipelineDetail, home func(string) 
 		t.Put("input", strings.TrimSpace(f.Name+" "+f.Description))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
-		t.Put("variable", name+" = "+render.Readable(p.Variables[name]))
+		t.Put("variable", name+" = "+show.Readable(p.Variables[name]))
 	}
 	t.Put("model", p.Defaults.Model)
 	t.Put("on failure", string(p.OnFailure))
@@ -220,8 +220,8 @@ func pipelinesShowText(w io.Writer, p *adroit.PipelineDetail, home func(string) 
 	fmt.Fprintf(w, "\n%s\n", kit.Sanitize(p.Text()))
 }
 
-// show finds a pipeline by its name, or reads its file.
-func show(c adroit.Client, ctx context.Context, n adroit.Named) (*adroit.PipelineDetail, error) {
+// showPipeline finds a pipeline by its name, or reads its file.
+func showPipeline(c adroit.Client, ctx context.Context, n adroit.Named) (*adroit.PipelineDetail, error) {
 	text, ok, err := pipelinesNoun.ReadFile(n.Name)
 	if !ok {
 		return c.ShowPipeline(ctx, n)
@@ -238,7 +238,7 @@ func show(c adroit.Client, ctx context.Context, n adroit.Named) (*adroit.Pipelin
 
 func newGraph(e *kit.Env) *cobra.Command {
 	var how string
-	cmd := Show(e, pipelinesNoun, "graph", "Draw a pipeline, as text or in Mermaid's language", show, func(w io.Writer, p *adroit.PipelineDetail) error {
+	cmd := Show(e, pipelinesNoun, "graph", "Draw a pipeline, as text or in Mermaid's language", showPipeline, func(w io.Writer, p *adroit.PipelineDetail) error {
 		switch how {
 		case "text":
 			fmt.Fprintln(w, kit.Sanitize(p.Text()))
@@ -270,7 +270,7 @@ func newSchema(e *kit.Env) *cobra.Command {
 
 var skillsNoun = Noun{Word: "skills", Dirs: strings.Join(configs.Skills, " and ")}
 
-// New is adroit skills.
+// NewSkills returns the command adroit skills.
 func NewSkills(e *kit.Env) *cobra.Command {
 	return kit.Lister("skills", "List and show skills: instructions that agents read when they need them", newList(e), skillsNewShow(e))
 }
@@ -331,7 +331,7 @@ func skillsNewShow(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// showText describes a skill; home shortens a path.
+// skillsShowText describes a skill; home shortens a path.
 func skillsShowText(w io.Writer, s *adroit.SkillDetail, home func(string) string) {
 	var t kit.Table
 	t.Row("skill", s.Name)

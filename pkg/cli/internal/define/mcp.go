@@ -23,8 +23,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit mcp.
-func NewMcp(e *kit.Env) *cobra.Command {
+// NewMCP returns the command adroit mcp.
+func NewMCP(e *kit.Env) *cobra.Command {
 	return kit.Lister("mcp", "Use the tools of MCP servers", mcpNewList(e), newAdd(e), newRemove(e), newCheck(e), mcpNewCall(e), newLogin(e), newLogout(e), serve.NewMCP(e))
 }
 

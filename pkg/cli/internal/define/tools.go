@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit tools.
+// NewTools returns the command adroit tools.
 func NewTools(e *kit.Env) *cobra.Command {
 	return kit.Lister("tools", "List, show, check, call and create tools", toolsNewList(e), toolsNewShow(e), newLint(e), newCall(e), newToolPackage(e))
 }

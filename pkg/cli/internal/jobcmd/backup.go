@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit backup.
+// NewBackup returns the command adroit backup.
 func NewBackup(e *kit.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
-// New is adroit failures.
+// NewFailures returns the command adroit failures.
 func NewFailures(e *kit.Env) *cobra.Command {
 	return kit.Lister("failures", "Show, use and forget what coordinators remember of failures", failuresNewList(e), newPropose(e), failuresNewForget(e))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
-// New is adroit memory.
+// NewMemory returns the command adroit memory.
 func NewMemory(e *kit.Env) *cobra.Command {
 	return kit.Lister("memory", "See and change what jobs noted for later jobs", memoryNewList(e), memoryNewShow(e), newAdd(e), newEdit(e), newForget(e), newExport(e), newImport(e))
 }

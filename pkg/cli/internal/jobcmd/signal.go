@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 )
 
-// New is adroit signal.
+// NewSignal returns the command adroit signal.
 func NewSignal(e *kit.Env) *cobra.Command {
 	var question string
 	cmd := &cobra.Command{

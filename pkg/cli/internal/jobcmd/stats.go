@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// New is adroit stats.
+// NewStats returns the command adroit stats.
 func NewStats(e *kit.Env) *cobra.Command {
 	var asJSON bool
 	var since time.Duration

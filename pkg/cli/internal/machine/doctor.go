@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit doctor.
+// NewDoctor returns the command adroit doctor.
 func NewDoctor(e *kit.Env) *cobra.Command {
 	var asJSON bool
 	q := adroit.DoctorQuery{Home: e.Getenv("HOME")}

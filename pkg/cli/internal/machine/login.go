@@ -17,7 +17,7 @@ import (
 // maxKey bounds a key that is read.
 const maxKey = 16 << 10
 
-// New is adroit login.
+// NewLogin returns the command adroit login.
 func NewLogin(e *kit.Env) *cobra.Command {
 	var all, unverified, asJSON bool
 	cmd := &cobra.Command{

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit models.
+// NewModels returns the command adroit models.
 func NewModels(e *kit.Env) *cobra.Command {
 	return kit.Lister("models", "List, pull and test models", newList(e), newCheck(e), newPull(e), newForget(e))
 }

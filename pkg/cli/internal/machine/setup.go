@@ -30,7 +30,7 @@ type command struct {
 	dry       bool
 }
 
-// New is adroit init.
+// NewSetup returns the command adroit init.
 func NewSetup(e *kit.Env) *cobra.Command {
 	c := command{dir: "."}
 	cmd := &cobra.Command{

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 )
 
-// New is adroit trust.
+// NewTrust returns the command adroit trust.
 func NewTrust(e *kit.Env) *cobra.Command {
 	var all, forget, show, asJSON bool
 	cmd := &cobra.Command{

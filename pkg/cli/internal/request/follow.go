@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
-	render "github.com/adroit-run/adroit/pkg/cli/internal/show"
+	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -92,7 +92,7 @@ func Run(ctx context.Context, e *kit.Env, c adroit.Client, id string, o Options)
 	}
 	if !o.JSON {
 		end.Artifacts = Products(ctx, c, end.Job)
-		render.Outcome(e.Screen(), e.OutScreen(), *end)
+		show.Outcome(e.Screen(), e.OutScreen(), *end)
 	}
 	return kit.With(kit.OfJob(ctx, end.Job.Job.Status))
 }
@@ -112,7 +112,7 @@ func Products(ctx context.Context, c adroit.Client, d *adroit.JobDetail) *adroit
 
 // Attach is Run without what is printed at the end. It returns how the job
 // stands and how long its last run took.
-func Attach(ctx context.Context, e *kit.Env, c adroit.Client, id string, o Options) (*render.Ending, error) {
+func Attach(ctx context.Context, e *kit.Env, c adroit.Client, id string, o Options) (*show.Ending, error) {
 	if o.Known == 0 && !o.JSON && !o.Silent {
 		d, err := c.Job(ctx, id)
 		if err != nil {
@@ -127,7 +127,7 @@ func Attach(ctx context.Context, e *kit.Env, c adroit.Client, id string, o Optio
 		if err != nil {
 			return nil, err
 		}
-		end := &render.Ending{Job: d, Took: time.Since(began), Last: s.last}
+		end := &show.Ending{Job: d, Took: time.Since(began), Last: s.last}
 		if d.Job.Status != jobs.Waiting || !s.attended() || ctx.Err() != nil {
 			return end, nil
 		}
@@ -151,11 +151,11 @@ func (s *session) live() bool {
 // run runs the job once, as far as it gets without an answer.
 func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 	all := context.WithoutCancel(ctx) // what happens to the job is read to its end
-	past, err := render.ReadHistory(s.c.Events(all, s.id, adroit.EventOptions{}), s.e.Rate())
+	past, err := show.ReadHistory(s.c.Events(all, s.id, adroit.EventOptions{}), s.e.Rate())
 	if err != nil {
 		return nil, err
 	}
-	show, pause, end := s.view(past)
+	render, pause, end := s.view(past)
 	defer end() // once more does nothing
 	s.o.Live = s.live()
 	started, err := s.c.Start(all, s.id, s.o.StartOptions)
@@ -165,7 +165,7 @@ func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 	if s.first && !s.o.JSON && !s.o.Silent {
 		pause(func() { s.header(ctx, started) })
 	}
-	if err := s.follow(ctx, past.Last, show); err != nil {
+	if err := s.follow(ctx, past.Last, render); err != nil {
 		return nil, err
 	}
 	end()
@@ -187,14 +187,14 @@ func StartError(err error) error {
 
 // view shows events until end is called. pause does something while nothing else
 // is written.
-func (s *session) view(past render.History) (show func(event.Event), pause func(func()), end func()) {
+func (s *session) view(past show.History) (render func(event.Event), pause func(func()), end func()) {
 	switch {
 	case s.o.Silent:
 		return func(event.Event) {}, nil, func() {}
 	case s.o.JSON:
-		return func(ev event.Event) { render.Event(s.e.Out, ev) }, nil, func() {}
+		return func(ev event.Event) { show.Event(s.e.Out, ev) }, nil, func() {}
 	}
-	v := render.NewViewer(s.e.Screen(), past, s.o.Known)
+	v := show.NewViewer(s.e.Screen(), past, s.o.Known)
 	ended := sync.OnceFunc(func() { v.Close(); s.last = v.Last() })
 	if !s.e.Interactive() {
 		return v.Sink, v.Interrupt, ended
@@ -208,7 +208,7 @@ func (s *session) view(past render.History) (show func(event.Event), pause func(
 
 // follow shows the events after a number until the run has ended. The end of ctx
 // stops the run.
-func (s *session) follow(ctx context.Context, after int64, show func(event.Event)) error {
+func (s *session) follow(ctx context.Context, after int64, render func(event.Event)) error {
 	all := context.WithoutCancel(ctx)
 	stopped := make(chan struct{})
 	runs := context.AfterFunc(ctx, func() {
@@ -220,7 +220,7 @@ func (s *session) follow(ctx context.Context, after int64, show func(event.Event
 		if broken = err; err != nil {
 			break
 		}
-		show(ev)
+		render(ev)
 	}
 	_, err := s.c.Wait(all, s.id)
 	if !runs() {
@@ -243,7 +243,7 @@ func stopReason(ctx context.Context) string {
 // Begins prints what of the work tree the worktree of a new job lacks, and what its merge needs.
 func Begins(e *kit.Env, s *adroit.Submitted) {
 	if s.Plan != nil {
-		for _, l := range render.Attachments(s.Plan.Input.Attached) {
+		for _, l := range show.Attachments(s.Plan.Input.Attached) {
 			fmt.Fprintln(e.Err, kit.SanitizeLine(l))
 		}
 	}
@@ -270,8 +270,8 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 	if file, ok := strings.CutPrefix(model, "script:"); ok {
 		model = "script:" + s.e.Home(file)
 	}
-	model += s.window(ctx, started) + render.Outside(j.Model)
-	place := render.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
+	model += s.window(ctx, started) + show.Outside(j.Model)
+	place := show.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
 	w := s.e.Screen()
 	for _, row := range kit.Rows(w, fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox "+started.Sandbox, place) {
 		fmt.Fprintln(w, w.Paint(kit.Bold, row))

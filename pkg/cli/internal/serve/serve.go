@@ -26,7 +26,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// New is adroit serve.
+// NewServe returns the command adroit serve.
 func NewServe(e *kit.Env) *cobra.Command {
 	var o api.Options
 	var x exposed

@@ -36,7 +36,7 @@ func job(status jobs.Status) *jobs.Job {
 		Created: noon.Add(-time.Hour), Started: noon.Add(-time.Hour), Updated: noon, Finished: noon}
 }
 
-// home shortens paths as env.Env.Home does.
+// home shortens paths as kit.Env.Home does.
 func home(path string) string { return strings.Replace(path, "/home/ann", "~", 1) }
 
 // ended is a job that is done, with everything a detail may have.

@@ -29,7 +29,7 @@ type chatCommand struct {
 	plain  bool
 }
 
-// New is adroit chat.
+// NewChat returns the command adroit chat.
 func NewChat(e *kit.Env) *cobra.Command {
 	q := new(chatCommand)
 	cmd := &cobra.Command{

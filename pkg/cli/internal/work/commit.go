@@ -28,7 +28,7 @@ import (
 // writer is the agent that writes the message.
 const writer = "commit_message"
 
-// New is adroit commit.
+// NewCommit returns the command adroit commit.
 func NewCommit(e *kit.Env) *cobra.Command {
 	var q request.Flags
 	var yes, dry, hooks bool

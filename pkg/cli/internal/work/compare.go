@@ -28,7 +28,7 @@ type compareCommand struct {
 	json     bool
 }
 
-// New is adroit compare.
+// NewCompare returns the command adroit compare.
 func NewCompare(e *kit.Env) *cobra.Command {
 	var q compareCommand
 	cmd := &cobra.Command{

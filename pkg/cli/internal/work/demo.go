@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is adroit demo.
+// NewDemo returns the command adroit demo.
 func NewDemo(e *kit.Env) *cobra.Command {
 	var q request.Flags
 	var keep, asJSON bool

@@ -45,7 +45,7 @@ type fixCommand struct {
 	supervise  bool
 }
 
-// New is adroit fix.
+// NewFix returns the command adroit fix.
 func NewFix(e *kit.Env) *cobra.Command {
 	var q fixCommand
 	cmd := &cobra.Command{

@@ -47,7 +47,7 @@ func (m *Source) callings() *callings {
 	return &callings{models: m, path: m.conf.Failed, now: time.Now, can: map[string][]turn.Mode{}}
 }
 
-// Modes implements [handler.CallModes].
+// Modes implements [host.CallModes].
 func (c *callings) Modes(ctx context.Context, ref string) ([]turn.Mode, string) {
 	if way, ok := match.Pick(c.models.conf.Calling, ref); ok && way != turn.Auto {
 		return []turn.Mode{way}, "configured under calling"
@@ -121,7 +121,7 @@ func (c *callings) key(ref string) string {
 	return c.models.address(provider, name)
 }
 
-// Learn implements [handler.CallModes].
+// Learn implements [host.CallModes].
 func (c *callings) Learn(ref string, s turn.ModeFailure) {
 	key := c.key(ref)
 	// What cannot be kept is found out again.

@@ -1,4 +1,4 @@
-// Package git shows and records changes through the workspace's git runner,
+// Package gittool shows and records changes through the workspace's git runner,
 // which runs no code of the repository.
 //
 //	set, err := tools.NewSet(git.Status, git.Diff, git.Log, git.Show, git.Blame, git.Commit, git.Branch)

@@ -142,8 +142,8 @@ func column(line, word string) int {
 	return 0
 }
 
-// bare is the identifier in what a model calls a name: shop.Cart.Total(),
-// Cart::total, *Cart.
+// bare returns the identifier in what a model calls a name: "shop.Cart.Total()",
+// "Cart::total", "*Cart".
 func bare(name string) (string, error) {
 	s := strings.TrimSpace(name)
 	if i := strings.IndexAny(s, "(["); i > 0 {
