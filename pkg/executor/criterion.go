@@ -70,7 +70,8 @@ type criterionKind struct {
 }
 
 // criterionKinds is the list that everything made of criteria is checked against: JSON,
-// words, verdicts, what agent files may have, lint and the schema. See criteriontest.
+// words, verdicts (verdict.go), agent files (criterion in pkg/agents/parse.go), lint, and
+// the schema (criterionSchema in pkg/agents/schema_test.go). See criteriontest.
 var criterionKinds = []criterionKind{
 	{"signal", []string{"Signal"}, func(c Criterion) bool { return c.Signal != "" }},
 	{"artifact", []string{"Artifact", "Where"}, func(c Criterion) bool { return c.Artifact != "" }},

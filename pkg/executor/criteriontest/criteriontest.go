@@ -46,6 +46,8 @@ func Samples(t testing.TB) map[string]executor.Criterion {
 		switch v.Interface().(type) {
 		case string:
 			v.SetString("words")
+		case int:
+			v.SetInt(3)
 		case json.RawMessage:
 			v.Set(reflect.ValueOf(json.RawMessage(`{"minLength":1}`)))
 		case *executor.Criterion:

@@ -174,7 +174,8 @@ func (s *State) inherit(left Limits) {
 	}
 }
 
-// Limits bound a run. A zero field means its default; -1 means no bound.
+// Limits bound a run. A zero field means its default; -1 means no bound. Agent files have them by
+// the key in their tag, which pkg/agents reads; [Limits.Or] and exceeded are below.
 type Limits struct {
 	Turns   int            `json:"turns,omitempty"`    // model calls; default 50
 	Tokens  int            `json:"tokens,omitempty"`   // in and out together; default 2,000,000
