@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -148,7 +149,7 @@ func (d *decoder) fits(n *node, s *Step) {
 		{"model", s.Model != "", " agent "},
 		{"worktree", s.Worktree, " agent "},
 		{"mcp_servers", s.MCPServers != nil, " agent "},
-		{"limits", s.Limits.Turns != 0 || s.Limits.Tokens != 0 || s.Limits.CostUSD != 0 || s.Limits.Time != 0 || s.Limits.Rejects != 0 || s.Limits.Calls != nil, " agent "},
+		{"limits", !reflect.ValueOf(s.Limits).IsZero(), " agent "},
 	} {
 		if f.is && !strings.Contains(f.fits, " "+kind+" ") {
 			i := slices.IndexFunc(n.Keys, func(k *node) bool { return k.Text == f.key })
