@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
+// Which tools there are is held by docs/tools.md, which is generated.
 func TestAll(t *testing.T) {
 	set, err := tools.NewSet(parts.All()...)
 	if err != nil {
@@ -20,10 +21,6 @@ func TestAll(t *testing.T) {
 		if err := tool.Check(); err != nil { // the set relies on it
 			t.Error(err)
 		}
-	}
-	want := strings.Fields("accept_files analyze_prompt apply_patch assemble_content calendar check_docs check_episode check_post cite cut_clip definition delete_file describe_tool diagnostics edit_blocks edit_file edit_long_file expand_section feed_entry finish format_code generate_outline generate_social_posts git_blame git_branch git_commit git_continue git_diff git_log git_show git_status github_issue_comment github_issue_list github_issue_view github_pr_checks github_pr_create github_pr_diff github_pr_review github_pr_view link_check list_files master_audio move_file outline probe_audio process_transcript publish_markdown publish_notion publish_webhook read_file read_result read_site read_skill read_transcript recall references remember replay_fix report_findings report_triage rerun review_content rss_feed run_check run_outside run_tests save_episode save_post search search_text set_chapters set_show_notes shell shell_kill shell_output spawn_agent static_links todo transcribe_audio web_fetch web_search write_content write_file write_show_notes")
-	if got := slices.Collect(names(set)); !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
 
@@ -52,16 +49,6 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-func names(set *tools.Set) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for t := range set.All() {
-			if !yield(t.Name) {
-				return
-			}
-		}
-	}
-}
-
 // Small models pay for every word, so the words are counted.
 func TestBudget(t *testing.T) {
 	total := 0
@@ -76,7 +63,7 @@ func TestBudget(t *testing.T) {
 	}
 	// Four bytes make about one token in English and JSON.
 	if tokens := total / 4; tokens > 9600 {
-		t.Errorf("all tools together take about %d tokens, 9600 are allowed", tokens)
+		t.Errorf("all tools together take about %d tokens, 9600 are allowed: shorten a description, or raise the bound here", tokens)
 	} else {
 		t.Logf("about %d tokens", tokens)
 	}
