@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/github"
-	"github.com/adroit-run/adroit/internal/tools/podcast"
-	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -220,62 +216,4 @@ func joinKey(key, name string) string { return strings.TrimPrefix(key+"."+name, 
 
 func keysHelp() string {
 	return "ADROIT_CONFIG=/dev/null " + hint.Command("config") + " lists the keys there are"
-}
-
-// A githubSection is how the GitHub tools reach GitHub. See github.Config.
-type githubSection struct {
-	TokenEnv string `yaml:"token_env"`
-	Host     string `yaml:"host"`
-}
-
-func (c githubSection) target() github.Config {
-	return github.Config{TokenEnv: c.TokenEnv, Host: c.Host}
-}
-
-// githubTools puts the GitHub tools as they are configured in the place of
-// those that know of no token.
-func (c *Config) githubTools(list []tools.Tool) []tools.Tool {
-	conf := c.GitHub.target()
-	conf.Getenv = c.getenv
-	return github.Configure(list, conf)
-}
-
-func (c githubSection) check(at place) error {
-	check := func(c githubSection) error { return c.target().Check() }
-	if err := check(c); err != nil {
-		return fail(fmt.Errorf("%s: github.%w", culprit(at, c, check, "github"), err), "docs/github.md shows how GitHub is set up")
-	}
-	return nil
-}
-
-// A transcriptionSection names the server that turns speech into text. See
-// podcast.Transcription.
-type transcriptionSection struct {
-	Server  string        `yaml:"server"`
-	URL     string        `yaml:"url"`
-	Model   string        `yaml:"model"`
-	KeyEnv  string        `yaml:"key_env"`
-	Timeout time.Duration `yaml:"timeout"`
-}
-
-// podcastTools puts the tools as they are configured in the place of those that
-// know of no server.
-func (c *Config) podcastTools(list []tools.Tool) []tools.Tool {
-	conf := podcast.Config{Transcription: podcast.Transcription(c.Transcription), Getenv: c.getenv}
-	if dir, err := c.Data(); err == nil {
-		conf.Jobs = filepath.Join(dir, "jobs")
-	}
-	return podcast.Configure(list, conf)
-}
-
-func (s transcriptionSection) check(at place) error {
-	switch {
-	case s == transcriptionSection{}:
-		return nil
-	case checkAddress(s.URL) != nil:
-		return fail(fmt.Errorf("%s: transcription.url is %q", at("transcription", "url"), s.URL), "for example https://api.openai.com/v1 or http://127.0.0.1:8080")
-	case s.Server != "" && !slices.Contains(podcast.SpeechServers, s.Server):
-		return fail(fmt.Errorf("%s: transcription.server is %q", at("transcription", "server"), s.Server), "it is one of "+strings.Join(podcast.SpeechServers, ", "))
-	}
-	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/tools/calendar"
+	"github.com/adroit-run/adroit/internal/tools/github"
+	"github.com/adroit-run/adroit/internal/tools/podcast"
 	"github.com/adroit-run/adroit/internal/tools/publish"
 	"github.com/adroit-run/adroit/internal/tools/web"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -182,4 +184,62 @@ func checkTarget[T any](at place, t T, check func(T) error, keys ...string) erro
 	}
 	where := culprit(at, t, check, append([]string{"publish"}, keys...)...)
 	return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
+}
+
+// A githubSection is how the GitHub tools reach GitHub. See github.Config.
+type githubSection struct {
+	TokenEnv string `yaml:"token_env"`
+	Host     string `yaml:"host"`
+}
+
+func (c githubSection) target() github.Config {
+	return github.Config{TokenEnv: c.TokenEnv, Host: c.Host}
+}
+
+// githubTools puts the GitHub tools as they are configured in the place of
+// those that know of no token.
+func (c *Config) githubTools(list []tools.Tool) []tools.Tool {
+	conf := c.GitHub.target()
+	conf.Getenv = c.getenv
+	return github.Configure(list, conf)
+}
+
+func (c githubSection) check(at place) error {
+	check := func(c githubSection) error { return c.target().Check() }
+	if err := check(c); err != nil {
+		return fail(fmt.Errorf("%s: github.%w", culprit(at, c, check, "github"), err), "docs/github.md shows how GitHub is set up")
+	}
+	return nil
+}
+
+// A transcriptionSection names the server that turns speech into text. See
+// podcast.Transcription.
+type transcriptionSection struct {
+	Server  string        `yaml:"server"`
+	URL     string        `yaml:"url"`
+	Model   string        `yaml:"model"`
+	KeyEnv  string        `yaml:"key_env"`
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// podcastTools puts the tools as they are configured in the place of those that
+// know of no server.
+func (c *Config) podcastTools(list []tools.Tool) []tools.Tool {
+	conf := podcast.Config{Transcription: podcast.Transcription(c.Transcription), Getenv: c.getenv}
+	if dir, err := c.Data(); err == nil {
+		conf.Jobs = filepath.Join(dir, "jobs")
+	}
+	return podcast.Configure(list, conf)
+}
+
+func (s transcriptionSection) check(at place) error {
+	switch {
+	case s == transcriptionSection{}:
+		return nil
+	case checkAddress(s.URL) != nil:
+		return fail(fmt.Errorf("%s: transcription.url is %q", at("transcription", "url"), s.URL), "for example https://api.openai.com/v1 or http://127.0.0.1:8080")
+	case s.Server != "" && !slices.Contains(podcast.SpeechServers, s.Server):
+		return fail(fmt.Errorf("%s: transcription.server is %q", at("transcription", "server"), s.Server), "it is one of "+strings.Join(podcast.SpeechServers, ", "))
+	}
+	return nil
 }
