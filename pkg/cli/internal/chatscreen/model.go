@@ -82,7 +82,8 @@ func dropped(text string) string {
 	return path
 }
 
-// key does what a key means.
+// key does what a key means. The help lists those that people look for: keys in
+// ../chat/commands.go and in docs/chat.md.
 func (m *model) key(k uv.KeyPressEvent) {
 	e, s := &m.editor, m.session
 	switch name := k.String(); name {

@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A command is adroit run with its flags.
+// A runCommand is adroit run with its flags, which add has.
 type runCommand struct {
 	request.Flags
 	json, deltas, detach, dry bool
