@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,9 +95,10 @@ type word struct{ name, about string }
 // complete fails unless the page's words are exactly those of the code.
 func complete(t *testing.T, what string, words []word, code []string) {
 	t.Helper()
+	_, file, _, _ := runtime.Caller(1)
 	for _, name := range code {
 		if !slices.ContainsFunc(words, func(w word) bool { return w.name == name }) {
-			t.Errorf("%s %s has no description: add one in internal/dev/reference", what, name)
+			t.Errorf("%s %s has no description: add a row in internal/dev/reference/%s", what, name, filepath.Base(file))
 		}
 	}
 	for _, w := range words {
