@@ -151,7 +151,7 @@ func (c *Catalog) Lookup(name string) (*DynamicAgent, error) {
 	if now, ok := c.Renamed(name); ok {
 		name = now
 	}
-	var e *Entry[DynamicAgent]
+	var e *entry[DynamicAgent]
 	if c != nil {
 		e = c.agents[name]
 	}

@@ -14,24 +14,24 @@ import (
 	"github.com/adroit-run/adroit/configs"
 )
 
-// An Entry is a definition and what is wrong with its file.
-type Entry[T any] struct {
+// An entry is a definition and what is wrong with its file.
+type entry[T any] struct {
 	// Former is of an entry that may have former names too.
 	Former bool
 	parse  func() (*T, Problems)
 }
 
 // Of returns the entry of a definition with which nothing is wrong.
-func Of[T any](value *T) *Entry[T] {
-	return &Entry[T]{parse: func() (*T, Problems) { return value, nil }}
+func Of[T any](value *T) *entry[T] {
+	return &entry[T]{parse: func() (*T, Problems) { return value, nil }}
 }
 
 // Value returns the definition, nil if the file could not be read, and what is wrong
 // with the file. It parses the file the first time.
-func (e *Entry[T]) Value() (*T, Problems) { return e.parse() }
+func (e *entry[T]) Value() (*T, Problems) { return e.parse() }
 
 // A Set holds definitions by name. A nil Set is empty.
-type Set[T any] map[string]*Entry[T]
+type Set[T any] map[string]*entry[T]
 
 // Clone returns a copy of the set.
 func (s Set[T]) Clone() Set[T] {
@@ -72,7 +72,7 @@ type Kind[T any] struct {
 func (k Kind[T]) Load(layers ...Layer) (Set[T], func() Problems) {
 	s := Set[T]{}
 	var unread Problems
-	var all []*Entry[T]
+	var all []*entry[T]
 	for _, l := range layers {
 		files, bad := Files(l, k.Suffix, k.Limit)
 		unread = append(unread, bad...)
@@ -102,17 +102,17 @@ func (k Kind[T]) Load(layers ...Layer) (Set[T], func() Problems) {
 }
 
 // entry is that of a file, under its name.
-func (k Kind[T]) entry(l Layer, f File) (name string, e *Entry[T]) {
+func (k Kind[T]) entry(l Layer, f file) (name string, e *entry[T]) {
 	name = strings.TrimSuffix(path.Base(f.Path), k.Suffix)
 	if f.Problems != nil {
-		return name, &Entry[T]{parse: func() (*T, Problems) { return nil, f.Problems }}
+		return name, &entry[T]{parse: func() (*T, Problems) { return nil, f.Problems }}
 	}
 	fields := string(f.Text)
 	if k.Front != nil {
 		fields = k.Front(fields)
 	}
 	alike, former := nameMatches(fields, name)
-	e = &Entry[T]{Former: former, parse: sync.OnceValues(func() (*T, Problems) { return k.Read(l, f.Path, f.Text) })}
+	e = &entry[T]{Former: former, parse: sync.OnceValues(func() (*T, Problems) { return k.Read(l, f.Path, f.Text) })}
 	if alike {
 		return name, e
 	}
@@ -140,8 +140,8 @@ func nameMatches(text, file string) (alike, former bool) {
 	return alike, former || !alike
 }
 
-// A File is one file of definitions.
-type File struct {
+// A file is one file of definitions.
+type file struct {
 	Path     string   // with the directory of its layer
 	Text     []byte   // as far as the limit, and one byte more
 	Problems Problems // of reading it
@@ -149,7 +149,7 @@ type File struct {
 
 // Files reads the files of a layer that [configs.Defines] names, in one of Claude
 // Code in the directories below as well. A directory that is nil or not there is empty.
-func Files(l Layer, suffix string, limit int64) (files []File, bad Problems) {
+func Files(l Layer, suffix string, limit int64) (files []file, bad Problems) {
 	if l.FS == nil {
 		return nil, nil
 	}
@@ -165,7 +165,7 @@ func Files(l Layer, suffix string, limit int64) (files []File, bad Problems) {
 		case e.IsDir() || !configs.Defines(name, suffix, l.Claude):
 			return nil
 		}
-		one := File{Path: path.Join(l.Dir, name)}
+		one := file{Path: path.Join(l.Dir, name)}
 		if one.Text, err = read(l.FS, name, limit+1); err != nil {
 			one.Problems = unreadable(one.Path, "the file", err)
 		}

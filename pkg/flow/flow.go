@@ -179,7 +179,7 @@ func Save(r *Run, state any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}
-	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: input})
+	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: checkpoint, Input: input})
 	return err
 }
 
@@ -212,7 +212,7 @@ func readState(b json.RawMessage) (State, error) {
 // Load gives the state saved last in this scope and moves the run to the point
 // after it. It reports false in a run that has saved nothing.
 func Load(r *Run, state any) (bool, error) {
-	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Restore})
+	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: restore})
 	if err != nil || len(b) == 0 {
 		return false, err
 	}
@@ -230,7 +230,7 @@ func Load(r *Run, state any) (bool, error) {
 // Peek gives the state that is kept for a scope, as in "2.", without moving the run. It
 // reports false if there is none.
 func (r *Run) Peek(scope string, state any) (bool, error) {
-	b, err := r.engine.Do(Step{Job: r.job, Path: scope, Kind: Restore})
+	b, err := r.engine.Do(Step{Job: r.job, Path: scope, Kind: restore})
 	if err != nil || len(b) == 0 {
 		return false, err
 	}

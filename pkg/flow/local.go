@@ -167,9 +167,9 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 		return nil, context.Cause(l.Ctx)
 	}
 	switch s.Kind {
-	case Checkpoint:
+	case checkpoint:
 		return nil, l.save(s)
-	case Restore:
+	case restore:
 		return l.load(s)
 	}
 	rec, deadline, err := l.begin(&s)
@@ -181,7 +181,7 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 	case rec != nil && rec.Done:
 		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
 		return rec.result()
-	case Roles[s.Kind] != Handled:
+	case roles[s.Kind] != roleHandled:
 		rec, err = l.performOwn(s, deadline)
 	default:
 		rec, err = l.perform(s, rec != nil)

@@ -36,7 +36,7 @@ func (p *pull) Do(s Step) (res json.RawMessage, err error) {
 	switch s.Kind {
 	case KindCall, Note, Return:
 		return json.RawMessage("{}"), nil
-	case Checkpoint, Restore:
+	case checkpoint, restore:
 		return nil, nil
 	}
 	if p.stopped {
@@ -69,26 +69,26 @@ const (
 	Note       = "note"
 	KindSpawn  = "spawn"  // a child begins
 	Return     = "return" // a child has ended
-	Checkpoint = "checkpoint"
-	Restore    = "restore"
+	checkpoint = "checkpoint"
+	restore    = "restore"
 )
 
-// A Role is what an engine does with steps of a kind. The zero value is that of kinds
+// A role is what an engine does with steps of a kind. The zero value is that of kinds
 // that a handler performs.
-type Role int
+type role int
 
 const (
-	Handled   Role = iota
-	Mark           // journals that the run came by, and nothing else
-	Pause          // waits for a time
-	Question       // waits for a signal
-	KindState      // keeps or gives a state; it is not journaled as a step
+	roleHandled  role = iota
+	roleMark          // journals that the run came by, and nothing else
+	rolePause         // waits for a time
+	roleQuestion      // waits for a signal
+	roleState         // keeps or gives a state; it is not journaled as a step
 )
 
-// Roles has every kind that engines perform themselves: what they have in common is
+// roles has every kind that engines perform themselves: what they have in common is
 // decided by it, and a kind that is missing is refused for lack of a handler.
-var Roles = map[string]Role{
-	KindSleep: Pause, KindAwait: Question, KindCall: Mark, Note: Mark, KindSpawn: Mark, Return: Mark, Checkpoint: KindState, Restore: KindState,
+var roles = map[string]role{
+	KindSleep: rolePause, KindAwait: roleQuestion, KindCall: roleMark, Note: roleMark, KindSpawn: roleMark, Return: roleMark, checkpoint: roleState, restore: roleState,
 }
 
 // With makes workflows known to r, so that what runs in it may have them run

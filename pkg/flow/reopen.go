@@ -352,9 +352,9 @@ func (p *reopening) free(t *stepTree) (bool, error) {
 		return false, nil
 	}
 	if rec := t.rec; rec != nil {
-		switch Roles[rec.Kind] {
-		case Mark, Pause:
-		case Question:
+		switch roles[rec.Kind] {
+		case roleMark, rolePause:
+		case roleQuestion:
 			if rec.Failure == nil {
 				return false, nil // somebody has answered
 			}

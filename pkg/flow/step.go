@@ -68,8 +68,8 @@ func (s Step) Digest() string {
 
 // engineOwn reports whether engines perform s without any effect.
 func (s Step) engineOwn() bool {
-	role := Roles[s.Kind]
-	return role == Mark || role == Pause
+	role := roles[s.Kind]
+	return role == roleMark || role == rolePause
 }
 
 func (s Step) record(deadline time.Time) *Record {

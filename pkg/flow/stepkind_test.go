@@ -10,7 +10,7 @@ import (
 
 // Every kind that has a name here has a role, and the table has no other kind.
 func TestRolesAreWhole(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "stepkind.go", nil, 0)
+	f, err := parser.ParseFile(token.NewFileSet(), "pull.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,12 +28,12 @@ func TestRolesAreWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen++; Roles[kind] == Handled {
+		if seen++; roles[kind] == roleHandled {
 			t.Errorf("%s has no role: an engine would look for a handler", spec.Names[0])
 		}
 		return true
 	})
-	if seen == 0 || seen != len(Roles) {
-		t.Errorf("%d kinds have names and %d have roles", seen, len(Roles))
+	if seen == 0 || seen != len(roles) {
+		t.Errorf("%d kinds have names and %d have roles", seen, len(roles))
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// BlogPhases writes a post in seven phases that are always the same: analyse,
+// blogWorkflow writes a post in seven phases that are always the same: analyse,
 // research, outline, expand, assemble, announce, publish. It is what the agent
 // blog used to be, kept to compare the two: see adroit compare.
-var BlogPhases = agents.Define("blog_phases", blogPhases)
+var blogWorkflow = agents.Define("blog_phases", blogPhases)
 
 func blogPhases(sc *executor.Scope) error {
 	var plan struct {
@@ -104,10 +104,10 @@ func list(t *executor.Task, name string, otherwise ...string) []string {
 	return out
 }
 
-// PodcastPhases makes an episode's files in phases that are always the same:
+// podcastWorkflow makes an episode's files in phases that are always the same:
 // transcribe, read, measure, note, mark chapters, finish the audio, announce,
 // save. It is there to compare with the agent podcast: see adroit compare.
-var PodcastPhases = agents.Define("podcast_phases", podcastPhases)
+var podcastWorkflow = agents.Define("podcast_phases", podcastPhases)
 
 func podcastPhases(sc *executor.Scope) error {
 	folder := cmp.Or(text(sc.Task.Artifacts["episode_folder"]), "episode")

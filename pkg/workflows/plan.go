@@ -12,11 +12,11 @@ import (
 // A Plan divides a task into parts that do not wait for each other: what the
 // agent planner answers.
 type Plan struct {
-	Subtasks []Subtask `json:"subtasks" jsonschema:"minItems=1,maxItems=12,description=The parts; one if the task is not worth dividing"`
+	Subtasks []subtask `json:"subtasks" jsonschema:"minItems=1,maxItems=12,description=The parts; one if the task is not worth dividing"`
 }
 
-// A Subtask is one part, for one worker.
-type Subtask struct {
+// A subtask is one part, for one worker.
+type subtask struct {
 	Title       string   `json:"title" jsonschema:"minLength=3,maxLength=100,description=A few words that no other part has"`
 	Description string   `json:"description" jsonschema:"minLength=20,description=What to do for somebody who knows nothing but this and the code"`
 	Files       []string `json:"files" jsonschema:"maxItems=40,description=Paths that it will likely change or add"`

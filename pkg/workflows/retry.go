@@ -9,20 +9,20 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// RetryAnalysis has a worker try a task several times. Between two attempts its
+// retryWorkflow has a worker try a task several times. Between two attempts its
 // model finds out why the one before failed, for the next attempt. Pauses
 // grow, and survive restarts. The artifact "attempts_made" lists the attempts.
-var RetryAnalysis = agents.Define("retry_analysis", retryAnalysis)
+var retryWorkflow = agents.Define("retry_analysis", retryAnalysis)
 
 // A Try is one attempt.
 type Try struct {
 	Status   string    `json:"status"`
 	Reason   string    `json:"reason,omitempty"`
-	Analysis *Analysis `json:"analysis,omitempty"` // made after it
+	Analysis *analysis `json:"analysis,omitempty"` // made after it
 }
 
-// An Analysis is what a model reports of a failed attempt.
-type Analysis struct {
+// An analysis is what a model reports of a failed attempt.
+type analysis struct {
 	Cause    string `json:"cause" jsonschema:"minLength=1,description=Why it failed"`
 	Advice   string `json:"advice" jsonschema:"description=What the next attempt must do in another way"`
 	Hopeless bool   `json:"hopeless" jsonschema:"description=No attempt can succeed without a person"`
@@ -62,11 +62,11 @@ func retryAnalysis(sc *executor.Scope) error {
 		if n == most {
 			return fmt.Errorf("not done after %d attempts; the last: %s: %s", n, rep.Status, rep.Reason)
 		}
-		a, err := executor.AITurn[Analysis](sc, executor.Turn{Act: true, Turns: 8, Prompt: fmt.Sprintf(
+		a, err := executor.AITurn[analysis](sc, executor.Turn{Act: true, Turns: 8, Prompt: fmt.Sprintf(
 			"Attempt %d of %d at this task has failed.\n\nThe task:\n%s\n\nIt ended as %s: %s\n\nIts last words:\n%s\n\nWhat it had changed, which is still there:\n%s\n\nFind out why.",
 			n, most, clip(sc.Task.Prompt, 4000), rep.Status, clip(rep.Reason, 4000), clip(rep.Summary, 2000), clip(text(rep.Artifacts["diff"]), 12000))})
 		if tooLong(sc, err) {
-			a = Analysis{Cause: "It was not found out."}
+			a = analysis{Cause: "It was not found out."}
 		} else if err != nil {
 			return fmt.Errorf("looking into attempt %d: %w", n, err)
 		}

@@ -10,22 +10,22 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// FanoutReview has the same changes reviewed several times at once, each time
+// reviewWorkflow has the same changes reviewed several times at once, each time
 // for something else, and puts the findings together. A reviewer that does not
 // get done is named in the result and takes nothing from the others. The
 // artifact "review" is a [Review]; "findings" has its findings, as those of the
 // agent reviewer.
-var FanoutReview = agents.Define("fanout_review", fanoutReview)
+var reviewWorkflow = agents.Define("fanout_review", fanoutReview)
 
 // A Review is what several reviewers have found.
 type Review struct {
-	Verdict  string    `json:"verdict"`
-	Findings []Finding `json:"findings"` // the gravest first
-	Reviews  []Focus   `json:"reviews"`
+	Verdict  string      `json:"verdict"`
+	Findings []Finding   `json:"findings"` // the gravest first
+	Reviews  []focusArea `json:"reviews"`
 }
 
-// A Focus is one review among several.
-type Focus struct {
+// A focusArea is one review among several.
+type focusArea struct {
 	On     string `json:"on"`
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"` // why it is missing
@@ -53,7 +53,7 @@ func fanoutReview(sc *executor.Scope) error {
 	lists := make([][]Finding, len(focus))
 	for i, rep := range reps {
 		list, ok := findings(rep)
-		one := Focus{On: focus[i], Status: rep.Status, Found: len(list)}
+		one := focusArea{On: focus[i], Status: rep.Status, Found: len(list)}
 		if !ok {
 			one.Reason = cmp.Or(rep.Reason, "it reported nothing")
 			missing = append(missing, fmt.Sprintf("%s: %s: %s", focus[i], rep.Status, one.Reason))

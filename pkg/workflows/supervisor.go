@@ -13,13 +13,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// Supervisor has a task done in parts: it looks around, has the task planned
+// supervisor has a task done in parts: it looks around, has the task planned
 // and the plan checked, has workers do the parts at the same time in a worktree
 // each, has all of it reviewed, has grave findings fixed, runs the tests and
 // describes the result. Only the repair of the plan and the summary use
 // a model of its own. A job that plans ends with the plan, the artifact "plan";
 // the artifact "result" is a [Supervised].
-var Supervisor = agents.Define("supervisor", supervise)
+var supervisor = agents.Define("supervisor", supervise)
 
 func supervise(sc *executor.Scope) error {
 	around, git, err := orient(sc)
@@ -73,7 +73,7 @@ func supervise(sc *executor.Scope) error {
 
 // work has the parts done: at the same time where git can keep them apart, one
 // after the other where it cannot.
-func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
+func work(sc *executor.Scope, p Plan, git bool) (parts []part, err error) {
 	apart := git && len(p.Subtasks) > 1
 	var orders []executor.SubAgentRequest
 	for _, s := range p.Subtasks {
@@ -96,7 +96,7 @@ func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 		return nil, err
 	}
 	for i, rep := range reps {
-		part := Part{Title: p.Subtasks[i].Title, Status: rep.Status, Reason: rep.Reason, Summary: rep.Summary, diff: text(rep.Artifacts["diff"])}
+		part := part{Title: p.Subtasks[i].Title, Status: rep.Status, Reason: rep.Reason, Summary: rep.Summary, diff: text(rep.Artifacts["diff"])}
 		if j := rep.Joined; j != nil {
 			part.Paths, part.Conflicts, part.Kept = j.Paths, j.Conflicts, j.Kept
 		} else {
@@ -114,7 +114,7 @@ func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 
 // redo has a fixer do a part again on the tree as it is, once: what the others
 // changed meanwhile stays, and the version that is in conflict is shown.
-func (p *Part) redo(sc *executor.Scope, s Subtask, rep executor.Report) error {
+func (p *part) redo(sc *executor.Scope, s subtask, rep executor.Report) error {
 	spec, err := fixer(sc)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ const (
 )
 
 // part is what a worker that takes it is given beside the prompt: the files of the part.
-func (s Subtask) part(sc *executor.Scope) (map[string]json.RawMessage, error) {
+func (s subtask) part(sc *executor.Scope) (map[string]json.RawMessage, error) {
 	if sc.Task.Revision < turn.NamesWhole || sc.Task.Spawn == nil || len(s.Files) == 0 {
 		return nil, nil
 	}
@@ -222,7 +222,7 @@ func (s Subtask) part(sc *executor.Scope) (map[string]json.RawMessage, error) {
 	return map[string]json.RawMessage{"part": files}, err
 }
 
-func (s Subtask) prompt(task string, of, revision int) string {
+func (s subtask) prompt(task string, of, revision int) string {
 	text := s.Title + "\n\n" + s.Description
 	if len(s.Files) > 0 {
 		text += partFiles + strings.Join(s.Files, ", ")
@@ -238,16 +238,16 @@ func (s Subtask) prompt(task string, of, revision int) string {
 // A Supervised is what has come of a supervised task.
 type Supervised struct {
 	Summary  string    `json:"summary"`
-	Subtasks []Part    `json:"subtasks"`
+	Subtasks []part    `json:"subtasks"`
 	Findings []Finding `json:"findings"` // of the review, before anything was fixed
 	Reviewed bool      `json:"reviewed"`
 	Fixed    bool      `json:"fixed"` // the grave findings were
-	Tests    Tested    `json:"tests"`
+	Tests    tested    `json:"tests"`
 	Open     []string  `json:"open"` // why it is not done; empty if it is
 }
 
-// A Part is what became of a subtask.
-type Part struct {
+// A part is what became of a subtask.
+type part struct {
 	Title     string   `json:"title"`
 	Status    string   `json:"status"` // of the worker, or of the fixer that did it anew
 	Reason    string   `json:"reason,omitempty"`

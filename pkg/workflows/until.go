@@ -13,8 +13,8 @@ import (
 // times. The artifact "rounds" states how often.
 var UntilTestsPass = agents.Define("until_tests_pass", untilTestsPass)
 
-// A Progress is how a model states where it stands with a task.
-type Progress struct {
+// A progress is how a model states where it stands with a task.
+type progress struct {
 	Status   string `json:"status" jsonschema:"enum=complete,enum=needs_research,enum=blocked,description=blocked only if a person has to decide or provide something"`
 	Note     string `json:"note" jsonschema:"minLength=1,description=What was done and how; or what blocks you"`
 	Question string `json:"question,omitempty" jsonschema:"description=For needs_research: what you have to know and cannot find out yourself"`
@@ -23,7 +23,7 @@ type Progress struct {
 const mostRounds = 5
 
 func untilTestsPass(sc *executor.Scope) error {
-	did, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Without: []string{coordinator.ReplayTool}, Prompt: "Do this, with your tools, then say where you stand:\n" + sc.Task.Prompt})
+	did, err := executor.AITurn[progress](sc, executor.Turn{Act: true, Without: []string{coordinator.ReplayTool}, Prompt: "Do this, with your tools, then say where you stand:\n" + sc.Task.Prompt})
 	if err != nil {
 		return err
 	}

@@ -48,11 +48,11 @@ func Validate(sc *executor.Scope, stages Stages) (v Validation, err error) {
 	}
 	rest := "" // what becomes of the stages that are left
 	for _, st := range stages.List {
-		res := StageResult{Name: st.Name, Command: st.what()}
+		res := stageResult{Name: st.Name, Command: st.what()}
 		if rest == "" && err == nil {
 			var stop bool
 			if _, stop, err = flow.Poll(sc.Run, CancelStages); stop || err != nil {
-				rest = StageCancelled
+				rest = stageCancelled
 			}
 		}
 		if rest != "" {
@@ -66,22 +66,22 @@ func Validate(sc *executor.Scope, stages Stages) (v Validation, err error) {
 		v.Stages = append(v.Stages, res)
 		switch {
 		case errors.As(err, new(*executor.StopError)):
-			rest = StageSkipped
+			rest = stageSkipped
 		case err != nil:
-			rest = StageCancelled
-		case res.Status == StageFailed && !stages.GoOn:
-			rest = StageSkipped
+			rest = stageCancelled
+		case res.Status == stageFailed && !stages.GoOn:
+			rest = stageSkipped
 		}
 	}
 	v.OK = true
 	for _, res := range v.Stages {
-		v.OK = v.OK && (res.Status == StagePassed || res.Status == StageFixed)
+		v.OK = v.OK && (res.Status == stagePassed || res.Status == stageFixed)
 	}
 	return v, errors.Join(err, sc.Bind("validation", v))
 }
 
 // in has the stage run, in a scope of its own.
-func (res *StageResult) in(sc *executor.Scope, st Stage) error {
+func (res *stageResult) in(sc *executor.Scope, st Stage) error {
 	r, err := sc.Run.Part("stage " + st.Name)
 	if err != nil {
 		return err
@@ -92,10 +92,10 @@ func (res *StageResult) in(sc *executor.Scope, st Stage) error {
 	res.Took = sc.State.Elapsed - before
 	switch {
 	case errors.As(err, new(*executor.StopError)):
-		res.Status, res.Error = StageFailed, err.Error()
+		res.Status, res.Error = stageFailed, err.Error()
 		return errors.Join(err, res.report(own, len(res.Fixes)))
 	case err != nil:
-		res.Status, res.Error = StageCancelled, err.Error()
+		res.Status, res.Error = stageCancelled, err.Error()
 		return err
 	}
 	return res.report(own, len(res.Fixes))
@@ -103,7 +103,7 @@ func (res *StageResult) in(sc *executor.Scope, st Stage) error {
 
 // perform runs the stage, and has a coordinator repair it where it has somebody to
 // do it.
-func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
+func (res *stageResult) perform(sc *executor.Scope, st Stage) error {
 	p, err := res.try(sc, st)
 	if err != nil || p == nil || st.Fix == "" && st.Repair == "" {
 		return err
@@ -127,33 +127,33 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 
 // coordinated enters what a coordinator has decided, and what agents have done whom it
 // has picked.
-func (res *StageResult) coordinated(st Stage, got coordinator.Result) {
+func (res *stageResult) coordinated(st Stage, got coordinator.Result) {
 	if res.Decisions = got.Attempts; got.Status != "" {
 		res.Coordinated = []coordinator.Ended{got.Ended}
 	}
 	for _, a := range got.Attempts {
 		switch r := a.Repair; {
-		case r == nil, st.Fix != FixCoordinate && a.Action.Replay == "": // was entered
+		case r == nil, st.Fix != fixCoordinate && a.Action.Replay == "": // was entered
 		case r.Agent == "":
 			res.Repair = st.Repair
 		default:
-			m := Repair{Agent: r.Agent, Status: r.Status, Reason: r.Reason, Summary: r.Summary, Changed: len(r.Changed) > 0, Usage: StageUsage{In: r.Tokens, Cost: r.Cost}}
+			m := repair{Agent: r.Agent, Status: r.Status, Reason: r.Reason, Summary: r.Summary, Changed: len(r.Changed) > 0, Usage: stageUsage{In: r.Tokens, Cost: r.Cost}}
 			res.Fixes = append(res.Fixes, m)
 			res.Usage.add(m.Usage)
 		}
 	}
-	if res.Status == StagePassed && len(res.Fixes) > 0 || res.Repair != "" && got.Solved {
-		res.Status = StageFixed
+	if res.Status == stagePassed && len(res.Fixes) > 0 || res.Repair != "" && got.Solved {
+		res.Status = stageFixed
 	}
 }
 
 // options are how the stage is coordinated: the command that may repair it, then its
 // agent as often as it says.
-func (res *StageResult) options(sc *executor.Scope, st Stage) coordinator.Options {
+func (res *stageResult) options(sc *executor.Scope, st Stage) coordinator.Options {
 	most := max(st.Attempts, 0)
 	most = cmp.Or(most, mendAttempts)
 	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task)}
-	if st.Fix == FixCoordinate {
+	if st.Fix == fixCoordinate {
 		o.Only, o.NoRules, o.Attempts = false, false, st.Attempts
 		if st.Repair != "" {
 			o.Strategy = coordinator.Strategy{{Run: st.Repair}}
@@ -194,17 +194,17 @@ func (res *StageResult) options(sc *executor.Scope, st Stage) coordinator.Option
 }
 
 // try runs the stage once. It returns no problem if it passes.
-func (res *StageResult) try(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
+func (res *stageResult) try(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
 	p, err := tryStage(sc, st)
 	switch {
 	case err != nil:
 		return nil, err
 	case p != nil:
-		res.Status, res.Error, res.Output = StageFailed, p.Message, p.Output
+		res.Status, res.Error, res.Output = stageFailed, p.Message, p.Output
 		return p, nil
 	}
-	if res.Status = StagePassed; len(res.Fixes) > 0 || res.Repair != "" {
-		res.Status = StageFixed
+	if res.Status = stagePassed; len(res.Fixes) > 0 || res.Repair != "" {
+		res.Status = stageFixed
 	}
 	res.Error, res.Output = "", ""
 	return nil, nil
@@ -212,12 +212,12 @@ func (res *StageResult) try(sc *executor.Scope, st Stage) (*coordinator.Problem,
 
 // report reports how the stage stands; attempt is the one that begins, or how
 // many there were.
-func (res *StageResult) report(sc *executor.Scope, attempt int) error {
+func (res *stageResult) report(sc *executor.Scope, attempt int) error {
 	text := fmt.Sprintf("stage %s: %s", res.Name, res.Status)
 	if res.Error != "" {
 		text += ": " + spelling.FirstLine(res.Error)
 	}
-	if res.Status == StageFailed && attempt > len(res.Fixes) {
+	if res.Status == stageFailed && attempt > len(res.Fixes) {
 		text += fmt.Sprintf("; attempt %d to fix it", attempt)
 	}
 	return sc.Run.Report(struct {
@@ -225,7 +225,7 @@ func (res *StageResult) report(sc *executor.Scope, attempt int) error {
 		Status  string     `json:"status"`
 		Attempt int        `json:"attempt,omitempty"`
 		Error   string     `json:"error,omitempty"`
-		Usage   StageUsage `json:"usage,omitzero"`
+		Usage   stageUsage `json:"usage,omitzero"`
 	}{res.Name, res.Status, attempt, spelling.FirstLine(res.Error), res.Usage}, "%s", text)
 }
 
@@ -337,54 +337,54 @@ func stagesFound(sc *executor.Scope, look func() (tools.Result, error)) ([]Stage
 // stages, whatever happened.
 type Validation struct {
 	OK     bool          `json:"ok"` // every stage passes
-	Stages []StageResult `json:"stages"`
+	Stages []stageResult `json:"stages"`
 }
 
-// A StageResult is what became of one stage.
-type StageResult struct {
+// A stageResult is what became of one stage.
+type stageResult struct {
 	Name    string        `json:"name"`
 	Status  string        `json:"status"`
 	Command string        `json:"command"`          // what was run
 	Error   string        `json:"error,omitempty"`  // why it failed
 	Output  string        `json:"output,omitempty"` // of its last failure: head and tail
 	Repair  string        `json:"repair,omitempty"` // what was run to mend it, before any agent
-	Fixes   []Repair      `json:"fixes,omitempty"`  // attempts of agents, in order
+	Fixes   []repair      `json:"fixes,omitempty"`  // attempts of agents, in order
 	Took    time.Duration `json:"took_ns"`          // commands and fixers together
-	Usage   StageUsage    `json:"usage,omitzero"`   // of the fixers
+	Usage   stageUsage    `json:"usage,omitzero"`   // of the fixers
 
 	Decisions   []coordinator.Attempt `json:"decisions,omitempty"` // of its coordinator
 	Coordinated []coordinator.Ended   `json:"coordinated,omitempty"`
 }
 
-// A StageUsage is what models took.
-type StageUsage struct {
+// A stageUsage is what models took.
+type stageUsage struct {
 	Turns int     `json:"turns,omitempty"`
 	In    int     `json:"in,omitempty"`
 	Out   int     `json:"out,omitempty"`
 	Cost  float64 `json:"cost_usd,omitempty"`
 }
 
-func (u *StageUsage) add(o StageUsage) {
+func (u *stageUsage) add(o stageUsage) {
 	u.Turns, u.In, u.Out, u.Cost = u.Turns+o.Turns, u.In+o.In, u.Out+o.Out, u.Cost+o.Cost
 }
 
 // What became of a stage.
 const (
-	StagePassed    = "passed"
-	StageFixed     = "fixed"     // it failed, was repaired, and passes
-	StageFailed    = "failed"    // see StageResult.Error
-	StageSkipped   = "skipped"   // one before it has failed
-	StageCancelled = "cancelled" // somebody asked to stop
+	stagePassed    = "passed"
+	stageFixed     = "fixed"     // it failed, was repaired, and passes
+	stageFailed    = "failed"    // see stageResult.Error
+	stageSkipped   = "skipped"   // one before it has failed
+	stageCancelled = "cancelled" // somebody asked to stop
 )
 
-// A Repair is one attempt to fix a stage.
-type Repair struct {
+// A repair is one attempt to fix a stage.
+type repair struct {
 	Agent   string     `json:"agent"`
 	Status  string     `json:"status"` // of the agent: done, limit, stuck, failed
 	Reason  string     `json:"reason,omitempty"`
 	Summary string     `json:"summary,omitempty"`
 	Changed bool       `json:"changed"` // files
-	Usage   StageUsage `json:"usage,omitzero"`
+	Usage   stageUsage `json:"usage,omitzero"`
 }
 
 // Headline sums up how the validation went.
@@ -394,11 +394,11 @@ func (v Validation) Headline() string {
 	cancelled := false
 	for _, s := range v.Stages {
 		switch s.Status {
-		case StagePassed, StageFixed:
+		case stagePassed, stageFixed:
 			good++
-		case StageFailed:
+		case stageFailed:
 			bad = append(bad, s.Name+" failed: "+spelling.FirstLine(s.Error))
-		case StageCancelled:
+		case stageCancelled:
 			cancelled = true
 		}
 	}

@@ -75,7 +75,7 @@ func excerpt(s string) string {
 
 // repairStage has the stage's agent repair what has failed. What becomes of the agent
 // is in the result.
-func repairStage(sc *executor.Scope, st Stage, p *coordinator.Problem, n, most int, at *coordinator.Attempt) (Repair, error) {
+func repairStage(sc *executor.Scope, st Stage, p *coordinator.Problem, n, most int, at *coordinator.Attempt) (repair, error) {
 	order := executor.SubAgentRequest{
 		Agent:  string(st.Fix),
 		Prompt: fmt.Sprintf("The stage %s of the validation fails: %s. This is attempt %d of %d.", st.Name, p.Message, n, most),
@@ -84,13 +84,13 @@ func repairStage(sc *executor.Scope, st Stage, p *coordinator.Problem, n, most i
 	var err error
 	if order.Spec, err = bounded(sc, order.Agent); err != nil {
 		at.Repair = &coordinator.Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}
-		return Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
+		return repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
 	}
 	path := sc.Run.Next()
 	rep, err := sc.Spawn(order)
-	m := Repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
+	m := repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
 		Changed: len(rep.Artifacts["diff"]) > 0,
-		Usage:   StageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}
+		Usage:   stageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}
 	at.Repair = coordinator.Repaired(order.Agent, rep)
 	at.Repair.Step = path
 	return m, err

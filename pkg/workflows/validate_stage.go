@@ -40,7 +40,7 @@ type Stage struct {
 	// asks for, it gets no shell, no network and publishes nothing.
 	Fix      Fixer `json:"fix,omitempty"`
 	Attempts int   `json:"attempts,omitempty"` // of fixing; default 3
-	Timeout  Span  `json:"timeout,omitempty"`  // of a command; default 10 minutes
+	Timeout  span  `json:"timeout,omitempty"`  // of a command; default 10 minutes
 
 	shown string // what a check runs, for people
 }
@@ -51,8 +51,8 @@ type Fixer string
 // FixAgent is the fixer that ships.
 const FixAgent = "validation_fixer"
 
-// FixCoordinate, in place of an agent, has a coordinator pick one by the problem.
-const FixCoordinate Fixer = "coordinate"
+// fixCoordinate, in place of an agent, has a coordinator pick one by the problem.
+const fixCoordinate Fixer = "coordinate"
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *Fixer) UnmarshalJSON(b []byte) error {
@@ -69,11 +69,11 @@ func (f *Fixer) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A Span is a duration, written as in 90s or 10m.
-type Span time.Duration
+// A span is a duration, written as in 90s or 10m.
+type span time.Duration
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *Span) UnmarshalJSON(b []byte) error {
+func (s *span) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) != nil {
 		return fmt.Errorf("timeout is %s; write it like 90s or 10m", b)
@@ -82,12 +82,12 @@ func (s *Span) UnmarshalJSON(b []byte) error {
 	if err != nil || d <= 0 {
 		return fmt.Errorf("timeout is %q; write it like 90s or 10m", text)
 	}
-	*s = Span(d)
+	*s = span(d)
 	return nil
 }
 
 // MarshalJSON implements json.Marshaler.
-func (s Span) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).String()) }
+func (s span) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).String()) }
 
 // UnmarshalJSON implements json.Unmarshaler. What it does not know is an error.
 func (s *Stages) UnmarshalJSON(b []byte) error {
@@ -210,7 +210,7 @@ func (s Stages) Check() error {
 		case time.Duration(st.Timeout) > maxTimeout:
 			bad("timeout is more than %s", maxTimeout)
 		}
-		if check && st.Repair != "" && st.Fix == FixCoordinate {
+		if check && st.Repair != "" && st.Fix == fixCoordinate {
 			bad("repair of a check goes with an agent as fix, or with none")
 		}
 		if st.Attempts < 0 || st.Attempts > mostAttempts {
@@ -241,7 +241,7 @@ func (s Stages) suits(sc *executor.Scope) error {
 			errs = append(errs, fmt.Errorf("stage %s: %s", st.Name, sc.CheckFault(st.Check, st.Args)))
 		case st.Repair != "" && st.Check != "" && !sc.Has(st.Repair):
 			errs = append(errs, fmt.Errorf("stage %s: repair: agent %s has no tool %s", st.Name, sc.Task.Agent, st.Repair))
-		case st.Fix == FixCoordinate && slices.Contains(may, coordinator.Analyst):
+		case st.Fix == fixCoordinate && slices.Contains(may, coordinator.Analyst):
 		case st.Fix != "" && !slices.Contains(may, string(st.Fix)):
 			errs = append(errs, fmt.Errorf("stage %s: fix: agent %s may not spawn %s%s", st.Name, sc.Task.Agent, st.Fix, spelling.DidYouMean(string(st.Fix), may)))
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// Worker does one task by a fixed way: it looks around, has its model
+// worker does one task by a fixed way: it looks around, has its model
 // understand the task, plans if that is large, implements in a bounded number
 // of attempts with research where the model asks for it, runs tests and type
 // checks with one round to mend what fails, has the model review its own
 // changes, and commits if the input commit is true. The turns of the model are
 // one conversation. A job that plans ends with how it would go about it. The
 // artifact "report" is a [Worked].
-var Worker = agents.Define("worker", doTask)
+var worker = agents.Define("worker", doTask)
 
 // An understanding is how a model reports that it has understood a task.
 type understanding struct {
@@ -132,7 +132,7 @@ func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
 func (res *Worked) implement(sc *executor.Scope, next string) error {
 	for res.Attempts < mostTries {
 		res.Attempts++
-		did, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: next})
+		did, err := executor.AITurn[progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: next})
 		if tooLong(sc, err) {
 			next = "That took many turns. Go on with what is left of the task, then say where you stand."
 			continue
@@ -179,7 +179,7 @@ type Worked struct {
 	Planned  bool     `json:"planned"`  // the planner was asked
 	Attempts int      `json:"attempts"` // at the implementation
 	Asked    []string `json:"asked"`    // of the researcher
-	Tests    Tested   `json:"tests"`    // at the end
+	Tests    tested   `json:"tests"`    // at the end
 	Repaired bool     `json:"mended"`   // tests or types failed at first
 	Review   string   `json:"review"`   // the model on its own changes
 	Commit   string   `json:"commit,omitempty"`
@@ -201,7 +201,7 @@ func (res *Worked) verify(sc *executor.Scope) error {
 		return err
 	}
 	res.Repaired = true
-	if _, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: "Checks fail after your changes:\n" + clip(bad, 16000) +
+	if _, err := executor.AITurn[progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: "Checks fail after your changes:\n" + clip(bad, 16000) +
 		"\n\nMake the cause right, then say where you stand."}); err != nil && !tooLong(sc, err) {
 		return err
 	}

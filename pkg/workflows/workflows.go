@@ -27,11 +27,11 @@ import (
 
 // All are the workflows that ship.
 func All() []flow.Workflow {
-	return []flow.Workflow{BlogPhases, PodcastPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, coordinator.Workflow}
+	return []flow.Workflow{blogWorkflow, podcastWorkflow, supervisor, worker, reviewWorkflow, UntilTestsPass, retryWorkflow, ValidateStages, coordinator.Workflow}
 }
 
-// A Tested is what the tests of the project have shown.
-type Tested struct {
+// A tested is what the tests of the project have shown.
+type tested struct {
 	Some bool   `json:"some"` // there are tests, and a way to run them
 	OK   bool   `json:"ok"`   // some ran and all passed
 	Text string `json:"text"` // what failed, or in a few words how it went
@@ -41,15 +41,15 @@ type Tested struct {
 
 // runTests runs the project's tests, at no cost of tokens. A project that has
 // none is no failure: see Some.
-func runTests(sc *executor.Scope) (t Tested, err error) {
+func runTests(sc *executor.Scope) (t tested, err error) {
 	if !sc.Has("run_tests") {
-		return Tested{Text: "there is no tool to run tests"}, nil
+		return tested{Text: "there is no tool to run tests"}, nil
 	}
 	reply, err := sc.Tool("run_tests", nil)
 	if err != nil {
 		return t, err
 	}
-	t = Tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: coordinator.Of(sc.Task, reply)}
+	t = tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: coordinator.Of(sc.Task, reply)}
 	if t.OK && reply.Summary != "" {
 		t.Text = reply.Summary
 	}
@@ -68,7 +68,7 @@ func runTests(sc *executor.Scope) (t Tested, err error) {
 // repairTests has the agent fixer make right what failed, and runs the tests again,
 // until they pass or it was asked most times. That the fixer did not get done is no
 // error: the tests say what counts. rounds is how often it was asked.
-func repairTests(sc *executor.Scope, t Tested, task string, most int) (_ Tested, rounds int, err error) {
+func repairTests(sc *executor.Scope, t tested, task string, most int) (_ tested, rounds int, err error) {
 	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task),
 		Strategy: coordinator.Strategy{{Agent: "fixer", Times: most}}}
 	last := executor.Report{}
@@ -100,7 +100,7 @@ func repairTests(sc *executor.Scope, t Tested, task string, most int) (_ Tested,
 		return t.problem(), nil
 	})
 	if sc.Has(coordinator.ReplayTool) && res.Status != "" { // not in tasks that were pinned before
-		err = errors.Join(err, sc.Bind("coordinated", Coordinated{[]coordinator.Ended{res.Ended}, res.Attempts}))
+		err = errors.Join(err, sc.Bind("coordinated", coordinated{[]coordinator.Ended{res.Ended}, res.Attempts}))
 	}
 	if n := len(res.Attempts); err == nil && n > 0 && res.Attempts[n-1].Action.Decision == coordinator.Escalate {
 		t.Text = res.Reason + "\n" + t.Text
@@ -108,14 +108,14 @@ func repairTests(sc *executor.Scope, t Tested, task string, most int) (_ Tested,
 	return t, rounds, err
 }
 
-// Coordinated is what coordinators have done: an artifact, for the statistics.
-type Coordinated struct {
+// coordinated is what coordinators have done: an artifact, for the statistics.
+type coordinated struct {
 	Ended     []coordinator.Ended   `json:"coordinated"`
 	Decisions []coordinator.Attempt `json:"decisions,omitempty"`
 }
 
 // problem is what the tests have shown, for a coordinator.
-func (t Tested) problem() *coordinator.Problem {
+func (t tested) problem() *coordinator.Problem {
 	p := t.failed
 	p.Step, p.Command, p.Output = "tests", "run_tests", t.Text
 	return p

@@ -24,8 +24,7 @@ var unnamed = []string{
 	"internal/calling/extagent.Limits",  // cliagent.Config, which pkg/config fills
 	"internal/calling/extagent.Session", // cliagent.Agent.Open, which the handlers call
 	"internal/calling/route.Ask",        // agents.Env, which the catalog fills
-	"internal/coordinator.Adjustments",  // in what pipelines and workflows report
-	"internal/coordinator.Attempt",
+	"internal/coordinator.Attempt",      // in what pipelines and workflows report
 	"internal/coordinator.Ended",
 	"internal/mcp.Logout",          // config.Config, which the command line opens
 	"internal/text/plainyaml.Node", // agents.Inline, as the YAML has it

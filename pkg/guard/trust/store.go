@@ -61,7 +61,7 @@ func (s *Store) CheckAs(dir, root string) (Status, error) {
 		case was.Trust:
 			f.State = Trusted
 		default:
-			f.State = Refused
+			f.State = refused
 		}
 	}
 	for p := range known.Files {

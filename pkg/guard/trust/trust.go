@@ -48,18 +48,18 @@ const (
 	Instructions = "instructions"
 	Config       = "configuration"
 	Command      = "command"
-	Problem      = "problem"
+	problem      = "problem"
 )
 
-// A State is what the operator has said of a file.
-type State string
+// A state is what the operator has said of a file.
+type state string
 
 const (
-	New     State = "new"     // nobody has looked at it
-	Changed State = "changed" // it was trusted or refused with other content
-	Trusted State = "trusted"
-	Refused State = "refused"
-	Never   State = "never" // it cannot be trusted: see File.Why
+	New     state = "new"     // nobody has looked at it
+	Changed state = "changed" // it was trusted or refused with other content
+	Trusted state = "trusted"
+	refused state = "refused"
+	Never   state = "never" // it cannot be trusted: see File.Why
 )
 
 // A File is one that would be configuration or instruction.
@@ -68,7 +68,7 @@ type File struct {
 	Kind  string `json:"kind"`
 	Size  int64  `json:"size"`
 	Hash  string `json:"sha256,omitempty"`
-	State State  `json:"state"`
+	State state  `json:"state"`
 	Why   string `json:"why,omitempty"` // of Never
 	// Text is all of what [Status.FS] has of it; not escaped. See [Status.WithText].
 	Text string `json:"text,omitempty"`
@@ -295,7 +295,7 @@ func kindOf(p string) string {
 	case in(".adroit/commands", ".md"):
 		return Command
 	case in(configs.Problems, ".yaml"):
-		return Problem
+		return problem
 	case p == ".adroit/validation.yaml":
 		return Stages
 	case p == ".mcp.json":

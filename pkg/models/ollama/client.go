@@ -81,8 +81,8 @@ func (c *Client) Show(ctx context.Context, model string) (Info, error) {
 	return info, nil
 }
 
-// A Listed is a model that the server has.
-type Listed struct {
+// A listed is a model that the server has.
+type listed struct {
 	Name     string
 	Size     int64 // bytes
 	Family   string
@@ -90,16 +90,16 @@ type Listed struct {
 }
 
 // List returns the models that the server has, by name.
-func (c *Client) List(ctx context.Context) ([]Listed, error) {
+func (c *Client) List(ctx context.Context) ([]listed, error) {
 	got, err := c.api().List(ctx)
 	if err != nil {
 		return nil, c.failed(err)
 	}
-	var out []Listed
+	var out []listed
 	for _, m := range got.Models {
-		out = append(out, Listed{Name: m.Name, Size: m.Size, Family: m.Details.Family, Modified: m.ModifiedAt})
+		out = append(out, listed{Name: m.Name, Size: m.Size, Family: m.Details.Family, Modified: m.ModifiedAt})
 	}
-	slices.SortFunc(out, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b listed) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

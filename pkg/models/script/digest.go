@@ -203,7 +203,7 @@ func (m *Model) recall(req *llm.Request) (*turn, error) {
 			}
 		}
 		if ended > 0 {
-			return nil, &llm.Error{Kind: Exhausted, Provider: "script",
+			return nil, &llm.Error{Kind: exhausted, Provider: "script",
 				Message: fmt.Sprintf("%s: the recorded job made no request after turn %d, but this one does: %s", m.name, ended, differs(nil, all[k:])),
 				Hint:    "record it anew with --record"}
 		}
@@ -212,7 +212,7 @@ func (m *Model) recall(req *llm.Request) (*turn, error) {
 }
 
 func (m *Model) diverged(turn int, what string) error {
-	return &llm.Error{Kind: Mismatch, Provider: "script",
+	return &llm.Error{Kind: mismatch, Provider: "script",
 		Message: fmt.Sprintf("%s: the run differs from the recorded one at turn %d: %s", m.name, turn, what),
 		Hint:    "if that is as it should be, record it anew with --record"}
 }

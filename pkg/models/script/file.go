@@ -131,7 +131,7 @@ func (t *turn) check() error {
 	}
 	switch e.Kind {
 	case llm.Auth, llm.NoModel, llm.BadRequest, llm.Unsupported, llm.TooLong, llm.RateLimit, llm.Overloaded,
-		llm.Unreachable, llm.Timeout, llm.Cut, llm.Garbled, Exhausted, Mismatch:
+		llm.Unreachable, llm.Timeout, llm.Cut, llm.Garbled, exhausted, mismatch:
 		return nil
 	}
 	return fmt.Errorf("error kind is %q; use one of auth, no_model, bad_request, unsupported, too_long, rate_limit, "+

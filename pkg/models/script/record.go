@@ -21,14 +21,14 @@ type Recording struct {
 	Window int    `json:"window,omitempty" yaml:"window,omitempty"` // that was asked for
 }
 
-// A Recorder keeps what models answer as a script, one turn a line, readable
+// A recorder keeps what models answer as a script, one turn a line, readable
 // by its owner only. The file is complete after each turn, so that a job that
 // was killed goes on with it: a turn that is asked for again replaces what was
 // recorded first, because the journal has the later answer.
 //
-// A Recorder is safe for concurrent use. Two processes must not have the same
+// A recorder is safe for concurrent use. Two processes must not have the same
 // file open; a job's lease sees to that.
-type Recorder struct {
+type recorder struct {
 	path string
 	head []byte
 	hide *secret.Redactor
@@ -43,12 +43,12 @@ type Recorder struct {
 // Record opens path for the turns of a job, or goes on with what an earlier
 // run of the same job has recorded there. It refuses a file that is anything
 // else. What r finds is left out, r may be nil.
-func Record(path string, of Recording, r *secret.Redactor) (*Recorder, error) {
+func Record(path string, of Recording, r *secret.Redactor) (*recorder, error) {
 	head, err := json.Marshal(of)
 	if err != nil {
 		return nil, err
 	}
-	rec := &Recorder{path: path, hide: r, turns: map[string]int{}, known: map[string]bool{},
+	rec := &recorder{path: path, hide: r, turns: map[string]int{}, known: map[string]bool{},
 		head: fmt.Appendf(nil, "{\"recording\": %s, \"turns\": [\n", head)}
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func completeTurns(head, b []byte) []byte {
 
 // keep takes a line in, in place of an older one of the same request, and
 // reports whether it is new.
-func (r *Recorder) keep(a *asked, line []byte) bool {
+func (r *recorder) keep(a *asked, line []byte) bool {
 	key := a.Digest + a.Tools
 	r.known[a.Digest] = true
 	if i, ok := r.turns[key]; ok {
@@ -111,13 +111,13 @@ func (r *Recorder) keep(a *asked, line []byte) bool {
 	return true
 }
 
-func (r *Recorder) whole() []byte {
+func (r *recorder) whole() []byte {
 	return append(append(bytes.Clone(r.head), bytes.Join(r.lines, []byte(",\n"))...), "\n]}\n"...)
 }
 
 // Keep records a turn; resp is nil if the request was too long. The error of a file that cannot be written is given
 // for every turn from then on: a recording with holes is none.
-func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
+func (r *recorder) Keep(req *llm.Request, resp *llm.Response) error {
 	all, digests := digestAll(req.Messages)
 	if len(all) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
 }
 
 // take writes the turn in which a conversation was answered.
-func (r *Recorder) take(req *llm.Request, t recorded, all []messageDigest, digests []string) error {
+func (r *recorder) take(req *llm.Request, t recorded, all []messageDigest, digests []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broken != nil {
@@ -176,7 +176,7 @@ func (r *Recorder) take(req *llm.Request, t recorded, all []messageDigest, diges
 	return r.broken
 }
 
-func (r *Recorder) text(s string) string {
+func (r *recorder) text(s string) string {
 	if r.hide != nil {
 		s, _ = r.hide.String(s)
 	}
@@ -184,7 +184,7 @@ func (r *Recorder) text(s string) string {
 }
 
 // append writes the last line over the end of the file, in one go.
-func (r *Recorder) append(line []byte) (err error) {
+func (r *recorder) append(line []byte) (err error) {
 	f, err := os.OpenFile(r.path, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (r *Recorder) append(line []byte) (err error) {
 	return f.Sync() // before the journal has the answer
 }
 
-func (r *Recorder) replace() error { return rootfs.WriteFile(r.path, r.whole()) }
+func (r *recorder) replace() error { return rootfs.WriteFile(r.path, r.whole()) }
 
 // A recorded is a turn as it is written: the script's, without what a
 // recording never has.

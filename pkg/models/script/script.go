@@ -125,7 +125,7 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	}
 	if t.Expect != nil {
 		if unmet := t.Expect.unmet(req, n+1); unmet != "" {
-			return nil, &llm.Error{Kind: Mismatch, Provider: "script",
+			return nil, &llm.Error{Kind: mismatch, Provider: "script",
 				Message: fmt.Sprintf("%s: turn %d expects %s", m.name, n+1, unmet)}
 		}
 	}
@@ -157,12 +157,12 @@ func (m *Model) next(n int, p played) *turn {
 
 // Kinds of errors that only scripts make.
 const (
-	Exhausted llm.ErrorKind = "exhausted" // there are no more turns
-	Mismatch  llm.ErrorKind = "mismatch"  // it was asked something that it did not expect
+	exhausted llm.ErrorKind = "exhausted" // there are no more turns
+	mismatch  llm.ErrorKind = "mismatch"  // it was asked something that it did not expect
 )
 
 func (m *Model) exhausted(n int) error {
-	return &llm.Error{Kind: Exhausted, Provider: "script",
+	return &llm.Error{Kind: exhausted, Provider: "script",
 		Message: fmt.Sprintf("%s has no turn %d", m.name, n+1),
 		Hint:    "add a turn, or end the script with one that finishes the job"}
 }

@@ -90,7 +90,7 @@ func TestPlay(t *testing.T) {
 		t.Errorf("asked again: %v, %v", again, err)
 	}
 	req.Messages = append(req.Messages, r.Message)
-	if _, err := m.Generate(context.Background(), req, nil); !errors.As(err, &e) || e.Kind != Exhausted || e.Retryable() {
+	if _, err := m.Generate(context.Background(), req, nil); !errors.As(err, &e) || e.Kind != exhausted || e.Retryable() {
 		t.Errorf("past the end: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestMismatchSaysBoth(t *testing.T) {
 			Tools:    []llm.ToolSpec{{Name: "finish"}},
 		}, nil)
 		var e *llm.Error
-		if !errors.As(err, &e) || e.Kind != Mismatch || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &e) || e.Kind != mismatch || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.expect, err, c.want)
 		}
 	}
@@ -178,7 +178,7 @@ func TestErrorsAtTheEnd(t *testing.T) {
 	if _, err := m.Generate(context.Background(), &llm.Request{}, nil); !errors.As(err, &e) || e.Kind != llm.Auth {
 		t.Errorf("%v", err)
 	}
-	if _, err := m.Generate(context.Background(), &llm.Request{}, nil); !errors.As(err, &e) || e.Kind != Exhausted {
+	if _, err := m.Generate(context.Background(), &llm.Request{}, nil); !errors.As(err, &e) || e.Kind != exhausted {
 		t.Errorf("%v", err)
 	}
 }

@@ -114,13 +114,13 @@ func (d *decoder) duration(n *node, what string, into *time.Duration) {
 }
 
 // failure reads onFailure: a word, or {coordinate: {…}}.
-func (d *decoder) failure(n *node) (string, *Coordinate) {
+func (d *decoder) failure(n *node) (string, *coordinate) {
 	if n.Kind != plainyaml.Mapping {
 		var s string
 		d.String(n, "onFailure", &s)
 		return s, nil
 	}
-	c := &Coordinate{}
+	c := &coordinate{}
 	seen := d.known(n, "onFailure", map[string]func(*node){"coordinate": func(v *node) {
 		d.known(v, "coordinate", map[string]func(*node){
 			"attempts": func(v *node) { d.count(v, "coordinate.attempts", &c.Attempts, 1, maxRetries) },
@@ -145,7 +145,7 @@ func (d *decoder) failure(n *node) (string, *Coordinate) {
 	if !seen["coordinate"] {
 		d.Report(n.Place, "write it like onFailure: {coordinate: {attempts: 2, escalate: report}}", "onFailure has no coordinate")
 	}
-	return string(Repair), c
+	return string(policyCoordinate), c
 }
 
 // supervisor reads true, false or the name of an agent.

@@ -19,7 +19,7 @@ type edge struct {
 
 // edges gives for each step what may come next.
 func (p *Pipeline) edges() [][]edge {
-	at := map[string]int{End: len(p.Steps)}
+	at := map[string]int{endID: len(p.Steps)}
 	for i := range p.Steps {
 		at[p.Steps[i].ID] = i
 	}
@@ -32,9 +32,9 @@ func (p *Pipeline) edges() [][]edge {
 		}
 		g[i] = append(g[i], edge{good, "success", true})
 		policy := p.policy(s)
-		if to, ok := at[s.OnFailure]; ok && s.OnFailure != "" && s.OnFailure != End {
+		if to, ok := at[s.OnFailure]; ok && s.OnFailure != "" && s.OnFailure != endID {
 			g[i] = append(g[i], edge{to, "failure", false})
-		} else if policy == Continue {
+		} else if policy == policyContinue {
 			g[i] = append(g[i], edge{i + 1, "failure", true})
 		}
 		if s.When != nil || len(s.Needs) > 0 {
@@ -70,7 +70,7 @@ func (p *Pipeline) Mermaid() string {
 		if s.Until != nil {
 			c.Edge(from, "-. "+mermaid.Label("until "+describe(s.Until))+" .->", from)
 		}
-		if recovery != "" && p.policy(s) == Recover && !p.jumps(s) && s.Parallel == nil {
+		if recovery != "" && p.policy(s) == policyRecover && !p.jumps(s) && s.Parallel == nil {
 			c.Edge(from, "-. failure .->", recovery)
 		}
 	}
@@ -98,7 +98,7 @@ func (p *Pipeline) Text() string {
 		s := &p.Steps[i]
 		var notes []string
 		for _, e := range g[i] {
-			to := End
+			to := endID
 			if e.to < len(p.Steps) {
 				to = p.Steps[e.to].ID
 			}
@@ -107,7 +107,7 @@ func (p *Pipeline) Text() string {
 			}
 			notes = append(notes, fmt.Sprintf("%s > %s", e.why, to))
 		}
-		if !p.jumps(s) && p.policy(s) == Recover && s.Parallel == nil {
+		if !p.jumps(s) && p.policy(s) == policyRecover && s.Parallel == nil {
 			notes = append(notes, "failure > recovery")
 		}
 		add(s.ID, s.what(), strings.Join(append(notes, s.notes()...), ", "))
@@ -194,8 +194,8 @@ func (s *Step) notes() []string {
 }
 
 // describe say what a condition asks.
-func describe(c *Condition) string {
-	group := func(list []Condition, by string) string {
+func describe(c *condition) string {
+	group := func(list []condition, by string) string {
 		var parts []string
 		for i := range list {
 			parts = append(parts, describe(&list[i]))

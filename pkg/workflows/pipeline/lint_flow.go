@@ -229,9 +229,9 @@ func (l *linter) reads(key string, s *Step) []access {
 	}
 	for _, c := range []struct {
 		name string
-		c    *Condition
+		c    *condition
 	}{{"when", s.When}, {"until", s.Until}} {
-		c.c.each(key+"."+c.name, func(key string, part *Condition) {
+		c.c.each(key+"."+c.name, func(key string, part *condition) {
 			if part.Var != "" {
 				out = append(out, access{key + ".var", strings.Split(part.Var, "."), c.name == "until"})
 			}
@@ -292,7 +292,7 @@ func (l *linter) within() {
 
 // back follows pipelines down; it gives the way to one that is on it already,
 // or to one that lies too deep.
-func (l *linter) back(w *Within, way []string) []string {
+func (l *linter) back(w *within, way []string) []string {
 	next := append(slices.Clip(way), w.Name)
 	if slices.Contains(way, w.Name) || len(next) > maxNesting+1 {
 		return next

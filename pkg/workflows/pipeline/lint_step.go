@@ -30,10 +30,10 @@ func (l *linter) step(key string, s *Step) {
 	default:
 		l.bad(key, "give it agent, run, tool, await, pipeline or parallel", "the step %s does nothing", s.ID)
 	}
-	l.jump(key+".onSuccess", s.OnSuccess, []string{End})
+	l.jump(key+".onSuccess", s.OnSuccess, []string{endID})
 	l.jump(key+".onFailure", s.OnFailure, policyNames())
 	l.coordinate(key+".onFailure", s.Coordinate)
-	if s.OnFailure == string(Repair) && !s.commands() {
+	if s.OnFailure == string(policyCoordinate) && !s.commands() {
 		l.bad(key+".onFailure", "it is for steps with run, tool or check; for an agent there is recovery", "a coordinator cannot repair the step %s", s.ID)
 	}
 	for i, id := range s.Needs {
@@ -44,7 +44,7 @@ func (l *linter) step(key string, s *Step) {
 	}
 	for _, c := range []struct {
 		name string
-		c    *Condition
+		c    *condition
 	}{{"when", s.When}, {"until", s.Until}} {
 		c.c.each(key+"."+c.name, l.condition)
 	}
@@ -64,7 +64,7 @@ func (l *linter) jump(key, to string, words []string) {
 	step := strings.TrimSuffix(strings.TrimSuffix(key, ".onSuccess"), ".onFailure")
 	switch target, ok := l.ids[to]; {
 	case to == "" || slices.Contains(words, to):
-		if !top(step) && to == End {
+		if !top(step) && to == endID {
 			l.bad(key, "let the group have it", "a step of a group cannot end the pipeline")
 		}
 	case !ok:

@@ -48,7 +48,7 @@ func (l *linter) each(steps []Step, key string, f func(key string, s *Step)) {
 }
 
 // coordinate checks that the agents of a coordinator are there, and repair something.
-func (l *linter) coordinate(key string, c *Coordinate) {
+func (l *linter) coordinate(key string, c *coordinate) {
 	if c == nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (l *linter) coordinate(key string, c *Coordinate) {
 	}
 }
 
-func (l *linter) condition(key string, c *Condition) {
+func (l *linter) condition(key string, c *condition) {
 	if c.Step != "" {
 		if _, ok := l.ids[c.Step]; !ok {
 			l.bad(key+".step", near(c.Step, sorted(l.ids), ""), "there is no step %s", c.Step)
@@ -211,7 +211,7 @@ var definition = agents.Kind[Pipeline]{
 	Noun: "pipeline", Suffix: ".yaml", Limit: maxFile,
 	Name: func(p *Pipeline) string { return p.Name },
 	Read: func(l agents.Layer, file string, text []byte) (*Pipeline, agents.Problems) {
-		return parse(Source{Layer: l.Name, File: file}, text)
+		return parse(source{Layer: l.Name, File: file}, text)
 	},
 }
 
@@ -354,11 +354,11 @@ func (l *linter) header() {
 	if l.p.Limits.Turns != 0 || l.p.Limits.Rejects != 0 || l.p.Limits.Calls != nil {
 		l.bad("limits", "put turns, rejects and calls under defaults: {limits: …}, where they are each agent's", "the limits of a pipeline are tokens, cost_usd and time")
 	}
-	if p.OnFailure != "" && !slices.Contains(Policies, p.OnFailure) {
+	if p.OnFailure != "" && !slices.Contains(policies, p.OnFailure) {
 		l.bad("onFailure", "it is one of "+strings.Join(policyNames(), ", "), "onFailure of the pipeline is %q", p.OnFailure)
 	}
-	asks := p.OnFailure == Recover
-	l.each(p.Steps, "steps", func(_ string, s *Step) { asks = asks || s.OnFailure == string(Recover) })
+	asks := p.OnFailure == policyRecover
+	l.each(p.Steps, "steps", func(_ string, s *Step) { asks = asks || s.OnFailure == string(policyRecover) })
 	switch {
 	case asks && p.Recovery == nil:
 		l.bad("onFailure", "name one with recovery: NAME", "the policy is recovery, but no recovery agent is named")
@@ -376,8 +376,8 @@ func (l *linter) header() {
 	l.coordinate("onFailure", p.Coordinate)
 }
 
-// A Source is where a pipeline was read; the zero value means it was built.
-type Source struct {
+// A source is where a pipeline was read; the zero value means it was built.
+type source struct {
 	Layer string `json:"layer,omitempty"`
 	File  string `json:"file,omitempty"`
 
@@ -385,7 +385,7 @@ type Source struct {
 }
 
 // place gives the position of a key, or of the closest one around it.
-func (s Source) place(key string) plainyaml.Place {
+func (s source) place(key string) plainyaml.Place {
 	for {
 		if p, ok := s.at[key]; ok {
 			return p
@@ -400,7 +400,7 @@ func (s Source) place(key string) plainyaml.Place {
 
 // A report collects the problems of one pipeline.
 type report struct {
-	src  Source
+	src  source
 	list agents.Problems
 }
 

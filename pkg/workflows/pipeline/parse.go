@@ -21,10 +21,10 @@ const maxFile = 1 << 20
 // the text cannot be read at all; with other errors among the problems it is as
 // much as was understood. Whether what it names exists is for [Lint].
 func Parse(name string, src []byte) (*Pipeline, agents.Problems) {
-	return parse(Source{File: name}, src)
+	return parse(source{File: name}, src)
 }
 
-func parse(from Source, src []byte) (*Pipeline, agents.Problems) {
+func parse(from source, src []byte) (*Pipeline, agents.Problems) {
 	rep := &report{src: from}
 	root := read(src, rep)
 	if root == nil {
@@ -119,7 +119,7 @@ func (d *decoder) defaults(n *node) {
 
 func (d *decoder) policy(n *node) {
 	s, bounds := d.failure(n)
-	if p := Policy(s); slices.Contains(Policies, p) {
+	if p := failurePolicy(s); slices.Contains(policies, p) {
 		d.p.OnFailure, d.p.Coordinate = p, bounds
 		return
 	}
@@ -129,7 +129,7 @@ func (d *decoder) policy(n *node) {
 
 // recovery reads an agent, or {agent, attempts}.
 func (d *decoder) recovery(n *node) {
-	r := &Recovery{}
+	r := &recovery{}
 	d.p.Recovery = r
 	if n.Kind != plainyaml.Mapping {
 		r.Agent = d.agent(n, "recovery")

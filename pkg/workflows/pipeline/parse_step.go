@@ -50,7 +50,7 @@ func (d *decoder) step(n *node, depth int) Step {
 		"tool":     func(v *node) { d.String(v, "tool", &s.Tool) },
 		"check":    func(v *node) { d.check(n, v, &s) },
 		"await":    func(v *node) { s.Await = d.await(v) },
-		"pipeline": func(v *node) { s.Pipeline = &Within{}; d.String(v, "pipeline", &s.Pipeline.Name) },
+		"pipeline": func(v *node) { s.Pipeline = &within{}; d.String(v, "pipeline", &s.Pipeline.Name) },
 		"parallel": func(v *node) { s.Parallel = d.list(v, "parallel", depth+1) },
 		"input":    func(v *node) { d.String(v, "input", &s.Input) },
 		"inputs":   func(v *node) { s.Inputs = d.values(v, "inputs") },
@@ -120,7 +120,7 @@ func (d *decoder) id(n *node) string {
 }
 
 // reserved words are targets of jumps that are no steps.
-var reserved = []string{End, string(Stop), string(Continue), string(Recover), string(Repair)}
+var reserved = []string{endID, string(policyStop), string(policyContinue), string(policyRecover), string(policyCoordinate)}
 
 // fits checks that a step is of one kind and has only keys that mean something
 // for it.
@@ -162,8 +162,8 @@ func (d *decoder) fits(n *node, s *Step) {
 }
 
 // await reads the name of a signal, or {signal, question}.
-func (d *decoder) await(n *node) *Await {
-	w := &Await{}
+func (d *decoder) await(n *node) *await {
+	w := &await{}
 	if n.Kind == plainyaml.Mapping {
 		d.known(n, "await", map[string]func(*node){
 			"signal":   func(v *node) { d.String(v, "await.signal", &w.Signal) },
@@ -179,8 +179,8 @@ func (d *decoder) await(n *node) *Await {
 }
 
 // retries reads a number, or {attempts, backoff}.
-func (d *decoder) retries(n *node) Retries {
-	var r Retries
+func (d *decoder) retries(n *node) retries {
+	var r retries
 	if n.Kind != plainyaml.Mapping {
 		d.count(n, "retries", &r.Attempts, 0, maxRetries)
 		return r
@@ -195,15 +195,15 @@ func (d *decoder) retries(n *node) Retries {
 	return r
 }
 
-func (d *decoder) condition(n *node, what string, depth int) *Condition {
-	c := &Condition{}
+func (d *decoder) condition(n *node, what string, depth int) *condition {
+	c := &condition{}
 	if depth > maxNesting {
 		d.Report(n.Place, "", fmt.Sprintf("conditions nest more than %d deep", maxNesting))
 		return nil
 	}
-	parts := func(into *[]Condition) func(*node) {
+	parts := func(into *[]condition) func(*node) {
 		return func(v *node) {
-			*into = []Condition{}
+			*into = []condition{}
 			if v.Kind != plainyaml.List || len(v.Kids) == 0 {
 				d.Report(v.Place, "", "all and any take a list of conditions")
 				return

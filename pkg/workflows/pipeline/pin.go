@@ -169,7 +169,7 @@ func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
 // repairs reports whether a coordinator is the policy of a step.
 func (p *Pipeline) repairs() (found bool) {
 	p.walk(func(s *Step) {
-		found = found || s.OnFailure == string(Repair) || s.OnFailure == "" && p.OnFailure == Repair && s.commands()
+		found = found || s.OnFailure == string(policyCoordinate) || s.OnFailure == "" && p.OnFailure == policyCoordinate && s.commands()
 		if s.Pipeline != nil && s.Pipeline.Spec != nil {
 			found = found || s.Pipeline.Spec.repairs()
 		}
@@ -179,7 +179,7 @@ func (p *Pipeline) repairs() (found bool) {
 
 // supervisors are the agents that review what coordinators of the pipeline decide.
 func (p *Pipeline) supervisors() (out []string) {
-	add := func(c *Coordinate) {
+	add := func(c *coordinate) {
 		if c != nil && c.Supervise != "" && !slices.Contains(out, c.Supervise) {
 			out = append(out, c.Supervise)
 		}

@@ -51,59 +51,59 @@ type Pipeline struct {
 	Inputs      []agents.Field `json:"inputs,omitempty"` // besides {{input}}; each is a variable
 	// Variables are the values that variables have at the beginning.
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
-	Defaults  Defaults                   `json:"defaults,omitzero"`
-	OnFailure Policy                     `json:"onFailure,omitempty"` // of steps that do not say; empty is Stop
+	Defaults  defaults                   `json:"defaults,omitzero"`
+	OnFailure failurePolicy              `json:"onFailure,omitempty"` // of steps that do not say; empty is Stop
 	// Limits bound all steps together where the pipeline is a job; within another
 	// one, those of that one hold.
 	Limits   executor.Limits `json:"limits,omitzero"`
-	Recovery *Recovery       `json:"recovery,omitempty"` // who is asked under the policy Recover
+	Recovery *recovery       `json:"recovery,omitempty"` // who is asked under the policy recovery
 	// Coordinate bounds the policy Repair, for steps that do not bound it themselves.
-	Coordinate *Coordinate `json:"coordinate,omitempty"`
-	MaxSteps   int         `json:"max_steps,omitempty"` // runs of steps in all; zero is DefaultMaxSteps
+	Coordinate *coordinate `json:"coordinate,omitempty"`
+	MaxSteps   int         `json:"max_steps,omitempty"` // runs of steps in all; zero is defaultMaxSteps
 	Steps      []Step      `json:"steps"`
 
-	Source Source `json:"-"`
+	Source source `json:"-"`
 }
 
-// Defaults hold for steps that do not say otherwise.
-type Defaults struct {
+// defaults hold for steps that do not say otherwise.
+type defaults struct {
 	Model   string          `json:"model,omitempty"`  // of agents that name none
 	Limits  executor.Limits `json:"limits,omitzero"`  // of agents, for fields that they leave open
-	Context Context         `json:"context,omitzero"` // how much of earlier outputs is put in
+	Context contextLimits   `json:"context,omitzero"` // how much of earlier outputs is put in
 }
 
-// A Context bounds what templates put into one text, in bytes.
-type Context struct {
+// A contextLimits bounds what templates put into one text, in bytes.
+type contextLimits struct {
 	Each int `json:"each,omitempty"` // of one value; zero is 8 KiB
 	All  int `json:"all,omitempty"`  // of all values together; zero is 32 KiB
 }
 
-// A Policy states what happens after a step has failed for good.
-type Policy string
+// A failurePolicy states what happens after a step has failed for good.
+type failurePolicy string
 
 const (
-	Stop     Policy = "stop"     // the pipeline fails; the default
-	Continue Policy = "continue" // the next step is next
-	Recover  Policy = "recovery" // an agent decides: again, skip or stop
-	// Repair has a coordinator repair what a command or a check complains about: code
+	policyStop     failurePolicy = "stop"     // the pipeline fails; the default
+	policyContinue failurePolicy = "continue" // the next step is next
+	policyRecover  failurePolicy = "recovery" // an agent decides: again, skip or stop
+	// policyCoordinate has a coordinator repair what a command or a check complains about: code
 	// decides, then repair agents by the type of the problem, and a person where they
 	// cannot. Steps of other kinds stop.
-	Repair Policy = "coordinate"
+	policyCoordinate failurePolicy = "coordinate"
 )
 
-// Policies lists the valid values of Policy.
-var Policies = []Policy{Stop, Continue, Recover, Repair}
+// policies lists the valid values of failurePolicy.
+var policies = []failurePolicy{policyStop, policyContinue, policyRecover, policyCoordinate}
 
 // Known reports whether p is one of [Policies].
-func (p Policy) Known() bool { return slices.Contains(Policies, p) }
+func (p failurePolicy) Known() bool { return slices.Contains(policies, p) }
 
 // policy is what holds after a failure of s, if it does not jump.
-func (p *Pipeline) policy(s *Step) Policy {
-	if v := Policy(s.OnFailure); slices.Contains(Policies, v) {
+func (p *Pipeline) policy(s *Step) failurePolicy {
+	if v := failurePolicy(s.OnFailure); slices.Contains(policies, v) {
 		return v
 	}
 	if p.OnFailure == "" {
-		return Stop
+		return policyStop
 	}
 	return p.OnFailure
 }
@@ -114,31 +114,31 @@ func (p *Pipeline) jumps(s *Step) bool {
 }
 
 func policyNames() (out []string) {
-	for _, p := range Policies {
+	for _, p := range policies {
 		out = append(out, string(p))
 	}
 	return out
 }
 
-// End, as the target of onSuccess, ends the pipeline well.
-const End = "end"
+// endID, as the target of onSuccess, ends the pipeline well.
+const endID = "end"
 
-// A Recovery is the agent that is asked about failed steps.
-type Recovery struct {
+// A recovery is the agent that is asked about failed steps.
+type recovery struct {
 	Agent    Agent  `json:"agent"`
 	Model    string `json:"model,omitempty"`    // instead of the agent's
 	Attempts int    `json:"attempts,omitempty"` // retries of one step that it may order; zero is 1
 }
 
-func (r *Recovery) most() int {
+func (r *recovery) most() int {
 	if r.Attempts == 0 {
 		return 1
 	}
 	return r.Attempts
 }
 
-// A Coordinate bounds a coordinator that repairs a step.
-type Coordinate struct {
+// A coordinate bounds a coordinator that repairs a step.
+type coordinate struct {
 	Attempts int           `json:"attempts,omitempty"` // repairs and retries; zero is 3
 	Escalate string        `json:"escalate,omitempty"` // ask a person and wait, report, or never; empty is ask
 	Wait     time.Duration `json:"wait,omitempty"`     // for the person; zero is 24 hours
@@ -194,8 +194,8 @@ type Step struct {
 	Agent    *Agent  `json:"agent,omitempty"`
 	Run      string  `json:"run,omitempty"`      // a command line, run by the tool shell
 	Tool     string  `json:"tool,omitempty"`     // called with Args
-	Await    *Await  `json:"await,omitempty"`    // waits for a person
-	Pipeline *Within `json:"pipeline,omitempty"` // another one, as one step
+	Await    *await  `json:"await,omitempty"`    // waits for a person
+	Pipeline *within `json:"pipeline,omitempty"` // another one, as one step
 	Parallel []Step  `json:"parallel,omitempty"` // steps that run at once
 
 	// Input is a template: the prompt of an agent, the input of a pipeline.
@@ -222,39 +222,39 @@ type Step struct {
 	Model  string          `json:"model,omitempty"` // instead of the agent's
 	Limits executor.Limits `json:"limits,omitzero"` // instead of the agent's, field by field
 
-	When    *Condition    `json:"when,omitempty"`    // else the step is skipped
+	When    *condition    `json:"when,omitempty"`    // else the step is skipped
 	Needs   []string      `json:"needs,omitempty"`   // steps that must be done, else it is skipped
 	Timeout time.Duration `json:"timeout,omitempty"` // of one attempt
-	Retries Retries       `json:"retries,omitzero"`
-	Until   *Condition    `json:"until,omitempty"` // else the step is run again
+	Retries retries       `json:"retries,omitzero"`
+	Until   *condition    `json:"until,omitempty"` // else the step is run again
 	Max     int           `json:"max,omitempty"`   // runs of the step, by until and by jumps; retries are not counted
 
 	OnSuccess string `json:"onSuccess,omitempty"` // a step's id, or End; empty is the next step
 	OnFailure string `json:"onFailure,omitempty"` // a step's id or a Policy; empty is the pipeline's policy
 	// Coordinate bounds the policy Repair of this step.
-	Coordinate *Coordinate `json:"coordinate,omitempty"`
+	Coordinate *coordinate `json:"coordinate,omitempty"`
 }
 
-// Retries are further attempts at a step that failed.
-type Retries struct {
+// retries are further attempts at a step that failed.
+type retries struct {
 	Attempts int           `json:"attempts,omitempty"` // besides the first
 	Backoff  time.Duration `json:"backoff,omitempty"`  // before the first of them, doubled for each further
 }
 
-// Await states which signal a step waits for, and what the person is asked.
-type Await struct {
+// await states which signal a step waits for, and what the person is asked.
+type await struct {
 	Signal   string `json:"signal"`
 	Question string `json:"question,omitempty"` // a template
 }
 
-// Within is a pipeline within another: by name, and by value once it is pinned.
-type Within struct {
+// within is a pipeline within another: by name, and by value once it is pinned.
+type within struct {
 	Name string
 	Spec *Pipeline
 }
 
 // MarshalJSON writes a name as text, else the pipeline.
-func (w Within) MarshalJSON() ([]byte, error) {
+func (w within) MarshalJSON() ([]byte, error) {
 	if w.Spec != nil {
 		return json.Marshal(w.Spec)
 	}
@@ -262,8 +262,8 @@ func (w Within) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (w *Within) UnmarshalJSON(b []byte) error {
-	*w = Within{}
+func (w *within) UnmarshalJSON(b []byte) error {
+	*w = within{}
 	if len(b) > 0 && b[0] == '"' {
 		return json.Unmarshal(b, &w.Name)
 	}
@@ -327,7 +327,7 @@ func (s *Step) Title() string {
 
 // Bounds of a pipeline.
 const (
-	DefaultMaxSteps = 100
+	defaultMaxSteps = 100
 	maxMaxSteps     = 10_000
 	maxSteps        = 200 // in the file, those of groups counted
 	maxRetries      = 20
@@ -378,7 +378,7 @@ func (t *repaired) options() coordinator.Options {
 
 // coordinates reports whether a coordinator is the policy of s.
 func (x *run) coordinates(s *Step) bool {
-	return !x.p.jumps(s) && x.p.policy(s) == Repair && s.commands()
+	return !x.p.jumps(s) && x.p.policy(s) == policyCoordinate && s.commands()
 }
 
 // repairs are the options of a step that a coordinator repairs.
@@ -388,7 +388,7 @@ func (t *repaired) repairs(o coordinator.Options) coordinator.Options {
 		b = t.x.p.Coordinate
 	}
 	if b == nil {
-		b = &Coordinate{}
+		b = &coordinate{}
 	}
 	o.Only, o.NoRules = false, false
 	o.Attempts, o.Escalate, o.Patience, o.Names, o.Keep = b.Attempts, b.Escalate, b.Wait, b.Agents, b.Keep
@@ -426,5 +426,5 @@ func (x *run) recovers(s *Step) bool {
 	if s.Parallel != nil && s.OnFailure == "" {
 		return false
 	}
-	return x.p.policy(s) == Recover
+	return x.p.policy(s) == policyRecover
 }

@@ -17,13 +17,13 @@ import (
 
 // What a recovery agent decides about a step that has failed for good.
 const (
-	Retry = "retry" // with its changes
-	Skip  = "skip"  // go on, with what there is of an output
-	Halt  = "stop"  // the pipeline fails, with the diagnosis
+	decideRetry = "retry" // with its changes
+	decideSkip  = "skip"  // go on, with what there is of an output
+	decideStop  = "stop"  // the pipeline fails, with the diagnosis
 )
 
-// A Decision is the answer of a recovery agent.
-type Decision struct {
+// A decision is the answer of a recovery agent.
+type decision struct {
 	Decision  string                  `json:"decision"`
 	Diagnosis string                  `json:"diagnosis"`
 	Changes   coordinator.Adjustments `json:"changes,omitzero"`
@@ -34,27 +34,27 @@ type Decision struct {
 func (x *run) coded() bool { return coordinator.Coded(x.sc.Task) }
 
 // action is what a coordinator makes of the decision.
-func (d Decision) action() coordinator.Action {
+func (d decision) action() coordinator.Action {
 	act := coordinator.Action{Decision: coordinator.Fail, Reasoning: d.Diagnosis, By: coordinator.By{Kind: "agent", Name: "recovery"}, Changes: d.Changes}
 	switch d.Decision {
-	case Retry:
+	case decideRetry:
 		act.Decision = coordinator.Retry
-	case Skip:
+	case decideSkip:
 		act.Skip = true
 	}
 	return act
 }
 
 // decisionOf is what a recovery agent would have said for an action of code.
-func decisionOf(act coordinator.Action) Decision {
-	d := Decision{Decision: Halt, Diagnosis: act.Reasoning, Changes: act.Changes}
+func decisionOf(act coordinator.Action) decision {
+	d := decision{Decision: decideStop, Diagnosis: act.Reasoning, Changes: act.Changes}
 	switch {
 	case act.Decision == coordinator.Retry, act.Decision == coordinator.Delegate:
-		d.Decision = Retry
+		d.Decision = decideRetry
 	case act.Skip:
-		d.Decision = Skip
+		d.Decision = decideSkip
 	}
-	if act.Hint != "" && d.Decision == Halt {
+	if act.Hint != "" && d.Decision == decideStop {
 		d.Diagnosis += ". " + act.Hint
 	}
 	return d
@@ -77,33 +77,33 @@ const (
 
 // recover asks the recovery agent about a failed step. One that gives no
 // decision decides to stop. The error is the engine's.
-func (x *run) recover(s *Step, attempts int, o *outcome) (Decision, error) {
+func (x *run) recover(s *Step, attempts int, o *outcome) (decision, error) {
 	prompt, err := x.question(s, attempts, o)
 	if err != nil {
-		return Decision{Decision: Halt, Diagnosis: err.Error()}, nil
+		return decision{Decision: decideStop, Diagnosis: err.Error()}, nil
 	}
 	rep, err := x.sc.Spawn(executor.SubAgentRequest{Agent: x.p.Recovery.Agent.Name, Prompt: prompt, Model: x.p.Recovery.Model})
 	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
-		return Decision{}, err
+		return decision{}, err
 	}
 	if x.coded() {
 		if err := coordinator.Hard(err); err != nil {
-			return Decision{}, err // an outage is no decision to stop
+			return decision{}, err // an outage is no decision to stop
 		}
 	}
-	var d Decision
+	var d decision
 	if err == nil {
 		if err = rep.As(&d); err == nil {
 			d.Changes.Model = x.allowed(d.Changes.Model, &d)
 			return d, nil
 		}
 	}
-	return Decision{Decision: Halt, Diagnosis: "the recovery agent gave no decision: " + spelling.FirstLine(err.Error())}, nil
+	return decision{Decision: decideStop, Diagnosis: "the recovery agent gave no decision: " + spelling.FirstLine(err.Error())}, nil
 }
 
 // allowed is the model that a recovery may change to: a model's words must not
 // choose one that nobody has meant for this.
-func (x *run) allowed(model string, d *Decision) string {
+func (x *run) allowed(model string, d *decision) string {
 	if model == "" || slices.Contains(x.models, model) {
 		return model
 	}

@@ -71,13 +71,13 @@ func (x *run) follow(res *Result) (output json.RawMessage, last *executor.StopEr
 		}
 		next := i + 1
 		switch {
-		case rec.status == Skipped && rec.skipped:
+		case rec.status == statusSkipped && rec.skipped:
 			i = next
 			continue
 		case rec.status == Failed:
 			last = &executor.StopError{Outcome: executor.Outcome{Status: rec.ended, Reason: fmt.Sprintf("step %s: %s", s.ID, row.why()), Code: rec.code, Limit: rec.limit}}
 			to := slices.IndexFunc(p.Steps, func(t Step) bool { return t.ID == s.OnFailure })
-			if to < 0 && p.policy(s) != Continue {
+			if to < 0 && p.policy(s) != policyContinue {
 				return output, nil, last
 			}
 			if to >= 0 {
@@ -89,10 +89,10 @@ func (x *run) follow(res *Result) (output json.RawMessage, last *executor.StopEr
 		default:
 			last = nil
 			x.bind(s, rec)
-			if rec.status == Done {
+			if rec.status == statusDone {
 				output = rec.output
 			}
-			if s.OnSuccess == End {
+			if s.OnSuccess == endID {
 				next = len(p.Steps)
 			} else if to := slices.IndexFunc(p.Steps, func(t Step) bool { return t.ID == s.OnSuccess }); to >= 0 {
 				next = to
@@ -137,7 +137,7 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 		return failed("%v", err), nil
 	}
 	if why != "" {
-		return outcome{record: record{status: Skipped, output: quote(""), err: why}, skipped: true}, nil
+		return outcome{record: record{status: statusSkipped, output: quote(""), err: why}, skipped: true}, nil
 	}
 	for {
 		x.counts[s.ID]++
@@ -146,10 +146,10 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 			row.Round = 0
 		}
 		o, err := x.attempts(s, row)
-		if err != nil || s.Until == nil || o.spent != nil || o.denied && o.status == Failed || o.status == Skipped {
+		if err != nil || s.Until == nil || o.spent != nil || o.denied && o.status == Failed || o.status == statusSkipped {
 			return o, err
 		}
-		if o.status == Done {
+		if o.status == statusDone {
 			x.steps[s.ID] = o.record
 			x.bind(s, o)
 			why, err := s.Until.holds(x.look)
@@ -215,7 +215,7 @@ func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
 	}
 	last := res.Attempts[len(res.Attempts)-1]
 	if t.o.diagnosis = t.diagnosis; last.Action.Skip {
-		t.o.status = Skipped
+		t.o.status = statusSkipped
 	}
 	return t.o, nil
 }
@@ -227,7 +227,7 @@ func (t *repaired) try() (*coordinator.Problem, error) {
 	o, err := t.x.once(t.s, t.changes)
 	t.o = o
 	t.o.diagnosis = t.diagnosis
-	if err != nil || o.status == Done || o.spent != nil || o.denied {
+	if err != nil || o.status == statusDone || o.spent != nil || o.denied {
 		return nil, err
 	}
 	p := o.problem
@@ -335,7 +335,7 @@ func (x *run) group(s *Step) (outcome, error) {
 			if err != nil && out.spent == nil {
 				return branch{}, err
 			}
-			if out.status == Done || !out.skipped && x.p.policy(&kid) == Continue || out.status == Skipped && !out.skipped {
+			if out.status == statusDone || !out.skipped && x.p.policy(&kid) == policyContinue || out.status == statusSkipped && !out.skipped {
 				y.bind(&kid, out)
 			}
 			return branch{row, out, y.vars}, nil
@@ -355,7 +355,7 @@ func (x *run) group(s *Step) (outcome, error) {
 			if b.out.spent != nil {
 				o.spent = b.out.spent
 			}
-			if b.out.status == Failed && x.p.policy(kid) != Continue {
+			if b.out.status == Failed && x.p.policy(kid) != policyContinue {
 				bad = append(bad, fmt.Sprintf("%s: %s", kid.ID, b.row.why()))
 				o.ended, o.limit = b.out.ended, b.out.limit
 			}

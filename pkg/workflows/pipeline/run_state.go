@@ -44,7 +44,7 @@ const (
 // capped reports that a step must not be run once more.
 func (x *run) capped(s *Step) error {
 	most := x.p.MaxSteps
-	most = cmp.Or(most, DefaultMaxSteps)
+	most = cmp.Or(most, defaultMaxSteps)
 	switch {
 	case s.Max > 0 && x.counts[s.ID] >= s.Max:
 		return stopped(LimitMax, "step %s was run %d times, as often as its max allows", s.ID, s.Max)
@@ -73,7 +73,7 @@ type outcome struct {
 }
 
 func done(output json.RawMessage) outcome {
-	return outcome{record: record{status: Done, output: output}}
+	return outcome{record: record{status: statusDone, output: output}}
 }
 
 func failed(format string, args ...any) outcome {
@@ -86,7 +86,7 @@ func (x *run) withheld(s *Step) (string, error) {
 		switch r, ok := x.steps[id]; {
 		case !ok:
 			return "it needs " + id + ", which has not run", nil
-		case r.status != Done:
+		case r.status != statusDone:
 			return "it needs " + id + ", which is " + r.status, nil
 		}
 	}

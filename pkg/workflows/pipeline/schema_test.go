@@ -78,7 +78,7 @@ func fileSchema(t *testing.T) []byte {
 			"cost_usd": m{"type": "number", "minimum": -1, "description": "US dollars, if the models have prices."},
 			"time":     schemaText("Time spent working, as in 2h."),
 		}),
-		"onFailure": schemaEither("What happens when a step has failed: stop, which is the default; continue with the next; recovery, which asks an agent; coordinate, which has what a command complains about repaired.", m{"enum": Policies}, coordinateSchema()),
+		"onFailure": schemaEither("What happens when a step has failed: stop, which is the default; continue with the next; recovery, which asks an agent; coordinate, which has what a command complains about repaired.", m{"enum": policies}, coordinateSchema()),
 		"recovery":  schemaEither("The agent that is asked under the policy recovery.", m{"type": "string"}, recoverySchema()),
 		"max_steps": schemaCount("Runs of steps in all; 100 unless given.", 1, maxMaxSteps),
 		"steps":     m{"type": "array", "minItems": 1, "maxItems": maxSteps, "items": m{"$ref": "#/$defs/step"}, "description": "The steps, in order."},

@@ -12,13 +12,13 @@ import (
 
 // What becomes of a step.
 const (
-	Done    = "done"
-	Failed  = "failed"
-	Skipped = "skipped"
+	statusDone    = "done"
+	Failed        = "failed"
+	statusSkipped = "skipped"
 )
 
 // statuses are what conditions may ask about; one that has not run has "".
-var statuses = []string{Done, Failed, Skipped}
+var statuses = []string{statusDone, Failed, statusSkipped}
 
 // A Result is what became of a pipeline: the artifact "pipeline" of its job.
 type Result struct {
@@ -66,7 +66,7 @@ func summary(rows []Row) string {
 	var bad, left []string
 	for i := range rows {
 		switch rows[i].Status {
-		case Done:
+		case statusDone:
 			ok++
 		case Failed:
 			bad = append(bad, rows[i].ID)

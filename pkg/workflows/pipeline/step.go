@@ -110,7 +110,7 @@ func (x *run) command(s *Step) (outcome, error) {
 	if o.problem != nil {
 		o.problem.Command = command
 	}
-	if err == nil && o.status == Done && !x.typed() {
+	if err == nil && o.status == statusDone && !x.typed() {
 		o.output = quote(turn.Output(text(o.output)))
 	}
 	return o, err
@@ -186,8 +186,8 @@ func (x *run) output(s *Step, reply *executor.ToolResult) (json.RawMessage, erro
 	return quote(reply.Text), nil
 }
 
-// A Question is what a person is asked who is waited for.
-type Question struct {
+// A question is what a person is asked who is waited for.
+type question struct {
 	Pipeline string `json:"pipeline"`
 	Step     string `json:"step"`
 	Signal   string `json:"signal"`
@@ -200,7 +200,7 @@ func (x *run) await(s *Step) (outcome, error) {
 	if err != nil {
 		return failed("%v", err), nil
 	}
-	sig, err := flow.AwaitAny(x.sc.Run, Question{x.p.Name, s.ID, s.Await.Signal, words}, s.Timeout, s.Await.Signal)
+	sig, err := flow.AwaitAny(x.sc.Run, question{x.p.Name, s.ID, s.Await.Signal, words}, s.Timeout, s.Await.Signal)
 	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		o := failed("nobody sent the signal %s within %s", s.Await.Signal, s.Timeout)
 		o.code = se.Code

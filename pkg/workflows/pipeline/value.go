@@ -151,21 +151,21 @@ func several(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// A Condition asks about one value: that of a variable, or what became of a
+// A condition asks about one value: that of a variable, or what became of a
 // step. One of Is, Not and Where is set beside Var or Step; or All or Any is
 // alone.
-type Condition struct {
+type condition struct {
 	Var   string          `json:"var,omitempty"`   // a variable, dotted into JSON as in plan.size
 	Step  string          `json:"step,omitempty"`  // a step; its value is done, failed, skipped or "" if it has not run
 	Is    json.RawMessage `json:"is,omitempty"`    // it equals this
 	Not   json.RawMessage `json:"not,omitempty"`   // it does not equal this
 	Where json.RawMessage `json:"where,omitempty"` // it satisfies this JSON Schema
-	All   []Condition     `json:"all,omitzero"`
-	Any   []Condition     `json:"any,omitzero"`
+	All   []condition     `json:"all,omitzero"`
+	Any   []condition     `json:"any,omitzero"`
 }
 
 // holds judges c. why is what does not hold, in words for people.
-func (c *Condition) holds(look func(path string) (json.RawMessage, error)) (why string, err error) {
+func (c *condition) holds(look func(path string) (json.RawMessage, error)) (why string, err error) {
 	switch {
 	case c.All != nil:
 		for i := range c.All {
@@ -205,7 +205,7 @@ func (c *Condition) holds(look func(path string) (json.RawMessage, error)) (why 
 }
 
 // path is what the condition asks about, as a template would name it.
-func (c *Condition) path() string {
+func (c *condition) path() string {
 	if c.Step != "" {
 		return "steps." + c.Step + ".status"
 	}
@@ -213,7 +213,7 @@ func (c *Condition) path() string {
 }
 
 // each calls f for c and its parts.
-func (c *Condition) each(key string, f func(key string, c *Condition)) {
+func (c *condition) each(key string, f func(key string, c *condition)) {
 	if c == nil {
 		return
 	}

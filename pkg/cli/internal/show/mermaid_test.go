@@ -1,6 +1,7 @@
 package show
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -34,11 +35,14 @@ func TestMermaidReadsGraphs(t *testing.T) {
 	}
 	readAlike(t, draw, " 3 7 0")
 	readAlike(t, func(words string) string {
-		quoted, _ := json.Marshal(words)
-		p := &pipeline.Pipeline{Name: words, Recovery: &pipeline.Recovery{Agent: pipeline.Agent{Name: words}}, OnFailure: pipeline.Recover, Steps: []pipeline.Step{
-			{ID: "a", Run: "true " + words, Until: &pipeline.Condition{Var: "n", Is: quoted}},
-			{ID: "both", Name: words, Parallel: []pipeline.Step{{ID: "b", Tool: words}, {ID: "c", Name: words, Agent: &pipeline.Agent{Name: words}}}},
-		}}
+		name, _ := json.Marshal(words)
+		var p pipeline.Pipeline
+		if err := json.Unmarshal(bytes.ReplaceAll([]byte(`{"name": NAME, "onFailure": "recovery", "recovery": {"agent": NAME}, "steps": [
+			{"id": "a", "run": NAME, "until": {"var": "n", "is": NAME}},
+			{"id": "both", "name": NAME, "parallel": [{"id": "b", "tool": NAME}, {"id": "c", "name": NAME, "agent": NAME}]}
+		]}`), []byte("NAME"), name), &p); err != nil {
+			t.Fatal(err)
+		}
 		return p.Mermaid()
 	}, "")
 }
