@@ -350,7 +350,8 @@ type Detector struct {
 	Wait     time.Duration `json:"wait_ns,omitempty"`
 	Times    int           `json:"times,omitempty"` // that a retry makes sense; then a person is asked
 
-	// Match is the code of a detector that is code.
+	// Match is the code of a detector that is code. It is called in a step of the job,
+	// with the head and the tail of what the command has printed.
 	Match func(command, output string, exitCode int) bool `json:"-"`
 	re    *regexp.Regexp
 }
@@ -366,6 +367,8 @@ func NewDetector(d Detector) (Detector, error) {
 		return d, fmt.Errorf("its type is %q", d.Type)
 	case d.Match == nil:
 		return d, errors.New("it matches nothing")
+	case d.Pattern != "" || len(d.Codes) > 0:
+		return d, errors.New("it has a pattern or exit codes beside its Match, which is asked alone")
 	case d.Decision != "" && d.Decision != Retry && d.Decision != Escalate && d.Decision != Fail:
 		return d, fmt.Errorf("its decision is %q; it is retry, escalate or fail", d.Decision)
 	}

@@ -17,10 +17,18 @@ const (
 	OfUser    = "user"
 )
 
-// A Policy is what the configuration says of coordinators.
+// A Policy is what coordinators know and how they learn.
 type Policy struct {
-	Memory  string              // OfProject (the default), OfUser, Off
-	Compare map[string][]string // the sides of each comparison, by what is compared
+	// Problems are files with types of problems, detectors and strategies;
+	// Detectors recognise failures in Go.
+	Problems  []agents.Layer
+	Detectors []Detector
+	// Memory is where what was done about the same failure before is looked for:
+	// project (the default), user (all projects) or off, which keeps nothing either.
+	Memory string
+	// Compare assigns jobs to the two sides of a comparison by their id: memory: on,
+	// off; strategy: the names of two strategies, or of one and default.
+	Compare map[string][]string
 }
 
 // comparable is what can be compared, and what a side of it may be.

@@ -127,3 +127,23 @@ func TestAssign(t *testing.T) {
 		}
 	}
 }
+
+// A detector that is code is asked by its code alone: a pattern beside it would be lost.
+func TestCodedDetectors(t *testing.T) {
+	good := Detector{Name: "x", Type: "license", Decision: "retry", Match: func(string, string, int) bool { return true }}
+	if d, err := NewDetector(good); err != nil || d.Decision != Retry {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for _, change := range []func(*Detector){
+		func(d *Detector) { d.Pattern = "LIC" },
+		func(d *Detector) { d.Codes = []int{9} },
+		func(d *Detector) { d.Match = nil },
+		func(d *Detector) { d.Decision = "delegate" },
+	} {
+		d := good
+		change(&d)
+		if _, err := NewDetector(d); err == nil {
+			t.Errorf("%q %v %q is taken", d.Pattern, d.Codes, d.Decision)
+		}
+	}
+}

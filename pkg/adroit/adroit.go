@@ -52,7 +52,7 @@ import (
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*job{}}
-	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Literals: o.Literals, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.detectors(), Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
+	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Literals: o.Literals, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.Coordination.Detectors, Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
 	err := catalog.CheckWorkflows(o.Workflows)
 	if err != nil {
 		return nil, fmt.Errorf("adroit: Options.Workflows: %w", err)
@@ -64,7 +64,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		_, err = rt.tools()
 		err = errors.Join(err, rt.catalog.Check())
 	}
-	if err := errors.Join(err, o.Network.Check(), o.Coordination.policy().Check(), hooks.Check(o.Hooks)); err != nil {
+	if err := errors.Join(err, o.Network.Check(), o.Coordination.Check(), hooks.Check(o.Hooks)); err != nil {
 		return nil, err
 	}
 	if o.Source == nil {

@@ -170,7 +170,7 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 		return report(len(r.Files)+len(r.Names), problems), nil
 	}
 	b, problems := rt.catalog.Book(d)
-	problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
+	problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.Lint(b)...)
 	problems = append(problems, cat.Lint(set)...)
 	for _, a := range cat.List() {
 		problems = append(problems, untrusted(a.Source.Layer, a.Source.File)...)

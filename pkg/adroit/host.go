@@ -289,7 +289,7 @@ func (rt *Runtime) failureStore(ctx context.Context) (problem.Store, error) {
 func (rt *Runtime) failureMemory(j *jobs.Job, fixes treeRepairs, hide *secret.Redactor) coordinator.Memory {
 	return coordinator.Memory{
 		Store: rt.failureStore, Project: rt.projectOf(j), Fixes: fixes, Now: time.Now,
-		Setup: rt.o.Coordination.policy().Setup,
+		Setup: rt.o.Coordination.Setup,
 		Hide:  hide.String,
 	}
 }

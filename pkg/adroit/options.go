@@ -146,42 +146,13 @@ type Callbacks struct {
 }
 
 // Coordination says what coordinators, which repair what fails, know and how they learn.
-type Coordination struct {
-	// Problems are files with types of problems, detectors and strategies;
-	// Detectors recognise failures in Go.
-	Problems  []agents.Layer
-	Detectors []Detector
-	// Memory is where what was done about the same failure before is looked for:
-	// project (the default), user (all projects) or off, which keeps nothing either.
-	Memory string
-	// Compare assigns jobs to the two sides of a comparison by their id: memory: on,
-	// off; strategy: the names of two strategies, or of one and default.
-	Compare map[string][]string
-}
+type Coordination = coordinator.Policy
 
 // A Detector recognises a failure in Go, where a pattern in a file cannot: see
-// docs/fix.md. Match is called in a step of the job, with the head and the tail of
-// what the command has printed.
-type Detector struct {
-	Name  string // lower case letters, digits and -
-	Type  string // one of the types of problems, built in or its own
-	Match func(command, output string, exitCode int) bool
-	// Decision is retry, escalate or fail; empty leaves it to the strategy for the type,
-	// else to the agents that name it. Reason and Hint are for people.
-	Decision, Reason, Hint string
-}
-
-// detectors are those of the options as coordinators have them.
-func (o *Options) detectors() (out []coordinator.Detector) {
-	for _, d := range o.Coordination.Detectors {
-		out = append(out, coordinator.Detector{Name: d.Name, Type: d.Type, Decision: coordinator.Decision(d.Decision), Reason: d.Reason, Hint: d.Hint, Match: d.Match})
-	}
-	return out
-}
-
-func (c Coordination) policy() coordinator.Policy {
-	return coordinator.Policy{Memory: c.Memory, Compare: c.Compare}
-}
+// docs/fix.md. It has Name, Type and Match, and what is done about the failure:
+// Decision (retry, escalate, fail, or empty for the strategy of the type), Reason and
+// Hint for people.
+type Detector = coordinator.Detector
 
 // apart refuses a workspace that contains the data of jobs: there the tools of a job
 // could change what undoing it needs.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/mcp"
@@ -46,9 +45,7 @@ type coordinatorSection struct {
 }
 
 func (s coordinatorSection) check(at place) error {
-	check := func(s coordinatorSection) error {
-		return coordinator.Policy{Memory: s.Memory, Compare: s.Compare}.Check()
-	}
+	check := func(s coordinatorSection) error { return s.options().Check() }
 	if err := check(s); err != nil {
 		return fail(fmt.Errorf("%s: coordinator.%w", culprit(at, s, check, "coordinator"), err), "docs/fix.md has the values")
 	}
