@@ -94,7 +94,7 @@ const (
 // policies lists the valid values of failurePolicy.
 var policies = []failurePolicy{policyStop, policyContinue, policyRecover, policyCoordinate}
 
-// Known reports whether p is one of [Policies].
+// Known reports whether p is one of the policies.
 func (p failurePolicy) Known() bool { return slices.Contains(policies, p) }
 
 // policy is what holds after a failure of s, if it does not jump.
