@@ -184,26 +184,34 @@ func (s *Snapshot) nameGit() error {
 		return err
 	}
 	defer t.Close()
-	// Of those that one side has and the other has not, under no name.
-	only := func(a, b map[string]gitEntry) (names []string) {
-		elsewhere := map[gitEntry]bool{}
-		for _, e := range b {
-			elsewhere[e] = true
-		}
-		for _, p := range slices.Sorted(maps.Keys(a)) {
-			if e, there := b[p]; (!there || e.id != a[p].id) && !elsewhere[a[p]] {
-				names = append(names, p)
+	at := func(in map[string]gitEntry, e gitEntry) string { // the first name that it has
+		for _, p := range slices.Sorted(maps.Keys(in)) {
+			if in[p] == e {
+				return p
 			}
 		}
-		return names
+		return ""
 	}
-	if made := only(s.reposNow, s.repos); len(made) > 0 {
+	is := func(in map[string]gitEntry, p string, e gitEntry) bool { o, ok := in[p]; return ok && o.id == e.id }
+	var made []string
+	for _, p := range slices.Sorted(maps.Keys(s.reposNow)) {
+		if e := s.reposNow[p]; !is(s.repos, p, e) && at(s.repos, e) == "" {
+			made = append(made, p)
+		}
+	}
+	if len(made) > 0 {
 		err = s.Ledger.NotePartial("an undo leaves the new git directories " + strings.Join(made, ", "))
 	}
-	for _, p := range only(s.repos, s.reposNow) {
-		if !s.Ledger.created(path.Dir(p)) {
-			err = errors.Join(err, s.Ledger.NotePartial("a command removed the repository "+path.Join(t.Dir, p)+", which is not put back"))
+	for _, p := range slices.Sorted(maps.Keys(s.repos)) {
+		e := s.repos[p]
+		if is(s.reposNow, p, e) || s.Ledger.created(path.Dir(p)) {
+			continue
 		}
+		note := "a command removed the repository " + path.Join(t.Dir, p) + ", which is not put back"
+		if to := at(s.reposNow, e); to != "" {
+			note = "a command moved the repository " + path.Join(t.Dir, p) + " to " + to + ", which an undo leaves as it is"
+		}
+		err = errors.Join(err, s.Ledger.NotePartial(note))
 	}
 	return errors.Join(err, s.nameExclude(t))
 }

@@ -82,6 +82,7 @@ func TestUndoIsTrue(t *testing.T) {
 		{"rm -r data", "ln -s empty data"},
 		{"rm tracked untracked; mkfifo tracked untracked"},
 		{"rm -rf n"},
+		{"mv n data/"},
 		{"git init -q fresh"},
 		{"chmod 700 data/sub; rmdir empty; mkdir full"},
 	}
@@ -91,7 +92,11 @@ func TestUndoIsTrue(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 			var cs []string
 			for range 1 + rnd.IntN(3) {
-				cs = append(cs, undoCommand(rnd))
+				c := undoCommand(rnd)
+				if level == sandbox.Off && strings.Contains(c, "core.excludesFile") {
+					continue // nothing protects git's configuration there, which then hides what is new
+				}
+				cs = append(cs, c)
 			}
 			rounds = append(rounds, cs)
 		}
