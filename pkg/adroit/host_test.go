@@ -59,8 +59,8 @@ func TestOneHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(at) != 2 || !strings.HasPrefix(at[0], "pkg/adroit/client_tools.go:") || !strings.HasPrefix(at[1], "pkg/adroit/host.go:") {
-		t.Errorf("a Host is constructed in %v, want pkg/adroit/host.go, for jobs, and client_tools.go, for a call outside of one", at)
+	if len(at) != 2 || !strings.HasPrefix(at[0], "pkg/adroit/client.go:") || !strings.HasPrefix(at[1], "pkg/adroit/host.go:") {
+		t.Errorf("a Host is constructed in %v, want pkg/adroit/host.go, for jobs, and client.go, for a call outside of one", at)
 	}
 }
 

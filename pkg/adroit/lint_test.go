@@ -25,7 +25,7 @@ import (
 // file can say.
 var faulty = []any{
 	"", "---\n", "---\n---\n" + strings.Repeat("x", 1<<20-7), "---\n" + strings.Repeat("#", 65<<10) + "\n---\nx", "---\nname: \xff\xfe\xfd\n---\nx",
-	front("["), front("name: a\nname: b"), front("name: A B"), front("nobody: 1"), front("tools: {}"), "---\ndescription: d\n---\n",
+	front("tools: ["), front("name: a\nname: b"), front("name: A B"), front("nobody: 1"), front("tools: {}"), "---\ndescription: d\n---\n",
 	front("mode: no"), front("calling: no"), front("effort: no"), front("memory: no"), front("permissions: 1"), front("permissions: [{tool: shell, do: no}]"), front("spawn: {agents: []}"),
 	front("spawn: {agents: [counter], total: 0}"), front("problem_types: [nonsense]"), front("limits: {calls: 1}"), front("limits: {calls: {read_file: 0}}"), front("expose: perhaps"), front("grant: [no]"),
 	front("inputs: 1"), front("inputs: {a: {optional: no}}"), front("inputs: {a: {bytes: -1}}"), front("done: {all: x}"), front("done: {check: 1}"),

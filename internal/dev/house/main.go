@@ -102,6 +102,13 @@ func read(root string) (*house, error) {
 		}
 		return nil
 	})
+	imported := map[string]bool{}
+	for _, p := range h.packages {
+		maps.Copy(imported, p.imports)
+	}
+	maps.DeleteFunc(h.packages, func(dir string, _ *pack) bool { // what is only embedded is a text
+		return !imported[dir] && !strings.HasPrefix(dir, "cmd/")
+	})
 	return h, err
 }
 

@@ -40,9 +40,9 @@ var hiding = []string{
 
 // harming are commands that change files.
 var harming = []string{
-	"rm -rf %s", "echo evil >>%s", ": >%s", "mv %s moved", "mv %s data/", "chmod 600 %s", "rm -rf %s; mkdir %[1]s; echo x >%[1]s/x", "ln -sfn /etc %s",
+	"rm -rf %s", "echo evil >>%s", ": >%s", "mv %s moved", "mv %s data/", "chmod 600 %s", "rm -rf %s; mkdir %[1]s; echo x >%[1]s/x", "ln -sfn ../outside %s",
 	"echo made >made; echo x >data/made; mkdir -p n/m; echo x >n/m/x", "git checkout -q -- .", "git clean -fdq", "git clean -fdxq", "git stash -qu", "mkdir -p clone/.git; mv %s clone/", "sed -i s/text/TEXT/ %s",
-	"rm -rf %s; mkfifo %[1]s", "rm -rf %s; ln -s /tmp %[1]s", "rmdir empty; mkdir -p full", "chmod 700 %s", "rm -rf data/sub; ln -s ../empty data/sub",
+	"rm -rf %s; mkfifo %[1]s", "rm -rf %s; ln -s ../outside %[1]s", "rmdir empty; mkdir -p full", "chmod 700 %s", "rm -rf data/sub; ln -s ../empty data/sub",
 }
 
 var undoNames = []string{"tracked", "dirty", "untracked", "data", "data/a", "data/sub/b", "ig/i", "ig", "small.ig", "link", "empty", "n/f"}
@@ -78,7 +78,7 @@ func TestUndoIsTrue(t *testing.T) {
 		{"mkdir -p data/.git; rm -rf data/a"},
 		{"echo . >.git/commondir; rm untracked"},
 		{"rm -rf ig small.ig; echo evil >large.ig"},
-		{"rm -r data; ln -s /tmp data"},
+		{"rm -r data; ln -s ../outside data"},
 		{"rm -r data", "ln -s empty data"},
 		{"rm tracked untracked; mkfifo tracked untracked"},
 		{"rm -rf n"},
@@ -115,6 +115,7 @@ func TestUndoIsTrue(t *testing.T) {
 func undoIsTrue(t *testing.T, level sandbox.Level, commands []string) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "ws")
+	dirtest.Write(t, filepath.Join(base, "outside", "a"), "text of somebody else\n") // commands may lead there, and change it
 	for _, p := range []string{"tracked", "dirty", "data/a", "untracked", "data/sub/b", "ig/i", "small.ig"} {
 		dirtest.Write(t, filepath.Join(dir, p), "text of "+p+"\n")
 	}
