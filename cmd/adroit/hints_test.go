@@ -286,7 +286,8 @@ func (m madeHint) run(work string) string {
 		`"$1" --bind "$2" "$3" && cd "$4" && exec "$5" -k 30 -s INT 10 "$0" -c "$6"`,
 		path("bash"), path("mount"), dir + "/work", work, m.Dir, path("timeout"), m.asTyped()})...)
 	mark := "TEST_HINTS_IN=" + dir
-	cmd.Env = append(slices.Clone(m.Env), "TEST_HINTS=/dev/null", mark)
+	cmd.Env = append(slices.Clone(m.Env), "TEST_HINTS=/dev/null", mark,
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org") // somebody runs it
 	if !slices.ContainsFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "ADROIT_MODEL=") }) {
 		cmd.Env = append(cmd.Env, "ADROIT_MODEL=script:"+dir+"/turns.yaml")
 	}
