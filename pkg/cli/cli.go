@@ -4,7 +4,7 @@
 // A program with its own tools is three lines:
 //
 //	func main() {
-//		cli.Main(append(std.All(), wordcount.Tool)...)
+//		cli.Main(append(parts.All(), wordcount.Tool)...)
 //	}
 //
 // Everything a command does is also possible from Go with the packages below;

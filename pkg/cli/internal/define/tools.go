@@ -249,7 +249,7 @@ func newToolPackage(e *kit.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(e.Err, "edit it, then: %sgo test ./%s; a program with it is cli.Main(append(std.All(), %[2]s.Tool)...)\n", before, name)
+			fmt.Fprintf(e.Err, "edit it, then: %sgo test ./%s; a program with it is cli.Main(append(parts.All(), %[2]s.Tool)...)\n", before, name)
 			return nil
 		},
 	}
