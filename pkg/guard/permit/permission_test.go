@@ -221,7 +221,7 @@ func TestDeniedPathsMeanThemselves(t *testing.T) {
 		}
 		names := []string{p, path.Join(p, "x"), path.Join(p, "x/y"), norm.NFC.String(p), norm.NFD.String(p)}
 		for _, name := range []string{"a", "_", "é", "e\u0301", "Zé"} { // as it is written
-			if ok, _ := path.Match(p, name); ok {
+			if ok, _ := path.Match(strings.ReplaceAll(p, "[!", "[^"), name); ok { // package path knows ^ alone
 				names = append(names, name, norm.NFD.String(name)+"/x")
 			}
 		}
