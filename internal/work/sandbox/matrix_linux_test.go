@@ -112,7 +112,7 @@ func attack(t *testing.T, level Level) map[string]string {
 			_, _ = pc.WriteTo(b[:n], from)
 		}
 	}()
-	victim := exec.Command("/bin/cat")
+	victim := exec.Command("/bin/" + victimName)
 	victim.Env = []string{"SECRET=1"}
 	in, err := victim.StdinPipe()
 	if err != nil {
@@ -259,6 +259,25 @@ func TestProbes(t *testing.T) {
 		}
 	} else if string(old) != head+marker+page {
 		t.Errorf("%s is stale; go test ./internal/work/sandbox -run TestProbes -update writes it", doc)
+	}
+}
+
+// TestProbesKnowTheVictim: a probe that reaches a process of its own side under the victim's
+// number has not escaped.
+func TestProbesKnowTheVictim(t *testing.T) {
+	to := target{Victim: os.Getpid()}
+	tried := 0
+	for _, h := range hostiles {
+		if !strings.Contains(h.name, "another process") {
+			continue
+		}
+		tried++
+		if err := h.try(to); err == nil {
+			t.Errorf("%s: works on itself", h.name)
+		}
+	}
+	if tried != 7 {
+		t.Errorf("%d probes name the victim; the names in this test are out of date", tried)
 	}
 }
 

@@ -24,6 +24,9 @@ type target struct {
 	FD                             int // a file that the runner forgot to close
 }
 
+// victimName is what no process of a probe is called.
+const victimName = "cat"
+
 // A hostile probe tries one way out. It returns nil if that worked.
 type hostile struct {
 	name string
@@ -95,6 +98,19 @@ func connectTo(fd int, addr string) error {
 }
 
 func proc(t target, name string) string { return fmt.Sprintf("/proc/%d/%s", t.Victim, name) }
+
+// outside returns err, or that a process which a probe reached is not the victim. In a
+// namespace of its own, the probe or one of its threads can have the victim's number:
+// where numbers have begun anew, the victim has one from 300 on, and so has a probe.
+func (t target) outside(err error) error {
+	if err != nil {
+		return err
+	}
+	if b, err := os.ReadFile(proc(t, "comm")); err == nil && string(b) != victimName+"\n" {
+		return fmt.Errorf("%d is %q of this side", t.Victim, b)
+	}
+	return nil
+}
 
 // read fails too if there is nothing in it: a file that was covered.
 func read(path string) error {
@@ -221,7 +237,7 @@ var hostiles = []hostile{
 		if err := put(name); err != nil {
 			return err
 		}
-		if err := syscall.Kill(t.Victim, 0); err != nil { // a namespace of its own: nobody out there sees it
+		if err := t.outside(syscall.Kill(t.Victim, 0)); err != nil { // a namespace of its own: nobody out there sees it
 			return err
 		}
 		return os.Remove(name)
@@ -281,15 +297,14 @@ var hostiles = []hostile{
 	{"enter another namespace", func(t target) error { return reaches(call(unix.SYS_SETNS, 99, 0)) }},
 	{"change the root", func(t target) error { return unix.Chroot(t.WS) }},
 	{"trace another process", func(t target) error {
-		err := unix.PtraceSeize(t.Victim)
-		return err
+		return t.outside(unix.PtraceSeize(t.Victim))
 	}},
-	{"read another process's memory", func(t target) error { return openTo(proc(t, "mem")) }},
-	{"read another process's environment", func(t target) error { return read(proc(t, "environ")) }},
-	{"see another process's command line", func(t target) error { return read(proc(t, "cmdline")) }},
-	{"signal another process", func(t target) error { return syscall.Kill(t.Victim, syscall.SIGURG) }},
+	{"read another process's memory", func(t target) error { return t.outside(openTo(proc(t, "mem"))) }},
+	{"read another process's environment", func(t target) error { return t.outside(read(proc(t, "environ"))) }},
+	{"see another process's command line", func(t target) error { return t.outside(read(proc(t, "cmdline"))) }},
+	{"signal another process", func(t target) error { return t.outside(syscall.Kill(t.Victim, syscall.SIGURG)) }},
 	{"limit another process", func(t target) error {
-		return unix.Prlimit(t.Victim, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+		return t.outside(unix.Prlimit(t.Victim, unix.RLIMIT_CORE, &unix.Rlimit{}, nil))
 	}},
 	{"take a file of another process", func(t target) error {
 		fd, err := unix.PidfdOpen(t.Victim, 0)
@@ -297,7 +312,7 @@ var hostiles = []hostile{
 			return err
 		}
 		_, err = unix.PidfdGetfd(fd, 0, 0)
-		return err
+		return t.outside(err)
 	}},
 	{"kill the helper", func(t target) error {
 		if os.Getppid() == 1 || syscall.Kill(1, 0) != nil {
