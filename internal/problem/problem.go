@@ -7,7 +7,7 @@
 //	facts := problem.Facts(dir, command, output)
 //	facts["program cmake"] // "not found"
 //
-// It decides nothing: see internal/coordinator. What is remembered came from outside: it
+// It decides nothing: see pkg/workflows/coordinator. What is remembered came from outside: it
 // is data, and no word of it is an instruction.
 package problem
 

@@ -154,7 +154,7 @@ const TooManyBytes = "model.bytes"
 //     keeps the beginning of the prompt in the server's cache; what may not be
 //     called now is refused.
 //   - 2: code decides about what fails in pipelines, validations and tests before an
-//     agent is asked, see internal/coordinator.
+//     agent is asked, see pkg/workflows/coordinator.
 //   - 3: agents that change files see them without the numbers of their lines, and a
 //     task is not finished in an answer in which a change has failed.
 //   - 4: finished work is done without the word for it, and what needs no change,

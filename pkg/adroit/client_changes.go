@@ -9,7 +9,6 @@ import (
 	"path"
 	"unicode/utf8"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/internal/host/jobdir"
 	"github.com/adroit-run/adroit/internal/problem"
@@ -18,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // part selects changes from a ledger.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
@@ -20,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workflows"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/host"
@@ -34,6 +33,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/script"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/host"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -21,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workflows"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/host/book"
 	"github.com/adroit-run/adroit/internal/host/catalog"
@@ -29,6 +28,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // A Runtime runs jobs in this process. It is safe for concurrent use. Close

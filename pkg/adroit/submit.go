@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/calling/extagent"
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/host"
@@ -30,6 +29,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // A Submitted is a job that was added, and what it will run.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -19,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/netguard"
 	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // A Setting is one value and where it comes from.

@@ -3,9 +3,9 @@ package workflows
 import (
 	"fmt"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // UntilTestsPass has the task done by its model, then runs the tests and has

@@ -20,9 +20,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // All are the workflows that ship.

@@ -24,13 +24,12 @@ var unnamed = []string{
 	"internal/calling/extagent.Limits",  // cliagent.Config, which pkg/config fills
 	"internal/calling/extagent.Session", // cliagent.Agent.Open, which the handlers call
 	"internal/calling/route.Ask",        // agents.Env, which the catalog fills
-	"internal/coordinator.Attempt",      // in what pipelines and workflows report
-	"internal/coordinator.Ended",
-	"internal/mcp.Logout",          // config.Config, which the command line opens
-	"internal/text/plainyaml.Node", // agents.Inline, as the YAML has it
-	"internal/tools/edit.Format",   // config.Config
-	"internal/turn.Branch",         // adroit.Transcript.Branch
-	"internal/turn.DirText",        // agents.Project, which the catalog reads
+	"internal/problem.Store",            // coordinator.Memory, which the host fills
+	"internal/mcp.Logout",               // config.Config, which the command line opens
+	"internal/text/plainyaml.Node",      // agents.Inline, as the YAML has it
+	"internal/tools/edit.Format",        // config.Config
+	"internal/turn.Branch",              // adroit.Transcript.Branch
+	"internal/turn.DirText",             // agents.Project, which the catalog reads
 }
 
 // TestNames fails when an exported declaration of a public package mentions a type

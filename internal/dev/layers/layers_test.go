@@ -29,7 +29,6 @@ var rooms = strings.Fields(`
 	internal/hooks
 	internal/host
 	pkg/workflows
-	internal/coordinator
 	internal/tools
 	internal/lsp
 	pkg/agents

@@ -20,12 +20,12 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 

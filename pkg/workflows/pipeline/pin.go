@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // Pin gives the pipeline with its agents and its pipelines by value, so that

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // What a recovery agent decides about a step that has failed for good.

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // A run is one of a pipeline: what it knows so far. Branches of a group have

@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 var update = flag.Bool("update", false, "write the schema anew")

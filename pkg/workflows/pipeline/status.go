@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // What becomes of a step.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/guard/permit"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // grace is how much longer a command's step may take than the command.

@@ -16,14 +16,14 @@ import (
 // prose are the fields that have words for models, people and logs, by the struct that
 // declares them. What programs need to know is in a field beside them.
 var prose = map[string][]string{
-	"internal/problem.Error":       {"Message", "Hint"},
-	"internal/coordinator.Action":  {"Reasoning", "Hint"},
-	"internal/coordinator.Problem": {"Message"},
-	"pkg/event.Event":              {"Text", "Error"},
-	"pkg/executor.Outcome":         {"Reason", "Summary"},
-	"pkg/executor.Report":          {"Reason", "Summary"},
-	"pkg/flow.Failure":             {"Message"},
-	"pkg/tools.Result":             {"Text", "Summary"},
+	"internal/problem.Error":            {"Message", "Hint"},
+	"pkg/workflows/coordinator.Action":  {"Reasoning", "Hint"},
+	"pkg/workflows/coordinator.Problem": {"Message"},
+	"pkg/event.Event":                   {"Text", "Error"},
+	"pkg/executor.Outcome":              {"Reason", "Summary"},
+	"pkg/executor.Report":               {"Reason", "Summary"},
+	"pkg/flow.Failure":                  {"Message"},
+	"pkg/tools.Result":                  {"Text", "Summary"},
 }
 
 // readers are the functions by which a program takes words apart or compares them, by
