@@ -95,3 +95,16 @@ func TestLastIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A key that is there and empty is refused, as the command line does, and one that is absent
+// is none.
+func TestEmptyKeyIsRefused(t *testing.T) {
+	h := api.Handler(slow{})
+	for body, want := range map[string]bool{`{"key":""}`: true, `{"target":"x","Key":""}`: true, `{"target":"x","key":7}`: false} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/jobs/resolve", strings.NewReader(body)))
+		if got := strings.Contains(w.Body.String(), "key is empty"); got != want || want && w.Code != 400 {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}

@@ -79,6 +79,9 @@ func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) 
 	if one, is := any(in).(interface{ job() string }); is && refuseLast(w, one.job()) {
 		return in, false
 	}
+	if _, is := any(in).(adroit.Request); is && refuseEmptyKey(w, read.Bytes()) {
+		return in, false
+	}
 	return in, true
 }
 
@@ -118,6 +121,17 @@ func refuseLast(w http.ResponseWriter, ref string) bool {
 		return false
 	}
 	fail(w, problem.Invalidf("/v1/jobs/list with dir, here and limit 1 has its id", "a server does not know whose last job is meant"))
+	return true
+}
+
+// refuseEmptyKey answers a request for a job whose key is there and empty: whoever sends it
+// means one, and without one each request is another job.
+func refuseEmptyKey(w http.ResponseWriter, body []byte) bool {
+	var in struct{ Key *string }
+	if json.Unmarshal(body, &in) != nil || in.Key == nil || *in.Key != "" {
+		return false
+	}
+	fail(w, problem.Invalidf("leave it out if none is meant, and look at what was to fill it", "key is empty"))
 	return true
 }
 

@@ -28,7 +28,7 @@ type (
 		Agent  string                     `json:"agent" jsonschema:"description=Name of an exposed agent."`
 		Prompt string                     `json:"prompt,omitempty" jsonschema:"description=What to do."`
 		Inputs map[string]json.RawMessage `json:"inputs,omitempty" jsonschema:"description=The agent's inputs by name."`
-		Key    string                     `json:"key,omitempty" jsonschema:"description=The same key gives the same job\\, also when the call is repeated."`
+		Key    string                     `json:"key,omitempty" jsonschema:"minLength=1,description=The same key gives the same job\\, also when the call is repeated."`
 	}
 	jobInput struct {
 		Job string `json:"job" jsonschema:"description=Its id."`

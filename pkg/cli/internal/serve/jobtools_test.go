@@ -26,6 +26,9 @@ func TestJobTools(t *testing.T) {
 		if _, again := c.call("job_start", map[string]any{"agent": "writer", "prompt": "Write.", "key": "once"}); again.Job != id {
 			w.Errorf("the same key gave %s and %s", id, again.Job)
 		}
+		if r, _ := c.call("job_start", map[string]any{"agent": "writer", "prompt": "Write.", "key": ""}); !r.IsError || !strings.Contains(words(r), "key") {
+			w.Errorf("an empty key gave %s", words(r))
+		}
 		r, v := c.call("job_follow", map[string]any{"job": id, "seconds": 600})
 		if len(v.Events) == 0 || !strings.Contains(words(r), "waiting") {
 			w.Errorf("followed: %+v %s", v, words(r))
