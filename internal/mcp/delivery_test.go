@@ -229,7 +229,7 @@ func TestMCPNoise(t *testing.T) {
 		"several lines":   {"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {\n    \"text\": \"a } b\"\n  }\n}\n" + message(2) + "\n", 2, ""},
 		"a list":          {"[" + message(1) + "," + message(2) + "]\n", 2, ""}, // a revision may have no lists
 	} {
-		w := &wire{calls: newCalls("x"), changed: func() {}, asked: map[string]request{}}
+		w := &wire{calls: newCalls("x"), changed: func() {}, asked: map[string]request{"1": {id: []byte("1")}, "2": {id: []byte("2")}}}
 		named := ""
 		m := newMessageReader(strings.NewReader(tt.in), w, func(first string) { named = first })
 		b, err := io.ReadAll(m)

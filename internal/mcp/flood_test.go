@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -28,9 +29,31 @@ func TestFlood(t *testing.T) {
 	}
 }
 
+// Over HTTP, too, and answers to nothing. Lines that are no fields of an event, a byte order
+// mark and events of other names do not lose what is asked.
+func TestFloodOfEvents(t *testing.T) {
+	var in strings.Builder
+	in.WriteString("\ufeffid: first\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{"a":1}}` + "\n\n")
+	for i := range 3000 {
+		fmt.Fprintf(&in, "event: message\r\nid: %d\r\n"+`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%d"}}`+"\r\n\r\n", i, i)
+		fmt.Fprintf(&in, ": alive\n\n"+`data: {"jsonrpc":"2.0","id":%d,"result":{}}`+"\n\n", i+7000)
+		fmt.Fprintf(&in, `data: [{"jsonrpc":"2.0","method":"notifications/tools/list_changed"},{"jsonrpc":"2.0","id":1,"result":{}}]`+"\n\n")
+		in.WriteString("no field\n\n")
+	}
+	in.WriteString("event: response\ndata: " + `{"jsonrpc":"2.0","id":2,"result":{"b":2}}` + "\n\n")
+	in.WriteString("event: endpoint\ndata: /messages\n\n")
+	changed := 0
+	w := &wire{calls: newCalls("x"), changed: func() { changed++ }, asked: map[string]request{"1": {id: []byte("1")}, "2": {id: []byte("2")}}}
+	out, err := io.ReadAll(&events{in: io.NopCloser(nil), lines: bufio.NewReader(strings.NewReader(in.String())), wire: w})
+	text := string(out)
+	if err != nil || changed != 3000 || strings.Count(text, "data:") != 3 || strings.Contains(text, "no field") || !strings.Contains(text, "id: 2999\n\n") ||
+		!strings.HasPrefix(text, "id: first\ndata: {") || !strings.HasSuffix(text, "\ndata: "+`{"id":2,"jsonrpc":"2.0","result":{"b":2}}`+"\n\nevent: endpoint\ndata: /messages\n\n") {
+		t.Errorf("%v, %d changes, %d bytes: %.300q … %q", err, changed, len(text), text, text[max(0, len(text)-300):])
+	}
+}
+
 // Which notices are seen to here, and which the library must have.
 func TestNotices(t *testing.T) {
-	w := &wire{calls: newCalls("x"), changed: func() {}, asked: map[string]request{}}
 	for message, want := range map[string]bool{
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`:            true,
 		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}`:    true,
@@ -40,10 +63,12 @@ func TestNotices(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"notifications/message"}`:                                          false,
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\"notifications/message\""}]}}`: false,
 		`{"jsonrpc":"2.0","method":"notifications/other"}`:                                                   false,
-		`[{"jsonrpc":"2.0","method":"notifications/message"}]`:                                               false,
+		`[{"jsonrpc":"2.0","method":"notifications/message"}]`:                                               true,
+		`{"jsonrpc":"2.0","id":2,"result":{}}`:                                                               true,
 	} {
-		if w.notice([]byte(message)) != want {
-			t.Errorf("%s: %v", message, !want)
+		w := &wire{calls: newCalls("x"), changed: func() {}, asked: map[string]request{"1": {id: []byte("1")}}}
+		if out, ok := w.receives([]byte(message)); !ok || (len(out) == 0) != want {
+			t.Errorf("%s: %q, %v", message, out, ok)
 		}
 	}
 }

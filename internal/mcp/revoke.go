@@ -276,7 +276,9 @@ func (w *whole) Read(p []byte) (int, error) {
 	if w.ready == nil {
 		text, err := io.ReadAll(w.in)
 		if w.err = err; err == nil {
-			text = answerOf(w.wire.read(text))
+			if out := w.wire.read(text); len(out) > 0 {
+				text = answerOf(out)
+			}
 		}
 		w.ready = bytes.NewReader(text)
 	}
@@ -313,15 +315,16 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is the next event: its fields, and its data on one line.
+// next is the next event: its fields, and its data on one line. Of one whose message needs
+// nothing further the fields stay. What is no field would end the connection.
 func (e *events) next() ([]byte, error) {
-	var out, data []byte
+	var out, data, name []byte
 	for has := false; ; {
 		l, err := boundedLine(e.lines, maxMessage-len(data))
 		if errors.Is(err, errTooLarge) {
 			e.call.note(func(d *delivery) { d.fault = err.Error() })
 		}
-		text := bytes.TrimRight(l, "\r\n")
+		text := bytes.TrimPrefix(bytes.TrimRight(l, "\r\n"), []byte("\ufeff"))
 		value, isData := bytes.CutPrefix(text, []byte("data:"))
 		switch {
 		case isData && has:
@@ -329,14 +332,22 @@ func (e *events) next() ([]byte, error) {
 			fallthrough
 		case isData:
 			has, data = true, append(data, bytes.TrimPrefix(value, []byte(" "))...)
-		case len(text) > 0:
+		case bytes.HasPrefix(text, []byte("event:")):
+			name = append(bytes.Clone(text), '\n')
+		case bytes.IndexByte(text, ':') > 0:
 			out = append(append(out, text...), '\n')
 		}
 		if len(text) == 0 || err != nil {
+			message := data
 			if has {
-				data = bytes.ReplaceAll(e.wire.read(data), []byte("\n"), []byte("\ndata: "))
-				data = oneByOne(data, "\n\ndata: ")
-				out = append(append(append(out, "data: "...), data...), '\n')
+				var ok bool
+				if message, ok = e.wire.message(data); !ok { // the library sees what it is
+					out, message = append(out, name...), data
+				}
+			}
+			if len(message) > 0 {
+				message = bytes.ReplaceAll(message, []byte("\n"), []byte("\ndata: "))
+				out = append(append(append(out, "data: "...), oneByOne(message, "\n\ndata: ")...), '\n')
 			}
 			if len(out) > 0 {
 				out = append(out, '\n')

@@ -93,7 +93,10 @@ func (m *messageReader) next() ([]byte, error) {
 			// What is open may have been no message, and this is one.
 			if out, ok := m.wire.receives(text); ok {
 				m.skip(open)
-				return append(oneByOne(out, "\n"), '\n'), err
+				open, nest, l = nil, nesting{}, nil
+				if len(out) > 0 {
+					return append(oneByOne(out, "\n"), '\n'), err
+				}
 			}
 		case open == nil && len(text) > 0 && text[0] != '{' && text[0] != '[':
 			at := bytes.Index(text, []byte(`{"`))
@@ -110,7 +113,7 @@ func (m *messageReader) next() ([]byte, error) {
 				switch out, ok := m.wire.message(open); {
 				case !ok:
 					m.skip(open)
-				case !m.wire.notice(out):
+				case len(out) > 0:
 					return append(oneByOne(out, "\n"), '\n'), err
 				}
 				open, nest = nil, nesting{}

@@ -86,7 +86,9 @@ func (w *wire) onlyCall() (q request, ok bool) {
 	return q, ok
 }
 
-// receives returns a message as the library takes it; ok is false for what is none.
+// receives returns a message as the library takes it; ok is false for what is none. Of a
+// message that needs nothing further nothing is left: the library takes a large buffer and a
+// goroutine for each, and some servers send tens of thousands.
 func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	message = bytes.TrimSpace(message)
 	if len(message) > 0 && message[0] == '[' {
@@ -104,6 +106,9 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	case string(method) == `"notifications/tools/list_changed"`:
 		w.changed()
 	}
+	if w.notice(m) {
+		return nil, true
+	}
 	m["jsonrpc"] = json.RawMessage(`"2.0"`)
 	q, asked := request{}, false
 	switch {
@@ -115,7 +120,9 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 		}
 		q.note(func(d *delivery) { d.nameless = true })
 	case isNull(method):
-		q, asked = w.answered(id)
+		if q, asked = w.answered(id); !asked {
+			return nil, true // an answer to nothing, or the second one
+		}
 	}
 	if asked {
 		m["id"] = q.id
@@ -132,30 +139,20 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 }
 
 // notice reports whether a message is a notice that needs nothing further: one of progress,
-// which it shows, and those that nobody here heeds or that receives has seen to. The
-// library takes a large buffer and a goroutine for each message, and some servers send
-// tens of thousands.
-func (w *wire) notice(message []byte) bool {
-	var m struct {
-		ID     json.RawMessage
-		Method string
-		Params *sdk.ProgressNotificationParams
-	}
-	if len(message) == 0 || message[0] != '{' || !bytes.Contains(message, []byte(`"notifications/`)) {
+// which it shows, and those that nobody here heeds or that receives has seen to.
+func (w *wire) notice(m map[string]json.RawMessage) bool {
+	if _, request := m["id"]; request {
 		return false
 	}
-	err := json.Unmarshal(message, &m)
-	if m.ID != nil {
-		return false
-	}
-	switch m.Method {
-	case "notifications/progress":
-		if err != nil || m.Params == nil {
+	switch string(m["method"]) {
+	case `"notifications/progress"`:
+		var p *sdk.ProgressNotificationParams
+		if json.Unmarshal(m["params"], &p) != nil || p == nil {
 			return false
 		}
-		w.calls.progress(context.Background(), &sdk.ProgressNotificationClientRequest{Params: m.Params})
+		w.calls.progress(context.Background(), &sdk.ProgressNotificationClientRequest{Params: p})
 		return true
-	case "notifications/message", "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed", "notifications/resources/updated":
+	case `"notifications/message"`, `"notifications/tools/list_changed"`, `"notifications/prompts/list_changed"`, `"notifications/resources/list_changed"`, `"notifications/resources/updated"`:
 		return true
 	}
 	return false
@@ -187,13 +184,15 @@ func (w *wire) batch(message []byte) ([]byte, bool) {
 	if json.Unmarshal(message, &list) != nil {
 		return nil, false
 	}
+	some := false
 	for _, m := range list {
-		if one, ok := w.receives(m); ok && len(m) > 0 && m[0] == '{' {
+		one, ok := w.receives(m)
+		if some = some || ok; ok && len(one) > 0 && m[0] == '{' {
 			out = append(out, one)
 		}
 	}
 	if out == nil {
-		return nil, false
+		return nil, some
 	}
 	b, err := json.Marshal(out)
 	return b, err == nil
