@@ -83,6 +83,10 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 		if !slices.ContainsFunc(st.Files, known) {
 			return nil, problem.Invalidf(hint.Command("trust --show")+" lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
 		}
+		unshown := func(now trust.File) bool { return now.Path == f.Path && now.Unshown }
+		if c.Trust && slices.ContainsFunc(st.Files, unshown) {
+			return nil, problem.Invalidf("decide first about the files before it", "%s is not shown yet, since %s has too much text for once", f.Path, st.Root)
+		}
 	}
 	if err := s.Record(*st, files, c.Trust); err != nil {
 		return nil, problem.AsError(err)

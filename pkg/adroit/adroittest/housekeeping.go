@@ -1,6 +1,8 @@
 package adroittest
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +56,30 @@ func testTrust(t *testing.T, f *fixture) {
 	}
 	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Files: []trust.File{{Path: "../x", Hash: "0"}}, Trust: true})
 	kind(t, err, problem.Invalid)
+
+	// What is too much to be shown at once is not trusted unseen.
+	for i := range 7 {
+		dir := filepath.Join(f.dir, fmt.Sprint("d", i))
+		must(t, os.Mkdir(dir, 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, "AGENTS.md"), bytes.Repeat([]byte("long\n"), 180_000), 0o644))
+	}
+	for want := 3; want >= 0; want -= 3 {
+		st, err = f.Trust(t.Context(), f.dir)
+		must(t, err)
+		unshown := slices.DeleteFunc(slices.Clone(st.Files), func(f trust.File) bool { return !f.Unshown })
+		if len(unshown) != want {
+			t.Fatalf("%d of %d files are not shown, want %d", len(unshown), len(st.Files), want)
+		}
+		if want > 0 {
+			_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Files: st.Files, Trust: true})
+			kind(t, err, problem.Invalid)
+		}
+		st, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Trust: true})
+		must(t, err)
+		if left := len(st.Pending()); left != want {
+			t.Errorf("%d files are not trusted, want %d", left, want)
+		}
+	}
 }
 
 // A removed job is gone.

@@ -72,6 +72,9 @@ type File struct {
 	Why   string `json:"why,omitempty"` // of Never
 	// Text is all of what [Status.FS] has of it; not escaped. See [Status.WithText].
 	Text string `json:"text,omitempty"`
+	// Unshown is of a file that is not trusted, and whose text is beyond what [Status.WithText]
+	// has room for: it is decided about once the files before it are.
+	Unshown bool `json:"unshown,omitempty"`
 }
 
 // A Status is what a directory holds and what of it is trusted. It does not
@@ -84,9 +87,9 @@ type Status struct {
 	Partial bool     `json:"partial,omitempty"` // the tree is too large to be looked at in whole
 }
 
-// WithText is the status with the text of its files, for who decides about them. Left
-// out is the text of a file that has changed since, of one that is no text, and what is
-// beyond the first 4 MB in all.
+// WithText is the status with the text of its files, for who decides about them: first
+// of those that are not trusted. Left out is the text of a file that has changed since, of
+// one that is no text, and what is beyond the first 4 MB in all.
 func (s Status) WithText() Status {
 	s.Files = slices.Clone(s.Files)
 	root, err := os.OpenRoot(s.Root)
@@ -95,17 +98,25 @@ func (s Status) WithText() Status {
 	}
 	defer root.Close()
 	room := maxText
-	for i := range s.Files {
-		f := &s.Files[i]
-		if f.Hash == "" || f.Size > int64(room) {
-			continue
-		}
-		b, _, err := load(root, f.Path)
-		if err != nil || digest(b) != f.Hash {
-			continue
-		}
-		if text, err := rootfs.Plain(b); err == nil && len(text) <= room {
-			f.Text, room = text, room-len(text)
+	for _, trusted := range []bool{false, true} {
+		for i := range s.Files {
+			f := &s.Files[i]
+			if f.Hash == "" || trusted != (f.State == Trusted) {
+				continue
+			}
+			if f.Size > int64(room) {
+				f.Unshown = !trusted
+				continue
+			}
+			b, _, err := load(root, f.Path)
+			if err != nil || digest(b) != f.Hash {
+				continue
+			}
+			if text, err := rootfs.Plain(b); err == nil && len(text) <= room {
+				f.Text, room = text, room-len(text)
+			} else if err == nil {
+				f.Unshown = !trusted
+			}
 		}
 	}
 	return s
@@ -122,9 +133,9 @@ func (s Status) Pending() []File {
 	return out
 }
 
-// Open are the files that can be trusted and are not.
+// Open are the files that can be trusted and are not, without those that are not shown.
 func (s Status) Open() []File {
-	return slices.DeleteFunc(slices.Clone(s.Files), func(f File) bool { return f.State == Trusted || f.State == Never })
+	return slices.DeleteFunc(slices.Clone(s.Files), func(f File) bool { return f.State == Trusted || f.State == Never || f.Unshown })
 }
 
 // Trusted reports whether a file is trusted as it was when the status was

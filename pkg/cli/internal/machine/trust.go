@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
 // NewTrust returns the command adroit trust.
@@ -68,7 +70,7 @@ func review(ctx context.Context, e *kit.Env, c adroit.Client, dir string, show, 
 	if err != nil {
 		return err
 	}
-	open := st.Open()
+	open, unshown := st.Open(), len(slices.DeleteFunc(slices.Clone(st.Files), func(f trust.File) bool { return !f.Unshown }))
 	if !asJSON {
 		request.ShowTrust(ctx, e, e.Out, st.Files)
 		for _, p := range st.Removed {
@@ -101,6 +103,9 @@ func review(ctx context.Context, e *kit.Env, c adroit.Client, dir string, show, 
 		fmt.Fprintln(e.Out, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
 	} else if !show {
 		fmt.Fprintf(e.Out, "%s trusted in %s    %s\n", kit.Plural(len(open), "more file"), e.Home(kit.SanitizeLine(st.Root)), hint.Command("trust --revoke %s", st.Root))
+	}
+	if unshown > 0 && !show {
+		fmt.Fprintf(e.Out, "%s not trusted, since the text is too much for once: run this again to see what is next\n", kit.Plural(unshown, "file"))
 	}
 	return nil
 }

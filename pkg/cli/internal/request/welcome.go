@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/hint"
@@ -70,7 +71,9 @@ func FindUntrusted(ctx context.Context, e *kit.Env, c adroit.Client, f *Flags) (
 	if f.Trust || len(pending) == 0 {
 		return nil, nil
 	}
-	return &Untrusted{Files: pending, dir: dir, root: st.Root}, nil
+	// What is beyond the text that can be shown at once is asked about the next time.
+	shown := slices.DeleteFunc(pending, func(f trust.File) bool { return f.Unshown })
+	return &Untrusted{Files: shown, dir: dir, root: st.Root}, nil
 }
 
 // Decide records what a person said of the files.

@@ -297,6 +297,10 @@ func TrustFiles(w io.Writer, files []trust.File, most int, hide *secret.Redactor
 			continue
 		}
 		fmt.Fprintf(w, "\n%s %s\n", f.State, kit.Path(f.Path))
+		if f.Unshown {
+			fmt.Fprintf(w, "         %s that are shown once the files before are decided about\n", kit.Plural(int(f.Size), "byte"))
+			continue
+		}
 		if f.Text == "" {
 			fmt.Fprintf(w, "         %s that are not shown here, since they are no text, or too many, or have changed meanwhile: sha256 %s\n", kit.Plural(int(f.Size), "byte"), f.Hash)
 			continue
