@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
 // An entry is a definition and what is wrong with its file.
@@ -78,6 +79,11 @@ func (k Kind[T]) Load(layers ...Layer) (Set[T], func() Problems) {
 		unread = append(unread, bad...)
 		in := map[string]string{} // name to file, in this layer
 		for _, f := range files {
+			if l.Claude && k.Front != nil && f.Problems == nil && !opensFront(f.Text) {
+				unread = append(unread, Problem{File: f.Path, Line: 1, Col: 1, Severity: Note,
+					Message: "it is passed over, as Claude Code does: a file without front matter is no " + k.Noun})
+				continue
+			}
 			name, e := k.entry(l, f)
 			if other, twice := in[name]; twice {
 				read := e.parse
@@ -99,6 +105,14 @@ func (k Kind[T]) Load(layers ...Layer) (Set[T], func() Problems) {
 		}
 		return problems
 	}
+}
+
+// opensFront reports whether a text begins as front matter does, or cannot be read, which
+// is for its reader to say.
+func opensFront(text []byte) bool {
+	s, err := rootfs.Plain(text)
+	first, _, _ := strings.Cut(s, "\n")
+	return err != nil || strings.TrimRight(first, " \t\r") == "---"
 }
 
 // entry is that of a file, under its name.

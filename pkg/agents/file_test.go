@@ -111,6 +111,34 @@ func TestLint(t *testing.T) {
 
 func file(src string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(src)} }
 
+// A file of Claude Code without front matter is no agent, there as here, and hides none.
+func TestClaudeLayer(t *testing.T) {
+	cat := agents.Load(
+		agents.Layer{Name: "user", Dir: "home", FS: fstest.MapFS{"notes.md": file("---\ndescription: d\n---\nDo.")}},
+		agents.Layer{Name: "project", Dir: ".claude/agents", Claude: true, FS: fstest.MapFS{
+			"notes.md":      file("# Notes\n\nOn the agents here.\n"),
+			"team/plan.md":  file("\ufeffPlan."),
+			"team/lead.md":  file("\ufeff---\r\nname: lead\r\ndescription: d\r\n---\r\nLead."),
+			"team/empty.md": file(""),
+			"broken.md":     file("---\nname: x\n"),
+		}})
+	if got := strings.Join(cat.Names(), " "); got != "broken lead notes" {
+		t.Errorf("the agents are %s", got)
+	}
+	if a, ps := cat.Lookup("notes"); a == nil || a.Source.Layer != "user" {
+		t.Errorf("%+v %v", a, ps)
+	}
+	all := lines(cat.Problems())
+	for _, name := range []string{"notes.md", "team/plan.md", "team/empty.md"} {
+		if !strings.Contains(all, ".claude/agents/"+name+":1:1: note: it is passed over, as Claude Code does") {
+			t.Errorf("%s is not named in\n%s", name, all)
+		}
+	}
+	if strings.Count(all, "error:") != 1 {
+		t.Errorf("errors are\n%s", all)
+	}
+}
+
 func TestLoad(t *testing.T) {
 	cat := agents.Load(
 		agents.Layer{Name: "built in", FS: fstest.MapFS{
