@@ -260,10 +260,14 @@ var (
 	wrapping = lazyregexp.New(`(?m)^(?:[^\t\n]+\t[^\t\n]+\t)?\x{FEFF}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?:##\[\w+\])?|^##\[\w+\]|^[\w.-]+[-_]\d+ +\| ?`)
 )
 
+// Displayed is an output without the control sequences of a terminal, also where they are
+// spelled out.
+func Displayed(output string) string { return terminal.ReplaceAllString(output, "") }
+
 // Unwrap is what programs wrote, one line each, of an output that a terminal, a service or
 // a container program has put something around: colours, times, names of containers and
 // returns of the carriage.
 func Unwrap(output string) string {
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", `\x0d`, "\n").Replace(terminal.ReplaceAllString(output, ""))
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", `\x0d`, "\n").Replace(Displayed(output))
 	return wrapping.ReplaceAllString(text, "")
 }

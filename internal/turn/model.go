@@ -185,6 +185,7 @@ const TooManyBytes = "model.bytes"
 //     What was compacted after a provider's refusal is in a checkpoint, too.
 //     A pipeline's command whose time is over names the step's timeout.
 //     A step of a pipeline that a person has denied is not tried again.
+//     What failed is recognised without the colours that its output has spelled out.
 const Revision = 11
 
 // MaxValue bounds, in bytes, what the value of a result has of an output.

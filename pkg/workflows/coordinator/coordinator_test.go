@@ -1,12 +1,16 @@
 package coordinator
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // What code recognises, and what it decides about it. The outputs are those of
@@ -139,6 +143,22 @@ func TestClassifyBefore(t *testing.T) {
 	p := &Problem{Output: "--- FAIL: TestA (0.00s)\n    a_test.go:9: got 401 Unauthorized\n", Code: 1, Attempt: 1, old: true}
 	if act, by, _ := Classify(p); act == nil || by != Rule("auth") || !slices.Equal(p.Files, []string{"a_test.go"}) {
 		t.Errorf("%s %+v %q", by, act, p.Files)
+	}
+}
+
+// Colours, which results of commands have spelled out, hide no words from a job that begins
+// now; one that began before reads them as it did.
+func TestColoursAreNotRead(t *testing.T) {
+	const output = `\x1b[31mModuleNot\x1b[0mFoundError: No module named 'requests'`
+	run, err := json.Marshal(map[string]any{"exit_code": 1, "output": output})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for revision, want := range map[int]string{turn.Revision: "ModuleNotFoundError: No module named 'requests'", 10: output} {
+		p := Of(&executor.Task{Revision: revision}, executor.ToolResult{Result: tools.Result{Artifacts: map[string]json.RawMessage{"run": run}}})
+		if p.Output != want {
+			t.Errorf("revision %d: %q", revision, p.Output)
+		}
 	}
 }
 

@@ -281,8 +281,20 @@ func Routes(l Ledger, detectors []Detector) flow.Mux {
 // mostOutput bounds, in bytes, what a problem has of an output.
 const mostOutput = 16 << 10
 
+// plainOutput is the first revision that reads outputs without the control sequences of a
+// terminal, which results of commands have spelled out: rules and detectors look for words.
+const plainOutput = 11
+
 // Of reads a failed call of a tool that runs commands or checks something.
 func Of(t *executor.Task, reply executor.ToolResult) *Problem {
+	p := failed(t, reply)
+	if t.Revision >= plainOutput {
+		p.Output = problem.Displayed(p.Output)
+	}
+	return p
+}
+
+func failed(t *executor.Task, reply executor.ToolResult) *Problem {
 	p := &Problem{Message: cmp.Or(reply.Summary, spelling.FirstLine(reply.Text)), Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
 	var r struct {
 		Code     int  `json:"exit_code"`
