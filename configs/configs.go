@@ -27,6 +27,9 @@ var demo embed.FS
 //go:embed schemas/pipeline.json
 var pipelineSchema []byte
 
+//go:embed schemas/config.schema.json
+var configSchema []byte
+
 // Agents has the built-in agents, one Markdown file each.
 func Agents() fs.FS { return sub(agents, "agents") }
 
@@ -35,6 +38,10 @@ func Pipelines() fs.FS { return sub(pipelines, "pipelines") }
 
 // PipelineSchema is the JSON Schema of a pipeline's file.
 func PipelineSchema() []byte { return pipelineSchema }
+
+// ConfigSchema is the JSON Schema of the configuration of a program with all parts that
+// ship. The $comment of a section is the name of its part.
+func ConfigSchema() []byte { return configSchema }
 
 // DemoPrompt is what the demonstration asks of the builder.
 const DemoPrompt = "Two tests fail: the total of a cart is off by a cent. Find out why and fix it."

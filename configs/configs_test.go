@@ -25,7 +25,7 @@ import (
 
 func load(t testing.TB) (*agents.Catalog, *tools.Set) {
 	t.Helper()
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

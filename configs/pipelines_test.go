@@ -19,7 +19,7 @@ import (
 // TestPipelines wants the shipped pipelines to be without any problem, and to
 // satisfy the schema that editors use.
 func TestPipelines(t *testing.T) {
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

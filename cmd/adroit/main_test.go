@@ -39,7 +39,7 @@ func looped() {
 	if os.Getenv("TEST_PANIC_AT") != "" {
 		through = func(c adroit.Client) adroit.Client { return broken{api.Loopback(c)} }
 	}
-	cli.Program{Tools: parts.All(), Through: through}.Main()
+	cli.Program{Parts: parts.All(), Through: through}.Main()
 }
 
 // A broken client panics for one message.

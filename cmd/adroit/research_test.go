@@ -43,7 +43,7 @@ func newBench(t *testing.T, config string) bench {
 func (p bench) adroit(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = cli.Program{Tools: parts.All(), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return p.vars[k] }}.Run(t.Context(), args...)
+	code = cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return p.vars[k] }}.Run(t.Context(), args...)
 	return code, out.String(), errs.String()
 }
 

@@ -20,7 +20,7 @@ import (
 // What agents and editors obey, and a command made, comes in by no rule and by no approval
 // beforehand; what tools may write does.
 func TestNobodyAcceptsUnseen(t *testing.T) {
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // agents in one [Runtime].
 //
 //	rt, err := adroit.Open(ctx, adroit.Options{
-//		Tools:  append(parts.All(), wordcount.Tool),
+//		Tools:  append(parts.Tools(), wordcount.Tool),
 //		Models: map[string]llm.Model{"ollama": model}, // of ollama.New
 //		Model:  "ollama/qwen3:8b",
 //		// To keep jobs: Storage: adroit.Storage{Data: dir, Store: sqlite.Store(dir)},

@@ -64,7 +64,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	rt := open(t, adroit.Options{
-		Tools: parts.All(), Models: scripted(t, string(configs.DemoTurns())), Workspace: adroit.Workspace{Dir: dir},
+		Tools: parts.Tools(), Models: scripted(t, string(configs.DemoTurns())), Workspace: adroit.Workspace{Dir: dir},
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 	})
 	builder, err := rt.Lookup("builder")

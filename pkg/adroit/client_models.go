@@ -180,7 +180,7 @@ func Diagnose(ctx context.Context, o Options, failed error, q DoctorQuery) []Fin
 
 // doctor has what the options say.
 func (o *Options) doctor(q DoctorQuery) *doctor.Doctor {
-	d := &doctor.Doctor{Query: q, Data: o.Data, ConfigFile: o.ConfigFile, CheckStore: o.CheckStore, Servers: o.Servers, Sandbox: o.Sandbox, Rules: o.Defaults.Rules}
+	d := &doctor.Doctor{Query: q, Data: o.Data, ConfigFile: o.ConfigFile, CheckStore: o.CheckStore, Servers: o.Servers, Sandbox: o.Sandbox, Rules: o.Defaults.Rules, Parts: o.Examine}
 	if names := o.Names; names != nil {
 		d.Deny = names.Deny
 	}

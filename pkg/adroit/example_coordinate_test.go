@@ -33,7 +33,7 @@ func Example_coordinate() {
 	file := func(name, text string) fstest.MapFS { return fstest.MapFS{name: {Data: []byte(text)}} }
 	rt := must(adroit.Open(ctx, adroit.Options{
 		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte(stubTurns)))}, Model: "script/turns",
-		Tools: parts.All(), Workspace: adroit.Workspace{Servers: []adroit.LanguageServer{}, Dir: dir},
+		Tools: parts.Tools(), Workspace: adroit.Workspace{Servers: []adroit.LanguageServer{}, Dir: dir},
 		Definitions: adroit.Definitions{
 			Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}, {Name: "program", FS: file("stub-fix.md",
 				"---\nname: stub-fix\ndescription: Repairs stubs.\ntools: [read_file, write_file, finish]\nproblem_types: [stubs]\n---\nYou repair stubs.\n")}},

@@ -59,7 +59,7 @@ func Example_pipeline() {
 	}
 	options := adroit.Options{
 		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte(featureTurns)))}, Model: "script/turns",
-		Tools: parts.All(),
+		Tools: parts.Tools(),
 		Definitions: adroit.Definitions{
 			Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 			Pipelines: []agents.Layer{{Name: "built in", FS: configs.Pipelines()}},

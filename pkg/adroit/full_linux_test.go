@@ -30,7 +30,7 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 	}
 	long := strings.Repeat("a line of text\\n", 20_000)
 	waits := make(chan string, 100)
-	rt := open(t, adroit.Options{Tools: parts.All(), Workspace: adroit.Workspace{Dir: dir}, Models: scripted(t, `turns:
+	rt := open(t, adroit.Options{Tools: parts.Tools(), Workspace: adroit.Workspace{Dir: dir}, Models: scripted(t, `turns:
   - calls: [{name: read_file, args: {path: a.txt}}]
   - calls: [{name: edit_file, args: {path: a.txt, old: "old", new: "`+long+`"}}]
   - {expect: {contains: "a.txt"}, calls: [{name: finish, args: {summary: Done.}}]}

@@ -30,7 +30,7 @@ func TestWorkspaceGoesAway(t *testing.T) {
 			}
 		}
 	}
-	rt := open(t, adroit.Options{Tools: parts.All(), Workspace: adroit.Workspace{Dir: dir}, Callbacks: adroit.Callbacks{Emit: emit}, Models: scripted(t, `turns:
+	rt := open(t, adroit.Options{Tools: parts.Tools(), Workspace: adroit.Workspace{Dir: dir}, Callbacks: adroit.Callbacks{Emit: emit}, Models: scripted(t, `turns:
   - calls: [{name: write_file, args: {path: a.txt, content: "a\n"}}]
   - calls: [{name: write_file, args: {path: b.txt, content: "b\n"}}]
   - calls: [{name: write_file, args: {path: c.txt, content: "c\n"}}]

@@ -103,7 +103,7 @@ func TestShippedPipeline(t *testing.T) {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
 	rt := open(t, adroit.Options{
-		Tools: parts.All(), Models: scripted(t, "turns:\n  - text: nobody asks me"), Workspace: adroit.Workspace{Dir: dir},
+		Tools: parts.Tools(), Models: scripted(t, "turns:\n  - text: nobody asks me"), Workspace: adroit.Workspace{Dir: dir},
 		Definitions: adroit.Definitions{
 			Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 			Pipelines: []agents.Layer{{Name: "built in", FS: configs.Pipelines()}},

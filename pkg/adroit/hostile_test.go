@@ -62,7 +62,7 @@ func hostileRun(t *testing.T, memory string) (*llm.Request, string) {
 	t.Helper()
 	m, dir := &victim{}, t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: parts.All(),
+		Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: parts.Tools(),
 		Definitions:  adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}},
 		Workspace:    adroit.Workspace{Dir: dir, NoDiagnostics: true, Sandbox: adroit.SandboxOptions{Level: "off"}, Servers: []adroit.LanguageServer{}},
 		Coordination: adroit.Coordination{Memory: memory},

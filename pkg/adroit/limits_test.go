@@ -117,7 +117,7 @@ func TestManyAgents(t *testing.T) {
 	data := t.TempDir()
 	var waits atomic.Int64
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools:     parts.All(),
+		Tools:     parts.Tools(),
 		Models:    map[string]llm.Model{"m": model},
 		Workspace: adroit.Workspace{Dir: dir},
 		Storage:   adroit.Storage{Data: data, Store: sqlite.Store(data)},
@@ -196,7 +196,7 @@ func TestLevelAfterShortage(t *testing.T) {
 	var waited atomic.Bool
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools:     parts.All(),
+		Tools:     parts.Tools(),
 		Models:    map[string]llm.Model{"m": model},
 		Workspace: adroit.Workspace{Dir: t.TempDir()},
 		Storage:   adroit.Storage{Data: data, Store: sqlite.Store(data)},

@@ -80,7 +80,7 @@ func lintOptions(t *testing.T, files map[string]string, pipelines map[string]str
 		name = "job_a"
 	}
 	o := bossed(t, "turns:\n  - calls: [{name: spawn_agent, args: {agent: "+name+", task: Go.}}]\n  - text: Done.", files)
-	o.Tools, o.Storage = parts.All(), adroit.Storage{}
+	o.Tools, o.Storage = parts.Tools(), adroit.Storage{}
 	fs := fstest.MapFS{}
 	for name, text := range pipelines {
 		fs[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}

@@ -64,7 +64,7 @@ func calling(name string, args any) llm.Message {
 
 func memoryOptions(t *testing.T, m llm.Model) adroit.Options {
 	data := t.TempDir()
-	return adroit.Options{Tools: parts.All(), Models: map[string]llm.Model{"script": m}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
+	return adroit.Options{Tools: parts.Tools(), Models: map[string]llm.Model{"script": m}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
 		Workspace: adroit.Workspace{Dir: t.TempDir(), Servers: []adroit.LanguageServer{}}, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}}
 }
 

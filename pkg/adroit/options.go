@@ -45,6 +45,8 @@ type Options struct {
 	Workspace
 	Storage
 	Callbacks
+	// Examine looks at what parts need of the machine, for Doctor.
+	Examine []func(ctx context.Context) []Finding
 	// Coordination is how jobs learn from the failures of earlier ones: see docs/fix.md.
 	Coordination Coordination
 }
@@ -205,4 +207,64 @@ func ownDirectory(workspace string) error {
 		}
 	}
 	return nil
+}
+
+// A Part is what a program can do beside the core: its tools, its section of the
+// configuration, and what doctor looks at for it. All but the name may be left out.
+type Part struct {
+	Name  string
+	Tools []tools.Tool // as they are where nothing is configured
+	// Section makes a new section, in which nothing is set.
+	Section func() Section
+	// Examine looks at what the part needs of the machine, for doctor.
+	Examine func(ctx context.Context) []Finding
+}
+
+// A Section is a part's key of the configuration. It is a pointer to a struct, which is
+// read strictly: its fields have the tag yaml, and may have least and show, as those of
+// config.Config.
+type Section interface {
+	// Key is the section's own, at the top of the file.
+	Key() string
+	// Settings are the keys below it, for the reference and for config show.
+	Settings() []PartSetting
+	// Check calls fault for each value that cannot be used, with what to do about it and
+	// the keys below the section that lead to the value.
+	Check(fault func(err error, hint string, keys ...string))
+	// Secrets names the variables of the environment whose values are shown nowhere.
+	Secrets() []string
+	// Tools are those of the part as the section sets them up.
+	Tools(h PartHost) []tools.Tool
+}
+
+// A PartSetting is a key of a section.
+type PartSetting struct {
+	Key     string // below the section's; NAME stands for what users call things
+	About   string // in Markdown, for docs/config.md
+	Default string // shown where nothing is set; "": the setting is not shown then
+}
+
+// A PartHost is what a part is given to work with.
+type PartHost struct {
+	Data   string // the data directory, "" if there is none
+	Getenv func(string) string
+	Now    func() time.Time
+}
+
+// ToolsOf are the tools of parts, as they are where nothing is configured.
+func ToolsOf(parts []Part) (list []tools.Tool) {
+	for _, p := range parts {
+		list = append(list, p.Tools...)
+	}
+	return list
+}
+
+// ExaminationsOf are what parts look at for doctor: Options.Examine.
+func ExaminationsOf(parts []Part) (list []func(ctx context.Context) []Finding) {
+	for _, p := range parts {
+		if p.Examine != nil {
+			list = append(list, p.Examine)
+		}
+	}
+	return list
 }

@@ -27,7 +27,7 @@ func TestOwnFilesLater(t *testing.T) {
 	}
 	var hooks []string
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}}, Tools: parts.All(),
+		Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}}, Tools: parts.Tools(),
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "user", FS: fstest.MapFS{"worker.md": {Data: []byte(worker)}}}}},
 		Workspace: adroit.Workspace{Dir: dir, ConfigFile: filepath.Join(config, "config.yaml"), OwnFiles: func() []string {
 			return append([]string{config}, hooks...)

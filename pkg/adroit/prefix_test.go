@@ -35,7 +35,7 @@ func TestPrefixOfShippedAgents(t *testing.T) {
 	}
 	p := newPlayer(t, useAll)
 	rt := open(t, adroit.Options{
-		Tools: parts.All(), Models: map[string]llm.Model{"script": p}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
+		Tools: parts.Tools(), Models: map[string]llm.Model{"script": p}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All()},
 		Workspace:   adroit.Workspace{Dir: t.TempDir(), Servers: []adroit.LanguageServer{}},
 		Callbacks:   adroit.Callbacks{Middleware: []func(adroit.ToolHandler) adroit.ToolHandler{canned}},

@@ -25,7 +25,7 @@ func TestDetectorsInGo(t *testing.T) {
 	}
 	asked := 0
 	rt, err := adroit.Open(context.Background(), adroit.Options{
-		Models: map[string]llm.Model{"script": model}, Model: "script/x", Tools: parts.All(), Workspace: adroit.Workspace{Dir: t.TempDir()},
+		Models: map[string]llm.Model{"script": model}, Model: "script/x", Tools: parts.Tools(), Workspace: adroit.Workspace{Dir: t.TempDir()},
 		Definitions: adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 		Coordination: adroit.Coordination{
 			Problems: []agents.Layer{{Name: "program", FS: fstest.MapFS{"license.yaml": {Data: []byte("strategy:\n  - {retry: 1, wait: 1ms}\n  - escalate: Buy one.\n")}}}},

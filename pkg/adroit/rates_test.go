@@ -109,7 +109,7 @@ func TestRatesTokens(t *testing.T) {
 				return turn
 			})
 			rt := open(t, adroit.Options{
-				Tools: parts.All(), Models: map[string]llm.Model{"script": p}, Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
+				Tools: parts.Tools(), Models: map[string]llm.Model{"script": p}, Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 				Workspace: adroit.Workspace{Dir: dir, Servers: []adroit.LanguageServer{}}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
 			})
 			job, err := rt.Execute(t.Context(), agents.Input{Agent: "builder", Prompt: ratesPrompt})

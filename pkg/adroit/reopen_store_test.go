@@ -31,7 +31,7 @@ func TestReadOnlyStoreIsOpenedAgain(t *testing.T) {
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "finish", Args: []byte(`{"summary":"Done."}`)}}}, Stop: llm.StopCalls}, nil
 	})
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools: parts.All(), Models: map[string]llm.Model{"m": model}, Workspace: adroit.Workspace{Dir: t.TempDir()},
+		Tools: parts.Tools(), Models: map[string]llm.Model{"m": model}, Workspace: adroit.Workspace{Dir: t.TempDir()},
 		Storage: adroit.Storage{Data: data, Store: func(ctx context.Context) (jobs.Store, error) {
 			if exhaustion.Changes(ctx) {
 				return sqlite.Open(ctx, path, sqlite.Options{})

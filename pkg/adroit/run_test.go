@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/dev/partstest"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -21,6 +20,23 @@ import (
 func asking(tool string) Request {
 	return Request{Input: agents.Input{Prompt: "x", Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{tool}}}}
 }
+
+var (
+	writeFile = tools.New(tools.Metadata{Name: "write_file", Description: "Write a file.", Needs: tools.Read | tools.Write, Paths: []string{"path"}},
+		func(ctx context.Context, env *tools.Env, in struct {
+			Path    string `json:"path"`
+			Content string `json:"content"`
+		}) (string, error) {
+			return "Written.", env.Files.WriteFile(in.Path, []byte(in.Content))
+		})
+	readFile = tools.New(tools.Metadata{Name: "read_file", Description: "Read a file.", Needs: tools.Read, Paths: []string{"path"}},
+		func(ctx context.Context, env *tools.Env, in struct {
+			Path string `json:"path"`
+		}) (string, error) {
+			b, err := env.Files.ReadFile(in.Path)
+			return string(b), err
+		})
+)
 
 // blocking is a tool that waits for the end of its context, and a channel that
 // is closed when it has been called.
@@ -65,7 +81,7 @@ func TestRunWithAToolThatFails(t *testing.T) {
 // A question that nobody answers ends Run, not the job: it goes on with an
 // answer, and by its key.
 func TestRunWithAQuestion(t *testing.T) {
-	rt := runtime(t, "turns:\n  - calls: [{name: write_file, args: {path: a.txt, content: hello}}]\n  - text: Written.", Options{Tools: []tools.Tool{partstest.Tool("write_file")}})
+	rt := runtime(t, "turns:\n  - calls: [{name: write_file, args: {path: a.txt, content: hello}}]\n  - text: Written.", Options{Tools: []tools.Tool{writeFile}})
 	r := asking("write_file")
 	r.Approve, r.Key = executor.ApproveAsk, "once"
 	_, err := rt.Run(t.Context(), r)
@@ -150,7 +166,7 @@ func TestAskReads(t *testing.T) {
 	if err := os.WriteFile("a.txt", []byte("hello there"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Ask(t.Context(), parse(t, "turns:\n  - calls: [{name: read_file, args: {path: a.txt}}]\n  - {expect: {contains: hello there}, text: A greeting.}"), "What is in a.txt?", partstest.Tool("read_file"))
+	got, err := Ask(t.Context(), parse(t, "turns:\n  - calls: [{name: read_file, args: {path: a.txt}}]\n  - {expect: {contains: hello there}, text: A greeting.}"), "What is in a.txt?", readFile)
 	if err != nil || got != "A greeting." {
 		t.Errorf("Ask: %q, %v", got, err)
 	}

@@ -95,7 +95,7 @@ func TestTypedSecrets(t *testing.T) {
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: "Done."}, Stop: llm.StopEnd}, err
 	})
 	led := agents.Define("led", func(sc *executor.Scope) error { return sc.Bind("n", 1) })
-	rt := open(t, adroit.Options{Tools: parts.All(), Models: map[string]llm.Model{"m": model}, Definitions: adroit.Definitions{Workflows: []flow.Workflow{led}},
+	rt := open(t, adroit.Options{Tools: parts.Tools(), Models: map[string]llm.Model{"m": model}, Definitions: adroit.Definitions{Workflows: []flow.Workflow{led}},
 		Callbacks: adroit.Callbacks{Warn: func(string) { warned++ }},
 		Workspace: adroit.Workspace{Dir: dir, Secrets: secret.New(map[string]string{"MY_KEY": typed["variable"]}), Sandbox: process.SandboxOptions{Level: sandbox.Off}}, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}})
 	agent := agents.DynamicAgent{Name: "worker", Description: "Work.", Prompt: "You work.", Model: "m/x", Inputs: []agents.Field{{Name: "note", Optional: true}}}

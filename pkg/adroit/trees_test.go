@@ -110,7 +110,7 @@ func treesOptions(dir, data string) adroit.Options {
 		store = sqlite.Store(data)
 	}
 	return adroit.Options{
-		Tools: parts.All(), Workspace: adroit.Workspace{Dir: dir}, Storage: adroit.Storage{Data: data, Store: store}, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
+		Tools: parts.Tools(), Workspace: adroit.Workspace{Dir: dir}, Storage: adroit.Storage{Data: data, Store: store}, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
 		Definitions: adroit.Definitions{
 			Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{
 				"chief.md": {Data: []byte(chief)}, "worker.md": {Data: []byte(worker)}, "giver.md": {Data: []byte(giver)},

@@ -38,7 +38,7 @@ func repository(t *testing.T) string {
 func TestWorktrees(t *testing.T) {
 	dir := repository(t)
 	data := t.TempDir()
-	rt := open(t, adroit.Options{Tools: parts.All(), Workspace: adroit.Workspace{Dir: dir}, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Models: scripted(t, `turns:
+	rt := open(t, adroit.Options{Tools: parts.Tools(), Workspace: adroit.Workspace{Dir: dir}, Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Models: scripted(t, `turns:
   - calls: [{name: write_file, args: {path: new.txt, content: "new\n"}}]
   - calls: [{name: finish, args: {summary: Written.}}]
 `)})

@@ -155,7 +155,7 @@ func TestClaude(t *testing.T) {
 // known here is left out with a warning, and its name becomes one that is allowed. One
 // with a key of ours is ours.
 func TestClaudeUnchanged(t *testing.T) {
-	all, err := tools.NewSet(parts.All()...)
+	all, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

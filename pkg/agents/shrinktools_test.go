@@ -27,7 +27,7 @@ import (
 // shipped resolves a request to an agent that ships, in a window.
 func shipped(t *testing.T, name, prompt string, window int, edit func(*agents.DynamicAgent)) executor.Task {
 	t.Helper()
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestRealFit(t *testing.T) {
 // TestConstrainedSize holds the first request of the builder held to a form, prompt, tools and
 // form together, to 1.3 times what it is with native calls.
 func TestConstrainedSize(t *testing.T) {
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

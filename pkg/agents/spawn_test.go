@@ -29,7 +29,7 @@ func spawners(t *testing.T, pairs ...string) (*agents.Catalog, *tools.Set) {
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestSpawnFaulty(t *testing.T) {
 // An agent that names a role which nobody has set up gets the model of whoever
 // asks; another that does not exist is an error.
 func TestLesserRoles(t *testing.T) {
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestPinnedRights(t *testing.T) {
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func newApp(p Program) *app {
 // env is what commands are given.
 func (a *app) env() *kit.Env {
 	return &kit.Env{
-		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Own: a.Tools,
+		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Parts: a.parts(),
 		Client: a.client, Served: func() bool { return a.served() != "" }, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
 	}
 }
@@ -105,7 +105,7 @@ func (a *app) config() (*config.Config, error) {
 	if a.conf != nil {
 		return a.conf, nil
 	}
-	from, flags := config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile}, config.Flags{DataDir: a.dataDir}
+	from, flags := config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile, Parts: a.parts()}, config.Flags{DataDir: a.dataDir}
 	c, err := config.Load(from, flags)
 	if err != nil && a.looks {
 		if place, e := config.LoadPlace(from, flags); e == nil {
@@ -119,12 +119,20 @@ func (a *app) config() (*config.Config, error) {
 	return c, err
 }
 
+// parts are the program's, and one of its own tools.
+func (a *app) parts() []adroit.Part {
+	if len(a.Tools) == 0 {
+		return a.Parts
+	}
+	return append(slices.Clone(a.Parts), adroit.Part{Name: a.Name, Tools: a.Tools})
+}
+
 // tools are the program's tools as they are configured, checked.
 func (a *app) tools() (*tools.Set, error) {
 	if a.set != nil {
 		return a.set, nil
 	}
-	list := a.Tools // whoever needs the configuration reports what is wrong with it
+	list := adroit.ToolsOf(a.parts()) // whoever needs the configuration reports what is wrong with it
 	if c, err := a.config(); err == nil {
 		list = c.Tools(a.program())
 	}
@@ -138,7 +146,7 @@ func (a *app) tools() (*tools.Set, error) {
 
 // program is what it brings to its configuration.
 func (a *app) program() config.Program {
-	return config.Program{Tools: a.Tools, Workflows: a.Workflows, Now: time.Now, Version: kit.Read().Version, Warn: func(text string) { a.warnings.print("%s", text) }}
+	return config.Program{Workflows: a.Workflows, Now: time.Now, Version: kit.Read().Version, Warn: func(text string) { a.warnings.print("%s", text) }}
 }
 
 // redactor knows every key of the configuration and of the environment. It
@@ -307,12 +315,14 @@ func collectLater() {
 	runtime.AddCleanup(new(sentinel), func(percent int) { debug.SetGCPercent(percent) }, debug.SetGCPercent(400))
 }
 
-// A Program is adroit with a list of tools. Nil streams are empty; a nil
+// A Program is adroit with a list of parts. Nil streams are empty; a nil
 // Getenv is os.Getenv.
 type Program struct {
 	// Name is what people type: commands that are printed begin with it. "" is adroit.
-	Name  string
-	Tools []tools.Tool
+	Name string
+	// Parts are what it can do beside the core, each with its section of the configuration.
+	Parts []adroit.Part
+	Tools []tools.Tool // the program's own, beside those of the parts
 	// Workflows are the program's own, beside those that ship; agents name them.
 	Workflows []flow.Workflow
 	// Commands are the program's own, beside those of adroit: an error of one is printed

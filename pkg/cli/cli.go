@@ -4,7 +4,7 @@
 // A program with its own tools is three lines:
 //
 //	func main() {
-//		cli.Main(append(parts.All(), wordcount.Tool)...)
+//		cli.Program{Parts: parts.All(), Tools: []tools.Tool{wordcount.Tool}}.Main()
 //	}
 //
 // Everything a command does is also possible from Go with the packages below;
@@ -33,6 +33,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/hostexec"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/acp"
 	"github.com/adroit-run/adroit/pkg/cli/internal/define"
 	"github.com/adroit-run/adroit/pkg/cli/internal/jobcmd"
@@ -42,13 +43,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/work"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
-	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Main runs the program with these tools and ends the process.
-func Main(ts ...tools.Tool) { Program{Tools: ts}.Main() }
+// Main runs the program with these parts and ends the process.
+func Main(parts ...adroit.Part) { Program{Parts: parts}.Main() }
 
 // Main runs the program with the arguments and streams of the process, and ends
 // the process.

@@ -57,7 +57,7 @@ func TestNumericFlags(t *testing.T) {
 	var visit func(args []string)
 	visit = func(args []string) {
 		find := func() (*cobra.Command, *pflag.FlagSet) {
-			cmd, _, err := Program{Tools: parts.All()}.Command().Find(args)
+			cmd, _, err := Program{Parts: parts.All()}.Command().Find(args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestEmptyFlags(t *testing.T) {
 			visit(c)
 		}
 	}
-	visit(Program{Tools: parts.All()}.Command())
+	visit(Program{Parts: parts.All()}.Command())
 	slices.Sort(taken)
 	if !slices.Equal(taken, means) {
 		t.Errorf("these take an empty value:\n%s\nwant:\n%s", strings.Join(taken, "\n"), strings.Join(means, "\n"))
@@ -160,7 +160,7 @@ func TestNameOfAProgram(t *testing.T) {
 	}
 	run := func(args ...string) string {
 		var out strings.Builder
-		Program{Name: "acme", Tools: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string {
+		Program{Name: "acme", Parts: parts.All(), Stdout: &out, Stderr: &out, Getenv: func(name string) string {
 			return map[string]string{"HOME": home, "ADROIT_HOME": filepath.Join(home, "data"), "PATH": os.Getenv("PATH")}[name]
 		}}.Run(context.Background(), args...)
 		return out.String()

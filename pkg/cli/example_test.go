@@ -57,7 +57,7 @@ You explain words to newcomers, each in one sentence.
 
 // A program with a workflow of its own is main with one line more:
 //
-//	os.Exit(cli.Program{Tools: parts.All(), Workflows: []flow.Workflow{glossary.Workflow},
+//	os.Exit(cli.Program{Parts: parts.All(), Workflows: []flow.Workflow{glossary.Workflow},
 //		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}.Run(ctx, os.Args[1:]...))
 func ExampleProgram_workflows() {
 	dir, err := os.MkdirTemp("", "glossary")
@@ -80,7 +80,7 @@ func ExampleProgram_workflows() {
 	}
 	env := map[string]string{"HOME": filepath.Join(dir, "home"), "ADROIT_HOME": filepath.Join(dir, "data"), "PATH": os.Getenv("PATH")}
 	code := cli.Program{
-		Tools: parts.All(), Workflows: []flow.Workflow{glossary},
+		Parts: parts.All(), Workflows: []flow.Workflow{glossary},
 		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: func(name string) string { return env[name] },
 	}.Run(context.Background(), "run", "glossary", "Write it.", "-C", filepath.Join(dir, "repo"), "-m", "script:"+filepath.Join(dir, "turns.yaml"))
 	words, err := os.ReadFile(filepath.Join(dir, "repo", "WORDS.md"))

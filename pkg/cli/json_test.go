@@ -50,7 +50,7 @@ func TestJSONShapes(t *testing.T) {
 	run := func(args ...string) []byte {
 		t.Helper()
 		var out, stderr bytes.Buffer
-		p := cli.Program{Tools: parts.All(), Stdout: &out, Stderr: &stderr, Getenv: func(key string) string { return env[key] }}
+		p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &stderr, Getenv: func(key string) string { return env[key] }}
 		if code := p.Run(t.Context(), args...); code != 0 {
 			t.Fatalf("adroit %s: exit code %d\n%s%s", strings.Join(args, " "), code, out.String(), stderr.String())
 		}

@@ -33,7 +33,7 @@ func TestReadOnlyDataDirectory(t *testing.T) {
 	env := map[string]string{"HOME": home, "ADROIT_HOME": data, "ADROIT_SANDBOX": "off"}
 	run := func(through func(adroit.Client) adroit.Client, args string) (code int, stdout, stderr string) {
 		var out, err bytes.Buffer
-		p := cli.Program{Tools: parts.All(), Through: through, Stdout: &out, Stderr: &err, Getenv: func(key string) string { return env[key] }}
+		p := cli.Program{Parts: parts.All(), Through: through, Stdout: &out, Stderr: &err, Getenv: func(key string) string { return env[key] }}
 		code = p.Run(t.Context(), strings.Fields(args)...)
 		return code, out.String(), err.String()
 	}

@@ -39,7 +39,7 @@ func TestStrategiesCompared(t *testing.T) {
 	run := func(want int, args ...string) string { // -1: any exit code
 		t.Helper()
 		var out, stderr bytes.Buffer
-		p := cli.Program{Tools: parts.All(), Stdout: &out, Stderr: &stderr, Getenv: func(key string) string { return env[key] }}
+		p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &stderr, Getenv: func(key string) string { return env[key] }}
 		if code := p.Run(t.Context(), args...); code != want && want >= 0 {
 			t.Fatalf("adroit %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out.String(), stderr.String())
 		}

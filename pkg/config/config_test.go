@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // load reads a configuration from a file's text and variables, without a
@@ -25,7 +26,7 @@ func load(file string, env map[string]string, flags Flags) (*Config, error) {
 		}
 		return []byte(file), nil
 	}
-	return Load(Env{Getenv: func(k string) string { return vars[k] }, ReadFile: read}, flags)
+	return Load(Env{Getenv: func(k string) string { return vars[k] }, ReadFile: read, Parts: parts.All()}, flags)
 }
 
 func setting(t *testing.T, c *Config, key string) Setting {

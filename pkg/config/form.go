@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/goccy/go-yaml"
@@ -21,12 +23,12 @@ import (
 // checkForm reports all values of a file that do not have the form of their key, and all
 // keys that there are none of, each with its line. The decoder would stop at the first one,
 // and has no place for some.
-func checkForm(path string, b []byte) error {
+func checkForm(path string, b []byte, parts sections) error {
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil // the decoder explains it
 	}
-	f := form{path: path, anchors: map[string]ast.Node{}}
+	f := form{path: path, parts: parts, anchors: map[string]ast.Node{}}
 	f.check(file.Docs[0].Body, reflect.TypeFor[Config](), "", "", 1)
 	return all(f.faults...)
 }
@@ -34,6 +36,7 @@ func checkForm(path string, b []byte) error {
 // A form compares a file with the types that it is decoded into.
 type form struct {
 	path    string
+	parts   sections
 	anchors map[string]ast.Node
 	faults  []error
 }
@@ -130,6 +133,11 @@ func (f *form) fields(n ast.Node, t reflect.Type, key string) {
 			known[name] = field
 		}
 	}
+	if t == reflect.TypeFor[Config]() {
+		for _, s := range f.parts {
+			known[s.Key()] = reflect.StructField{Type: reflect.TypeOf(s)}
+		}
+	}
 	for _, e := range entriesOf(n) {
 		name, line := e.Key.GetToken().Value, e.Key.GetToken().Position.Line
 		field, ok := known[name]
@@ -143,9 +151,25 @@ func (f *form) fields(n ast.Node, t reflect.Type, key string) {
 			if near := spelling.Nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
 				help = fmt.Sprintf("did you mean %s? %s", near, help)
 			}
+			if part := partOf(name); key == "" && part != "" {
+				help = "it is a setting of the part " + part + ", which this program does not have"
+			}
 			f.fault(line, help, "unknown key %s", joinKey(key, name))
 		}
 	}
+}
+
+// partOf is the part that ships with a section, "" if none has a section with this key.
+func partOf(key string) string {
+	var doc struct {
+		Properties map[string]struct {
+			Part string `json:"$comment"`
+		}
+	}
+	if err := json.Unmarshal(configs.ConfigSchema(), &doc); err != nil {
+		return "" // a test reads it
+	}
+	return doc.Properties[key].Part
 }
 
 // decodesItself reports whether a type reads a scalar where its kind would not.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // A fault of any key is reported with the file, the line and the key, and without words of
@@ -77,6 +79,9 @@ func TestEveryKeyWrong(t *testing.T) {
 		}
 	}
 	visit(reflect.TypeFor[Config](), "", "", "", "")
+	for _, s := range sectionsOf(parts.All()) {
+		visit(reflect.TypeOf(s), "", s.Key(), s.Key()+":", "  ")
+	}
 	if seen < 1000 {
 		t.Errorf("only %d values were tried", seen)
 	}

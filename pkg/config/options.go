@@ -46,7 +46,6 @@ import (
 
 // A Program is what one brings to a configuration.
 type Program struct {
-	Tools     []tools.Tool
 	Workflows []flow.Workflow  // beside those that ship
 	Now       func() time.Time // nil: time.Now
 	Version   string           // is written into the database, so that a later program can name it
@@ -64,11 +63,11 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	}
 	data, err := c.Data()
 	if err != nil {
-		return adroit.Options{Tools: c.Tools(p), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
+		return adroit.Options{Tools: c.Tools(p), Examine: adroit.ExaminationsOf(c.parts), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
 	}
 	aside, err := sqlite.FinishExchange(data)
 	if err != nil {
-		return adroit.Options{Tools: c.Tools(p), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
+		return adroit.Options{Tools: c.Tools(p), Examine: adroit.ExaminationsOf(c.parts), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
 	}
 	if aside != "" && p.Warn != nil {
 		p.Warn("a restore that was cut short is finished; what was there before is in " + aside)
@@ -83,7 +82,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	hide := Redactor(c, c.getenv)
 	servers, err := c.toolServers(p, data, confine, hide)
 	if err != nil {
-		return adroit.Options{Tools: c.Tools(p), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
+		return adroit.Options{Tools: c.Tools(p), Examine: adroit.ExaminationsOf(c.parts), Workspace: adroit.Workspace{Servers: c.LanguageServers(), Sandbox: confine}}, err
 	}
 	o := adroit.Options{
 		Tools: c.Tools(p), ToolServers: servers, Source: c.source(data, hide), ModelWait: cmp.Or(c.Limits.Wait, defaultWait),
@@ -100,7 +99,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 		},
 		Storage:      adroit.Storage{Data: data, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce},
 		Callbacks:    adroit.Callbacks{Hooks: c.hooksIn(c.getenv("HOME")), Warn: p.Warn},
-		Coordination: c.Coordinator.options(),
+		Coordination: c.Coordinator.options(), Examine: adroit.ExaminationsOf(c.parts),
 	}
 	c.layers(&o)
 	return o, nil
@@ -188,14 +187,16 @@ func (c *Config) layers(o *adroit.Options) {
 	}
 }
 
-// Tools are the tools of a program, in the place of those that a configuration
-// sets up those that know it.
+// Tools are the tools of the parts that the configuration was read with, set up as it
+// says.
 func (c *Config) Tools(p Program) []tools.Tool {
 	now := p.Now
 	if now == nil {
 		now = time.Now
 	}
-	return c.podcastTools(c.githubTools(c.publishTools(c.researchTools(p.Tools, now), now)))
+	h := adroit.PartHost{Getenv: c.getenv, Now: now}
+	h.Data, _ = c.Data() // Options reports that there is none
+	return c.githubTools(c.publishTools(c.researchTools(c.partTools(h), now), now))
 }
 
 // A Config is the configuration. Every key of the file is optional. Settings are
@@ -228,7 +229,8 @@ type Config struct {
 	Publish  publishSection  `yaml:"publish"`
 	GitHub   githubSection   `yaml:"github"`
 
-	Transcription transcriptionSection `yaml:"transcription"`
+	// Sections are those of the program's parts, each with its own key.
+	Sections sections `yaml:"-"`
 
 	Permissions []permit.Rule     `yaml:"permissions"`
 	Test        map[string]string `yaml:"test"` // the command that runs the tests of a project, by its directory
@@ -248,6 +250,7 @@ type Config struct {
 	Prices    llm.Prices          `yaml:"-"`
 	Rates     map[string]rate     `yaml:"prices" show:"-"` // Prices are shown
 
+	parts  []adroit.Part
 	from   map[string]string // where a value comes from; a missing key means default
 	getenv func(string) string
 	keys   map[string]string // of adroit login, by provider
@@ -271,9 +274,10 @@ type conventions struct {
 	Bytes int `yaml:"bytes" least:"-1"` // -1: none of it
 }
 
-// An Env is how Load reads variables and files; the zero value reads those of
-// the process.
+// An Env is how Load reads variables and files, and the parts whose sections the file
+// may have. Without functions it reads those of the process.
 type Env struct {
+	Parts    []adroit.Part
 	Getenv   func(string) string
 	ReadFile func(string) ([]byte, error)
 }
@@ -337,7 +341,7 @@ func LoadPlace(env Env, flags Flags) (*Config, error) {
 }
 
 func readWith(env Env, flags Flags, parse func(c *Config, path string, b []byte) error) (*Config, error) {
-	c := &Config{from: map[string]string{}, getenv: env.Getenv}
+	c := &Config{from: map[string]string{}, getenv: env.Getenv, parts: env.Parts, Sections: sectionsOf(env.Parts)}
 	path, named := Path(env.Getenv), env.Getenv("ADROIT_CONFIG") != ""
 	if path != "" {
 		b, err := env.ReadFile(path)
@@ -371,14 +375,15 @@ func (c *Config) parse(path string, b []byte) error {
 	b = rootfs.ToUTF8(b)
 	var file Config
 	if len(strings.TrimSpace(string(b))) > 0 {
-		if err := checkForm(path, b); err != nil {
+		if err := checkForm(path, b, c.Sections); err != nil {
 			return err
 		}
-		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
+		err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict(), yaml.AllowFieldPrefixes(c.Sections.keys()...))
+		if err := cmp.Or(err, c.Sections.read(b)); err != nil {
 			return fail(plainyaml.Explain(path, b, err), keysHelp())
 		}
 	}
-	file.from, file.getenv = c.from, c.getenv
+	file.from, file.getenv, file.parts, file.Sections = c.from, c.getenv, c.parts, c.Sections
 	file.Prices = llm.Prices{}
 	for name, r := range file.Rates {
 		file.Prices[name] = llm.Price{In: r.In, Out: r.Out, Cached: r.Cached}
@@ -429,7 +434,7 @@ func (c *Config) check(at place) error {
 		c.Network.check(at),
 		checkPublish(at, c.Publish),
 		c.GitHub.check(at),
-		c.Transcription.check(at),
+		c.Sections.check(at),
 		c.Research.check(at),
 		c.checkTest(at),
 		c.checkHooks(at),
@@ -463,12 +468,13 @@ func (c *Config) expand(path string) string { return expandHome(c.getenv("HOME")
 
 // Options returns the options of a runtime with what the user has configured, in
 // the file and in the environment that getenv reads: models, agents, pipelines,
-// limits, permissions, sandbox, trust and the jobs of the command line. Tools, and
-// workflows beside those that ship, are the program's.
-func Options(getenv func(string) string, list []tools.Tool, more ...flow.Workflow) (adroit.Options, error) {
-	c, err := Load(Env{Getenv: getenv}, Flags{})
+// limits, permissions, sandbox, trust and the jobs of the command line. Parts, and
+// workflows beside those that ship, are the program's. The file may have the sections of
+// these parts and no others.
+func Options(getenv func(string) string, parts []adroit.Part, more ...flow.Workflow) (adroit.Options, error) {
+	c, err := Load(Env{Getenv: getenv, Parts: parts}, Flags{})
 	if err != nil {
 		return adroit.Options{}, err
 	}
-	return c.Options(Program{Tools: list, Workflows: more})
+	return c.Options(Program{Workflows: more})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/netguard"
 	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/goccy/go-yaml"
 )
 
 const callingHint = "it is one of auto, native, constrained, text"
@@ -182,8 +185,10 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 		for _, name := range slices.Concat(c.Publish.targets().Secrets(), c.GitHub.target().Secrets()) {
 			add(name, getenv(name))
 		}
-		if name := c.Transcription.KeyEnv; name != "" {
-			add(name, getenv(name))
+		for _, s := range c.Sections {
+			for _, name := range s.Secrets() {
+				add(name, getenv(name))
+			}
 		}
 	}
 	for _, name := range provider.KeyVariables() {
@@ -261,7 +266,7 @@ func (c *Config) checkHooks(at place) error {
 // as it is now: those of hooks, and of MCP servers without a sandbox. A file with faults
 // starts none.
 func (c *Config) hostFiles() (files []string) {
-	now, err := Load(Env{Getenv: c.getenv}, Flags{})
+	now, err := Load(Env{Getenv: c.getenv, Parts: c.parts}, Flags{})
 	if err != nil {
 		return nil
 	}
@@ -278,4 +283,75 @@ func (c *Config) hostFiles() (files []string) {
 		}
 	}
 	return files
+}
+
+// sections are those of a program's parts.
+type sections []adroit.Section
+
+// sectionsOf makes the sections of parts, in which nothing is set.
+func sectionsOf(parts []adroit.Part) (out sections) {
+	for _, p := range parts {
+		if p.Section != nil {
+			out = append(out, p.Section())
+		}
+	}
+	return out
+}
+
+func (l sections) keys() (out []string) {
+	for _, s := range l {
+		out = append(out, s.Key())
+	}
+	return out
+}
+
+// of is the section with a key, nil if there is none.
+func (l sections) of(key string) adroit.Section {
+	for _, s := range l {
+		if s.Key() == key {
+			return s
+		}
+	}
+	return nil
+}
+
+// read puts what a file says into the sections. That it has no other keys has been checked.
+func (l sections) read(b []byte) error {
+	var fields []reflect.StructField
+	for i, s := range l {
+		fields = append(fields, reflect.StructField{Name: "P" + strconv.Itoa(i), Type: reflect.TypeOf(s), Tag: reflect.StructTag("yaml:" + strconv.Quote(s.Key()))})
+	}
+	file := reflect.New(reflect.StructOf(fields))
+	if err := yaml.Unmarshal(b, file.Interface()); err != nil {
+		return err
+	}
+	for i, s := range l {
+		if read := file.Elem().Field(i); !read.IsNil() {
+			reflect.ValueOf(s).Elem().Set(read.Elem())
+		}
+	}
+	return nil
+}
+
+// check checks the sections by their own rules.
+func (l sections) check(at place) error {
+	var faults []error
+	for _, s := range l {
+		s.Check(func(err error, hint string, keys ...string) {
+			faults = append(faults, fail(fmt.Errorf("%s: %w", at(append([]string{s.Key()}, keys...)...), err), hint))
+		})
+	}
+	return all(faults...)
+}
+
+// partTools are those of the parts as the file sets them up, in the order of the parts.
+func (c *Config) partTools(h adroit.PartHost) (list []tools.Tool) {
+	for _, p := range c.parts {
+		if p.Section == nil {
+			list = append(list, p.Tools...)
+			continue
+		}
+		list = append(list, c.Sections.of(p.Section().Key()).Tools(h)...)
+	}
+	return list
 }

@@ -18,13 +18,14 @@ import (
 	"github.com/adroit-run/adroit/internal/text/hint"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // Set returns the text of a configuration file in which a key, as Settings lists it,
 // has a value, which is YAML or words. Comments and everything else stay as they are.
-// The result is a valid configuration.
-func Set(path string, text []byte, key, value string) ([]byte, error) {
-	keys, err := keysOfSetting(reflect.TypeFor[Config](), key)
+// The result is a valid configuration of a program with these parts.
+func Set(path string, text []byte, key, value string, parts ...adroit.Part) ([]byte, error) {
+	keys, err := keysOfSetting(reflect.TypeFor[Config](), key, sectionsOf(parts))
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func Set(path string, text []byte, key, value string) ([]byte, error) {
 		if err != nil {
 			return nil, fail(err, "set it in "+path)
 		}
-		c := &Config{from: map[string]string{}, getenv: func(string) string { return "" }}
+		c := &Config{from: map[string]string{}, getenv: func(string) string { return "" }, parts: parts, Sections: sectionsOf(parts)}
 		if err := c.parse(path, out); err != nil {
 			fault = cmp.Or(fault, err)
 			continue
@@ -66,7 +67,7 @@ func spellings(value string) []string {
 }
 
 // keysOfSetting are the keys of the file, from the outside in, that a setting has.
-func keysOfSetting(t reflect.Type, key string) (keys []string, err error) {
+func keysOfSetting(t reflect.Type, key string, parts sections) (keys []string, err error) {
 	for rest := key; rest != ""; {
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
@@ -77,6 +78,11 @@ func keysOfSetting(t reflect.Type, key string) (keys []string, err error) {
 			for i := range t.NumField() {
 				if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
 					fields[name] = t.Field(i).Type
+				}
+			}
+			if t == reflect.TypeFor[Config]() {
+				for _, s := range parts {
+					fields[s.Key()] = reflect.TypeOf(s)
 				}
 			}
 			name, after, _ := strings.Cut(rest, ".")

@@ -80,6 +80,13 @@ func defaults() map[string]string {
 // entries are the settings in force.
 func (c *Config) entries() []entry {
 	l := listing{defaults: defaults()}
+	for _, s := range c.Sections {
+		for _, one := range s.Settings() {
+			if one.Default != "" {
+				l.defaults[s.Key()+"."+one.Key] = one.Default
+			}
+		}
+	}
 	l.add("", reflect.ValueOf(*c), "")
 	return append(l.entries, c.priceEntries()...)
 }
@@ -96,6 +103,11 @@ func (l *listing) add(key string, v reflect.Value, show string) {
 	switch {
 	case v.Kind() == reflect.Struct:
 		for f, kid := range v.Fields() {
+			if f.Type == reflect.TypeFor[sections]() {
+				for _, s := range kid.Interface().(sections) {
+					l.add(s.Key(), reflect.ValueOf(s).Elem(), "")
+				}
+			}
 			if name := f.Tag.Get("yaml"); name != "" && name != "-" && f.Tag.Get("show") != "-" {
 				l.add(strings.TrimPrefix(key+"."+name, "."), kid, f.Tag.Get("show"))
 			}

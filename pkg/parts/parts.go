@@ -1,7 +1,7 @@
-// Package parts is the explicit list of the tools that ship.
+// Package parts is the explicit list of the parts that ship.
 //
-//	set, err := tools.NewSet(parts.All()...)
-//	set, err := tools.NewSet(append(parts.All(), wordcount.Tool)...)
+//	cli.Main(parts.All()...)
+//	set, err := tools.NewSet(append(parts.Tools(), wordcount.Tool)...)
 //
 // What is optional lies in its internal folder, where core, configuration and command line
 // cannot name it.
@@ -10,33 +10,42 @@ package parts
 import (
 	"slices"
 
-	"github.com/adroit-run/adroit/internal/tools/blog"
 	"github.com/adroit-run/adroit/internal/tools/calendar"
 	"github.com/adroit-run/adroit/internal/tools/control"
-	"github.com/adroit-run/adroit/internal/tools/docs"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/tools/github"
-	"github.com/adroit-run/adroit/internal/tools/podcast"
 	"github.com/adroit-run/adroit/internal/tools/publish"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/internal/tools/web"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/parts/internal/blog"
+	"github.com/adroit-run/adroit/pkg/parts/internal/docs"
 	"github.com/adroit-run/adroit/pkg/parts/internal/file"
 	"github.com/adroit-run/adroit/pkg/parts/internal/gittool"
 	"github.com/adroit-run/adroit/pkg/parts/internal/navigate"
+	"github.com/adroit-run/adroit/pkg/parts/internal/podcast"
 	"github.com/adroit-run/adroit/pkg/parts/internal/review"
 	"github.com/adroit-run/adroit/pkg/parts/internal/search"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shell"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// All is every tool that ships, bundle by bundle.
-func All() []tools.Tool {
-	var all []tools.Tool
+// All is every part that ships.
+func All() []adroit.Part {
+	own := []adroit.Part{podcast.Part()}
+	var all []adroit.Part
 	for _, b := range Bundles() {
-		all = append(all, b.Tools()...)
+		p := adroit.Part{Name: b.Name, Tools: b.Tools()}
+		if i := slices.IndexFunc(own, func(o adroit.Part) bool { return o.Name == b.Name }); i >= 0 {
+			p = own[i]
+		}
+		all = append(all, p)
 	}
 	return all
 }
+
+// Tools is every tool that ships, part by part, as it is where nothing is configured.
+func Tools() []tools.Tool { return adroit.ToolsOf(All()) }
 
 // Bundles are the tools by what one would grant together.
 func Bundles() []tools.Bundle {

@@ -13,7 +13,7 @@ import (
 
 // Which tools there are is held by docs/tools.md, which is generated.
 func TestAll(t *testing.T) {
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestAll(t *testing.T) {
 // A set checks no tool that ships, by where its arguments are declared: each start would
 // infer all schemas.
 func TestShips(t *testing.T) {
-	for _, tool := range parts.All() {
+	for _, tool := range parts.Tools() {
 		if !bytes.Contains(tool.Input.JSON(), []byte(`"properties":{"`)) {
 			continue // a struct without a name, and no work
 		}
@@ -40,7 +40,7 @@ func TestShips(t *testing.T) {
 
 // A misspelt category would make a heading of its own.
 func TestCategories(t *testing.T) {
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestCategories(t *testing.T) {
 // Small models pay for every word, so the words are counted.
 func TestBudget(t *testing.T) {
 	total := 0
-	for _, tool := range parts.All() {
+	for _, tool := range parts.Tools() {
 		if n := len(strings.Fields(tool.Description)); n > 40 {
 			t.Errorf("%s: its description has %d words, 40 are allowed", tool.Name, n)
 		}
@@ -70,7 +70,7 @@ func TestBudget(t *testing.T) {
 }
 
 func ExampleAll() {
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -28,7 +28,7 @@ steps:
 // pinnedPipeline is a pipeline as a job pins it.
 func pinnedPipeline(t testing.TB, src string) pipeline.Pinned {
 	t.Helper()
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

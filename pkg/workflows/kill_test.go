@@ -137,7 +137,7 @@ func stopped(t *testing.T, turns, dir string, in agents.Input, artifact string, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		kit := slices.DeleteFunc(parts.All(), func(t tools.Tool) bool { return t.Name == "run_tests" || t.Name == "run_check" })
+		kit := slices.DeleteFunc(parts.Tools(), func(t tools.Tool) bool { return t.Name == "run_tests" || t.Name == "run_check" })
 		rt, err := adroit.Open(t.Context(), adroit.Options{
 			Tools: append(kit, quickTests, noCheck), Models: map[string]llm.Model{"script": model}, Model: "script/turns", Storage: adroit.Storage{Data: data, Store: sqlite.Store(data)}, Workspace: adroit.Workspace{Dir: dir},
 			Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All()},

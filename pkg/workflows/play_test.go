@@ -21,7 +21,7 @@ import (
 // pinned is the task of an agent that ships, as a job pins it.
 func pinned(t testing.TB, in agents.Input) executor.Task {
 	t.Helper()
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

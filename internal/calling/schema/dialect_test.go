@@ -159,7 +159,7 @@ func TestTools(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.Name, func(t *testing.T) {
 			var all bytes.Buffer
-			for _, tool := range parts.All() {
+			for _, tool := range parts.Tools() {
 				full := tool.Input.JSON()
 				down, err := d.Down(full)
 				if err != nil {

@@ -409,7 +409,7 @@ func TestTextOrCall(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var list []schema.Callable
 	var offered []llm.ToolSpec
-	for _, tool := range parts.All() {
+	for _, tool := range parts.Tools() {
 		list = append(list, schema.Callable{Name: tool.Name, Input: tool.Input.JSON()})
 		offered = append(offered, llm.ToolSpec{Name: tool.Name, Input: tool.Input.JSON()})
 	}

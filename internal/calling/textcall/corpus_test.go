@@ -20,7 +20,7 @@ import (
 // another eighth. Of all 17,893 none raised a doubt when this was written.
 func TestOrdinaryText(t *testing.T) {
 	var offered []llm.ToolSpec
-	for _, tool := range parts.All() {
+	for _, tool := range parts.Tools() {
 		offered = append(offered, llm.ToolSpec{Name: tool.Name, Input: tool.Input.JSON()})
 	}
 	root, err := exec.Command("go", "env", "GOROOT").Output() // the binary does not know it with -trimpath

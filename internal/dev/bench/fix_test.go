@@ -107,7 +107,7 @@ func fixAll(t *testing.T, failures []int, memory string) (out []window) {
 	data, dir := t.TempDir(), t.TempDir()
 	m := &repairer{}
 	rt, err := adroit.Open(ctx, adroit.Options{
-		Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: parts.All(),
+		Models: map[string]llm.Model{"script": llm.Func(m.answer)}, Model: "script/x", Tools: parts.Tools(),
 		Definitions:  adroit.Definitions{Workflows: workflows.All(), Agents: []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}},
 		Workspace:    adroit.Workspace{Dir: dir, Sandbox: adroit.SandboxOptions{Level: "off"}, NoDiagnostics: true, Servers: []adroit.LanguageServer{}},
 		Storage:      adroit.Storage{Data: data, Store: sqlite.Store(data)},

@@ -15,7 +15,7 @@ import (
 
 // manual is a man page for each command, and the completions for three shells.
 func (d *dist) manual() ([]file, error) {
-	root := cli.Program{Tools: parts.All()}.Command()
+	root := cli.Program{Parts: parts.All()}.Command()
 	root.DisableAutoGenTag = true
 	var files []file
 	var page func(c *cobra.Command) error

@@ -93,7 +93,7 @@ func runModel(t testing.TB, h habit, j *job, mode turn.Mode, wire string, with f
 		}
 	}
 	rt, err := adroit.Open(t.Context(), adroit.Options{
-		Tools: parts.All(), Models: map[string]llm.Model{"weak": m}, Model: "weak/weak:7b", Defaults: agents.Defaults{Approve: executor.ApproveAll},
+		Tools: parts.Tools(), Models: map[string]llm.Model{"weak": m}, Model: "weak/weak:7b", Defaults: agents.Defaults{Approve: executor.ApproveAll},
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All()},
 		Workspace: adroit.Workspace{Dir: dir, Servers: []adroit.LanguageServer{}, TestCommands: map[string]string{"*": "sh test.sh"},
 			Sandbox: adroit.SandboxOptions{Level: "off"}},

@@ -65,7 +65,7 @@ func TestRealWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			rt, err := adroit.Open(t.Context(), adroit.Options{
-				Tools: parts.All(), Models: map[string]llm.Model{"real": m}, Model: "real/" + name,
+				Tools: parts.Tools(), Models: map[string]llm.Model{"real": m}, Model: "real/" + name,
 				Defaults:    agents.Defaults{Approve: executor.ApproveAll},
 				Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All()},
 				Workspace: adroit.Workspace{Dir: dir, Servers: []adroit.LanguageServer{}, TestCommands: map[string]string{"*": "sh test.sh"},

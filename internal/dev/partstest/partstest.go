@@ -9,7 +9,7 @@ import (
 
 // Tool is the tool that ships under a name. It panics if there is none.
 func Tool(name string) tools.Tool {
-	for _, t := range parts.All() {
+	for _, t := range parts.Tools() {
 		if t.Name == name {
 			return t
 		}

@@ -81,7 +81,7 @@ func TestCommands(t *testing.T) {
 	for _, w := range variables {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, w.about)
 	}
-	root := cli.Program{Tools: parts.All()}.Command()
+	root := cli.Program{Parts: parts.All()}.Command()
 	b.WriteString("\nAn endpoint's `key_env` names one more.\n\n## Flags of every command\n")
 	writeFlags(&b, root.PersistentFlags())
 	for _, c := range root.Commands() {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,11 +16,12 @@ import (
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/pkg/parts"
 )
 
 // settings says what the keys of the configuration mean. NAME, MODEL and
 // HEADER stand for what the user calls things.
-var settings = []word{
+var settings = withParts([]word{
 	{"agent", "The agent of `adroit run \"a sentence\"`, which names none. Without it: `assistant`"},
 	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else OpenAI if there is a key"},
 	{"mode", "How far a job goes unasked: `plan` changes nothing and runs none of the project's code, tests included; `edits` changes files and asks about commands and publishing, `auto` also runs commands if a sandbox confines them"},
@@ -98,11 +100,6 @@ var settings = []word{
 	{"research.search.url", "The address of the SearxNG, whose settings must list json under search.formats"},
 	{"research.search.key_env", "The environment variable that holds the key; Brave needs one"},
 	{"research.links.NAME", "An address that static_links lists"},
-	{"transcription.server", "The wire of the server that turns speech into text for transcribe_audio: `openai` (`/audio/transcriptions`, if left out) or `whisper.cpp` (`/inference`)"},
-	{"transcription.url", "Its address, such as https://api.openai.com/v1 or http://127.0.0.1:8080; what is not public must be in network.allow as well. Without it there is no transcribe_audio"},
-	{"transcription.model", "The model of an `openai` server; one that gives times: `whisper-1` if left out"},
-	{"transcription.key_env", "The environment variable that holds the key"},
-	{"transcription.timeout", "Of one part of a recording; ten minutes if left out"},
 	{"publish.markdown.style", "`hugo`, `jekyll`, `astro` or `eleventy`; without it publish_markdown looks which of them the workspace is"},
 	{"publish.markdown.dir", "Where posts are in the workspace; for Jekyll the directory that has _posts and _drafts"},
 	{"publish.markdown.url", "The address of the site, where its own configuration does not have it; the addresses of posts begin with it"},
@@ -126,6 +123,21 @@ var settings = []word{
 	{"coordinator.memory", "Where `adroit fix` looks for what was done about the same failure before: `project` (the directory), `user` (all projects) or `off`, which keeps nothing either. `project` if left out; see [fix](fix.md)"},
 	{"coordinator.compare.WHAT", "Assigns jobs by their id to the sides of a comparison, which `adroit stats` counts apart: `memory: [on, off]`, `strategy: [NAME, default]`"},
 	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](operate.md)"},
+})
+
+// withParts puts what parts say of their settings before the first that is not theirs.
+func withParts(list []word) []word {
+	var own []word
+	for _, p := range parts.All() {
+		if p.Section == nil {
+			continue
+		}
+		for _, s := range p.Section().Settings() {
+			own = append(own, word{p.Section().Key() + "." + s.Key, s.About})
+		}
+	}
+	i := slices.IndexFunc(list, func(w word) bool { return w.name == "publish.markdown.style" })
+	return slices.Insert(list, i, own...)
 }
 
 // named is what stands for the keys of a map, by the map's key.
@@ -142,6 +154,11 @@ func TestConfig(t *testing.T) {
 	})
 	kinds := map[string]string{}
 	keys := keysOf(structs, kinds, "Config", "")
+	for _, p := range parts.All() {
+		if p.Section != nil {
+			keys = append(keys, keysOfSection(reflect.TypeOf(p.Section()).Elem(), kinds, p.Section().Key())...)
+		}
+	}
 	complete(t, "setting", settings, keys)
 
 	home := t.TempDir()
@@ -169,8 +186,8 @@ func configSchema(t *testing.T, kinds map[string]string) []byte {
 	doc := object()
 	for _, w := range settings {
 		at := doc
-		parts := strings.Split(w.name, ".")
-		for i, part := range parts {
+		keys := strings.Split(w.name, ".")
+		for i, part := range keys {
 			in := at["properties"].(m)
 			any := strings.ToUpper(part) == part // NAME, MODEL: the user's word
 			next, ok := in[part].(m)
@@ -178,7 +195,7 @@ func configSchema(t *testing.T, kinds map[string]string) []byte {
 				next, ok = at["additionalProperties"].(m)
 			}
 			if !ok {
-				if next = object(); i == len(parts)-1 {
+				if next = object(); i == len(keys)-1 {
 					next = m{}
 				}
 			}
@@ -197,6 +214,11 @@ func configSchema(t *testing.T, kinds map[string]string) []byte {
 			at["type"] = "number"
 		case "bool":
 			at["type"] = "boolean"
+		}
+	}
+	for _, p := range parts.All() {
+		if p.Section != nil {
+			doc["properties"].(m)[p.Section().Key()].(m)["$comment"] = p.Name
 		}
 	}
 	doc["title"] = "The configuration of adroit."
@@ -295,6 +317,23 @@ func keysOf(structs map[string]*ast.StructType, kinds map[string]string, name, p
 		kinds[at] = types.ExprString(kind)
 	}
 	return out
+}
+
+// keysOfSection is keysOf for the section of a part.
+func keysOfSection(kind reflect.Type, kinds map[string]string, at string) (out []string) {
+	switch kind.Kind() {
+	case reflect.Map:
+		return keysOfSection(kind.Elem(), kinds, at+"."+named[at[strings.LastIndex(at, ".")+1:]])
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(kind) {
+			if key := f.Tag.Get("yaml"); key != "" && key != "-" {
+				out = append(out, keysOfSection(f.Type, kinds, at+"."+key)...)
+			}
+		}
+		return out
+	}
+	kinds[at] = kind.String()
+	return []string{at}
 }
 
 // plain is a Go type in words for people.

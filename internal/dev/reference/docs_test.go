@@ -61,7 +61,7 @@ func firstDifference(got, want []byte) string {
 func run(t *testing.T, env map[string]string, args ...string) []byte {
 	t.Helper()
 	var out, bad bytes.Buffer
-	p := cli.Program{Tools: parts.All(), Stdout: &out, Stderr: &bad, Getenv: func(k string) string { return env[k] }}
+	p := cli.Program{Parts: parts.All(), Stdout: &out, Stderr: &bad, Getenv: func(k string) string { return env[k] }}
 	if code := p.Run(context.Background(), args...); code != 0 {
 		t.Fatalf("adroit %s: exit %d: %s", strings.Join(args, " "), code, bad.String())
 	}

@@ -99,7 +99,7 @@ func commandsIn(line string) (all [][]string) {
 // untypable says why the command line does not accept arguments, which may be only
 // the name of a command if they are not whole. It is "" if it does.
 func untypable(args []string, whole bool) string {
-	root := cli.Program{Tools: parts.All()}.Command()
+	root := cli.Program{Parts: parts.All()}.Command()
 	cmd, rest, err := root.Find(args)
 	if err != nil {
 		return err.Error()

@@ -52,7 +52,7 @@ func TestTools(t *testing.T) {
 	for _, w := range fields {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, cell(w.about))
 	}
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestTools(t *testing.T) {
 			shown++
 		}
 	}
-	if shown != len(parts.All()) {
-		t.Errorf("the page shows %d tools of %d", shown, len(parts.All()))
+	if shown != len(parts.Tools()) {
+		t.Errorf("the page shows %d tools of %d", shown, len(parts.Tools()))
 	}
 	hold(t, "tools.md", b.String())
 }

@@ -63,6 +63,9 @@ type Doctor struct {
 	Rules      []permit.Rule // the configuration's
 	Deny       []string      // names that no tool may touch, the configuration's
 
+	// Parts look at what parts need.
+	Parts []func(ctx context.Context) []Finding
+
 	Tools       func() (*tools.Set, error)
 	Agents      func(ctx context.Context) (count int, err error)
 	TestCommand func(dir string) (command, from string, err error)
@@ -95,14 +98,22 @@ func programs(ctx context.Context) (out []Finding) {
 		{"node", "tests of JavaScript projects", []string{"--version"}},
 		{"cargo", "tests of Rust projects", []string{"--version"}},
 		{"ctags", "outlines of languages other than Go", []string{"--version"}},
-		{"ffmpeg", "recordings, clips and chapters of podcasts", []string{"-hide_banner", "-version"}},
 	} {
-		out = append(out, program(ctx, p.name, p.use, p.version))
+		out = append(out, Program(ctx, p.name, p.use, p.version...))
 	}
 	return out
 }
 
-func program(ctx context.Context, name, use string, args []string) Finding {
+// parts are what parts find.
+func (d *Doctor) parts(ctx context.Context) (out []Finding) {
+	for _, look := range d.Parts {
+		out = append(out, look(ctx)...)
+	}
+	return out
+}
+
+// Program looks for a program that tools run, which prints its version with args.
+func Program(ctx context.Context, name, use string, args ...string) Finding {
 	path, err := hostexec.Find(name)
 	if err != nil {
 		return Finding{name, Lacking, hostexec.Lacking(err), "install it for " + use}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/tools/fetch"
 
 	"maps"
 	"slices"

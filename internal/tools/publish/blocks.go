@@ -14,7 +14,7 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
-	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
+	"github.com/adroit-run/adroit/internal/tools/markdown"
 )
 
 // A block is one of Notion's. Body is what stands under its type.

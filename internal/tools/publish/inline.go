@@ -7,7 +7,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	extensionast "github.com/yuin/goldmark/extension/ast"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
+	"github.com/adroit-run/adroit/internal/tools/markdown"
 )
 
 // A span is text with one look.

@@ -15,7 +15,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/internal/site"
+	"github.com/adroit-run/adroit/internal/tools/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

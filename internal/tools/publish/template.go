@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/site"
+	"github.com/adroit-run/adroit/internal/tools/site"
 )
 
 // A template is what the posts of a site look like: the newest one, or an

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/site"
+	"github.com/adroit-run/adroit/internal/tools/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
-	"github.com/adroit-run/adroit/internal/tools/internal/markdown"
-	"github.com/adroit-run/adroit/internal/tools/internal/site"
+	"github.com/adroit-run/adroit/internal/tools/fetch"
+	"github.com/adroit-run/adroit/internal/tools/markdown"
+	"github.com/adroit-run/adroit/internal/tools/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"golang.org/x/net/html"
 )

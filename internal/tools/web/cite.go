@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/tools/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/tools/fetch"
 	"github.com/mmcdole/gofeed"
 	"github.com/mmcdole/gofeed/rss"
 	"golang.org/x/net/html"

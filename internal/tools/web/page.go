@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
-	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
+	"github.com/adroit-run/adroit/internal/tools/fetch"
+	"github.com/adroit-run/adroit/internal/tools/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

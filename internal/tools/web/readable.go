@@ -14,7 +14,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/tools/fetch"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/tools/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -15,7 +15,7 @@ import (
 // contain the other.
 func known(t *testing.T, more ...*pipeline.Pipeline) pipeline.Known {
 	t.Helper()
-	set, err := tools.NewSet(parts.All()...)
+	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {
 		t.Fatal(err)
 	}

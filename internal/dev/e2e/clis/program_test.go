@@ -26,7 +26,7 @@ func TestGoProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt, err := adroit.Open(t.Context(), adroit.Options{Tools: parts.All(), Models: map[string]llm.Model{"cli": programs}, Model: "cli/codex"})
+	rt, err := adroit.Open(t.Context(), adroit.Options{Tools: parts.Tools(), Models: map[string]llm.Model{"cli": programs}, Model: "cli/codex"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func newLint(e *kit.Env) *cobra.Command {
 		Example: "  adroit tools lint",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			set, err := tools.NewSet(e.Own...)
+			set, err := tools.NewSet(adroit.ToolsOf(e.Parts)...)
 			if err != nil {
 				fmt.Fprintln(e.Out, kit.Sanitize(err.Error()))
 				return kit.With(kit.Failed)
@@ -225,7 +225,7 @@ func newToolPackage(e *kit.Env) *cobra.Command {
 			if token.IsKeyword(name) || slices.Contains(specialNames, name) || strings.HasSuffix(name, "_test") {
 				return kit.Usagef("choose another name, as in word_count", "%q means something to Go: a package cannot have that name", name)
 			}
-			if slices.ContainsFunc(e.Own, func(t tools.Tool) bool { return t.Name == name }) {
+			if slices.ContainsFunc(adroit.ToolsOf(e.Parts), func(t tools.Tool) bool { return t.Name == name }) {
 				return kit.Usagef("choose another name, as in my_"+name, "there is a built-in tool %s, and a program cannot have two", name)
 			}
 			dir := filepath.Join(e.Here(), name)
@@ -249,7 +249,7 @@ func newToolPackage(e *kit.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(e.Err, "edit it, then: %sgo test ./%s; a program with it is cli.Main(append(parts.All(), %[2]s.Tool)...)\n", before, name)
+			fmt.Fprintf(e.Err, "edit it, then: %sgo test ./%s; a program with it is cli.Program{Parts: parts.All(), Tools: []tools.Tool{%[2]s.Tool}}.Main()\n", before, name)
 			return nil
 		},
 	}

@@ -48,7 +48,7 @@ type Env struct {
 	Now      func() time.Time
 	Config   func() (*config.Config, error)
 	Tools    func() (*tools.Set, error) // as configured
-	Own      []tools.Tool               // the program's, not checked yet
+	Parts    []adroit.Part              // the program's; their tools are not checked yet
 	// Client is what does the work; the program closes it.
 	Client func() (adroit.Client, error)
 	// Served reports whether Client is a server's: jobs go on when this process ends.

@@ -120,7 +120,7 @@ func newSet(e *kit.Env) *cobra.Command {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if text, err = config.Set(path, text, args[0], args[1]); err != nil {
+			if text, err = config.Set(path, text, args[0], args[1], e.Parts...); err != nil {
 				return kit.Usagef(helpOf(err), "%w", err)
 			}
 			if err := rootfs.WriteFile(path, text); err != nil {

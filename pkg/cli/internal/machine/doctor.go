@@ -87,7 +87,7 @@ func examine(ctx context.Context, e *kit.Env, q adroit.DoctorQuery) ([]adroit.Fi
 	if err != nil {
 		what, _, _ := strings.Cut(err.Error(), "\n") // without the lines of the file
 		first = adroit.Finding{Name: "config", Status: adroit.Broken, What: what, Do: cmp.Or(problem.Hint(err), "correct the file")}
-		others := adroit.Diagnose(ctx, adroit.Options{Tools: e.Own}, err, q)
+		others := adroit.Diagnose(ctx, adroit.Options{Tools: adroit.ToolsOf(e.Parts), Examine: adroit.ExaminationsOf(e.Parts)}, err, q)
 		return append([]adroit.Finding{first}, slices.DeleteFunc(others, func(f adroit.Finding) bool { return f.What == err.Error() })...), nil
 	}
 	if path == "" {
@@ -97,7 +97,7 @@ func examine(ctx context.Context, e *kit.Env, q adroit.DoctorQuery) ([]adroit.Fi
 	}
 	c, err := e.Client()
 	if err != nil {
-		o, _ := conf.Options(config.Program{Tools: e.Own}) // as far as they are known
+		o, _ := conf.Options(config.Program{}) // as far as they are known
 		return append([]adroit.Finding{first}, adroit.Diagnose(ctx, o, err, q)...), nil
 	}
 	found, err := c.Doctor(ctx, q)

@@ -1,0 +1,195 @@
+package docs
+
+import (
+	"encoding/json"
+	"errors"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	yamlparser "github.com/goccy/go-yaml/parser"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/adroit-run/adroit/internal/text/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/markdown"
+)
+
+// maxBlock is the largest block that is parsed, in bytes: what is longer is
+// data rather than an example.
+const maxBlock = 64 << 10
+
+// unreadable is code that cannot be parsed; line counts from 1 in the block.
+type unreadable struct {
+	line  int
+	words string
+}
+
+// readable parses the block if its language is known, and reports whether it did.
+// A block that leaves something out, with an ellipsis, a placeholder or as a template,
+// cannot be held to a grammar: it counts if it can be parsed as it is.
+func readable(c markdown.Code) (checked bool, fault *unreadable) {
+	if len(c.Text) > maxBlock {
+		return false, nil
+	}
+	switch c.Lang {
+	case "go", "golang":
+		fault = goCode(c.Text)
+	case "json", "jsonc":
+		fault = jsonCode(c.Text)
+	case "yaml", "yml":
+		fault = yamlCode(c.Text)
+	case "sh", "bash":
+		fault = shellCode(c.Text)
+	default:
+		return false, nil
+	}
+	if fault != nil && elision.MatchString(c.Text) {
+		return false, nil
+	}
+	return true, fault
+}
+
+// elision is what stands for something else: dots, a name in angle brackets, a template,
+// or the prompt of a session, which has output behind it.
+var elision = lazyregexp.New(`…|\.\.\.|\{\{|<[A-Za-z][\w .:|/-]*>|(?m:^[$%>] )`)
+
+// goCode takes a file, declarations, or declarations and the statements that use them. The
+// fault is that of the form the code seems to have.
+func goCode(code string) *unreadable {
+	parse := func(text string) *unreadable {
+		_, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+		var list scanner.ErrorList
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &list) && len(list) > 0:
+			return &unreadable{list[0].Pos.Line, list[0].Msg}
+		}
+		return &unreadable{1, err.Error()}
+	}
+	fault := parse(code)
+	if fault == nil {
+		return nil
+	}
+	next := parse("package p;" + code)
+	if next == nil {
+		return nil
+	}
+	// What is no declaration from some line on is in a function.
+	lines := strings.SplitAfter(code, "\n")
+	at := min(next.line, len(lines)) - 1
+	inside := parse("package p;" + strings.Join(lines[:at], "") + "func _() {" + strings.Join(lines[at:], "") + "\n}")
+	if inside == nil {
+		return nil
+	}
+	// The form that gets furthest is the one that was meant.
+	for _, f := range []*unreadable{next, inside} {
+		if f.line > fault.line {
+			fault = f
+		}
+	}
+	return fault
+}
+
+// jsonCode takes values, members without their object, and elements without their list,
+// with comments and trailing commas.
+func jsonCode(code string) *unreadable {
+	code = plainJSON(code)
+	fault := jsonValues(code)
+	if fault == nil || jsonValues("{"+code+"}") == nil || jsonValues("["+code+"]") == nil {
+		return nil
+	}
+	return fault
+}
+
+// plainJSON has spaces in the place of comments and trailing commas.
+func plainJSON(code string) string {
+	out, comma := []byte(code), -1
+	blank := func(from, to int) {
+		for i := from; i < to; i++ {
+			if out[i] != '\n' {
+				out[i] = ' '
+			}
+		}
+	}
+	for i := 0; i < len(out); {
+		rest := code[i:]
+		switch c := out[i]; {
+		case c == '"':
+			end := i + 1
+			for end < len(code) && code[end] != '"' && code[end] != '\n' {
+				if code[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			comma, i = -1, min(end+1, len(code))
+		case strings.HasPrefix(rest, "//") || c == '#':
+			line, _, _ := strings.Cut(rest, "\n")
+			blank(i, i+len(line))
+			i += len(line)
+		case strings.HasPrefix(rest, "/*"):
+			text, _, _ := strings.Cut(rest[2:], "*/")
+			end := min(i+len(text)+4, len(out))
+			blank(i, end)
+			i = end
+		default:
+			switch {
+			case c == ',':
+				comma = i
+			case (c == '}' || c == ']') && comma >= 0:
+				out[comma], comma = ' ', -1
+			case c != ' ' && c != '\t' && c != '\n' && c != '\r':
+				comma = -1
+			}
+			i++
+		}
+	}
+	if comma >= 0 {
+		out[comma] = ' '
+	}
+	return string(out)
+}
+
+func jsonValues(code string) *unreadable {
+	dec := json.NewDecoder(strings.NewReader(code))
+	for {
+		var v any
+		err := dec.Decode(&v)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			at := dec.InputOffset()
+			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+				at = syntax.Offset
+			}
+			return &unreadable{1 + strings.Count(code[:min(int(at), len(code))], "\n"), err.Error()}
+		}
+	}
+}
+
+func yamlCode(code string) *unreadable {
+	_, err := yamlparser.ParseBytes([]byte(code), 0)
+	if err == nil {
+		return nil
+	}
+	if ye, ok := errors.AsType[yaml.Error](err); ok && ye.GetToken() != nil && ye.GetToken().Position != nil {
+		return &unreadable{ye.GetToken().Position.Line, ye.GetMessage()}
+	}
+	return &unreadable{1, strings.ReplaceAll(err.Error(), "\n", " ")}
+}
+
+func shellCode(code string) *unreadable {
+	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(code), "")
+	if err == nil {
+		return nil
+	}
+	if pe, ok := errors.AsType[syntax.ParseError](err); ok {
+		return &unreadable{int(pe.Pos.Line()), pe.Text}
+	}
+	return &unreadable{1, err.Error()}
+}
