@@ -1,5 +1,5 @@
-// Package extagent is what an external agent is to the loop: a model that works with
-// tools of its own.
+// Package extagent describes an external agent to the loop: a model that works with tools of its
+// own.
 package extagent
 
 import (
@@ -25,21 +25,20 @@ type Model interface {
 	Open(Session) llm.Model
 }
 
-// Kinds of errors that external agents have besides those of every model.
+// Kinds of errors of external agents, in addition to those of every model.
 const (
 	NoResult  llm.ErrorKind = "no_result"  // the agent ended without a result
 	NoProgram llm.ErrorKind = "no_program" // its program is not installed or does not start
 )
 
-// StopLimit is why an agent stopped that reached one of its limits: see
-// [llm.Work.Stopped].
+// StopLimit is the [llm.Work.Stopped] of an agent that reached one of its limits.
 const StopLimit llm.Stop = "bound"
 
 // agentPrefix is the provider in the names of external agents.
 const agentPrefix = "cli/"
 
-// IsAgent reports whether a provider/model name is that of an [Model].
-// It reads the name only, so that workflows may call it.
+// IsAgent reports whether a provider/model name names a [Model]. It reads only the name, so that
+// workflows may call it.
 func IsAgent(ref string) bool { return strings.HasPrefix(ref, agentPrefix) }
 
 // A Session is where an [Model] works, and its limits.
@@ -53,8 +52,8 @@ type Session struct {
 	Approve ApproveFunc
 }
 
-// Access is what an [Model] may do besides reading. Each agent enforces it
-// as far as it can, and its documentation states how far.
+// Access lists what a [Model] may do besides reading. Each agent enforces it as far as it can, and
+// its documentation states how far.
 type Access struct {
 	Write         bool `json:"write,omitempty"` // change files in the directory
 	Run           bool `json:"run,omitempty"`   // run commands there
@@ -62,7 +61,7 @@ type Access struct {
 	Net           bool `json:"net,omitempty"`   // reach the network with its tools
 }
 
-// List names what r allows, for people.
+// List names the permissions in r, for people.
 func (r Access) List() string {
 	names := []string{"read"}
 	for _, w := range []struct {

@@ -1,6 +1,5 @@
-// Package route decides which model answers: it finds what a role or a pattern
-// stands for, says which failures another model can make good, and hedges a
-// request that gets no answer.
+// Package route decides which model answers: it resolves a role or a pattern to models, reports
+// which failures another model can make good, and hedges a request that gets no answer.
 //
 //	for i, m := range chain {
 //		resp, err := m.Generate(ctx, req, emit)
@@ -9,8 +8,8 @@
 //		}
 //	}
 //
-// It keeps no state and calls nobody but the models it is given. Retries are
-// not its business: whoever runs the request retries first.
+// It keeps no state and calls only the models it is given. It does not retry: whoever runs the
+// request does that first.
 package route
 
 import (
@@ -30,7 +29,7 @@ func Passes(err error) bool {
 	return errors.As(err, &e) && Kind(e.Kind)
 }
 
-// Kind is Passes for the kind of an error.
+// Kind is like Passes, for the kind of an error.
 func Kind(k llm.ErrorKind) bool {
 	switch k {
 	case llm.Unreachable, llm.Overloaded, llm.RateLimit, llm.Timeout, llm.Cut, llm.Garbled, llm.NoModel, llm.Unsupported, extagent.NoResult, extagent.NoProgram:
@@ -44,8 +43,8 @@ func Kind(k llm.ErrorKind) bool {
 // pattern decides.
 type Windows map[string]int
 
-// An Ask asks a model's server for the context window that the model has there,
-// and the most it can have; zero is what the server does not state.
+// An Ask asks a model's server for the context window that the model has there, and the largest
+// one it can have; zero means that the server does not state it.
 type Ask func(model string) (tokens, most int)
 
 // Of gives the window of a model: the one that is configured, else the one that its
@@ -70,7 +69,7 @@ func (w Windows) Of(model string, ask Ask) (tokens int, guess bool) {
 	return tokens, true
 }
 
-// family is a guess by the name of a model.
+// family guesses the window of a model from its name.
 func family(model string) int {
 	_, name, _ := strings.Cut(strings.ToLower(model), "/")
 	if strings.HasPrefix(model, "script:") {
@@ -85,12 +84,13 @@ func family(model string) int {
 	return unknownWindow
 }
 
-// unknownWindow is what servers for local models are often started with. A
-// guess that is too low costs a few summaries; one that is too high costs a
-// silent loss where a server cuts instead of refusing.
+// unknownWindow is the context window assumed for an unknown model, in tokens: a common default of
+// servers for local models. A guess that is too low costs a few summaries; one that is too high
+// silently loses text where a server truncates the request instead of refusing it.
 const unknownWindow = 32_768
 
-// families are what the makers' own services offer, as of late 2025.
+// families lists the context windows of the vendors' hosted models as of late 2025, by prefix of
+// the model's name.
 var families = []struct {
 	prefix string
 	window int

@@ -26,8 +26,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// after is an attempt that emits its first piece after one duration and ends
-// after another.
+// after returns an attempt that emits its first piece after speak and ends after end.
 func after(speak, end time.Duration, text string, err error) route.Attempt {
 	return func(ctx context.Context, emit func(llm.Delta)) (*llm.Response, error) {
 		for _, at := range []time.Duration{speak, end - speak} {

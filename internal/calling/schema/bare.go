@@ -10,8 +10,7 @@ import (
 // prose are the keywords that only explain.
 var prose = []string{"title", "description", "examples", "default", "$comment"}
 
-// Bare gives a schema without the words that explain it: what it takes is the
-// same, and shorter to tell.
+// Bare returns a schema without its descriptions: it accepts the same values and is shorter.
 func Bare(full json.RawMessage) (json.RawMessage, error) {
 	n, err := parseNode(full)
 	if err != nil {
@@ -41,7 +40,7 @@ func bare(n *Node) *Node {
 		kid := out.Kids[i]
 		switch key {
 		case "properties", "patternProperties", "$defs", "dependentSchemas":
-			// Their keys are names, whatever they are called.
+			// The keys are names of properties, even if they look like keywords.
 			named := newObject()
 			for k, name := range kid.Keys {
 				named.Set(name, bare(kid.Kids[k]))
@@ -66,8 +65,7 @@ type Cache struct {
 
 type cached struct{ dialect, full string }
 
-// A form is a schema in a dialect's words, and what its root has in words apart
-// from the rest of it.
+// A form is a schema in a dialect, and the description of its root separately.
 type form struct {
 	schema, bare json.RawMessage
 	words        string
@@ -75,7 +73,7 @@ type form struct {
 
 const mostCached = 256
 
-// Down is [Dialect.Down]. The result must not be changed.
+// Down is a cached [Dialect.Down]. The result must not be changed.
 func (c *Cache) Down(d *Dialect, full json.RawMessage) (json.RawMessage, error) {
 	f, err := c.form(d, full)
 	return f.schema, err
@@ -110,9 +108,8 @@ func (c *Cache) form(d *Dialect, full json.RawMessage) (form, error) {
 	return f, nil
 }
 
-// Strict is [Cache.Parameters] in the strict dialect. It reports false for a
-// schema that has no strict form which says the same; that tool has to go out
-// without.
+// Strict is like [Cache.Parameters], in the strict dialect. It reports false for a schema without
+// an equivalent strict form; that tool has to be offered without.
 func (c *Cache) Strict(about string, full json.RawMessage) (string, json.RawMessage, bool, error) {
 	n, err := parseNode(full)
 	if len(full) > 0 && (err != nil || !Closes(full) || loses(n)) {
@@ -122,9 +119,9 @@ func (c *Cache) Strict(about string, full json.RawMessage) (string, json.RawMess
 	return about, down, err == nil, err
 }
 
-// Parameters gives the schema of a tool's arguments in d's words, and what is
-// to be said of the tool: what the root had in words goes there, since
-// servers drop it from the schema.
+// Parameters translates the schema of a tool's arguments into the dialect d. It returns the
+// description of the tool with the description of the schema's root added, since servers drop the
+// latter.
 func (c *Cache) Parameters(d *Dialect, about string, full json.RawMessage) (string, json.RawMessage, error) {
 	f, err := c.form(d, full)
 	if f.words != "" {
@@ -133,8 +130,8 @@ func (c *Cache) Parameters(d *Dialect, about string, full json.RawMessage) (stri
 	return about, f.bare, err
 }
 
-// mostNested bounds the nesting of what is read: schemas whose references were replaced
-// are deeper than what models may write.
+// mostNested bounds the nesting of values that are read: schemas with inlined references are
+// deeper than values by models.
 const mostNested = 200
 
 func parseNode(b json.RawMessage) (*Node, error) {
@@ -149,7 +146,7 @@ func newObject() *Node      { return &Node{Kind: '{'} }
 func array() *Node          { return &Node{Kind: '['} }
 func quoted(s string) *Node { return &Node{Kind: '"', Text: s} }
 
-// typeName is the type of a value, as schemas call it.
+// typeName returns the JSON Schema type of a value.
 func typeName(n *Node) string {
 	switch n.Kind {
 	case '{':

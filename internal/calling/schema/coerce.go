@@ -9,11 +9,10 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
-// Repair rewrites arguments that do not satisfy s where they have one possible
-// meaning: what [Repair] does, values in strings, names that other programs
-// have for the same thing. The notes list what was changed, in words for the
-// model. Arguments that satisfy s stay as they were written, and so do those
-// that would not satisfy it afterwards.
+// Repair rewrites arguments that do not satisfy s where they have one possible meaning: it applies
+// the function [Repair], and corrects values in strings, and names that other programs use for the
+// same thing. The notes describe the changes for the model. Arguments that satisfy s are returned
+// unchanged, and so are those that would not satisfy it afterwards.
 func (s *Schema) Repair(args json.RawMessage) (fixed json.RawMessage, notes []string) {
 	fixed, note := Repair(args)
 	if note != "" {
@@ -35,7 +34,7 @@ func (s *Schema) Repair(args json.RawMessage) (fixed json.RawMessage, notes []st
 	return out, append(notes, c.notes...)
 }
 
-// unwrapped is the object in a list of one, or below a name that sch does not have.
+// unwrapped takes the object out of a list of one, or from below a name that sch does not have.
 func (c *coercion) unwrapped(sch, v *Node) *Node {
 	if v.is('[') && len(v.Kids) == 1 && v.Kids[0].is('{') && slices.Contains(sch.Types(), "object") {
 		c.note("the arguments were a list of one object; taken as it")
@@ -111,8 +110,8 @@ func (c *coercion) members(sch, v *Node, path string) {
 	}
 }
 
-// meant is the property that a name which is not known stands for, "" if there
-// is doubt: v lacks it, and it takes the value.
+// meant returns the property that an unknown name stands for, or "" if there is doubt: v must lack
+// the property, and it must accept the value.
 func meant(key string, value, v, props *Node, required []string) string {
 	fits := func(name string) bool {
 		p := props.At(name)
@@ -139,8 +138,8 @@ func meant(key string, value, v, props *Node, required []string) string {
 	return ""
 }
 
-// aliases are the names that other programs have for arguments, folded, with
-// what they are called here. The first one that a tool has is meant.
+// aliases maps other programs' names for arguments, folded, to the names used here. The first one
+// that a tool has is meant.
 var aliases = map[string][]string{
 	"filepath": {"path"}, "filename": {"path"}, "file": {"path"}, "targetfile": {"path"}, "absolutepath": {"path"}, "relativepath": {"path"},
 	"path":      {"dir", "target", "paths"},
@@ -256,7 +255,7 @@ func escapeLines(s string) string {
 	return b.String()
 }
 
-// listOf is an array of v alone, if the schema's items have its type.
+// listOf wraps v in a list if the schema's items have its type.
 func listOf(sch, v *Node) *Node {
 	if types := sch.At("items").Types(); len(types) == 1 && allows(types, v) {
 		return &Node{Kind: '[', Kids: []*Node{v}}
@@ -264,7 +263,7 @@ func listOf(sch, v *Node) *Node {
 	return nil
 }
 
-// shownKind names what came, without its text: it may be long, or a secret.
+// shownKind names the kind of a value without showing its text, which may be long or secret.
 func shownKind(v *Node) string {
 	switch v.Kind {
 	case '"':

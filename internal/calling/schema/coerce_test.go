@@ -8,8 +8,8 @@ import (
 	"github.com/adroit-run/adroit/internal/calling/schema"
 )
 
-// TestRepair has what small models and models trained for other programs send,
-// and what stays refused because it could mean two things.
+// TestRepair lists arguments by small models and models trained for other programs, and arguments
+// that stay refused because they could mean two things.
 func TestRepair(t *testing.T) {
 	type piece struct {
 		Old string `json:"old"`

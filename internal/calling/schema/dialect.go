@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Dialect is what a server takes of JSON Schema. It never changes and is
-// safe for concurrent use.
+// A Dialect is the subset of JSON Schema that a server accepts. It never changes and is safe for
+// concurrent use.
 type Dialect struct {
 	Name string
 	// Keywords may go out. type, description, properties, required, items,
@@ -16,20 +16,20 @@ type Dialect struct {
 	Keywords []string
 	// Formats are the values of format that mean something there.
 	Formats []string
-	// Anchored says that a pattern must cover the whole string.
+	// Anchored means that a pattern must cover the whole string.
 	Anchored bool
-	// Integers says that minimum and maximum hold for integers only.
+	// Integers means that minimum and maximum apply to integers only.
 	Integers bool
-	// Object says that the root is an object, and no choice between some.
+	// Object means that the root is an object, not a choice between several.
 	Object bool
-	// Strict says that every object lists all its properties as required and
-	// has no others. What is optional may then be null, and an object whose
-	// properties are not known beforehand is written as JSON in a string.
+	// Strict means that every object lists all its properties as required and has no others.
+	// Optional ones may then be null, and an object whose properties are not known beforehand is
+	// written as JSON in a string.
 	Strict bool
 }
 
-// The dialects there are. Common is for tools anywhere but at Ollama; Grammar
-// is for what Ollama and llama.cpp make a grammar of.
+// The dialects. Common is for tools anywhere but at Ollama; Grammar is for schemas that Ollama and
+// llama.cpp turn into a grammar.
 var (
 	Common = &Dialect{Name: "common", Object: true,
 		Keywords: append(slices.Clip(boundKeys), "additionalProperties", "pattern", "format", "default"),
@@ -51,8 +51,8 @@ func (d *Dialect) Says(keyword string) bool {
 	return slices.Contains(everyone, keyword) || slices.Contains(d.Keywords, keyword)
 }
 
-// Down gives full in the words of d. The same schema always gives the same
-// bytes. An empty schema is that of an object without properties.
+// Down translates full into the dialect d. Equal schemas give equal bytes. An empty schema counts
+// as an object without properties.
 func (d *Dialect) Down(full json.RawMessage) (json.RawMessage, error) {
 	if len(full) == 0 {
 		full = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -64,8 +64,8 @@ func (d *Dialect) Down(full json.RawMessage) (json.RawMessage, error) {
 	return d.down(n, true).Append(nil), nil
 }
 
-// down is one schema. What is no object restricts nothing: a property that
-// is false is one the tool will refuse.
+// down translates one schema. A schema that is not an object restricts nothing: the tool itself
+// refuses a property whose schema is false.
 func (d *Dialect) down(n *Node, root bool) *Node {
 	if n.Kind != '{' {
 		n = newObject()
@@ -103,8 +103,8 @@ func (d *Dialect) down(n *Node, root bool) *Node {
 	return out
 }
 
-// keyword sets one keyword of n in out. What d cannot say comes back in words,
-// for the description.
+// keyword sets one keyword of n in out. If d cannot express it, it is returned in words, for the
+// description.
 func (d *Dialect) keyword(out, n *Node, key string, v *Node, root bool) (words []string) {
 	says := d.Says(key)
 	switch key {
@@ -271,7 +271,7 @@ func choice(v *Node) []string {
 	return []string{"one of these: " + strings.Join(forms, "; ")}
 }
 
-// say puts a keyword into words.
+// say describes a keyword in words.
 func say(key string, v *Node) string {
 	words := map[string]string{
 		"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than",

@@ -87,7 +87,8 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// shut walks what goes out and names what the dialect does not take.
+// shut walks a translated schema and reports the first keyword or value that the dialect does not
+// allow.
 func shut(d *schema.Dialect, v any, where string) error {
 	s, ok := v.(map[string]any)
 	if !ok {
@@ -183,8 +184,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// fits checks that a value that full accepts can be said under down, and
-// comes back as it was.
+// fits checks that a value that full accepts can be expressed under down, and is restored
+// unchanged.
 func fits(t *testing.T, d *schema.Dialect, full, down, value json.RawMessage) {
 	t.Helper()
 	rules, err := schema.Compile(down)
@@ -208,7 +209,7 @@ func fits(t *testing.T, d *schema.Dialect, full, down, value json.RawMessage) {
 	}
 }
 
-// strictly says value as a model would that is held to a strict schema.
+// strictly renders value as a model does whose output is constrained to a strict schema.
 func strictly(down, value json.RawMessage) json.RawMessage {
 	var s struct {
 		Type       any

@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// compilePattern compiles a pattern of ECMA 262, which those of JSON Schema are, as far as
-// regexp has the same: not look-around and back references.
+// compilePattern compiles an ECMA 262 pattern, the syntax of JSON Schema, as far as package regexp
+// supports it: look-around and back references are errors.
 func compilePattern(p string) (*regexp.Regexp, error) {
 	t := translator{rest: p}
 	if err := t.all(); err != nil {
@@ -55,7 +55,7 @@ func (t *translator) all() error {
 	return nil
 }
 
-// escape translates what follows a backslash.
+// escape translates an escape sequence; the backslash has been read.
 func (t *translator) escape(class bool) error {
 	if len(t.rest) == 1 {
 		return errors.New("trailing backslash at end of expression")
@@ -90,7 +90,7 @@ func (t *translator) escape(class bool) error {
 
 func isLetter(c byte) bool { return c|32 >= 'a' && c|32 <= 'z' }
 
-// codePoint reads what follows \u, and how much that is; 0 if it is none.
+// codePoint reads the code point of a \u escape and returns its length; 0 if there is none.
 func codePoint(s string) (r rune, n int) {
 	if inner, ok := strings.CutPrefix(s, "{"); ok {
 		digits, _, closed := strings.Cut(inner, "}")

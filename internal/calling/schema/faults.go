@@ -37,10 +37,9 @@ func FaultText(faults []Fault) string {
 	return strings.Join(words, "; ")
 }
 
-// Validate returns everything that is wrong with args, sorted by path, nil if
-// nothing is. Besides the schema's own rules it refuses broken JSON, duplicate
-// keys, numbers no float64 holds, more than 64 levels and more than 8 MiB. It
-// never panics, whatever args are.
+// Validate returns everything that is wrong with args, sorted by path, or nil. Besides the
+// schema's own rules it refuses broken JSON, duplicate keys, numbers outside the range of float64,
+// more than 64 levels and more than 8 MiB. It never panics, whatever args are.
 func (s *Schema) Validate(args json.RawMessage) []Fault {
 	if s == nil || s.Err() != nil || s.rules == nil {
 		return []Fault{{Message: "cannot be checked: there is no schema"}}
@@ -56,8 +55,7 @@ func (s *Schema) Validate(args json.RawMessage) []Fault {
 	return slices.Compact(faults)
 }
 
-// because is what a schema says of that which must not be: the description of its
-// not, which is to be read after "not allowed:".
+// because returns the description of a schema under not, to be appended to "not allowed", or "".
 func because(not *Node) string {
 	if words := not.At("description"); words.is('"') {
 		return ": " + words.Text
@@ -65,7 +63,7 @@ func because(not *Node) string {
 	return ""
 }
 
-// missing names what an object lacks.
+// missing reports the names that an object lacks.
 func missing(v *Node, path string, names *Node, why string) (faults []Fault) {
 	for _, name := range names.words() {
 		if v.At(name) == nil {
@@ -75,7 +73,7 @@ func missing(v *Node, path string, names *Node, why string) (faults []Fault) {
 	return faults
 }
 
-// unknown names what a property could have meant.
+// unknown reports an unknown property, with the names it may have meant.
 func unknown(path, prop string, props *Node) Fault {
 	why := "is not known"
 	if props == nil || props.Keys == nil {
@@ -116,7 +114,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// shown reports what came, short enough to be repeated to a model.
+// shown renders a value, short enough to be repeated to a model.
 func shown(n *Node) string {
 	switch n.Kind {
 	case '{':

@@ -42,7 +42,7 @@ func (n *Node) names(keys ...string) bool {
 	return false
 }
 
-// maxSchema bounds what inlining may blow a schema up to, in values.
+// maxSchema bounds the size of a schema after inlining, in values.
 const maxSchema = 20_000
 
 // flatten returns a copy of the schema n.
@@ -113,16 +113,15 @@ func (f *flattener) add(out *Node, key string, v *Node, depth int) (err error) {
 	return nil
 }
 
-// anything is the schema that accepts all. An empty object or true would say
-// the same, but the first is turned into the second by some encoders and the
-// second breaks others.
+// anything returns the schema that accepts everything. An empty object or true would be
+// equivalent, but some encoders turn the first into the second, and the second breaks others.
 func anything() *Node {
 	n := object()
 	n.Set("description", text("Any JSON value."))
 	return n
 }
 
-// keyword returns what becomes of one keyword, nil to drop it.
+// keyword returns the replacement of a keyword, or nil to drop it.
 func (f *flattener) keyword(key string, v *Node, depth int) (*Node, error) {
 	switch key {
 	case "$schema", "$comment", "$defs", "definitions", "$anchor", "$vocabulary":
@@ -184,8 +183,8 @@ func (f *flattener) each(v *Node, depth int) (*Node, error) {
 	return out, nil
 }
 
-// inline replaces a reference by what it points to. What stands beside it is
-// laid over the target if it only describes, and demanded as well otherwise.
+// inline replaces a reference by its target. A keyword beside the reference overrides the target's
+// if it only describes, and otherwise applies in addition.
 func (f *flattener) inline(n, ref *Node, depth int) (*Node, error) {
 	if !ref.is('"') && f.relaxed != nil {
 		return f.relaxed.unknownType("it is not checked: its $ref is %s", shown(ref)), nil
@@ -254,7 +253,7 @@ func (f *flattener) inline(n, ref *Node, depth int) (*Node, error) {
 	return both, nil
 }
 
-// resolve finds what a JSON pointer within the document points to.
+// resolve returns the target of a JSON pointer within the document.
 func (f *flattener) resolve(ref string) (*Node, error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	pointer, err := url.PathUnescape(pointer)

@@ -18,9 +18,9 @@ type Callable struct {
 // The tags around a call in an answer that is text otherwise.
 const opened, closed = "<tool_call>", "</tool_call>"
 
-// TextOrCall gives a grammar for an answer that is any text, with calls of the
-// tools behind it: once the text has the tag that begins a call, what follows
-// is a valid one. A JSON Schema cannot say that. Without tools it is "".
+// TextOrCall returns a grammar for an answer that is any text followed by calls of the tools:
+// after the tag that begins a call, the grammar admits only a valid call. A JSON Schema cannot
+// express that. Without tools it is "".
 func TextOrCall(list []Callable) (string, error) {
 	if len(list) == 0 {
 		return "", nil
@@ -63,13 +63,12 @@ func TextOrCall(list []Callable) (string, error) {
 	return g.String(), nil
 }
 
-// A grammar is a set of named rules, of llama.cpp's kind. What is the same is one rule.
-// It is never narrower than its schemas: each valid value has a spelling in it, with
-// keys in the schema's order and numbers of 19 digits at most. Where it cannot say a
-// keyword it is wider, so that the full schema still has to judge: most bounds of
-// numbers, uniqueness, conditions, negation, patterns with more than a regular language
-// of characters or with another bound beside them, and that no key comes twice where
-// keys are free. The same schema always gives the same text.
+// A grammar is a set of named rules of llama.cpp's GBNF. Equal schemas share one rule. It is never
+// narrower than its schemas: each valid value has a spelling in it, with keys in the schema's
+// order and numbers of 19 digits at most. Where it cannot express a keyword it is wider, so that
+// the full schema still has to judge: most bounds of numbers, uniqueness, conditions, negation,
+// patterns beyond regular languages or with a second bound, and unique keys where keys are free.
+// The same schema always gives the same text.
 type grammar struct {
 	rules map[string]string
 	named map[string]string // by text
@@ -125,12 +124,12 @@ func (g *grammar) schema(name string, full json.RawMessage) (string, error) {
 	return g.of(name, n), nil
 }
 
-// literal is text as a grammar writes it.
+// literal quotes text for a grammar.
 func literal(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s) + `"`
 }
 
-// of is the rule for the values of a schema.
+// of returns the rule for the values of a schema.
 func (g *grammar) of(name string, n *Node) string {
 	if n.Kind != '{' {
 		return "any"
@@ -186,11 +185,11 @@ func (g *grammar) of(name string, n *Node) string {
 	return g.rule(name, strings.Join(out, " | "))
 }
 
-// judging are the keywords that a grammar can say for values of one type.
+// judging are the keywords that a grammar can express for values of one type.
 var judging = []string{"properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties", "propertyNames",
 	"items", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "minimum"}
 
-// both is what satisfies a schema and one of its alternatives.
+// both merges a schema with one of its alternatives (anyOf, oneOf).
 func both(n, form *Node) *Node {
 	all := array()
 	all.Kids = []*Node{n.Without("anyOf").Without("oneOf").Without("description"), form}
@@ -272,7 +271,7 @@ func (g *grammar) array(name string, n *Node) string {
 	if most == 0 {
 		return g.rule(name, `"[" ws "]" ws`)
 	}
-	// From the last to the first: what may follow an item.
+	// From the last item to the first: after is the text that may follow an item.
 	item, after := "any", ""
 	if most < 0 || most > len(places) {
 		if rest != nil {
@@ -302,7 +301,7 @@ func (g *grammar) array(name string, n *Node) string {
 	return g.rule(name, `"[" ws `+list+` "]" ws`)
 }
 
-// times is how often something may be repeated; most below zero is no bound.
+// times renders a repetition count as a GBNF quantifier; a negative most means no upper bound.
 func times(least, most int) string {
 	switch {
 	case least > mostRepeated:
@@ -317,7 +316,7 @@ func times(least, most int) string {
 	return fmt.Sprintf("{%d,%d}", least, max(most, least))
 }
 
-// count is the value of a keyword that counts, -1 without one.
+// count returns the value of a keyword that counts, or -1.
 func count(n *Node, key string) int {
 	if v, ok := countOf(n, key); ok && v >= 0 {
 		return v

@@ -42,8 +42,8 @@ func (g *grammar) object(name string, n *Node) string {
 		}
 		return g.rule(name, `"{" ws `+list+` "}" ws`)
 	}
-	// From the last to the first: what may follow when something was written
-	// before, and when nothing was.
+	// From the last property to the first: next continues after a property, first does so when
+	// none was written.
 	next, first := `""`, `""`
 	if other != "" {
 		next = `( "," ws ` + other + ` )*`
@@ -65,7 +65,7 @@ func (g *grammar) object(name string, n *Node) string {
 	return g.rule(name, `"{" ws `+g.rule(name+"-body", first)+` "}" ws`)
 }
 
-// other is the schema of a property that is not listed.
+// other returns the schema of a property that is not listed.
 func other(n *Node, key string) *Node {
 	if patterns := n.At("patternProperties"); patterns != nil {
 		for i, expr := range patterns.Keys {
@@ -80,8 +80,7 @@ func other(n *Node, key string) *Node {
 	return newObject()
 }
 
-// others is the rule of a property that is not listed, "" if there may be
-// none.
+// others returns the rule for properties that are not listed, or "" if none are allowed.
 func (g *grammar) others(name string, n *Node, known []string) string {
 	var out []string
 	if patterns := n.At("patternProperties"); patterns != nil {
@@ -117,7 +116,7 @@ func (g *grammar) others(name string, n *Node, known []string) string {
 	return g.rule(name+"-pair", strings.Join(out, " | "))
 }
 
-// freeKey is a key that is none of those that are known.
+// freeKey returns the rule for a key other than the known ones.
 func (g *grammar) freeKey(name string, known []string) string {
 	if len(known) == 0 {
 		return "string"

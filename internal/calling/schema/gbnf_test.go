@@ -29,7 +29,7 @@ type term struct {
 
 type grammar map[string]*term
 
-// readGrammar reads what the writer may write, and nothing else.
+// readGrammar reads the subset of GBNF that the writer may write.
 func readGrammar(t *testing.T, text string) grammar {
 	t.Helper()
 	g := grammar{}
@@ -231,7 +231,7 @@ func (x *term) pick(r *rand.Rand) rune {
 	}
 }
 
-// ends are the places at which x may end that begins at i.
+// ends returns the positions at which a match of x that begins at i may end.
 func (g grammar) ends(s string, x *term, i int, seen map[string]map[int]bool) map[int]bool {
 	key := fmt.Sprintf("%p %d", x, i)
 	if had, ok := seen[key]; ok {
@@ -302,7 +302,7 @@ func (g grammar) matches(s string) bool {
 	return g.ends(s, g["root"], 0, map[string]map[int]bool{})[len(s)]
 }
 
-// sayable is a schema all of which a grammar can say.
+// sayable returns a random schema that a grammar can express completely.
 func sayable(r *rand.Rand, depth int) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	kind := r.IntN(12)
@@ -449,10 +449,9 @@ func TestTextOrCall(t *testing.T) {
 	}
 }
 
-// TestGBNFKeywords holds grammars against schemas whose keywords they say, or
-// cannot say: values that the schema accepts are in the grammar, values that it
-// should keep out are not, and among what it derives are valid ones; all are
-// unless the grammar is wider.
+// TestGBNFKeywords compares grammars with schemas whose keywords they can, or cannot, express: a
+// grammar accepts the values that the schema accepts and rejects those that it should keep out,
+// and some of the values derived from it are valid; all are, unless the grammar is wider.
 func TestGBNFKeywords(t *testing.T) {
 	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

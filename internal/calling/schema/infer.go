@@ -15,11 +15,10 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Infer infers the schema of a struct from its fields and their json and
-// jsonschema tags. A description in a tag may hold commas; a word in a tag that
-// is no setting is an error. Fields without omitempty or omitzero are required, unknown
-// properties are refused. Types that have no finite schema or that a model
-// cannot fill in sensibly are refused with an error that reports where.
+// Infer infers the schema of a struct from its fields and their json and jsonschema tags. A
+// description in a tag may contain commas; an unknown word in a tag is an error. Fields without
+// omitempty or omitzero are required, unknown properties are refused. Types that have no finite
+// schema or that a model cannot fill in sensibly are refused with an error that names the field.
 func Infer[T any]() (*Schema, error) {
 	return schemaOf(reflect.TypeFor[T]())
 }
@@ -167,16 +166,16 @@ var tagSettings = []string{"title", "description", "type", "anchor", "oneof_requ
 	"anyof_type", "minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "example", "enum", "multipleOf", "minimum",
 	"maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
 
-// tagWords are those without a value.
+// tagWords are the settings in a jsonschema tag that take no value.
 var tagWords = []string{"required", "nullable", deprecated}
 
 // deprecated marks a property that is accepted and not offered to models.
 const deprecated = "deprecated"
 
-// description is what the tags of a field say of it: a description tag, or the
-// description in the jsonschema tag, commas included. An element of that tag
-// that is neither a setting nor part of a description is an error: invopop
-// passes over what it does not know, and with it over text meant for the model.
+// description returns the description of a field from its description tag or from its jsonschema
+// tag, commas included. An element of the jsonschema tag that is neither a setting nor part of a
+// description is an error: invopop ignores what it does not know, and with it text meant for the
+// model.
 func description(f reflect.StructField) (string, error) {
 	const comma = "\x00" // an escaped one
 	text, open := f.Tag.Get("description"), false

@@ -8,7 +8,7 @@ import (
 	"github.com/adroit-run/adroit/internal/calling/schema"
 )
 
-// A fault of what must not be says what the schema says of it.
+// A fault about a forbidden value quotes the schema's description.
 func TestNotSaysWhy(t *testing.T) {
 	s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","not":{"description":"end it without a full stop","pattern":"\\.$"}},"b":{"not":{"type":"number"}}}}`))
 	if err != nil {

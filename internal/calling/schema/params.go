@@ -35,7 +35,7 @@ func (s *Schema) Params() []Param {
 	return out
 }
 
-// Offered are the properties that models are offered.
+// Offered returns the properties that models are offered.
 func (s *Schema) Offered() []Param {
 	return slices.DeleteFunc(s.Params(), func(p Param) bool { return p.Deprecated })
 }
@@ -56,7 +56,7 @@ func (s *Schema) Signature() string {
 	return "an object with " + strings.Join(parts, ", ")
 }
 
-// typeWords reports in a few words what a schema accepts.
+// typeWords describes in a few words the values that a schema accepts.
 func typeWords(n *Node) string {
 	if e := n.At("enum"); e.is('[') {
 		var values []string

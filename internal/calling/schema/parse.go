@@ -63,7 +63,7 @@ func (n *Node) Set(key string, v *Node) {
 	n.Keys, n.Kids = append(n.Keys, key), append(n.Kids, v)
 }
 
-// Without is an object that lacks a key.
+// Without returns a copy of an object without a key.
 func (n *Node) Without(key string) *Node {
 	out := &Node{Kind: n.Kind}
 	for k, kid := range n.entries() {
@@ -79,7 +79,7 @@ func (n *Node) Equals(json string) bool {
 	return n != nil && n.Kind != '{' && n.Kind != '[' && n.String() == json
 }
 
-// Str is the value of a string, "" of anything else.
+// Str returns the value of a string, or "" for any other value.
 func (n *Node) Str() string {
 	if n.is('"') {
 		return n.Text
@@ -150,12 +150,12 @@ func (n *Node) entries() iter.Seq2[string, *Node] {
 	}
 }
 
-// parse is [Parse] for what models write and what describes that.
+// parse is [Parse] with the depth that models' values and schemas may have.
 func parse(b []byte) (*Node, []Fault) { return Parse(b, maxDepth) }
 
-// Parse reads one JSON value strictly, nested no deeper than depth. It returns nil and one fault if the
-// text cannot be read at all, and the value with faults if it can but breaks
-// a rule: duplicate keys, numbers that no float64 holds.
+// Parse reads one JSON value strictly, nested at most depth levels deep. It returns nil and one
+// fault if the text cannot be read at all; it returns the value and faults if the text breaks a
+// rule: duplicate keys, or numbers outside the range of float64.
 func Parse(b []byte, depth int) (*Node, []Fault) {
 	switch {
 	case len(b) > maxBytes:
@@ -188,7 +188,7 @@ type parser struct {
 	faults []Fault
 }
 
-// fault reports what is wrong with the value at the end of the trail.
+// fault adds a fault about the value at the end of the trail.
 func (p *parser) fault(why string) {
 	path := ""
 	for _, step := range p.trail {
@@ -231,7 +231,7 @@ func (p *parser) next() (*Node, error) {
 	return &Node{Kind: 'n'}, nil
 }
 
-// members reads what is in an object or an array, and its end.
+// members reads the members of an object or an array, and its end.
 func (p *parser) members(n *Node) error {
 	seen := map[string]bool{}
 	p.trail = append(p.trail, nil)
@@ -364,10 +364,10 @@ func unmarshal(b []byte, into any) error {
 	return dec.Decode(into)
 }
 
-// Repair rewrites arguments where there is no doubt what was meant, and says
-// in note what it did: nothing at all and null become {}, a string that holds
-// an object becomes that object. Everything else is returned as it is, for
-// [Schema.Validate] to complain about; above all, nothing is ever completed.
+// Repair rewrites arguments whose meaning is beyond doubt, and describes the change in note: empty
+// text and null become {}, and a string that contains an object becomes that object. It returns
+// everything else unchanged, for [Schema.Validate] to complain about, and never completes
+// truncated JSON.
 func Repair(args json.RawMessage) (fixed json.RawMessage, note string) {
 	trimmed := bytes.TrimSpace(args)
 	switch {

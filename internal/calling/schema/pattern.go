@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// formats are patterns for the values of format that a grammar can say. They
-// accept what the validator does, down to the length of February.
+// formatPatterns are patterns for the values of format that a grammar can express. They accept the
+// same values as the validator, down to the length of February.
 var formatPatterns = map[string]string{
 	"date":      "^(?:" + fullDate + ")$",
 	"time":      "^(?:" + fullTime + ")$",
@@ -27,10 +27,10 @@ const (
 	octet    = `(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 )
 
-// pattern gives the rule of the JSON strings whose value matches a regular
-// expression, as the validator understands it. It reports false if the
-// expression has something that a grammar cannot say, such as a word boundary:
-// any string must then do. Each value has at least one spelling in the rule.
+// pattern returns the rule of the JSON strings whose value matches a regular expression, as the
+// validator understands it. It reports false if a grammar cannot express a part of the expression,
+// such as a word boundary: any string must then do. Each value has at least one spelling in the
+// rule.
 func (g *grammar) pattern(name, expr string, least, most int) (string, bool) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -86,8 +86,7 @@ func uncaptured(re *syntax.Regexp) *syntax.Regexp {
 	return re
 }
 
-// bounded is re with the bounds of a string's length, where it repeats one
-// character.
+// bounded adds the bounds of a string's length to re if re repeats one character.
 func bounded(re *syntax.Regexp, least, most int) *syntax.Regexp {
 	re = uncaptured(re)
 	low, high := 0, -1
@@ -112,8 +111,8 @@ func bounded(re *syntax.Regexp, least, most int) *syntax.Regexp {
 	return &syntax.Regexp{Op: syntax.OpRepeat, Min: low, Max: high, Sub: re.Sub}
 }
 
-// term is what a part of an expression matches, in the spelling of JSON. It
-// stands in the grammar as often as what is around it is repeated by count.
+// term renders one part of a regular expression as GBNF for text inside a JSON string. often is
+// the number of times that the enclosing counted repetitions copy it.
 func term(re *syntax.Regexp, often int) (string, bool) {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -203,7 +202,7 @@ func matchesEmpty(re *syntax.Regexp) bool {
 	return true
 }
 
-// spelled is a character in a JSON string.
+// spelled renders a character as in a JSON string.
 func spelled(r rune) string {
 	switch r {
 	case '"', '\\':
@@ -225,8 +224,8 @@ func spelled(r rune) string {
 	return string(r)
 }
 
-// class is a set of characters, given as pairs of first and last, as JSON
-// spells them: most as they are, some behind a backslash.
+// class renders a set of characters, given as pairs of first and last, for text inside a JSON
+// string: most as they are, some after a backslash.
 func class(ranges []rune) string {
 	has := func(r rune) bool {
 		for i := 0; i < len(ranges); i += 2 {
@@ -267,7 +266,7 @@ func class(ranges []rune) string {
 	return "( " + strings.Join(out, " | ") + " )"
 }
 
-// inClass is a character within the brackets of a grammar.
+// inClass renders a character for the brackets of a grammar.
 func inClass(r rune) string {
 	switch {
 	case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
@@ -280,9 +279,8 @@ func inClass(r rune) string {
 	return fmt.Sprintf(`\U%08X`, r)
 }
 
-// otherKey gives the rule of the keys that are none of names: what is known by
-// name has its own place and schema. Keys are spelled without \u, which could
-// spell a known one.
+// otherKey returns the rule for keys other than names, which have places and schemas of their own.
+// Keys are spelled without \u, which could spell one of names.
 func (g *grammar) otherKey(name string, names []string) string {
 	g.rules["key-char"] = `[^"\\\x00-\x1F\x7F] | "\\" ["\\bfnrt]`
 	type branch struct {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A relaxation notes what is left out of a schema of somebody else.
+// A relaxation records what it leaves out of a third party's schema.
 type relaxation struct {
 	where  []string // the keys that lead to what is looked at
 	left   []string
@@ -16,16 +16,16 @@ type relaxation struct {
 	levels int // how deep a type may be nested in itself
 }
 
-// mostLevels is how deep a type that is nested in itself is written out at most, and
-// roomForLevels in how many bytes.
+// Limits on writing out a type that is nested in itself: mostLevels bounds the depth, and
+// roomForLevels the size in bytes.
 const (
 	mostLevels    = 3
 	roomForLevels = 8 << 10
 )
 
-// Relax is [Compile] and [Schema.ForArguments] for a schema that somebody else has written:
-// what of it is not understood is left out, so that it accepts more than it should, never
-// less. left has a line about each; the descriptions in the schema have them too.
+// Relax is like [Compile] and [Schema.ForArguments], for a schema by a third party: it omits
+// keywords that it does not understand, so that the result accepts more than it should, never
+// less. left describes each of them in a line, as do the descriptions in the schema.
 func Relax(raw json.RawMessage) (s *Schema, left []string, err error) {
 	for levels := mostLevels; levels >= 0; levels-- {
 		root, faults := parse(raw)
@@ -65,7 +65,7 @@ func (r *relaxation) compile(root *Node) (*Schema, error) {
 	return s.ForArguments()
 }
 
-// note notes what is left out.
+// note records an omission.
 func (r *relaxation) note(format string, args ...any) {
 	var path []string
 	for i, key := range r.where {
@@ -86,7 +86,7 @@ func (r *relaxation) note(format string, args ...any) {
 // mostLeft bounds the lines about a schema.
 const mostLeft = 20
 
-// at has f look at what is below a key.
+// at calls f with key added to the current path.
 func (r *relaxation) at(key string, f func()) {
 	if r != nil {
 		r.where = append(r.where, key)
@@ -95,7 +95,7 @@ func (r *relaxation) at(key string, f func()) {
 	f()
 }
 
-// count is how much was left out so far.
+// count returns the number of things left out so far.
 func (r *relaxation) count() int {
 	if r == nil {
 		return 0
@@ -103,8 +103,8 @@ func (r *relaxation) count() int {
 	return r.total
 }
 
-// value is the value of a keyword as those who wrote it mean it, nil if it is as good as
-// not there: null, and [] where a language has one empty value for both kinds.
+// value returns the value of a keyword as its author meant it, or nil if it has no effect: null,
+// and [] where a language has one empty value for both lists and objects.
 func (r *relaxation) value(key string, v *Node) *Node {
 	switch key {
 	case "const", "default", "enum", "examples", "example":
@@ -128,8 +128,8 @@ func (r *relaxation) value(key string, v *Node) *Node {
 	return v
 }
 
-// keyword is a keyword that is understood, nil if it is left out; left is how much was left
-// out before those below it.
+// keyword returns the value of a keyword that is understood, or nil for one that is left out. left
+// is the number of omissions before those below it.
 func (r *relaxation) keyword(out *Node, key string, kid *Node, left int) {
 	below := r.count() > left // it accepts more than it says
 	err := (&rules{}).relaxedKeyword(key, kid)
@@ -159,7 +159,8 @@ func addDescription(n *Node, words string) {
 	n.Set("description", text(words))
 }
 
-// finish takes out what would accept less without what was left out.
+// finish removes keywords that would make the schema stricter than intended because of the
+// omissions.
 func (r *relaxation) finish(n, out *Node, left int) {
 	drop := func(key string) {
 		for i, k := range out.Keys {
@@ -200,13 +201,13 @@ func (r *relaxation) patterns(v *Node) *Node {
 	return out
 }
 
-// unknownType is what stands for a type that cannot be written out.
+// unknownType notes why a type cannot be written out and returns a schema that accepts anything.
 func (r *relaxation) unknownType(format string, args ...any) *Node {
 	r.note(format, args...)
 	return anything()
 }
 
-// nested is what stands for a type within itself where it is left.
+// nested returns the schema that replaces a recursive type where writing it out stops.
 func (r *relaxation) nested(ref string) *Node {
 	where := r.where
 	r.where = nil

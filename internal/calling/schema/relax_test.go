@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRelax: a schema with a detail that is not understood is usable without it, and
-// accepts what it accepted.
+// TestRelax: a schema with a detail that is not understood is usable without it, and accepts the
+// same values.
 func TestRelax(t *testing.T) {
 	for name, tt := range map[string]struct {
 		schema   string
@@ -91,8 +91,7 @@ func bomb() string {
 	return strings.TrimSuffix(b.String(), ",") + "}}"
 }
 
-// TestRelaxAcceptsMore: what a schema accepts, its relaxed form does, whatever is in it
-// that is not understood.
+// TestRelaxAcceptsMore: the relaxed form of a schema accepts every value that the schema accepts.
 func TestRelaxAcceptsMore(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -149,7 +148,7 @@ func TestRelaxAcceptsMore(t *testing.T) {
 	}
 }
 
-// TestECMAPatterns: patterns mean what they mean in ECMA 262, or are refused.
+// TestECMAPatterns: patterns have the meaning of ECMA 262, or are refused.
 func TestECMAPatterns(t *testing.T) {
 	for p, tt := range map[string]struct{ yes, no string }{
 		`^[\u4e00-\u9fa5]+$`: {"中文", "a"}, `^\u{1f600}$`: {"😀", "a"}, `^\ud83d\ude00$`: {"😀", "a"}, `^\cA$`: {"\x01", "A"}, `^[\b]$`: {"\b", "b"}, `^\0$`: {"\x00", "0"},

@@ -1,5 +1,5 @@
-// Package schema infers, compiles, simplifies and checks the JSON Schemas of tool
-// arguments, and says them in the words that a server understands.
+// Package schema infers, compiles, simplifies and checks the JSON Schemas of tool arguments, and
+// translates them for servers.
 //
 //	s, err := schema.Infer[input]()
 //	for _, fault := range s.Validate(args) {
@@ -7,10 +7,10 @@
 //	}
 //	small, err := schema.Ollama.Down(full)
 //
-// Servers decode schemas into types of their own and lose, misread or refuse what these
-// do not know. So what a [Dialect] cannot say becomes words of a description, which the
-// model reads. What comes back is brought into the full schema's form by [Raise]; whether
-// it is valid, the full schema alone decides.
+// Servers decode schemas into types of their own and lose, misread or refuse unknown keywords. So
+// a keyword outside of a [Dialect] becomes part of a description, which the model reads. [Raise]
+// brings the model's values into the full schema's form; only the full schema decides whether they
+// are valid.
 package schema
 
 import (
@@ -21,13 +21,12 @@ import (
 	"sync"
 )
 
-// A Schema is a JSON Schema with the rules to check values. It is free of $ref,
-// $id and $schema, its keys keep the order they were written in, and boolean
-// schemas are spelled out, since providers choke on all of these. It is safe
-// for concurrent use and never changes.
+// A Schema is a JSON Schema with the rules to check values. It is free of $ref, $id and $schema,
+// its keys keep the order they were written in, and boolean schemas are spelled out, since
+// providers choke on all of these. It is safe for concurrent use and never changes.
 //
-// A schema made with [Lazy] is inferred and compiled at its first use: a program
-// pays for those of the tools it offers, not for all that it links.
+// A schema made with [Lazy] is inferred and compiled at its first use, so a program pays only for
+// the schemas of the tools it offers, not for all that it links.
 type Schema struct {
 	once   sync.Once
 	source func() (*Schema, error) // called at first use for the fields below; nil if they are set
@@ -41,8 +40,8 @@ type Schema struct {
 // Lazy returns the schema that source makes. It calls source once, at the first use.
 func Lazy(source func() (*Schema, error)) *Schema { return &Schema{source: source} }
 
-// Err returns what is wrong with a schema made with [Lazy]. It infers and
-// compiles the schema at the first call; the other fields are valid after it.
+// Err returns the error of a schema made with [Lazy]. It infers and compiles the schema at the
+// first call; the other fields are valid after it.
 func (s *Schema) Err() error {
 	s.once.Do(func() {
 		if s.source == nil {

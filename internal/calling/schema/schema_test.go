@@ -130,7 +130,7 @@ func TestCompileInlines(t *testing.T) {
 	}
 }
 
-// laughs is a small schema whose references would inline to 10^9 values.
+// laughs returns a small schema whose references would inline to 10^9 values.
 func laughs() string {
 	defs := `"d0":{"type":"string"}`
 	for i := 1; i < 10; i++ {
@@ -248,8 +248,8 @@ func FuzzValidate(f *testing.F) {
 			t.Fatalf("%q: %v, then %v", args, faults, again)
 		}
 		if faults == nil {
-			// Beyond what a schema says: Go's integers are bounded, and its
-			// times know no leap seconds.
+			// Go is stricter than the schema: its integers are bounded, and its times have no leap
+			// seconds.
 			var in edit
 			err := Decode(args, &in)
 			if err != nil && !strings.Contains(err.Error(), "does not fit into") && !strings.Contains(err.Error(), "parsing time") {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// asText is what stands for an object whose properties are not known.
+// asText describes to the model how to write an object whose properties are not known.
 const asText = "written as JSON in a string"
 
 // close brings a schema into the strict form.
 func (d *Dialect) close(n, full *Node, words []string) (*Node, []string) {
 	names := n.Types()
 	if len(n.Keys) == 0 {
-		// A strict schema cannot say "anything".
+		// A strict schema cannot express "anything".
 		n.Set("type", typeNode([]string{"string", "number", "boolean", "null"}))
 		return n, append(words, "an object or array is "+asText)
 	}
@@ -51,9 +51,9 @@ func (d *Dialect) close(n, full *Node, words []string) (*Node, []string) {
 	return n, words
 }
 
-// Closes reports whether the root of full can be a strict schema that says the
-// same: an object whose properties are listed. A map, a choice between objects
-// and an object that may be anything cannot.
+// Closes reports whether the root of full has an equivalent strict schema: an object whose
+// properties are listed. A map, a choice between objects and an object that may be anything have
+// none.
 func Closes(full json.RawMessage) bool {
 	n, err := parseNode(full)
 	if err != nil {
@@ -110,11 +110,10 @@ func nullable(n *Node) *Node {
 	return n
 }
 
-// Raise brings a value that was written for a strict form of full into the
-// form that full wants: a property that is null, need not be there and must
-// not be null is left out; an object written into a string is taken out of
-// it. All else stays byte for byte, and what cannot be read is returned as it
-// is: judging it is not Raise's business.
+// Raise brings a value that was written for a strict form of full into the form of full: a
+// property that is null, is not required and must not be null is left out; an object written into
+// a string is taken out of it. Everything else is copied byte for byte, and an unreadable value is
+// returned unchanged: Raise does not judge values.
 func Raise(full, value json.RawMessage) json.RawMessage {
 	s, err := parseNode(full)
 	if err != nil {
@@ -184,8 +183,8 @@ func raise(s, v *Node) (*Node, bool) {
 	return v, changed
 }
 
-// fitting is the alternative whose constants an object has, else the one that
-// knows most of its properties.
+// fitting returns the alternative whose constants an object has, or else the one that knows most
+// of its properties.
 func fitting(forms []*Node, v *Node) *Node {
 	best, most := forms[0], -1
 	for _, f := range forms {

@@ -45,7 +45,8 @@ func TestSuite(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 				for _, c := range cases {
-					// A schema without a draft is one of 2020-12, in which what stands beside a reference counts.
+					// A schema without a draft is one of 2020-12, in which keywords beside a
+					// reference count.
 					if body, ok := strings.CutPrefix(strings.TrimSpace(string(c.Schema)), "{"); ok && draft == "draft7" && strings.TrimSpace(body) != "}" && !strings.Contains(body, `"$schema"`) {
 						c.Schema = json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#",` + body)
 					}

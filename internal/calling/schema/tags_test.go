@@ -45,7 +45,7 @@ func TestDescriptionsAreWhole(t *testing.T) {
 	}
 }
 
-// What is deprecated is accepted, and not offered.
+// A deprecated property is accepted, but not offered.
 func TestDeprecated(t *testing.T) {
 	type in struct {
 		Path string `json:"path"`
@@ -66,7 +66,7 @@ func TestDeprecated(t *testing.T) {
 	}
 }
 
-// What a tag says and nobody reads is refused with the place.
+// An unknown word in a tag is refused with its place.
 func TestUnknownWordsInTags(t *testing.T) {
 	type free struct {
 		A string `json:"a" jsonschema:"the text"`

@@ -13,16 +13,16 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
-// rules check values against a flat schema, which they read where it stands: nothing
-// is compiled but patterns. They are those of all drafts together; the one keyword
-// with two meanings, items, is a tuple where it is a list of schemas.
+// rules check values against a flat schema, which they read directly: only patterns are compiled.
+// They cover the keywords of all drafts together; items, the one keyword with two meanings, is a
+// tuple where it is a list of schemas.
 type rules struct {
 	patterns map[string]*regexp.Regexp
 	shallow  bool // schemas in a schema are valid
 }
 
-// evaluated holds the properties and items that a schema has judged, for the
-// unevaluatedProperties and unevaluatedItems of those around it.
+// evaluated collects the properties and items that a schema has judged, for the
+// unevaluatedProperties and unevaluatedItems of the schemas around it.
 type evaluated struct {
 	props map[string]bool
 	items map[int]bool
@@ -117,7 +117,7 @@ func (r *rules) inPlace(sch, v *Node, path string, seen *evaluated) []Fault {
 	return faults
 }
 
-// misfit returns what is wrong with v as a whole, "" if nothing is.
+// misfit describes what is wrong with v as a whole, or returns "".
 func misfit(sch, v *Node) string {
 	if t := sch.At("type"); t != nil && !typed(t, v) {
 		return fmt.Sprintf("is %s, want %s", shown(v), strings.Join(articles(wanted(t)), " or "))
@@ -157,7 +157,7 @@ func typed(t, v *Node) bool {
 	return allows([]string{t.Text}, v)
 }
 
-// counts are the rules for an object without its members.
+// counts checks an object without its members.
 func (r *rules) counts(sch, v *Node, path string) (faults []Fault) {
 	if n, ok := limit(sch, "minProperties"); ok && len(v.Keys) < n {
 		faults = append(faults, Fault{path, fmt.Sprintf("has %d properties, want at least %d", len(v.Keys), n)})
@@ -215,7 +215,7 @@ func (r *rules) members(sch, v *Node, path string, seen *evaluated) (faults []Fa
 	return faults
 }
 
-// elements are the rules for an array.
+// elements checks an array.
 func (r *rules) elements(sch, v *Node, path string, seen *evaluated) (faults []Fault) {
 	bad := func(format string, args ...any) { faults = append(faults, Fault{path, fmt.Sprintf(format, args...)}) }
 	if n, ok := limit(sch, "minItems"); ok && len(v.Kids) < n {
@@ -276,7 +276,7 @@ func (r *rules) contained(sch, form, v *Node, seen *evaluated) string {
 	return ""
 }
 
-// text are the rules for a string.
+// text checks a string.
 func (r *rules) text(sch, v *Node, path string) (faults []Fault) {
 	least, short := limit(sch, "minLength")
 	most, long := limit(sch, "maxLength")
@@ -298,8 +298,7 @@ func (r *rules) text(sch, v *Node, path string) (faults []Fault) {
 	return faults
 }
 
-// numbers are the rules for a number. In draft 4, exclusiveMinimum makes minimum
-// exclusive.
+// numbers checks a number. In draft 4, exclusiveMinimum makes minimum exclusive.
 func numbers(sch, v *Node, path string) (faults []Fault) {
 	for _, rule := range []struct {
 		key, exclusive string
@@ -331,7 +330,7 @@ func numbers(sch, v *Node, path string) (faults []Fault) {
 	return faults
 }
 
-// combined are the rules that hold v against other schemas.
+// combined checks v against the schemas that a schema combines.
 func (r *rules) combined(sch, v *Node, path string, seen *evaluated) (faults []Fault) {
 	for i, key := range sch.Keys {
 		switch part := sch.Kids[i]; key {

@@ -12,7 +12,7 @@ import (
 
 var errNot = errors.New("this is no call")
 
-// maxRaw bounds what is kept of a call that could not be read.
+// maxRaw bounds the text that is kept of an unreadable call.
 const maxRaw = 64 << 10
 
 // block reads the calls that m opens and moves behind them. It reports
@@ -110,7 +110,7 @@ func (s *scan) junk(closers []string) bool {
 	return false
 }
 
-// word is the length of a tool's name at the start of s, with a namespace.
+// word returns the length of a tool's name, with a namespace, at the start of s.
 func word(s string) int {
 	for i := range len(s) {
 		c := s[i]
@@ -161,8 +161,8 @@ func (s *scan) item() error {
 	return s.named()
 }
 
-// named reads a name and what follows it: keys and values in tags as GLM
-// writes them, or JSON, with or without Mistral's [ARGS].
+// named reads a name and its arguments: keys and values in tags as GLM writes them, or JSON, with
+// or without Mistral's [ARGS].
 func (s *scan) named() error {
 	at := s.i
 	s.i += word(s.s[s.i:])
@@ -202,7 +202,7 @@ func (s *scan) named() error {
 	return errNot
 }
 
-// tool is the offered tool that is meant by name.
+// tool returns the offered tool that name means.
 func (s *scan) tool(name string) (string, error) {
 	found, ok := s.offered(name)
 	if !ok {
@@ -221,8 +221,7 @@ func (s *scan) add(name, id string, args json.RawMessage) error {
 	return nil
 }
 
-// broken appends a call that could not be read: it began at from, and err
-// says why.
+// broken appends a call that could not be read: it began at from, and err is the reason.
 func (s *scan) broken(name, id string, from int, err error) error {
 	why := "the arguments cannot be read: " + err.Error() + "; send the call again"
 	switch {
@@ -257,8 +256,7 @@ func (s *scan) arguments(name, id string, from int) error {
 	return s.give(name, id, from, v)
 }
 
-// give appends a call with arguments as they were written: an object, or a
-// string that holds one.
+// give appends a call whose arguments are an object, or a string that contains one.
 func (s *scan) give(name, id string, from int, v *value) error {
 	if v.Kind == '"' {
 		inner, fixed, err := parseLenient(v.Text)
@@ -322,9 +320,9 @@ func (s *scan) kimi3() error {
 	}
 }
 
-// Synonyms are names that other programs have for tools, folded, with what they
-// are called here. All of these only read, or end the work: a call that writes, runs or publishes is
-// run under the name of its tool alone, however that is spelled.
+// Synonyms maps other programs' names of tools, folded, to the names used here. All of these only
+// read, or end the work: a call that writes, runs or publishes is run only under the name of its
+// tool, however that is spelled.
 var Synonyms = map[string]string{
 	"read": "read_file", "view": "read_file", "viewfile": "read_file", "openfile": "read_file", "getfile": "read_file", "cat": "read_file", "filereader": "read_file",
 	"ls": "list_files", "listdir": "list_files", "listdirectory": "list_files", "list": "list_files", "getfiles": "list_files",
@@ -332,8 +330,8 @@ var Synonyms = map[string]string{
 	"grep": "search", "searchtext": "search", "searchfiles": "search", "searchcode": "search", "grepsearch": "search", "codesearch": "search", "findinfiles": "search",
 }
 
-// Meant is the offered tool that a name stands for which no tool has: the one that
-// is spelled otherwise, or the one that other programs call so.
+// Meant returns the offered tool that an unknown name stands for: a tool whose name is spelled
+// differently, or that other programs call so.
 func Meant(name string, offered []llm.ToolSpec) (string, bool) {
 	fold, found := spelling.Fold(name), ""
 	for _, t := range offered {
@@ -356,12 +354,12 @@ func Meant(name string, offered []llm.ToolSpec) (string, bool) {
 	return "", false
 }
 
-// namespaces are what models put before the name of each tool.
+// namespaces are prefixes that models put before tool names.
 var namespaces = []string{"functions", "function", "tools", "tool", "default_api"}
 
-// BareName is a tool's name without what models leave around it: the namespace that their
-// template has for all tools, quotes, and tokens behind it. Another namespace is of
-// another server's tool, and stays.
+// BareName strips from a tool's name what models add to it: the namespace that their template has
+// for all tools, quotes, and trailing tokens. Any other namespace belongs to another server's tool
+// and stays.
 func BareName(name string) string {
 	name, _, _ = strings.Cut(name, "<|")
 	name = strings.Trim(strings.TrimSpace(name), "`\"'")

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A shape is what a tool's schema says of its arguments, as far as is needed
-// to give types to values that a model wrote without.
+// A shape is the part of a tool's schema that is needed to give types to values that a model wrote
+// without.
 type shape struct {
 	Type       types            `json:"type"`
 	Properties map[string]shape `json:"properties"`

@@ -13,11 +13,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts"
 )
 
-// Texts of all sorts, taken for answers: none is a call of a tool that ships,
-// and few raise a doubt. The corpus is what a machine that builds Go has at
-// hand: the project's own documents, which tell of tools and calls, and the
-// documents, code and data of Go's standard library, of which each run takes
-// another eighth. Of all 17,893 none raised a doubt when this was written.
+// Texts of all sorts, taken for answers: none is a call of a tool that ships, and few raise a
+// doubt. The corpus is at hand on a machine that builds Go: the project's own documents, which
+// describe tools and calls, and the documents, code and data of Go's standard library, of which
+// each run takes another eighth. Of all 17,893 none raised a doubt when this was written.
 func TestOrdinaryText(t *testing.T) {
 	var offered []llm.ToolSpec
 	for _, tool := range parts.Tools() {

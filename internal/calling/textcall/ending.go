@@ -10,10 +10,9 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// objectAhead reports whether a line that begins like this may begin a call
-// written as JSON, in a fence or not, or that this is not known yet. Only
-// objects that name an offered tool first are taken for one: what a prose
-// answer shows in JSON is mostly something else, and is not held back.
+// objectAhead reports whether a line that begins like this may begin a call written as JSON, in a
+// fence or not, or that this is not known yet. Only objects that name an offered tool first count:
+// other JSON in a prose answer is mostly something else, and is not held back.
 func (k *kit) objectAhead(line string) (calls, wait bool) {
 	if len(line) > ahead {
 		calls, _ = k.objectAhead(line[:ahead])
@@ -197,8 +196,8 @@ func (s *scan) unknownCall(text string) {
 	}
 }
 
-// announcesExample reports whether the last line of prose says that what
-// follows is one, or that it is not to be done.
+// announcesExample reports whether the last line of prose announces an example, or forbids what
+// follows.
 func announcesExample(before string) bool {
 	before = strings.ToLower(strings.TrimSpace(before))
 	line := before[strings.LastIndexByte(before, '\n')+1:]
@@ -206,8 +205,8 @@ func announcesExample(before string) bool {
 		func(word string) bool { return strings.Contains(line, word) })
 }
 
-// misfit says what is wrong with the arguments of a call that nothing but its
-// place announces, "" for nothing. What is announced is left to validation.
+// misfit describes what is wrong with the arguments of a call that only its position marks as one,
+// or returns "". Calls with a marker are left to validation.
 func (k *kit) misfit(tool string, args json.RawMessage) string {
 	in := k.shape(tool)
 	var given map[string]any

@@ -71,10 +71,9 @@ var inName = []struct {
 	{"hunyuan", Wrapped}, {"jamba", Wrapped}, {"internlm", Wrapped}, {"xlam", Wrapped}, {"phi4", Wrapped}, {"phi-4", Wrapped},
 }
 
-// Detect returns a model's family, by its chat template, its name and its
-// architecture; any of them may be "". The template is believed first, since
-// it says how calls are asked for, and the architecture last: many families
-// are built like a Llama.
+// Detect returns a model's family, by its chat template, its name and its architecture; any of
+// them may be "". The template takes precedence, since it describes how calls are written, and the
+// architecture comes last: many families are built like a Llama.
 func Detect(template, name, architecture string) Family {
 	if strings.Contains(template, "ool") || strings.Contains(template, "<|") {
 		for _, m := range inTemplate {

@@ -197,7 +197,7 @@ func TestEverySplit(t *testing.T) {
 	}
 }
 
-// What is shown of an answer without thinking is the text that is kept.
+// The deltas of an answer without thinking add up to its text.
 func TestShownIsKept(t *testing.T) {
 	for _, c := range samples {
 		o := Options{Family: c.family, Offered: offered}

@@ -105,9 +105,9 @@ func TestLenient(t *testing.T) {
 	}
 }
 
-// Reading text that is made to be slow takes time in proportion to its size,
-// in one piece and byte by byte. The bound is far above what a linear reader
-// needs and far below what a quadratic one does.
+// Reading text that is made to be slow takes time in proportion to its size, in one piece and byte
+// by byte. The bound is far above the time of a linear reader and far below that of a quadratic
+// one.
 func TestLinear(t *testing.T) {
 	const size = 64 << 10
 	pieces := []string{
@@ -137,7 +137,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// cpuTime is what this process has used, which the load of the machine does not change.
+// cpuTime returns the CPU time of this process, which does not depend on the load of the machine.
 func cpuTime(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

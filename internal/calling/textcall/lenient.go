@@ -19,8 +19,8 @@ var (
 
 const maxDepth = 64
 
-// A value is JSON that keeps the order of keys and the spelling of numbers. Raw is what
-// was valid as it was written.
+// A value is JSON that keeps the order of keys and the spelling of numbers. Raw is the text of a
+// valid value as it was written.
 type value = schema.Node
 
 // A lenient parser reads one value of JSON as models write it: trailing

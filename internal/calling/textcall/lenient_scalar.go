@@ -68,7 +68,7 @@ func partOfLiteral(word string) bool {
 	return slices.ContainsFunc([]string{"true", "True", "false", "False", "null", "None"}, func(l string) bool { return strings.HasPrefix(l, word) })
 }
 
-// identifier is the length of the name at the start of s.
+// identifier returns the length of the name at the start of s.
 func identifier(s string) int {
 	for i := range len(s) {
 		c := s[i]

@@ -7,16 +7,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Reader reads an answer as it comes. What it shows on the way leaves out
-// the calls and separates thinking; it holds back what may still become a
-// tag, and everything from where calls seem to begin. The zero value is not
-// usable. A Reader is not safe for concurrent use.
+// A Reader reads an answer as it arrives. Its deltas leave out the calls and separate thinking; it
+// holds back what may still become a tag, and everything from where calls seem to begin. The zero
+// value is not usable. A Reader is not safe for concurrent use.
 //
-// However the answer was cut into chunks, the result is the same, and so is
-// what the deltas add up to. That is the text of the result, with one
-// exception: where only the end of a thought comes, because the prompt opened
-// it and [Options.Opened] does not say so, what was shown as text until then
-// turns out to be thinking, and only the result has it there.
+// However the answer was cut into chunks, the result is the same, and so is the sum of the deltas.
+// That sum is the text of the result, with one exception: if only the end tag of a thought
+// arrives, because the prompt opened it and [Options.Opened] does not say so, the text shown until
+// then turns out to be thinking, and only the result has it there.
 type Reader struct {
 	kit  *kit
 	all  strings.Builder
@@ -51,7 +49,7 @@ func New(o Options) *Reader {
 	return r
 }
 
-// Write takes the next chunk and returns what can be shown of the answer.
+// Write takes the next chunk and returns the part of the answer that can be shown.
 func (r *Reader) Write(chunk string) llm.Delta {
 	var d llm.Delta
 	if chunk == "" {
@@ -64,8 +62,8 @@ func (r *Reader) Write(chunk string) llm.Delta {
 	return d
 }
 
-// Close returns the answer, read as a whole, and what is still to be shown
-// of it. cut says that it ran out of room.
+// Close returns the answer, read as a whole, and the part of it that is still to be shown. cut
+// reports that it ran out of room.
 func (r *Reader) Close(cut bool) (Found, llm.Delta) {
 	o := r.kit.Options
 	o.Cut = cut
@@ -218,8 +216,8 @@ func (r *Reader) think(d *llm.Delta) bool {
 	return false
 }
 
-// ahead bounds how far is looked to tell whether calls begin: what only
-// begins to look like one that late is shown.
+// ahead bounds the look-ahead for the beginning of a call: text that begins to look like one later
+// than that is shown.
 const ahead = 1 << 10
 
 // plausible reports whether calls may begin in body, or that this is not
@@ -293,7 +291,7 @@ func (r *Reader) bare(text string) (calls, wait bool) {
 	}
 	quote := text[:1]
 	if quote != `"` && quote != "'" {
-		// A comment, or what is no JSON at all.
+		// A comment, or not JSON at all.
 		return quote == "/", false
 	}
 	key, _, ok := strings.Cut(text[1:], quote)

@@ -61,8 +61,7 @@ func (s *scan) function() error {
 	}
 }
 
-// garbled is a call that has a name and arguments and then goes on in a way
-// that cannot be read.
+// garbled records a call that has a name and arguments, followed by text that cannot be read.
 func (s *scan) garbled(name string, from int) error {
 	s.toEnd()
 	return s.broken(name, "", from, errMarkup)
@@ -116,9 +115,8 @@ func (s *scan) content(end, another, outer string, more func(key string) bool) (
 	return trimLine(s.s[from : from+n]), true
 }
 
-// forgotten is where another item begins inside of text, because the end of
-// this one was forgotten; -1 if it does not. more says which items there can
-// still be.
+// forgotten returns the index in text at which the next item begins because the end tag of this
+// one is missing, or -1. more reports whether an item with this key can still follow.
 func (s *scan) forgotten(text, another string, more func(key string) bool) int {
 	if more == nil {
 		return -1
@@ -160,7 +158,7 @@ func trimLine(s string) string {
 // tagPair are the tags around the names and values of arguments.
 type tagPair struct{ key, keyEnd, value, valueEnd string }
 
-// pairTags are those of GLM, Laguna and Hunyuan 3, of Longcat and of Hunyuan 4.
+// pairTags are the tags of GLM, Laguna and Hunyuan 3, of Longcat, and of Hunyuan 4.
 var pairTags = []tagPair{
 	{"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"},
 	{"<longcat_arg_key>", "</longcat_arg_key>", "<longcat_arg_value>", "</longcat_arg_value>"},
@@ -193,7 +191,7 @@ func (s *scan) pairs(name string, from int, tags tagPair) error {
 			case !ok:
 				return s.broken(name, "", from, errEnd)
 			case strings.Contains(text, tags.key), strings.Contains(text, tags.value):
-				// An end was forgotten: what follows it would become part of the value.
+				// The end tag is missing: the following text would become part of the value.
 				return s.garbled(name, from)
 			}
 			key = strings.TrimSpace(key)
@@ -253,7 +251,7 @@ func (s *scan) invoke(e element) error {
 			}
 			key := attribute(head, "name")
 			v := &value{Kind: '"', Text: text}
-			// DeepSeek says itself which values are strings.
+			// DeepSeek itself marks values that are strings.
 			if attribute(head, "string") != "true" {
 				v = s.coerce(name, key, text)
 			}

@@ -7,8 +7,8 @@ import (
 // minimax is the token before each tag of MiniMax M3.
 const minimax = "]<]minimax[>["
 
-// minimax reads a call whose parameters are elements, named by what they are,
-// that hold text or further elements.
+// minimax reads a call whose parameters are elements with their names, which contain text or
+// further elements.
 func (s *scan) minimax() error {
 	from := s.i
 	head, ok := s.until(">")
@@ -80,7 +80,7 @@ func (s *scan) element(shut string, of shape, depth int) (*value, error) {
 	return s.typed(of, true, text), nil
 }
 
-// attribute is the value of an attribute in a tag, "" if it is not there.
+// attribute returns the value of an attribute in a tag, or "".
 func attribute(head, name string) string {
 	_, rest, ok := strings.Cut(" "+head, " "+name+"=")
 	if !ok || rest == "" {

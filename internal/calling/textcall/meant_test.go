@@ -8,8 +8,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// TestNoCallIsLost checks that a call is run where it has one meaning, and asked
-// about where it has none or two; what only quotes a call is neither.
+// TestNoCallIsLost checks that a call is run if it has one meaning, and asked about if it has none
+// or two; quoted calls are ignored.
 func TestNoCallIsLost(t *testing.T) {
 	path := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`)
 	offered := []llm.ToolSpec{{Name: "read_file", Input: path}, {Name: "write_file", Input: path}, {Name: "do_it", Input: path}, {Name: "doit", Input: path}}

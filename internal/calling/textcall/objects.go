@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// objects reads a call written as a JSON object, or a list of them. tagged
-// says that something around it announces a call.
+// objects reads a call written as a JSON object, or a list of them. tagged reports that something
+// around it announces a call.
 func (s *scan) objects(tagged bool) error {
 	from := s.i
 	p := &lenient{s: s.s, i: s.i}
@@ -133,7 +133,7 @@ func (s *scan) calling(v *value, tagged bool) (name string, args *value, id stri
 	if len(more) == 0 {
 		return known, args, id, true
 	}
-	// In a tag, what stands beside the name may be the arguments.
+	// In a tag, the other attributes may be the arguments.
 	if !tagged || args != nil {
 		return "", nil, "", false
 	}
@@ -154,7 +154,7 @@ func (s *scan) bare(text string) bool {
 	in := &scan{kit: s.kit, walker: walker{s: body}}
 	switch {
 	case lang == "tool_code" || strings.HasPrefix(body, "[") && in.pythonList():
-		// Gemma's fence announces a call, so that what is in it may be broken.
+		// Gemma's fence announces a call, so its content may be malformed.
 		if lang == "tool_code" {
 			in.take("print(")
 		}

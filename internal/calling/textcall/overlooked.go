@@ -18,11 +18,10 @@ const (
 	near      = 400 // bytes around a name that may tell
 )
 
-// overlooked is the tool that an answer seems to call although no call was
-// read from it, "" for none. It is the last resort, for forms that nobody
-// knows yet: what it finds is never run, but asked about. Code that more prose
-// follows is an example; of that only fenced blocks count, and only if they
-// have a name and arguments in JSON.
+// overlooked returns the tool that an answer seems to call although no call was read from it, or
+// "". It is the last resort, for forms that nobody knows yet: a tool found here is never run, but
+// asked about. Code followed by more prose is an example; of that only fenced blocks count, and
+// only if they have a name and arguments in JSON.
 func (k *kit) overlooked(text string) string {
 	if len(k.Offered) == 0 {
 		return ""
@@ -33,7 +32,7 @@ func (k *kit) overlooked(text string) string {
 	return k.look(withoutExamples(text, false), k.named)
 }
 
-// look is the first tool whose name stands between texts that are.
+// look returns the first tool whose name stands between texts for which are returns true.
 func (k *kit) look(text string, are func(tool, before, after string) bool) string {
 	looked := 0
 	for _, t := range k.Offered {
@@ -57,25 +56,25 @@ func (k *kit) look(text string, are func(tool, before, after string) bool) strin
 }
 
 var (
-	// underName is what stands before the name of a tool that is the value of
-	// a key, in JSON, YAML or a tag.
+	// underName matches the text before a tool's name that is the value of a key, in JSON, YAML or
+	// a tag.
 	underName = lazyregexp.New(`(?i)\\?["']?\b(tool_?name|function_?name|recipient_?name|tool|function|action|name)\\?["']?\s*[:=]\s*\\?["'` + "`" + `]?(functions\.)?$`)
-	// argumentsKey is a key for arguments.
+	// argumentsKey matches a key for arguments.
 	argumentsKey = lazyregexp.New(`(?i)\b(arguments|parameters|args|kwargs|inputs?|params|tool_?input|action_?input)\\?["']?\s*[:=]`)
-	// inTag is an unfinished tag before a name, or tags with nothing but the
-	// words of protocols between them and the name.
+	// inTag matches an unfinished tag before a name, or tags with only protocol words between them
+	// and the name.
 	inTag = lazyregexp.New(`(?i)[<\[][^<>\[\]\n]*\b(|[a-z0-9]+[_:▁-])(tools?|toolcalls?|functions?|functioncalls?|invoke|calls?|plugin)(|[_:▁-][a-z0-9▁_]+)\b[^<>\[\]\n]*([>\]]([\s"':=|{]|<[^<>\n]*>|\b(function|name|tool|call|json)\b)*<?)?$`)
-	// isTag is the beginning of a tag that the name is, or that it is in.
+	// isTag matches the start of a tag whose name, or part of it, is the tool's name.
 	isTag = lazyregexp.New(`<([\w:-]+(\s+\w+)?\s*=\s*["']?)?$`)
-	// addressed is a recipient before the name.
+	// addressed matches a recipient before the name.
 	addressed = lazyregexp.New(`\bto=[\w.:]*$|\bcall:$`)
-	// labelled is a line that says that a tool is used.
+	// labelled matches a line that announces a tool call, such as "Action:".
 	labelled = lazyregexp.New(`(?i)(^|\n)[ \t>*#-]*(action|tool|function|call|tool call|function call|calling|tool name)\**\s*:\**[ \t` + "`\"'*" + `]*$`)
 	// ownLine is the beginning of a line.
 	ownLine = lazyregexp.New(`(^|\n)[ \t]*(print\(|await )?\[?$|\[$`)
-	// toObject is what may stand between a name and its arguments.
+	// toObject matches what may stand between a name and the object of its arguments.
 	toObject = lazyregexp.New(`^(["'` + "`" + `\s:=,>|)(\]]|\[ARGS\]|:\d+|<[^<>\n]{0,40}>|` + "```[a-z_]*\n" + `){0,12}\{\s*`)
-	// toTag is an element behind a name.
+	// toTag matches a tag after a name.
 	toTag = lazyregexp.New(`^["']?\s*[^<>\n]{0,20}>?\s*<[^<>\n]{1,60}>?`)
 )
 
@@ -155,8 +154,8 @@ func (k *kit) python(tool, after string, alone bool) bool {
 	return alone && ok && strings.Trim(rest, ")]}`;. <|>/_abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// withoutExamples is text without quotations, and without the fenced code in it
-// that prose follows unless fences is false.
+// withoutExamples removes quotations from text and, unless fences is false, fenced code that prose
+// follows.
 func withoutExamples(text string, fences bool) string {
 	var kept strings.Builder
 	for {

@@ -25,8 +25,8 @@ func (s *scan) pythonList() bool {
 	return s.take("[") && s.pythonAhead()
 }
 
-// pythonWhole reads calls up to the end of the text, which must hold nothing
-// else. What is merely broken is no call here.
+// pythonWhole reads calls up to the end of the text, which must contain nothing else. A call that
+// is merely malformed does not count here.
 func (s *scan) pythonWhole() bool {
 	listed := s.take("[")
 	for {
@@ -48,7 +48,7 @@ func (s *scan) pythonWhole() bool {
 	}
 }
 
-// python reads one call, or those of a list whose bracket was taken.
+// python reads one call, or, after an opening bracket, the calls of a list.
 func (s *scan) python(listed bool) error {
 	for {
 		if err := s.pythonCall(); err != nil {

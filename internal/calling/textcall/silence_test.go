@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// agentTools are tools like those of agents.
+// agentTools resemble the tools of real agents.
 var agentTools = []llm.ToolSpec{
 	{Name: "read_file", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"from":{"type":"integer"}},"required":["path"]}`)},
 	{Name: "write_file", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`)},
@@ -128,7 +128,7 @@ func inPython(open, end string) func(string, []argument) string {
 	}
 }
 
-// spoil changes what is around a call. Words of the call itself stay.
+// spoil changes the text around a call. Words of the call itself stay.
 func spoil(r *rand.Rand, text string) (string, string) {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	switch r.IntN(9) {
@@ -158,9 +158,9 @@ func spoil(r *rand.Rand, text string) (string, string) {
 	return "as it is", text
 }
 
-// No answer that holds something like a call of an offered tool is passed over
-// in silence: the call is read as it was meant, or marked malformed, or there
-// is a doubt. And nothing else is ever called, however the answer came in.
+// No answer that contains something like a call of an offered tool is ignored: the call is read as
+// it was meant, or marked malformed, or a doubt is reported. Nothing else is ever called, however
+// the answer was cut into chunks.
 func TestNoCallIsLostInSilence(t *testing.T) {
 	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

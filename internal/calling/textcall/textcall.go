@@ -1,6 +1,6 @@
-// Package textcall reads what models really emit: tool calls that a server
-// handed over as plain text, because a template, a model or a parser let them
-// through, and thinking that stands in the middle of an answer.
+// Package textcall reads the real output of models: tool calls that a server passed on as plain
+// text, because a template, a model or a parser failed to separate them, and thinking in the
+// middle of an answer.
 //
 //	r := textcall.New(textcall.Options{Offered: req.Tools})
 //	for chunk := range answer {
@@ -8,13 +8,12 @@
 //	}
 //	found, rest := r.Close(false)
 //
-// It reads the formats of the model families named by the [Family] constants,
-// all of them at once unless Options name some: what a model was trained on is rarely
-// what its template says. It is strict about what is a call, because an answer
-// may talk about one: a call ends the answer, stands outside of code, and
-// names a tool that was offered. It is lenient about how a call is spelled,
-// except that it never completes one: what stops in the middle is a call
-// marked Malformed, which nobody runs.
+// It reads the formats of the model families named by the [Family] constants, all of them at once
+// unless Options name some: the format that a model was trained on is rarely the one in its
+// template. It is strict about what counts as a call, because an answer may talk about one: a call
+// ends the answer, stands outside of code, and names a tool that was offered. It is lenient about
+// how a call is spelled, but never completes one: a truncated call is marked Malformed, and nobody
+// runs it.
 package textcall
 
 import (
@@ -24,8 +23,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Options say how an answer is to be read. The zero value reads thinking and
-// finds no calls.
+// Options configure how an answer is read. The zero value reads thinking and finds no calls.
 type Options struct {
 	Family  Family
 	Offered []llm.ToolSpec
@@ -35,19 +33,18 @@ type Options struct {
 	Opened string
 }
 
-// A Found is an answer read again: what it said before the calls, what it
-// thought, and the calls. Ids are there only where the model wrote some.
+// A Found is an answer after reading: the text before the calls, the thinking, and the calls. IDs
+// are set only where the model wrote some.
 type Found struct {
 	Text     string
 	Thinking string
 	Calls    []llm.Call
-	// Notes say in sentences what had to be repaired.
+	// Notes describe in sentences what had to be repaired.
 	Notes []string
 	// UnreadCall explains to the model why text that looks like a call was not
 	// read as one; "" if nothing does.
 	UnreadCall string
-	// Unopened says that the thinking came with its end only: the prompt opened
-	// it.
+	// Unopened reports that only the end tag of the thinking was found: the prompt opened it.
 	Unopened bool
 }
 
@@ -71,8 +68,8 @@ func join(parts []string) string {
 	return strings.Join(kept, "\n")
 }
 
-// maxFailed bounds how often something that looks like calls and is not may
-// be tried, so that reading takes linear time whatever the text.
+// maxFailed bounds the attempts to read text that looks like calls and is not, so that reading
+// takes linear time for any text.
 const (
 	maxFailed = 32
 	maxCalls  = 256 // more is a model that repeats itself
@@ -80,8 +77,7 @@ const (
 
 const amidText = "the answer holds a tool call in the middle of text, which was taken for an example and not run; a call must be the last thing in an answer"
 
-// A kit is what all parsers share: the options, the schemas, and what they
-// found out on the way.
+// A kit is shared by all parsers: the options, the schemas, and their findings.
 type kit struct {
 	Options
 	shapes map[string]shape
@@ -95,7 +91,7 @@ type kit struct {
 
 func newKit(o Options) *kit { return &kit{Options: o, shapes: map[string]shape{}} }
 
-// offered is the tool that name means.
+// offered returns the tool that name means.
 func (k *kit) offered(name string) (string, bool) {
 	name = strings.TrimSpace(name)
 	for _, said := range []string{name, BareName(name)} {
@@ -140,7 +136,7 @@ type scan struct {
 	unknown  bool            // a tool was called that was not offered
 }
 
-// A reading is what a scan has made of an answer so far.
+// A reading is the state of an answer that is being scanned.
 type reading struct {
 	visible  strings.Builder // what is not thought
 	thoughts []string
@@ -235,8 +231,8 @@ func (s *scan) read() Found {
 	return s.conclude(r)
 }
 
-// said takes the prose up to i. Behind a call it makes that an example, unless
-// the call stands between special tokens.
+// said adds the prose up to i to the answer. Prose after a call makes that an example, unless the
+// call stands between special tokens.
 func (s *scan) said(r *reading, i int) {
 	part := s.s[r.from:i]
 	if rest := s.trailing(part, r.first >= 0); r.first >= 0 && rest != "" {
@@ -247,7 +243,7 @@ func (s *scan) said(r *reading, i int) {
 	r.visible.WriteString(part)
 }
 
-// think takes a thought up to its end, or to that of the answer.
+// think reads a thought up to its end tag, or to the end of the answer.
 func (s *scan) think(r *reading, end string) {
 	inside, closed := s.until(end)
 	if !closed {
@@ -262,7 +258,7 @@ func (s *scan) think(r *reading, end string) {
 	r.from, r.parted, s.opened = s.i, true, true
 }
 
-// conclude makes an answer of what was read.
+// conclude makes the result from a reading.
 func (s *scan) conclude(r *reading) Found {
 	f := Found{Text: r.visible.String(), Thinking: join(r.thoughts), Calls: s.calls, Unopened: r.unopened}
 	if r.amid {
@@ -289,7 +285,7 @@ func (s *scan) conclude(r *reading) Found {
 	return s.finish(f)
 }
 
-// finish adds what was noted. Without calls, repairs are of no interest.
+// finish adds the notes. Without calls, repairs do not matter.
 func (s *scan) finish(f Found) Found {
 	if len(f.Calls) == 0 {
 		if s.doubt == "" {
@@ -309,9 +305,9 @@ func (s *scan) finish(f Found) Found {
 	return f
 }
 
-// thought reads calls out of thinking and returns the rest: those of a family
-// that calls there, and those that end an answer whose thinking was never
-// closed, which is where models lose the end of it.
+// thought extracts calls from thinking and returns the rest. It looks for calls in families that
+// call while thinking, and at the end of an answer whose thinking was never closed, where models
+// tend to forget the end tag.
 func (s *scan) thought(inside string, closed bool) string {
 	always := s.Family.callsWhileThinking()
 	if len(s.Offered) == 0 || !always && (closed || s.Cut) {
@@ -348,8 +344,8 @@ func (s *scan) thought(inside string, closed bool) string {
 	return kept.String() + inside[from:]
 }
 
-// ends are the tokens that end a turn, and the ends of calls: what a model
-// closes twice is no prose.
+// ends are the tokens that end a turn, and the closing tags of calls: a model that closes a call
+// twice did not write prose.
 var ends = func() []string {
 	list := []string{"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>",
 		"<turn|>", "<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>", "[e~[", "</response>", "<|eot|>", "<|eom|>", "<|assistant_end|>",
@@ -364,8 +360,8 @@ var ends = func() []string {
 
 var results = []string{"<tool_response>", "<|tool_response>", "<start_function_response>", "<|START_TOOL_RESULT|>", "<tool_result>", "[TOOL_RESULTS]"}
 
-// trailing is what follows the last call, without the end of a turn that a
-// server let through and without results that the model made up.
+// trailing returns the text after the last call, without an end-of-turn token that a server did
+// not remove and without tool results that the model made up.
 func (s *scan) trailing(rest string, called bool) string {
 	for called {
 		rest = strings.TrimSpace(rest)
@@ -462,7 +458,7 @@ func (s *scan) harmony() Found {
 	return s.finish(f)
 }
 
-// recipient is whom a header is addressed to, "" if nobody.
+// recipient returns the addressee of a header, or "".
 func recipient(head string) string {
 	_, to, ok := strings.Cut(head, "to=")
 	if !ok {

@@ -17,7 +17,7 @@ var offered = []llm.ToolSpec{
 	{Name: "now", Input: json.RawMessage(`{"type":"object","properties":{}}`)},
 }
 
-// show writes what was found as one line.
+// show renders a Found as one line.
 func show(f Found) string {
 	var got []string
 	for _, k := range f.Calls {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A sort of marker: what begins with it.
+// A sort classifies markers by what they open.
 type sort byte
 
 const (
@@ -60,7 +60,7 @@ var markers = []marker{
 	{opensCalls, "<|open|>tools<|sep|>", []string{"<|close|>tools<|sep|>"}},
 	{opensCalls, "[TOOL_CALLS]", []string{"[/TOOL_CALLS]"}},
 	{opensCalls, "functools[", nil},
-	// Items that small models write without what should be around them.
+	// Items that small models write without the enclosing tag.
 	{opensCalls, "<function=", []string{"</tool_call>"}},
 	{opensCalls, "<|tool_call_begin|>", []string{"<|tool_calls_section_end|>"}},
 	{opensCalls, "<｜tool▁call▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},
@@ -123,7 +123,7 @@ func (m *marker) token() bool {
 	return slices.ContainsFunc([]string{"<|", "<｜", "[TOOL_CALLS]", "]<]", "function call<|"}, func(start string) bool { return strings.HasPrefix(m.open, start) })
 }
 
-// body is where what m opens begins, when m begins at i.
+// body returns the index at which the content of m begins, for a marker that begins at i.
 func (m *marker) body(i int) int {
 	switch {
 	case m.open == "functools[":
@@ -211,7 +211,7 @@ func (w *walker) next(whole bool) *marker {
 	return nil
 }
 
-// at is the marker at the start of rest; wait means that more text is needed.
+// at returns the marker at the start of rest; wait means that more text is needed.
 func (w *walker) at(rest string, whole bool) (found *marker, wait bool) {
 	for k := range markers {
 		m := &markers[k]
@@ -294,7 +294,7 @@ func (w *walker) skip(also string) {
 	}
 }
 
-// until moves behind the next end and returns what is before it.
+// until moves past the next end and returns the text before it.
 func (w *walker) until(end string) (string, bool) {
 	n := strings.Index(w.s[w.i:], end)
 	if n < 0 {

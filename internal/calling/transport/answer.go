@@ -18,7 +18,7 @@ type Answer struct {
 	Usage llm.Usage // as the server reports it
 	Sent  int       // bytes of the request
 	Notes []string
-	// Unopened is whether the prompt turned out to have opened the thought of the answer.
+	// Unopened reports whether the prompt turned out to have opened the thought of the answer.
 	Unopened bool
 
 	end            *Endpoint
@@ -36,8 +36,8 @@ func NewAnswer(e *Endpoint, req *llm.Request, emit func(llm.Delta), opened strin
 		reader: textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools, Opened: opened})}
 }
 
-// Chunk begins a chunk of the answer. last is whether the server says in it that the answer
-// ends: what comes from then on repeats what is there already.
+// Chunk begins a chunk of the answer. last reports that the server announces the end in it: later
+// chunks repeat what is there already.
 func (a *Answer) Chunk(last bool) {
 	switch {
 	case a.Calls.phase != going:
@@ -52,8 +52,8 @@ func (a *Answer) Add(text, thinking string) {
 	a.write(a.text.add(text, a.Calls.phase), a.thinking.add(thinking, a.Calls.phase))
 }
 
-// AddWhole takes the text and the thinking of a message that holds all that came so far,
-// or a part of it.
+// AddWhole takes the text and the thinking of a message that contains all text received so far, or
+// a part of it.
 func (a *Answer) AddWhole(text, thinking string) {
 	a.write(a.text.addWhole(text), a.thinking.addWhole(thinking))
 }
@@ -70,7 +70,7 @@ func (a *Answer) show(d llm.Delta) {
 	}
 }
 
-// Thinking is what came as thinking so far.
+// Thinking returns the thinking received so far.
 func (a *Answer) Thinking() string { return a.thinking.all.String() }
 
 // Complete reports whether the answer can be whole although nothing said why it ended: it
@@ -79,12 +79,12 @@ func (a *Answer) Complete() bool {
 	return (strings.TrimSpace(a.text.all.String()) != "" || a.Calls.Len() > 0) && a.Calls.complete()
 }
 
-// Had is how far the answer got, for errors.
+// Had describes how far the answer got, for errors.
 func (a *Answer) Had() string {
 	return fmt.Sprintf("%d bytes of text and %d unfinished calls", a.text.all.Len()+a.thinking.all.Len(), a.Calls.Len())
 }
 
-// Close ends the text and returns what was read in it. cut says that it ran out of room.
+// Close ends the text and returns what was read in it. cut reports that it ran out of room.
 func (a *Answer) Close(cut bool) textcall.Found {
 	a.write(a.text.close(), a.thinking.close())
 	found, rest := a.reader.Close(cut)
@@ -93,7 +93,7 @@ func (a *Answer) Close(cut bool) textcall.Found {
 	return found
 }
 
-// Received is the size of what came so far.
+// Received returns the number of bytes received so far.
 func (a *Answer) Received() int {
 	n := a.text.all.Len() + a.thinking.all.Len()
 	for _, c := range a.Calls.List() {
@@ -102,7 +102,7 @@ func (a *Answer) Received() int {
 	return n
 }
 
-// Response is the complete answer. cut says that it ran out of room.
+// Response returns the complete answer. cut reports that it ran out of room.
 func (a *Answer) Response(cut bool) *llm.Response {
 	found := a.Close(cut)
 	r := &llm.Response{
@@ -164,8 +164,8 @@ type Chunk interface {
 	Calls() bool // whether a call, or a piece of one, is in it
 }
 
-// Decode reads a piece of the answer. It is to be passed over if ok is false, which is not
-// done with what may have been of a call: nobody runs what was read in part.
+// Decode reads a piece of the answer. If ok is false, the caller skips it. A piece that may belong
+// to a call is never skipped: a call that was read in part must not run.
 func (a *Answer) Decode(raw []byte, into Chunk) (ok bool, err error) {
 	repaired, err := decode(raw, into)
 	switch {
@@ -182,13 +182,13 @@ func (a *Answer) Decode(raw []byte, into Chunk) (ok bool, err error) {
 	return false, nil
 }
 
-// unreadable is the error for a piece that is not what the protocol says.
+// unreadable returns the error for a piece that violates the protocol.
 func (a *Answer) unreadable(raw []byte) error {
 	return a.end.Error(llm.Garbled, fmt.Sprintf("%s sent a chunk of an answer that is not what the protocol says: %s", a.end.host(), raw[:min(len(raw), 200)]))
 }
 
-// Missed is the error of an answer that did not come to its end: the piece that was passed
-// over, if there is one, may have been the end.
+// Missed returns the error of an answer that did not reach its end: if a piece was skipped, that
+// may have been the end, and its error is returned instead of err.
 func (a *Answer) Missed(err error) error {
 	var e *llm.Error
 	if errors.As(err, &e) && (e.Kind == llm.Cut || e.Kind == llm.Garbled) && a.missed != nil {
@@ -197,8 +197,9 @@ func (a *Answer) Missed(err error) error {
 	return err
 }
 
-// Whole is the error of an answer that is of no use without what was passed over, and else
-// puts it into the notes. called is whether the server says that the answer ends in calls.
+// Whole returns an error if the answer is of no use without the piece that was skipped; otherwise
+// it adds the error to the notes. called reports whether the server announced that the answer ends
+// in calls.
 func (a *Answer) Whole(r *llm.Response, called bool) error {
 	if a.missed == nil {
 		return nil
@@ -217,8 +218,8 @@ type text struct {
 	all    strings.Builder
 	pieces int
 	half   string // the beginning of a character
-	// held is a second piece that begins with the first. If the third begins with it in turn,
-	// each piece holds all so far.
+	// held is a second piece that begins with the first. If the third begins with it in turn, each
+	// piece contains the whole text so far.
 	held  string
 	grows bool
 	added bool // by pieces, not by wholes
@@ -227,7 +228,7 @@ type text struct {
 // certain is the length from which on a text does not come twice by chance.
 const certain = 8
 
-// add takes a piece of a stream that has got to now, and returns what of it is new.
+// add takes a piece of a stream in the given phase, and returns the new part of it.
 func (t *text) add(piece string, now phase) string {
 	t.added = t.added || piece != ""
 	out := ""
@@ -259,7 +260,7 @@ func (t *text) add(piece string, now phase) string {
 	return out + t.keep(piece)
 }
 
-// keep appends what is new.
+// keep appends a new piece.
 func (t *text) keep(piece string) string {
 	if piece == "" {
 		return ""
@@ -270,7 +271,7 @@ func (t *text) keep(piece string) string {
 	return piece
 }
 
-// addWhole takes all that came so far, or a part of it, and returns what of it is new.
+// addWhole takes the whole text so far, or a part of it, and returns the new part.
 func (t *text) addWhole(s string) string {
 	s = joined(s)
 	out := t.flush(s)
@@ -284,8 +285,7 @@ func (t *text) addWhole(s string) string {
 	return out + t.keep(s)
 }
 
-// flush returns what was held back. all is what came so far as the server sees it, ""
-// if it did not send that.
+// flush returns the text held back. all is the whole text so far as the server reports it, or "".
 func (t *text) flush(all string) string {
 	held, had := t.held, t.all.String()
 	if t.held = ""; held == "" {
@@ -299,7 +299,7 @@ func (t *text) flush(all string) string {
 	return t.keep(held)
 }
 
-// close returns what is left at the end.
+// close returns the rest at the end.
 func (t *text) close() string {
 	out := t.flush("")
 	if t.half != "" {

@@ -11,15 +11,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Piece is what a stream sends of a call at once. Index and ID are in any form that
-// the server likes, "" for none.
+// A Piece is a part of a call in one chunk of a stream. Index and ID are in any form that the
+// server uses, "" for none.
 type Piece struct {
 	Index, ID, Name, Args string
 	Extra                 json.RawMessage // what the server wants back with the call
 }
 
-// Calls puts tool calls together from the pieces of a stream, each call once, however
-// often and under whatever numbers the server sends it. The zero value is ready.
+// Calls assembles tool calls from the pieces of a stream, each call once, however often and under
+// whatever numbers the server sends it. The zero value is ready to use.
 type Calls struct {
 	list    []*call
 	byIndex map[string]*call
@@ -28,7 +28,7 @@ type Calls struct {
 	phase   phase
 }
 
-// A phase is how far a stream is. Nothing new begins after it has said that it ends.
+// A phase is the progress of a stream. No call begins after the stream has announced its end.
 type phase int
 
 const (
@@ -63,7 +63,7 @@ func (k *call) add(args string) {
 	k.pieces++
 }
 
-// value is the call's arguments without repetitions, and whether they are complete. Some
+// value returns the call's arguments without repetitions, and whether they are complete. Some
 // servers send all of it again in the last chunk, or all so far in each.
 func (k *call) value() (string, bool) {
 	all := strings.TrimSpace(joined(k.args.String()))
@@ -87,9 +87,9 @@ func (k *call) value() (string, bool) {
 	}
 }
 
-// begunAgain finds the whole object behind its own beginning, which some parsers of servers send
-// before it; it returns all and false if that is not so. Where an object may stand, as a value,
-// what follows may be the beginning of one that is cut.
+// begunAgain finds a whole object after its own beginning, which some servers' parsers send first;
+// it returns all and false if there is none. Where an object may be a value, the rest may be the
+// beginning of a truncated one.
 func begunAgain(all string) (string, bool) {
 	if all == "" {
 		return all, false
@@ -199,7 +199,8 @@ func (k *call) ended(p Piece) bool {
 	return k.complete() && (p.Name != k.name || !k.blank())
 }
 
-// AddWhole takes the calls of a message that holds all that came so far, or a part of it.
+// AddWhole takes the calls of a message that contains all calls received so far, or a part of
+// them.
 func (c *Calls) AddWhole(list []Piece) {
 	var taken []*call
 	for _, p := range list {
@@ -224,10 +225,10 @@ func (c *Calls) AddWhole(list []Piece) {
 	}
 }
 
-// Len is the number of calls begun.
+// Len returns the number of calls begun.
 func (c *Calls) Len() int { return len(c.list) + len(c.whole) }
 
-// once are the calls without those that came again.
+// once returns the calls without repetitions.
 func (c *Calls) once() (list []*call) {
 	for _, k := range c.list {
 		if i := slices.IndexFunc(list, func(had *call) bool { return k.repeats(had) }); i < 0 {
@@ -263,8 +264,8 @@ func (c *Calls) once() (list []*call) {
 	return list
 }
 
-// repeats reports whether k is had, sent again. What a model wants twice has two ids, or
-// comes before the stream says that it ends.
+// repeats reports whether k is a repetition of had. Two intended equal calls have two IDs, or come
+// before the stream announces its end.
 func (k *call) repeats(had *call) bool {
 	if k.name != had.name {
 		return false
@@ -295,7 +296,7 @@ func (c *Calls) List() []llm.Call {
 	return out
 }
 
-// Extra is what came with the calls of List for the server, by their position.
+// Extra returns the provider's extra data of the calls of List, by their index.
 func (c *Calls) Extra() map[int]json.RawMessage {
 	var out map[int]json.RawMessage
 	for i, k := range c.once() {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOrdinary: what is taken without being read is what could be read.
+// TestOrdinary: arguments that are accepted without parsing can be parsed.
 func TestOrdinary(t *testing.T) {
 	for _, args := range []string{`{}`, `{"a":"1e999 \" {","b":[1,2.5,{"c":null}]}`} {
 		if !ordinary(json.RawMessage(args)) {

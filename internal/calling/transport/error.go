@@ -29,8 +29,8 @@ func (e *Endpoint) Error(kind llm.ErrorKind, message string) *llm.Error {
 	return &llm.Error{Kind: kind, Provider: e.Name, Message: e.plain(message), Hint: e.hint(kind)}
 }
 
-// Reported is the error for an error object, or a plain text, that the server
-// sent inside an answer with status 200.
+// Reported returns the error for an error object, or a plain text, that the server sent inside an
+// answer with status 200.
 func (e *Endpoint) Reported(object []byte) *llm.Error {
 	said := read(object)
 	for status := 400; status < 600 && said.status == 0; status++ { // in the words of HTTP alone
@@ -47,8 +47,7 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 	return err
 }
 
-// ErrorIn is the error in a piece of an answer with status 200, nil if it holds
-// none.
+// ErrorIn returns the error in a piece of an answer with status 200, or nil.
 func (e *Endpoint) ErrorIn(data []byte) error {
 	if bytes.Contains(data, []byte(`"choices"`)) && !bytes.Contains(data, []byte(`"error"`)) && !bytes.Contains(data, []byte(`"base_resp"`)) {
 		return nil
@@ -83,13 +82,13 @@ type ErrorText string
 
 func (ErrorText) Error() string { return "the server reported it" }
 
-// A Generation is the cause of an error about a tool call that a server could
-// not parse: what the model wrote.
+// A Generation is the cause of an error about a tool call that a server could not parse: the text
+// that the model wrote.
 type Generation string
 
 func (Generation) Error() string { return "the model wrote a call that the server could not parse" }
 
-// cause gives err what it is about and, where that is not its kind, a hint of its own.
+// cause sets the cause of err and, where that is not its kind, a hint of its own.
 func (e *Endpoint) cause(err *llm.Error, said reported, denied Denial) {
 	switch {
 	case denied != "":
@@ -104,7 +103,7 @@ func (e *Endpoint) cause(err *llm.Error, said reported, denied Denial) {
 	}
 }
 
-// refused is the error for an answer whose status is not 200.
+// refused returns the error for an answer whose status is not 200.
 func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	said := read(body)
 	wait := cmp.Or(retryAfter(resp.Header), waiting(resp.Header, string(body)))
@@ -147,14 +146,14 @@ func Unexplained(err *llm.Error) bool {
 	return err.Kind == llm.BadRequest && err.Status >= 400 && err.Status != 404 && err.Status != 405
 }
 
-// page is the error for a web page with status 200.
+// page returns the error for a web page with status 200.
 func (e *Endpoint) page() *llm.Error {
 	err := e.Error(llm.Garbled, "the answer is a web page (text/html), not a model's")
 	err.Hint = "check the base URL; a login page or a proxy may have answered"
 	return err
 }
 
-// WrongType is the error for an answer of a media type that is not expected.
+// WrongType returns the error for an answer of an unexpected media type.
 func (e *Endpoint) WrongType(media, want string) *llm.Error {
 	err := e.Error(llm.Garbled, fmt.Sprintf("the answer has content type %q instead of %s", media, want))
 	err.Hint = "check the base URL"
@@ -229,11 +228,11 @@ func (e *Endpoint) hint(kind llm.ErrorKind) string {
 	return ""
 }
 
-// host is where the server is, without a path, which may hold a key.
+// host returns the server's scheme and host, without the path, which may contain a key.
 func (e *Endpoint) host() string { return e.plain(Host(e.Base)) }
 
-// Host is the scheme and the host of a base URL, without a user and a path, which
-// may hold a key.
+// Host returns the scheme and the host of a base URL, without user and path, which may contain a
+// key.
 func Host(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -264,15 +263,15 @@ func (e *Endpoint) plain(s string) string {
 	return s[:cut] + " …"
 }
 
-// said is what a server says of an error, in whichever shape it says it.
+// reported is a server's error, read from any of the shapes in use.
 type reported struct {
 	text, code, typ string
 	status          int    // from inside the object, 0 if not there
 	generation      string // what the model wrote, if the server reports it
 }
 
-// words are those that decide about the kind: what the error says with its code and type, and
-// what else is beside it.
+// words returns the text that decides the kind of the error: message, code, type, and
+// relevant fields beside them.
 func (s reported) words(body string) string {
 	words := s.code + " " + s.typ + " " + s.text
 	if m := quotaID.FindStringSubmatch(body); m != nil {
@@ -346,8 +345,8 @@ func read(body []byte) reported {
 	return out
 }
 
-// retryAfter reads how long the server wants to be left alone, at most [longestWait].
-// Who waits has a bound of their own; the error says what was asked for.
+// retryAfter returns the time that the server asks to wait, at most [longestWait]. The caller has
+// a bound of its own; the error reports the time asked for.
 func retryAfter(h http.Header) time.Duration {
 	seconds := math.NaN()
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
-// ways are what servers do to an answer. Each is drawn for itself, so that they
-// are combined.
+// ways are the peculiarities of servers that an answer is given. Each is drawn independently, so
+// that they are combined.
 type ways struct {
 	OtherIndexes bool // the arguments go on under new indexes, without id
 	EmptyFirst   bool // {} comes before the arguments
@@ -86,8 +86,8 @@ func draw(r *rand.Rand) (d drawn, w ways) {
 	if d.text == "" && len(d.calls) == 0 {
 		d.text = phrase("Answer", 4)
 	}
-	// What no reader can know is not drawn: which of two equal calls without ids is meant,
-	// and whether a name with another id goes on or begins.
+	// Ambiguities that no reader can resolve are not drawn: which of two equal calls without IDs
+	// is meant, and whether a name with another ID continues a call or begins one.
 	w.IDEach = w.IDEach && !w.NoIDs && !w.NameEach && w.Index != 3
 	w.OtherIndexes = w.OtherIndexes && w.Index != 3 && !w.NameEach
 	w.Broken = w.Broken && len(d.calls) == 0
@@ -152,7 +152,7 @@ func (w *ways) cut(r *rand.Rand, s string, grows bool) (out []string) {
 	return out
 }
 
-// index is the number of a call in any type.
+// index renders the number of a call in one of several types.
 func (w *ways) index(n int) string {
 	switch w.Index {
 	case 1:
@@ -182,7 +182,7 @@ func (w *ways) ids() func(own string) string {
 	}
 }
 
-// openai is the stream of an answer as a server sends it.
+// openai renders the stream of an answer as an OpenAI-compatible server sends it.
 func (w *ways) openai(r *rand.Rand, d drawn) string {
 	var out strings.Builder
 	literal := func(s string) string { b, _ := json.Marshal(s); return string(b) }
@@ -340,7 +340,7 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {a.media}}, Body: io.NopCloser(strings.NewReader(a.body))}, nil
 }
 
-// anthropic is the same in the events of another protocol.
+// anthropic renders it as events of Anthropic's protocol.
 func (w *ways) anthropic(r *rand.Rand, d drawn) string {
 	var out strings.Builder
 	id, named := w.ids(), r.IntN(2) == 0
@@ -450,7 +450,7 @@ func (w *ways) anthropic(r *rand.Rand, d drawn) string {
 	return out.String()
 }
 
-// ollama is the same in lines.
+// ollama renders it as lines of Ollama's protocol.
 func (w *ways) ollama(r *rand.Rand, d drawn) string {
 	var out strings.Builder
 	id := w.ids()
@@ -500,8 +500,9 @@ func (w *ways) ollama(r *rand.Rand, d drawn) string {
 	return out.String()
 }
 
-// TestAnswersInEveryForm draws answers and sends each as servers of each protocol do: whatever the
-// form, it is the same answer, and no call is there twice. ADROIT_STREAMS is the number of answers.
+// TestAnswersInEveryForm draws answers and sends each in the forms that servers of each protocol
+// use: every form gives the same answer, with each call once. ADROIT_STREAMS is the number of
+// answers.
 func TestAnswersInEveryForm(t *testing.T) {
 	n := 1500
 	if s := os.Getenv("ADROIT_STREAMS"); s != "" {
@@ -536,7 +537,7 @@ func TestAnswersInEveryForm(t *testing.T) {
 	}
 }
 
-// unlike is what of an answer of m is not as it was drawn, "" for nothing.
+// unlike describes the first difference between the answer of m and the one drawn, "" for none.
 func (d *drawn) unlike(t *testing.T, m llm.Model) string {
 	req := &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "q"}}, Tools: []llm.ToolSpec{{Name: "f"}, {Name: "read_file"}}}
 	var shown strings.Builder

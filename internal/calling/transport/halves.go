@@ -52,7 +52,7 @@ func Halves(raw []byte) []byte {
 	return out
 }
 
-// surrogate is the surrogate whose escape b begins with, 0 for none.
+// surrogate returns the surrogate whose escape b begins with, or 0.
 func surrogate(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0
@@ -64,7 +64,7 @@ func surrogate(b []byte) rune {
 	return rune(n)
 }
 
-// half is the byte or surrogate that r stands for.
+// half returns the byte or surrogate that r stands for.
 func half(r rune) (b byte, s rune, ok bool) {
 	switch {
 	case r >= halfByte+0x80 && r <= halfByte+0xff:
@@ -75,7 +75,7 @@ func half(r rune) (b byte, s rune, ok bool) {
 	return 0, 0, false
 }
 
-// joined is s with its halves put together; those without another half are U+FFFD.
+// joined joins the halves in s; those without their other half become U+FFFD.
 func joined(s string) string {
 	done, rest := join(s)
 	return done + strings.Repeat(string(utf8.RuneError), utf8.RuneCountInString(rest))

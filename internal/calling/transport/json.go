@@ -15,14 +15,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Ends reports whether err says that JSON stopped before its end, as it does
-// when an answer was cut, rather than being wrong.
+// Ends reports whether err means that JSON stopped before its end, such as in a truncated answer,
+// rather than being invalid.
 func Ends(err error) bool {
 	var syntax *json.SyntaxError
 	return errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input"
 }
 
-// decode reads a piece of an answer. repaired says that it has numbers that JSON lacks, NaN or
+// decode reads a piece of an answer. repaired reports that it has numbers that JSON lacks, NaN or
 // Infinity, which Python writes: they are read as null.
 func decode(raw []byte, into any) (repaired bool, err error) {
 	raw = Halves(raw)
@@ -41,14 +41,13 @@ func decode(raw []byte, into any) (repaired bool, err error) {
 	return true, json.Unmarshal([]byte(fixed), into)
 }
 
-// noNumber finds strings, too, so that what is in one is left alone.
+// noNumber also matches strings, whose content is left alone.
 var noNumber = lazyregexp.New(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b`)
 
 // maxCount keeps sums of absurd numbers positive.
 const maxCount = 1 << 40
 
-// A Count is a number of tokens as a server reports it: whatever stands
-// there, reading it does not fail.
+// A Count is a number of tokens as a server reports it: reading it never fails.
 type Count struct {
 	N     int
 	Known bool // false: absent, null, negative or not a number
@@ -98,11 +97,10 @@ func Join(a, b string) string {
 	return a + "\n" + b
 }
 
-// Plain is valid JSON with the characters of code as a model writes them: an
-// encoder that keeps JSON out of HTML's way, which our journals have, spells
-// <, > and & as six bytes each. A server whose template shows the arguments of
-// a call as they come would have the model read its own code so, and find its
-// cache of what it wrote of no use.
+// Plain rewrites valid JSON so that the characters of code appear as a model writes them: an
+// encoder that protects HTML, as in our journals, spells <, > and & as six bytes each. A server
+// whose template shows the arguments of a call unchanged would have the model read its own code
+// so, and could not use its cache of what the model wrote.
 func Plain(args json.RawMessage) json.RawMessage {
 	if !bytes.Contains(args, []byte(`\u00`)) {
 		return args
@@ -126,13 +124,12 @@ func Plain(args json.RawMessage) json.RawMessage {
 
 var escapedHTML = map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}
 
-// longestWait bounds what a server may ask for: a year, after which arithmetic and people
-// give up.
+// longestWait bounds the time that a server may ask to wait: a year, before the arithmetic
+// overflows.
 const longestWait = 366 * 24 * time.Hour
 
-// waiting finds out how long the server wants to be left alone from what it
-// says besides Retry-After: the headers that tell when a limit is lifted, of
-// limits that are used up, and the words of the error. 0 is unknown.
+// waiting determines how long the server asks to wait from sources other than Retry-After: headers
+// that report when an exhausted limit is lifted, and the text of the error. 0 is unknown.
 func waiting(h http.Header, body string) time.Duration {
 	longest := time.Duration(0)
 	for _, what := range []string{"", "-Requests", "-Tokens", "-Requests-Minute", "-Tokens-Minute"} {

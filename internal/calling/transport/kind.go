@@ -13,10 +13,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// classify returns the kind of an error by its status, its text and the time after which it
-// asks to come again, "" if unknown, and what else than the key it is refused for. What providers
-// are known to say decides first, then numbers and words that any of them may use:
-// testdata/refusals.jsonl has what it must make of real ones.
+// classify returns the kind of an error by its status, its text and the time after which it asks
+// to come again, "" if unknown, and the cause of a refusal other than the key. Known phrases of
+// providers decide first, then numbers and words that any of them may use: testdata/refusals.jsonl
+// lists real errors with their kinds.
 func classify(status int, text string, wait time.Duration) (llm.ErrorKind, Denial) {
 	said := reason(strings.ToLower(text))
 	d := said.denial(status)
@@ -29,7 +29,7 @@ func classify(status int, text string, wait time.Duration) (llm.ErrorKind, Denia
 	return said.kind(status), ""
 }
 
-// kind is what an error is about that is no denial.
+// kind classifies an error that is not a denial.
 func (said reason) kind(status int) llm.ErrorKind {
 	client := status == 0 || status/100 == 4 || status == 500
 	switch {
@@ -89,9 +89,9 @@ func (w reason) spent(status int, wait time.Duration) bool {
 	return wait == 0 && w.has("quota", "billing", "purchase", "usage limit") && w.has("exceeded", "exhausted", "used up", "reached", "purchase") && !w.has("check quota", "per minute", "perminute", "rpm", "tpm", "hourly", "try again")
 }
 
-// inBytes reports whether a request that is too long is so by its size, which has nothing to do
-// with the tokens of the model: a proxy's limit, or one of the server's front. So is any 413 that
-// does not say what it counts.
+// inBytes reports whether a request is too long because of its size in bytes, which has nothing to
+// do with the model's tokens: a proxy's limit, or one of the server's front end. Any 413 that does
+// not say what it counts is taken for that.
 func (w reason) inBytes(status int) bool {
 	return !w.has("token") && (w.has("byte", "character", "message size", " mb", "mib", "request body", "entity", "payload") ||
 		status == 413 && !w.has("context", "prompt"))
@@ -128,8 +128,8 @@ func amount(r *lazyregexp.Regexp, w reason) int {
 	return n
 }
 
-// windowIn is the window that an error names, 0 if it names none. A fault that nobody
-// recognises may be one of a request that is too long if it has two numbers of that size.
+// windowIn returns the context window that an error names, or 0. An unrecognised error may concern
+// a request that is too long if it has two numbers of that size.
 func windowIn(err *llm.Error, text string, object []byte) int {
 	switch {
 	case errors.Is(err, tooManyBytes{}):
@@ -140,10 +140,11 @@ func windowIn(err *llm.Error, text string, object []byte) int {
 	return 0
 }
 
-// namedWindow is the window in tokens that the refusal of a request as too long names, 0 if it
-// names none. Whatever the sentence, unless it says what the context is: the largest of its numbers is the request, and the next the
-// window, which stands alone where the request is not counted. Where the request is the sum of two
-// others, its input and the room for an answer, these are no window either.
+// namedWindow returns the context window in tokens named by the refusal of a request that is too
+// long, or 0. Unless the sentence states the context explicitly, the largest of its numbers is the
+// request and the next one the window, which stands alone where the request is not counted. Where
+// the request is the sum of two others, its input and the room for an answer, neither of these is
+// the window.
 func namedWindow(text string, object []byte) int {
 	var said struct {
 		Error struct {
@@ -235,11 +236,10 @@ type tooManyBytes struct{}
 
 func (tooManyBytes) Error() string { return "the limit is one of bytes" }
 
-// InBytes is how others recognise it.
+// InBytes implements the interface by which other packages recognise the error.
 func (tooManyBytes) InBytes() {}
 
-// A Denial is the cause of a refusal that another key would not change, or that does not say so:
-// what else is refused.
+// A Denial is the cause of a refusal that another key would not change.
 type Denial string
 
 // What access is denied for. Spent is for lack of money or of quota, which waiting does not bring back.
@@ -259,8 +259,8 @@ const (
 
 func (d Denial) Error() string { return "access is denied: " + string(d) }
 
-// denials are what providers say of each, the first that fits: where access is refused, said and, if
-// there is one, with; sure is clear elsewhere, too.
+// denials lists the phrases of providers for each denial; the first match wins. sure decides for
+// any status; said, together with one of with if there are any, only where access is refused.
 var denials = []struct {
 	is               Denial
 	sure, said, with []string
@@ -277,7 +277,8 @@ var denials = []struct {
 // ofKeys are the words of those that refuse a key.
 var ofKeys = []string{"api key", "api-key", "api_key", "apikey", "credential", "authenticat", "access token", "auth token", "security token", "token is", "invalid token", "expired", "unauthorized", "unauthorised", "sign in", "log in", "login", "bearer"}
 
-// denial is what a refusal is for besides the key, "" if it is, or may be, for that.
+// denial returns the cause of a refusal other than the key, or "" if the key is, or may be, the
+// cause.
 func (w reason) denial(status int) Denial {
 	if w.has("invalid api key", "subscription key", "incorrect api key", "api key not valid") {
 		return ""
@@ -296,7 +297,7 @@ func (w reason) denial(status int) Denial {
 	return ""
 }
 
-// hint is what to do about it.
+// hint returns advice for the user.
 func (d Denial) hint(host string) string {
 	switch d {
 	case Spent:

@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A refusal is a line of testdata/refusals.jsonl: what a provider answers, where that is from, and
-// what it means.
+// A refusal is a line of testdata/refusals.jsonl: a provider's answer, its source, and its
+// meaning.
 type refusal struct {
 	Of      string            `json:"of"`
 	Status  int               `json:"status"` // 200: inside an answer

@@ -14,15 +14,16 @@ import (
 	"syscall"
 )
 
-// proxyVariable is the variable that names the proxy for a scheme, and its value: one of its own, else
-// that for all. It is read by hand since the library knows no ALL_PROXY.
+// proxyVariable returns the name and the value of the variable with the proxy for a scheme: its
+// own, or else the one for all schemes. It reads the environment itself since the library does not
+// know ALL_PROXY.
 func proxyVariable(scheme string) (name, value string) {
 	names := []string{"HTTP_PROXY", "ALL_PROXY"}
 	if scheme == "https" {
 		names[0] = "HTTPS_PROXY"
 	}
 	for _, n := range names {
-		// A CGI program is given HTTP_PROXY by whoever asks it.
+		// A CGI program's HTTP_PROXY comes from the client's request.
 		if v := cmp.Or(os.Getenv(n), os.Getenv(strings.ToLower(n))); v != "" && (n != "HTTP_PROXY" || os.Getenv("REQUEST_METHOD") == "") {
 			return n, v
 		}
@@ -30,7 +31,7 @@ func proxyVariable(scheme string) (name, value string) {
 	return "", ""
 }
 
-// proxyOf is the proxy for an address, nil for none.
+// proxyOf returns the proxy for an address, or nil.
 func proxyOf(u *url.URL) (*url.URL, error) {
 	name, value := proxyVariable(u.Scheme)
 	if value == "" || direct(u, cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))) {
@@ -46,8 +47,8 @@ func proxyOf(u *url.URL) (*url.URL, error) {
 	return p, nil
 }
 
-// direct reports whether no proxy is asked for an address: it is on this machine, or in the list, which has
-// names, with what is below them, addresses and their ranges.
+// direct reports whether an address is reached without a proxy: it is on this machine, or in list,
+// which has names, including those below them, addresses and their ranges.
 func direct(u *url.URL, list string) bool {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	ip, err := netip.ParseAddr(host)
@@ -73,8 +74,8 @@ func direct(u *url.URL, list string) bool {
 	return false
 }
 
-// reachHint is what to do about a server that could not be asked, by the cause that the network
-// reports; "" if that is nothing known. host is the server, and base its address.
+// reachHint returns advice for a server that could not be reached, by the cause that the network
+// reports, or "" for an unknown cause. host is the server, and base its address.
 func reachHint(name, host, base string, err error) string {
 	var authority x509.UnknownAuthorityError
 	var other x509.HostnameError

@@ -94,7 +94,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestHintsNameTheCause: what is not measured is not said.
+// TestHintsNameTheCause: a hint names no cause that was not measured.
 func TestHintsNameTheCause(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "REQUEST_METHOD"} {
 		t.Setenv(name, "")

@@ -62,7 +62,7 @@ func (l *Lines) Next() ([]byte, error) {
 	}
 }
 
-// end is the index of the byte that ends the line at l.at, -1 if not there.
+// end returns the index of the byte that ends the line at l.at, or -1.
 func (l *Lines) end() int {
 	rest := l.buf[l.seen:]
 	i := bytes.IndexByte(rest, '\n')

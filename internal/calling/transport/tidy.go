@@ -8,12 +8,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// maxRaw bounds what is kept of arguments that could not be read.
+// maxRaw bounds the size that is kept of unreadable arguments.
 const maxRaw = 64 << 10
 
-// Tidy makes calls fit for a transcript: every id is there and unique in the
-// conversation, arguments are valid JSON or the call is marked Malformed. cut
-// says that the answer ran out of room.
+// Tidy makes calls fit for a transcript: every ID is there and unique in the conversation,
+// arguments are valid JSON or the call is marked Malformed. cut reports that the answer ran out of
+// room.
 func Tidy(calls []llm.Call, before []llm.Message, cut bool) []llm.Call {
 	n := 0
 	for i := range before {
@@ -127,7 +127,7 @@ func ordinary(args json.RawMessage) bool {
 	return true
 }
 
-// deep is the nesting of valid JSON.
+// deep returns the nesting depth of valid JSON.
 func deep(b []byte) int {
 	now, most, quoted := 0, 0, false
 	for i := 0; i < len(b); i++ {

@@ -1,9 +1,8 @@
-// Package transport is what the HTTP adapters of pkg/llm share: sending a
-// request under an idle and a total time limit, reading lines and server-sent
-// events, naming what went wrong as an [llm.Error], and tidying tool calls.
+// Package transport is shared by the HTTP adapters of pkg/llm: it sends a request under an idle
+// and a total time limit, reads lines and server-sent events, reports errors as [llm.Error], and
+// tidies tool calls.
 //
-// It knows no provider's format; that is the adapters' part. It never retries:
-// the engine does.
+// It knows no provider's format; that is the adapters' part. It never retries: the engine does.
 package transport
 
 import (
@@ -51,7 +50,7 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 
 func (b Body) reader() io.ReadCloser { return io.NopCloser(&bodyReader{slices.Clone(b)}) }
 
-// Len is the body's size in bytes.
+// Len returns the body's size in bytes.
 func (b Body) Len() int {
 	n := 0
 	for _, part := range b {
@@ -73,8 +72,8 @@ type Reply struct {
 // Read reads the body; it fails when the answer grows out of all bounds.
 func (r *Reply) Read(p []byte) (int, error) { return r.r.Read(p) }
 
-// Events reports whether the answer is a stream of events, by how it begins, whatever its type
-// says; usual decides on what begins as neither a stream nor JSON does.
+// Events reports whether the answer is a stream of events, judging by its first bytes rather than
+// its type; usual decides if these fit neither a stream nor JSON.
 func (r *Reply) Events(usual bool) bool {
 	b := bufio.NewReader(r.r)
 	r.r = b
@@ -201,8 +200,8 @@ func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error)
 	return nil, e.refused(resp, text)
 }
 
-// Broken names the failure to read an answer. had says how far it got, in
-// words; "" for nothing at all.
+// Broken returns the error for a failure to read an answer. had describes how far it got; "" means
+// not at all.
 func (r *Reply) Broken(err error, had string) error { return r.e.lost(r.Watch, err, had) }
 
 // An Endpoint is a server and the manners to observe with it. It is safe for
@@ -220,8 +219,8 @@ type Endpoint struct {
 	patient bool   // there is no limit before the first byte
 }
 
-// Address is a base URL without the path of a request, which is part of what servers print and
-// documentation shows, and its query.
+// Address splits a base URL into the URL without the path of a request, which servers' messages
+// and documentation often include, and its query.
 func Address(s string) (base, query string) {
 	s = strings.Trim(strings.TrimSpace(s), `"'`)
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "#")
@@ -233,8 +232,8 @@ func Address(s string) (base, query string) {
 	return base, query
 }
 
-// Secret is a key without what surrounds it in files and variables: blanks, ends of lines,
-// quotes, a byte order mark, the word of its header.
+// Secret strips from a key what surrounds it in files and variables: blanks, line ends, quotes, a
+// byte order mark, the word of its header.
 func Secret(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "\ufeff"))
 	if n := len(s); n > 1 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
@@ -267,8 +266,8 @@ func Local(base string) bool {
 	return host != "" && (!strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".internal"))
 }
 
-// Ready checks the endpoint and fills in what was left out. Base may be an address as people
-// have it at hand: with blanks, quotes, the path of a request or a query around it.
+// Ready checks the endpoint and fills in missing fields. Base may be an address as people copy it:
+// with blanks, quotes, the path of a request or a query around it.
 func (e *Endpoint) Ready() error {
 	base, query := Address(e.Base)
 	if !strings.HasPrefix(base, "http://") && !strings.HasPrefix(base, "https://") {
@@ -314,13 +313,12 @@ const (
 	// maxAnswer bounds a whole answer, so that a runaway server cannot take
 	// all memory.
 	maxAnswer = 64 << 20
-	// maxText bounds what an error repeats of a server's words.
+	// maxText bounds the part of a server's text that an error repeats.
 	maxText = 2 << 10
 
 	defaultIdle  = 5 * time.Minute // a local model may load and read a long prompt first
 	defaultTotal = 30 * time.Minute
-	// grace is how long a finished answer waits for its usage and the end of
-	// the stream.
+	// grace bounds the wait for the usage and the end of the stream after an answer is complete.
 	grace = 5 * time.Second
 )
 
@@ -373,7 +371,7 @@ func newWatch(parent context.Context, idle, total time.Duration, now, late bool)
 	return w
 }
 
-// Touch says that real data arrived: comments and blank lines do not count.
+// Touch reports that real data arrived: comments and blank lines do not count.
 func (w *Watch) Touch() {
 	if w.late && w.total == nil && w.whole > 0 {
 		w.total = time.AfterFunc(w.whole, func() { w.cancel(errTotal) })
@@ -386,7 +384,7 @@ func (w *Watch) Touch() {
 	}
 }
 
-// Finish says that the answer is complete and only its tail may still come.
+// Finish reports that the answer is complete and only its tail may still come.
 func (w *Watch) Finish() {
 	if w.limit <= 0 || w.limit > grace {
 		w.limit, w.lazy = grace, true

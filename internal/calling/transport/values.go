@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// What follows are parts of an answer as servers send them, whatever the protocol: of
-// another type than it says, in a list or without one.
+// The types below are parts of an answer as servers send them in any protocol: with another type
+// than documented, in a list or without one.
 
 // Lenient is a value that counts as missing if it is of another type.
 type Lenient[T any] struct{ V T }
@@ -80,7 +80,7 @@ func (a *Args) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A Function is what a call wants.
+// A Function is the function of a call, with its arguments.
 type Function struct {
 	Index Scalar `json:"index"`
 	Name  Scalar `json:"name"`
@@ -108,7 +108,7 @@ func (t *ToolCalls) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Pieces are the calls as [Calls] takes them.
+// Pieces converts the calls for [Calls].
 func (t ToolCalls) Pieces() (list []Piece) {
 	for _, c := range t {
 		p := Piece{Index: string(cmp.Or(c.Index, c.Function.V.Index)), ID: string(c.ID), Name: string(cmp.Or(c.Function.V.Name, c.Name)), Args: string(cmp.Or(c.Function.V.Args, c.Args))}
