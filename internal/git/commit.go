@@ -57,9 +57,9 @@ func parseLog(out string) []Commit {
 	return commits
 }
 
-// Commit commits the given paths as they are in the work tree, new and deleted
-// ones too, and leaves what else is staged staged. Without paths it commits
-// what is staged. Nothing to commit is ErrNothing.
+// Commit commits the given paths as they are in the work tree, including new and deleted ones, and
+// leaves other staged changes staged. Without paths it commits what is staged. If there is nothing
+// to commit it returns ErrNothing.
 func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Commit, error) {
 	if strings.TrimSpace(message) == "" {
 		return nil, &ArgError{"message", message, "is empty; say what the commit does and why"}

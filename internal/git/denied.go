@@ -47,8 +47,8 @@ func FileSecrets(ctx context.Context, dir string, names *rootfs.DenyList) []secr
 	return append(known, g.denied(ctx, top, names)...)
 }
 
-// denied are the lines of the files below top that names denies: a command cannot read the
-// files, but git prints what it has of them.
+// denied returns the lines of the files below top that names denies: a command cannot read the
+// files, but git prints the versions it stores.
 func (g *Repo) denied(ctx context.Context, top string, names *rootfs.DenyList) []secret.Known {
 	class := rootfs.NewClassifier(names)
 	hidden := func(name string) bool {
@@ -101,7 +101,7 @@ func (g *Repo) denied(ctx context.Context, top string, names *rootfs.DenyList) [
 	return slices.DeleteFunc(lines, func(k secret.Known) bool { return open[k.Value] })
 }
 
-// openLines are those of lines that stand in a tracked file that is not hidden.
+// openLines returns the subset of lines that also appears in a tracked file that is not hidden.
 func openLines(root *os.Root, index []version, lines map[string]bool, hidden func(name string) bool) map[string]bool {
 	open, until := map[string]bool{}, time.Now().Add(openTimeout)
 	for _, v := range index {
@@ -120,7 +120,7 @@ func openLines(root *os.Root, index []version, lines map[string]bool, hidden fun
 	return open
 }
 
-// regular is the text of a file, "" if it is none or large.
+// regular returns the text of a regular file that is not large, or "".
 func regular(root *os.Root, name string) string {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSecretFile {

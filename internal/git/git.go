@@ -17,16 +17,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// maxGitOut bounds the bytes taken of what git prints.
+// maxGitOut bounds the bytes read of git's output.
 const maxGitOut = 16 << 20
 
-// Repo runs git in the workspace for tools and workflows. It runs no code of
-// the repository: no hooks, filters, external diffs, aliases, monitors or
-// signing programs, and asks nobody anything. Commits are therefore not signed
-// and pre-commit hooks do not see them. Only what lies in the workspace is
-// shown, also where the repository is larger.
+// Repo runs git in the workspace for tools and workflows. It runs no code of the repository: no
+// hooks, filters, external diffs, aliases, monitors or signing programs, and never prompts.
+// Commits are therefore not signed and pre-commit hooks do not see them. Only files in the
+// workspace are shown, even if the repository is larger.
 //
-// Git is safe for concurrent use as far as git is.
+// Repo is safe for concurrent use as far as git is.
 type Repo struct {
 	exec interface {
 		Run(ctx context.Context, c process.Cmd) (*process.Output, error)
@@ -36,7 +35,7 @@ type Repo struct {
 	found *found           // of the operation under way; nil: each git looks for itself
 }
 
-// A found is what the gits of one operation need to know, and what one of them has found out.
+// A found caches what one operation has learned about the repository, for its later gits.
 type found struct {
 	drivers      [][2]string // switched off
 	root, prefix string
@@ -70,7 +69,7 @@ func (g *Repo) judge(name string) error {
 	return g.files.CheckPath(name, name, false)
 }
 
-// names are the operator's changes to the list of names, if exec knows them.
+// names returns the operator's changes to the list of names, if exec knows them.
 func (g *Repo) names() *rootfs.DenyList {
 	if r, ok := g.exec.(*process.Runner); ok {
 		return r.DenyList
@@ -99,10 +98,10 @@ func (e *ExitError) NoIdentity() bool {
 	return strings.Contains(e.Stderr, "Please tell me who you are") || strings.Contains(e.Stderr, "empty ident")
 }
 
-// NameYourself is what helps where git does not know who commits.
+// NameYourself is the hint for a repository in which git does not know the committer.
 const NameYourself = `git config user.name "Your Name" and git config user.email you@example.com, run in the repository, say who commits there`
 
-// Hint is what helps, "" where git has said it.
+// Hint returns advice for the user, or "" if git's own message suffices.
 func (e *ExitError) Hint() string {
 	if e.NoIdentity() {
 		return NameYourself
@@ -191,7 +190,7 @@ func (g *Repo) Run(ctx context.Context, c process.Cmd) ([]byte, error) {
 	return g.RunPlumbing(ctx, off, c)
 }
 
-// drivers are settings that switch the programs of the repository's configuration off.
+// drivers returns settings that disable the programs in the repository's configuration.
 func (g *Repo) drivers(ctx context.Context) ([][2]string, error) {
 	if g.found != nil && g.found.settings {
 		return g.found.drivers, nil
@@ -226,8 +225,8 @@ func (g *Repo) drivers(ctx context.Context) ([][2]string, error) {
 
 var ErrNoWorkTree = errors.New("the workspace is not in a git work tree")
 
-// Root is the absolute path of the work tree's top directory. It is an error if
-// the workspace is not in that work tree, whatever the repository claims.
+// Root returns the absolute path of the work tree's top directory. It is an error if the workspace
+// is not in that work tree, whatever the repository claims.
 func (g *Repo) Root(ctx context.Context) (string, error) {
 	root, _, err := g.Locate(ctx)
 	return root, err
@@ -283,8 +282,8 @@ func (g *Repo) pathspecs(names []string) ([]string, error) {
 	return specs, nil
 }
 
-// DiffOptions says what to compare. The zero value compares the index with the
-// work tree.
+// DiffOptions select the versions to compare. The zero value compares the index with the work
+// tree.
 type DiffOptions struct {
 	Staged  bool     // HEAD with the index
 	From    string   // a commit, with the work tree or with To
@@ -391,8 +390,8 @@ var (
 	noRemote = lazyregexp.New(`[^\w.-]`)
 )
 
-// Remote is the address of a remote such as origin. It is what the
-// repository's settings say, which whoever made the repository has written.
+// Remote returns the address of a remote such as origin, according to the repository's settings,
+// which whoever made the repository has written.
 func (g *Repo) Remote(ctx context.Context, name string) (Remote, error) {
 	if name == "" || noRemote.MatchString(name) {
 		return Remote{}, &ArgError{"remote", name, "is not a remote's name"}

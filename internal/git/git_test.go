@@ -140,7 +140,7 @@ func TestGitRefusesOptions(t *testing.T) {
 	}
 }
 
-// Conformance 44: whatever the repository is made to run leaves a mark.
+// Conformance 44: any program that the repository configures would leave a mark.
 func TestGitRunsNoCodeOfTheRepository(t *testing.T) {
 	g, dir := gitRepo(t)
 	mark := filepath.Join(filepath.Dir(dir), "ran")
@@ -194,7 +194,7 @@ func TestGitRunsNoCodeOfTheRepository(t *testing.T) {
 	}
 }
 
-// A repository whose configuration says that it works elsewhere.
+// A repository whose configuration names another work tree.
 func TestWorkTreeElsewhere(t *testing.T) {
 	g, dir := gitRepo(t)
 	elsewhere := t.TempDir()
@@ -282,7 +282,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A commit without an identity is one line and what helps, not git's page.
+// The error of a commit without an identity is one line with advice, not git's page.
 func TestNoIdentity(t *testing.T) {
 	g, dir := gitRepo(t)
 	dirtest.Write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[user]\n\tuseConfigOnly = true\n")

@@ -23,8 +23,8 @@ import (
 // is long because a loaded machine may let the reader run late.
 const outputWait = 30 * time.Second
 
-// A Host runs git on this machine for a person, not for a model: outside any
-// sandbox and in no ledger. Killing this process does not kill what it runs.
+// A Host runs git on this machine for a person, not for a model: outside any sandbox and in no
+// ledger. Killing this process does not kill its gits.
 type Host struct {
 	Dir  string
 	Wait time.Duration // instead of outputWait
@@ -32,12 +32,12 @@ type Host struct {
 	held []*os.File // see [Repo.Holding]
 }
 
-// OnHost is git in a directory, with env on top of its environment.
+// OnHost returns git in a directory, with env added to its environment.
 func OnHost(dir string, env ...string) *Repo { return &Repo{exec: &Host{Dir: dir}, env: env} }
 
-// Holding returns a git that has a file open for as long as it runs, also when this
-// process is killed: if it is locked with flock(2), whoever waits for the lock waits for that git
-// too. It changes nothing with nil, and of a git that is not on the host.
+// Holding returns a git that has a file open for as long as it runs, even if this process is
+// killed: if the file is locked with flock(2), whoever waits for the lock also waits for that git.
+// It changes nothing if f is nil, or for a git that is not on the host.
 func (g *Repo) Holding(f *os.File) *Repo {
 	h, ok := g.exec.(*Host)
 	if !ok || f == nil {
@@ -83,7 +83,7 @@ func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) 
 	return o, nil
 }
 
-// ResolveCommit is the hash of a commit.
+// ResolveCommit returns the hash of a commit.
 func (g *Repo) ResolveCommit(ctx context.Context, ref string) (string, error) {
 	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"}})
 	if err != nil {
@@ -114,7 +114,7 @@ const (
 // A version is content that a file has or had.
 type version struct{ object, name string }
 
-// versions are the contents that files have or had, newest first, in any commit of any branch.
+// versions lists the contents that files have or had, newest first, in any commit of any branch.
 func (g *Repo) versions(ctx context.Context, want func(name string) bool, specs ...string) ([]version, error) {
 	// ":mode mode object object status NUL path NUL", of all branches and the last commit.
 	args := append([]string{"log", "--all", "--format=", "--raw", "--no-abbrev", "--no-renames", "-m", "--no-ext-diff", "-z", "--"}, specs...)
@@ -133,7 +133,7 @@ func (g *Repo) versions(ctx context.Context, want func(name string) bool, specs 
 	return chosen(all, want), nil
 }
 
-// chosen are the versions of the files that are wanted, each once.
+// chosen returns the versions of the wanted files, each once.
 func chosen(all []version, want func(name string) bool) []version {
 	seen := map[string]bool{}
 	var out []version
@@ -146,7 +146,7 @@ func chosen(all []version, want func(name string) bool) []version {
 	return out
 }
 
-// head is what the last commit has: "mode blob object TAB path".
+// head lists the files of the last commit.
 func (g *Repo) head(ctx context.Context) []version {
 	return g.entries(ctx, func(meta []string) string {
 		if meta[1] != "blob" {
@@ -156,7 +156,7 @@ func (g *Repo) head(ctx context.Context) []version {
 	}, "ls-tree", "-r", "-z", "--full-tree", "HEAD")
 }
 
-// index is what the index has: "mode object stage TAB path".
+// index lists the files of the index.
 func (g *Repo) index(ctx context.Context) []version {
 	return g.entries(ctx, func(meta []string) string { return meta[1] }, "ls-files", "-s", "-z", "--full-name", "--", ":(top)")
 }
@@ -176,7 +176,8 @@ func (g *Repo) entries(ctx context.Context, object func(meta []string) string, a
 	return out
 }
 
-// content is that of an object, "" if it cannot be read or is larger than files with secrets are.
+// content returns the content of an object, or "" if it cannot be read or is larger than
+// maxSecretFile.
 func (g *Repo) content(ctx context.Context, object string) string {
 	b, err := g.Capture(ctx, nil, process.Cmd{Args: []string{"cat-file", "blob", object}}, maxSecretFile)
 	if err != nil {

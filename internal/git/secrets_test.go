@@ -63,8 +63,8 @@ func TestFileSecrets(t *testing.T) {
 	}
 }
 
-// Git prints what it has of a file that is denied: each line that it has or had, in any
-// commit, in the index, in a stash, is a secret, unless it stands in another file too.
+// Git prints the content that it stores of a denied file: each line that the file has or had, in
+// any commit, in the index, in a stash, is a secret, unless it is also in another file.
 func TestFileSecretsOfDeniedFiles(t *testing.T) {
 	_, dir := gitRepo(t)
 	write := func(name, text string) {

@@ -14,9 +14,9 @@ import (
 	"github.com/adroit-run/adroit/internal/work/process"
 )
 
-// Show returns a commit and, as a unified diff, what it changed: against its
-// first parent, below the workspace, of the given paths if there are any.
-// Files on the list of secrets are left out.
+// Show returns a commit and its changes as a unified diff: against its first parent, below the
+// workspace, and only of the given paths if there are any. Files on the list of secrets are left
+// out.
 func (g *Repo) Show(ctx context.Context, ref string, paths []string) (*Commit, string, error) {
 	if err := CheckRef("commit", ref); err != nil {
 		return nil, "", err
@@ -44,7 +44,7 @@ func (g *Repo) Show(ctx context.Context, ref string, paths []string) (*Commit, s
 	return &log[0], diff, err
 }
 
-// nothing is the hash of a tree with nothing in it.
+// nothing returns the hash of the empty tree.
 func (g *Repo) nothing(ctx context.Context) (string, error) {
 	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"hash-object", "-t", "tree", "--stdin"}, Stdin: []byte{}})
 	return strings.TrimSpace(string(out)), err
@@ -60,8 +60,7 @@ type BlameLine struct {
 	Text    string    `json:"text"`
 }
 
-// Blame says of n lines of a file, from the given one, counted from 1, which
-// commits they are from.
+// Blame returns the commit of each of n lines of a file, from the given one, counted from 1.
 func (g *Repo) Blame(ctx context.Context, path string, from, n int) ([]BlameLine, error) {
 	if _, err := g.pathspec(path); err != nil {
 		return nil, err
@@ -108,19 +107,19 @@ func parseBlame(out string) []BlameLine {
 	return lines
 }
 
-// ErrNothing is that a commit would have nothing.
+// ErrNothing reports that a commit would be empty.
 var ErrNothing = errors.New("nothing differs from the last commit: there is nothing to commit")
 
-// A NotStagedError names what git add left out without a word.
+// A NotStagedError names the paths that git add silently left out.
 type NotStagedError struct{ Paths []string }
 
 func (e *NotStagedError) Error() string {
 	return "git add left out " + strings.Join(e.Paths[:min(len(e.Paths), 10)], ", ") + "; nothing is committed"
 }
 
-// Stage stages what the pathspecs name as it is in the work tree: new and deleted files,
-// and those that a sparse checkout does not have. What git leaves out is a *NotStagedError.
-// config are options of git before its command.
+// Stage stages the paths that the pathspecs name as they are in the work tree: new and deleted
+// files, and those that a sparse checkout does not have. Paths that git leaves out are a
+// *NotStagedError. config are options of git before its command.
 func (g *Repo) Stage(ctx context.Context, specs []string, config ...string) error {
 	var before []string
 	for {
@@ -152,8 +151,8 @@ func (g *Repo) Stage(ctx context.Context, specs []string, config ...string) erro
 	}
 }
 
-// unstaged are files whose change is not in the index at all. One that is written to all
-// the time is there as it was a moment ago.
+// unstaged lists files whose change is not in the index at all. A file that is written to all the
+// time may be slightly out of date.
 func (g *Repo) unstaged(ctx context.Context, specs, config []string) ([]string, error) {
 	off, err := g.drivers(ctx)
 	if err != nil {
@@ -177,18 +176,18 @@ func (g *Repo) unstaged(ctx context.Context, specs, config []string) ([]string, 
 	return append(left, others...), err
 }
 
-// Merging is what git has stopped at.
+// Merging describes an operation in which git has stopped.
 type Merging struct {
 	Operation string   `json:"operation,omitempty"` // merge, rebase, cherry-pick, revert; "" for what only left conflicts, as stash pop does
 	Files     []string `json:"files,omitempty"`     // that are in conflict
 	Continued bool     `json:"continued,omitempty"`
 }
 
-// stoppedAt are the names by which git knows what an operation has stopped at. That of a
+// stoppedAt maps git's names of the commit at which an operation has stopped to the operation. A
 // rebase comes first: it may have picked.
 var stoppedAt = [][2]string{{"REBASE_HEAD", "rebase"}, {"MERGE_HEAD", "merge"}, {"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}}
 
-// Unmerged returns what git has stopped at. It is an error if nothing is under way.
+// Unmerged returns the operation in which git has stopped. It is an error if there is none.
 func (g *Repo) Unmerged(ctx context.Context) (*Merging, error) {
 	m, err := g.merging(ctx)
 	if err == nil && m.Operation == "" && len(m.Files) == 0 {
@@ -219,8 +218,8 @@ func (g *Repo) merging(ctx context.Context) (*Merging, error) {
 	return m, err
 }
 
-// Continue stages the files that m names and continues its operation, without an editor.
-// It returns what git stops at then, which has no files if that is nothing.
+// Continue stages the files that m names and continues its operation, without an editor. It
+// returns the state in which git stops then, which has no files if the operation is complete.
 func (g *Repo) Continue(ctx context.Context, m *Merging) (*Merging, error) {
 	specs, err := g.pathspecs(m.Files)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownConfig is for commits of a work tree as it is on disk: nothing is left out
-// of them, and odd line ends are no reason to refuse.
+// ownConfig makes git commit a work tree exactly as it is on disk: nothing is left out, and
+// unusual line endings are no reason to refuse.
 var ownConfig = []string{"-c", "core.sparseCheckout=false", "-c", "core.safecrlf=false"}
 
 // whoCommits signs the commits that nobody asked for.
@@ -25,8 +25,8 @@ var whoCommits = []string{
 	"GIT_COMMITTER_NAME=adroit", "GIT_COMMITTER_EMAIL=adroit@localhost",
 }
 
-// begin makes what was copied the commit that the copy's branch begins at. Inner are
-// directories of it that are repositories where it is from.
+// begin commits the copied files as the commit at which the copy's branch begins. inner are its
+// directories that are repositories in the original.
 func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList, inner []rootfs.RawName) error {
 	w := &c.Tree
 	g := w.Inside().Operation()
@@ -46,9 +46,8 @@ func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList, inner []rootfs
 	return nil
 }
 
-// snap commits the work tree as it is on the branch, on top of commit, and
-// gives what the branch is at now. Files with names of secrets stay as they are
-// in the index.
+// snap commits the work tree as it is on the branch, on top of commit, and returns the branch's
+// new commit. Files with names of secrets stay as they are in the index.
 func (w *Worktree) snap(ctx context.Context, g *git.Repo, names *rootfs.DenyList, commit, message string) (string, error) {
 	if err := g.Stage(ctx, []string{":/"}, ownConfig...); err != nil {
 		return "", err
@@ -95,12 +94,12 @@ func (w *Worktree) snap(ctx context.Context, g *git.Repo, names *rootfs.DenyList
 // on a loaded machine, and a holder that dies gives the lock up with its last git.
 const lockWait = 15 * time.Minute
 
-// lockDir excludes all other lockDir callers of one directory, also those of
-// other processes, until unlock is called.
+// lockDir excludes all other lockDir callers of one directory, also those of other processes,
+// until unlock is called.
 //
-// The lock is an flock(2) of the directory itself. It leaves no file behind, and
-// ends with the process that holds it and with the gits that hold locked
-// ([git.Repo.Holding]): what a killed process has started still changes things.
+// The lock is an flock(2) of the directory itself. It leaves no file behind, and ends with this
+// process and the git processes that inherited locked ([git.Repo.Holding]), since a git started by
+// a killed process still changes things.
 func lockDir(ctx context.Context, dir string) (locked *os.File, unlock func(), err error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -129,10 +128,10 @@ func lockDir(ctx context.Context, dir string) (locked *os.File, unlock func(), e
 	}
 }
 
-// lockRepo takes the lock of the repository that g works in, which locked holds.
-// Git's worktree and ref commands read the records of every worktree and fail on one
-// that another git has half written or half removed, so they run one at a time.
-// common is the absolute path of the directory that all worktrees of the repository share.
+// lockRepo locks the repository that g works in; locked is a [git.Repo] whose processes inherit
+// the lock. Git's worktree and ref commands read the records of every worktree and fail on one
+// that another git has half written or half removed, so they run one at a time. common is the
+// absolute path of the directory that all worktrees of the repository share.
 func lockRepo(ctx context.Context, g *git.Repo) (common string, locked *git.Repo, unlock func(), err error) {
 	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}})
 	if err != nil {

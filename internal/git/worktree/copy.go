@@ -14,20 +14,18 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// A Copy is a second work tree that has everything the first had when it was
-// made, what is not committed included, so that somebody can work in it at the
-// same time. Join brings back what was changed in it.
+// A Copy is a second work tree with everything that the first one contained when it was made,
+// uncommitted changes included, so that somebody can work in it at the same time. Join brings its
+// changes back.
 //
-// In a git repository it is a work tree of its own on a branch of its own,
-// which begins with a commit of what there was; elsewhere, and before the first
-// commit, it is a plain copy. The repository's own work tree, index, HEAD and
-// stash stay as they are. Files that git ignores, untracked files with names of
-// secrets and files that are no files are not in it: NotCopied names them. Submodules
-// and other repositories inside are directories like any other there.
+// In a git repository it is a work tree of its own on a branch of its own, which begins with a
+// commit of the state copied; elsewhere, and before the first commit, it is a plain copy. The
+// repository's own work tree, index, HEAD and stash stay as they are. Files that git ignores,
+// untracked files with names of secrets and special files are not copied: NotCopied names them.
+// Submodules and other repositories inside are directories like any other there.
 //
-// It is data, kept in Home with what Join needs to know. Whoever works in the
-// copy controls all that is in it: the paths noted here are trusted, nothing
-// else. Use it from one goroutine.
+// It is data, kept in Home with what Join needs to know. Whoever works in the copy controls all
+// that is in it: the paths recorded here are trusted, nothing else. Use it from one goroutine.
 type Copy struct {
 	Tree      Worktree     `json:"tree"` // of a plain copy, Top and Sub alone
 	From      string       `json:"from"` // the top of what was copied
@@ -45,17 +43,17 @@ type Copy struct {
 }
 
 const (
-	// maxPlain and maxPlainBytes bound a copy of what is in no repository.
+	// maxPlain and maxPlainBytes bound a copy of files outside of any repository.
 	maxPlain      = 20_000
 	maxPlainBytes = 512 << 20
 	mostOmitted   = 20 // names
 )
 
-// CopyOptions say what is copied, and where to.
+// CopyOptions name the source and the destination of a copy.
 type CopyOptions struct {
 	Dir string // what is worked in, in the first work tree
-	// From is the record of that work tree if somebody else controls it, so that
-	// nothing in it is asked where its repository is. Plain says that it has none.
+	// From is the record of that work tree if somebody else controls it, so that no file in it is
+	// used to find its repository. Plain means that it has none.
 	From   *Worktree
 	Plain  bool
 	Top    string // of the copy; must not exist
@@ -67,11 +65,11 @@ type CopyOptions struct {
 	testPoint func(string)
 }
 
-// Dir is where to work.
+// Dir returns the directory to work in.
 func (c *Copy) Dir() string { return c.Tree.Dir() }
 
-// Writes are the directories of the repository that have to be written to
-// commit in the copy, and Shows what has to be read.
+// Writes returns the directories of the repository that have to be writable to commit in the copy;
+// Shows returns the one that has to be readable.
 func (c *Copy) Writes() ([]string, error) {
 	if c.Plain {
 		return nil, nil
@@ -79,10 +77,10 @@ func (c *Copy) Writes() ([]string, error) {
 	return c.Tree.Writes()
 }
 
-// Shows is the repository, empty if there is none.
+// Shows returns the repository, or "".
 func (c *Copy) Shows() string { return c.Tree.Common }
 
-// Check is an error if the copy is not where it was.
+// Check returns an error if the copy is not where it was.
 func (c *Copy) Check() error {
 	if !c.Plain {
 		return c.Tree.Check()
@@ -93,8 +91,8 @@ func (c *Copy) Check() error {
 	return nil
 }
 
-// AddCopy makes a copy. It is idempotent by Home: a copy that is there is given
-// back, what is left of an attempt that was cut short is taken away first.
+// AddCopy makes a copy. It is idempotent by Home: it returns an existing copy, and first removes
+// the remains of an interrupted attempt.
 func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	if err := os.MkdirAll(o.Home, 0o700); err != nil {
 		return nil, err
@@ -165,7 +163,7 @@ func (c *Copy) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { c.Tree.held = nil; free() }, nil
 }
 
-// make does what AddCopy has noted that it will do.
+// make does what AddCopy has recorded.
 func (c *Copy) make(ctx context.Context, src *source, names *rootfs.DenyList) error {
 	c.at("make")
 	if c.Plain {
@@ -235,8 +233,8 @@ func (c *Copy) at(point string) {
 	}
 }
 
-// Remove takes the copy away with its branch, whatever is in it. Removing what
-// is gone does nothing.
+// Remove removes the copy with its branch and all its content. It is not an error if the copy is
+// gone.
 func (c *Copy) Remove(ctx context.Context) error {
 	unlock, err := c.lock(ctx)
 	if err != nil {
@@ -266,7 +264,7 @@ func (c *Copy) remove(ctx context.Context) error {
 	return nil
 }
 
-// clear takes away what there is, also of a copy that was never finished.
+// clear removes what exists, even of an unfinished copy.
 func (c *Copy) clear(ctx context.Context) error {
 	w := &c.Tree
 	if branch, ok := w.checkedOut(); ok && branch != w.Branch && !c.Strayed {
@@ -287,24 +285,22 @@ func (c *Copy) clear(ctx context.Context) error {
 		}
 	}
 	c.at("discarded")
-	// The commits of a strayed copy are on the branch alone, and what was brought
-	// back was something else.
+	// The commits of a strayed copy exist only on its branch, and other content was brought back.
 	return w.forget(ctx, !c.Strayed)
 }
 
-// checkedOut is the branch that the work tree is on, empty if it is on none. It
-// is not known of a work tree that the repository has forgotten, or half
-// forgotten.
+// checkedOut returns the branch that the work tree is on, "" for none. It is unknown for a work
+// tree that the repository has forgotten, or half forgotten.
 func (w *Worktree) checkedOut() (branch string, ok bool) {
 	b, err := os.ReadFile(filepath.Join(w.Admin, "HEAD"))
 	branch, _ = strings.CutPrefix(strings.TrimSpace(string(b)), "ref: refs/heads/")
 	return branch, w.Admin != "" && err == nil
 }
 
-// Connect is an error, with Other, if the work tree is a copy, with the data directory that it
-// is in, and the repository has the original: that one's commits, index and branch are not
-// the copy's. If the original and its data directory are gone, the repository is
-// given the place of this one, as git worktree repair does.
+// Connect returns an error, with Other, if the work tree is a copy, together with its data
+// directory, and the repository has the original: the commits, index and branch there are not the
+// copy's. If the original and its data directory are gone, the repository is given the place of
+// this one, as git worktree repair does.
 func (w *Worktree) Connect() error {
 	was := w.other()
 	if was == "" {
@@ -330,9 +326,10 @@ func isData(top string) bool {
 	return false
 }
 
-// other is the work tree that the repository has in place of this one: that of the same
-// name in another data directory. It is empty if it has this one, or none. Whoever worked
-// here may have written something else there, which counts for nothing.
+// other returns the work tree that the repository has recorded in place of this one: the one of
+// the same name in another data directory. It is empty if the repository records this one, or
+// none. Whoever worked here may have written something else into that record; such entries are
+// ignored.
 func (w *Worktree) other() string {
 	if w.Admin == "" || filepath.Dir(w.Admin) != filepath.Join(w.Common, "worktrees") {
 		return ""

@@ -14,10 +14,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// BenchmarkCopy measures a copy of 10,000 files, twenty of them not committed,
-// and joining thirty changed ones, which removes the copy, against git worktree
-// add and remove of the same repository in the same run; and what both take on
-// the disk.
+// BenchmarkCopy compares copying 10,000 files, twenty of them not committed, and joining thirty
+// changed ones, which removes the copy, with git worktree add and remove of the same repository in
+// the same run, also in disk usage.
 func BenchmarkCopy(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "repo")
 	put := func(at, text string) {

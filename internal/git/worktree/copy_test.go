@@ -94,8 +94,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A copy of a copy has what is in that one, and of a directory of a repository
-// all that is around it.
+// A copy of a copy has the content of the latter; a copy of a directory of a repository has
+// everything around it.
 func TestCopyOfACopy(t *testing.T) {
 	dir := odd(t)
 	first := twinned(t, filepath.Join(dir, "d1"), "adroit/J1/w1")
@@ -103,7 +103,7 @@ func TestCopyOfACopy(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	dirtest.Write(t, filepath.Join(first.Dir(), "f1.txt"), "of the first\n")
-	// Whoever works there says it is somewhere else.
+	// Whoever works there claims that it is somewhere else.
 	dirtest.Must(t, os.Remove(filepath.Join(first.Tree.Top, ".git")))
 	dirtest.Git(t, first.Tree.Top, "init", "-q")
 	base := t.TempDir()
@@ -160,7 +160,7 @@ func TestCopyWithoutRepository(t *testing.T) {
 	}
 }
 
-// What keeps jobs may lie in the repository; it is no part of the work.
+// The directory that keeps jobs may lie in the repository; it is not copied.
 func TestCopyLeavesOut(t *testing.T) {
 	_, dir := gitRepo(t)
 	dirtest.Write(t, filepath.Join(dir, "data/jobs/J1/ledger/journal"), "{}\n")

@@ -34,7 +34,7 @@ type source struct {
 	dir, except     string // what is copied, and what of it is not
 }
 
-// source finds out what there is to copy.
+// source determines the files to copy.
 func (o CopyOptions) source(ctx context.Context) (*source, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -76,14 +76,14 @@ func (o CopyOptions) source(ctx context.Context) (*source, error) {
 	return s, nil
 }
 
-// A base is what a copy had when it was made.
+// A base records the files of a copy when it was made.
 type base struct {
 	Files []original       `json:"files"`
 	Apart []rootfs.RawName `json:"apart,omitempty"` // directories of which nothing is in the copy: other repositories
 	Inner []rootfs.RawName `json:"inner,omitempty"` // repositories that are directories like any other in the copy
 }
 
-// An original is a file or link, and by what to know that it has not been touched.
+// An original is a file or link, with the attributes that show whether it has been touched.
 type original struct {
 	Path  rootfs.RawName `json:"path"`
 	State rootfs.State   `json:"state"`
@@ -208,7 +208,7 @@ func (f *fileCopy) omit(p string) {
 	f.omitted = append(f.omitted, p)
 }
 
-// copy copies what was chosen, several files at a time.
+// copy copies the chosen files, several at a time.
 func (f *fileCopy) copy(ctx context.Context) error {
 	done := make([]original, len(f.files))
 	var next atomic.Int64
@@ -263,7 +263,7 @@ func (f *fileCopy) setModes() error {
 	return nil
 }
 
-// names lists what is to be copied; loose are those that git does not track.
+// names lists the paths to copy; loose are those that git does not track.
 func (s *source) names(ctx context.Context, t *rootfs.Tree) (all []string, loose map[string]bool, err error) {
 	loose = map[string]bool{}
 	if s.git == nil {
@@ -286,8 +286,8 @@ func (s *source) names(ctx context.Context, t *rootfs.Tree) (all []string, loose
 	return slices.Compact(all), loose, err
 }
 
-// makeDir makes the directories of a path. It reports false if that cannot be,
-// because one is none: then what git knows below it is not there any more.
+// makeDir makes the directories of a path. It reports false if one of them is a file: then the
+// paths that git knows below it do not exist any more.
 func (f *fileCopy) makeDir(dir string) bool {
 	if ok, known := f.dirs[dir]; known {
 		return ok

@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
-// A job that has the index say that a changed file is the one of the last commit hides the
-// change from no merge.
+// A job that makes the index claim that a changed file equals the last commit does not hide the
+// change from a merge.
 func TestForgedIndex(t *testing.T) {
 	t.Parallel()
 	repo := filepath.Join(t.TempDir(), "repo")

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A MergeResult says what Join brought back.
+// A MergeResult describes the changes that Join brought back.
 type MergeResult struct {
 	Paths     []string         `json:"paths,omitempty"`     // that have changed, relative to the workspace
 	Conflicts []ledger.Skipped `json:"conflicts,omitempty"` // paths that are as they were, and why
@@ -23,17 +23,15 @@ type MergeResult struct {
 	Branch    string           `json:"branch,omitempty"`    // and the branch that has what is in it
 }
 
-// Merge brings what was changed in the copy, committed there or not, to the
-// files it was copied from, as the step that f is at: it is in the ledger, and
-// in no commit. A path that nobody else has changed is taken over. Where both
-// changed a text, the changes are merged if that is clean. Everything else is a
-// conflict: our version stays, and theirs stays in the copy. Without conflicts
-// the copy is removed.
+// Merge brings the copy's changes, committed there or not, into the files it was copied from,
+// under the step of f: they are in the ledger, and in no commit. A path that nobody else has
+// changed is taken over. Where both changed a text, the changes are merged if that is clean.
+// Everything else is a conflict: our version stays here, and theirs stays in the copy. Without
+// conflicts the copy is removed.
 //
-// Nobody may work in the copy any more. Join is idempotent: what is to be done
-// is noted before the first file changes, and one that was cut short, by
-// whatever, goes on there. What text is merged with comes from the ledgers, of
-// f and of olds, or from the repository, by its digest.
+// Nobody may work in the copy any more. Merge is idempotent: its plan is recorded before the first
+// file changes, and an interrupted merge continues with it. The base of a text merge comes from
+// the ledgers, of f and of olds, or from the repository, by its digest.
 func (c *Copy) Merge(ctx context.Context, f *workspace.Files, olds ...*ledger.Ledger) (*MergeResult, error) {
 	if f.Ledger == nil {
 		return nil, errors.New("what a worktree brings back needs a ledger")
@@ -71,7 +69,7 @@ func (c *Copy) Merge(ctx context.Context, f *workspace.Files, olds ...*ledger.Le
 	return c.Result, nil
 }
 
-// keepResult says where the other version is, and commits it there as well.
+// keepResult records where the other version is, and commits it there as well.
 func (c *Copy) keepResult(ctx context.Context, names *rootfs.DenyList) {
 	c.Result.Kept = c.Dir()
 	if c.Plain {
@@ -87,7 +85,7 @@ func (c *Copy) keepResult(ctx context.Context, names *rootfs.DenyList) {
 	}
 }
 
-// bring does what is planned.
+// bring carries out the plan.
 func (c *Copy) bring(ctx context.Context, f *workspace.Files, p *mergePlan) (*MergeResult, error) {
 	j := &MergeResult{Conflicts: slices.Clone(p.Conflicts)}
 	for _, m := range p.Moves {
@@ -118,8 +116,8 @@ func (c *Copy) bring(ctx context.Context, f *workspace.Files, p *mergePlan) (*Me
 	return j, nil
 }
 
-// before finds what a path was like when it was copied, for merging: where
-// somebody kept it, or in the commit that the copy began with.
+// before returns the content of a path at the time of the copy, for merging: from a ledger, or
+// from the commit with which the copy began.
 func (c *Copy) before(ctx context.Context, p string, s rootfs.State, leds []*ledger.Ledger) ([]byte, error) {
 	for _, l := range leds {
 		if b, err := l.Load(s.Digest); err == nil {
@@ -139,7 +137,7 @@ func (c *Copy) before(ctx context.Context, p string, s rootfs.State, leds []*led
 	return b, nil
 }
 
-// planned is what an earlier Join was about to do, nil if there was none.
+// planned returns the recorded plan of an earlier, interrupted Join, or nil.
 func (c *Copy) planned() (*mergePlan, error) {
 	p := new(mergePlan)
 	err := rootfs.ReadJSON(c.file("join.json"), p)

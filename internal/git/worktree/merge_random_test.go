@@ -16,8 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// scribble makes random changes in dir. Each line it writes is in no other
-// place, and begins with who.
+// scribble makes random changes in dir. Each line it writes occurs only once, and begins with who.
 func scribble(t *testing.T, rnd *rand.Rand, dir, who string) {
 	t.Helper()
 	n := 0

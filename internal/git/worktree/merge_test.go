@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/process"
 )
 
-// needGit are the cases of TestJoin that say nothing outside of a repository.
+// needGit are the cases of TestJoin that mean nothing outside of a repository.
 var needGit = []string{"committed", "renamed", "renamed and changed", "ignored", "tracked although ignored", "made to be ignored", "the work tree's own lost", "the index spoiled", "marked unchanged", "a link to the repository",
 	"deleted, but ignored", "a file for a full directory", "a repository made", "a repository added", "a repository made inside", "a file, then a directory"}
 

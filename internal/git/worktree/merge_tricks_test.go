@@ -10,9 +10,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Conformance 40, 42 and 44 for copies: what makes plain git run a program, as
-// TestGitTricks shows, runs nothing when a copy is made, joined or removed,
-// whether it was there before or was set by who works in the copy.
+// Conformance 40, 42 and 44 for copies: configuration that makes plain git run a program, as
+// TestGitTricks shows, runs nothing when a copy is made, joined or removed, whether it was there
+// before or was set by whoever works in the copy.
 func TestCopyTricks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some thousand gits; run it without -short")
@@ -55,8 +55,8 @@ func TestCopyTricks(t *testing.T) {
 				case "meanwhile":
 					trick.set(tr)
 				case "in the copy":
-					// Whoever works there has a repository of its own, and what the real one
-					// keeps about the work tree.
+					// Whoever works there has a repository of its own, and the real one's records
+					// about the work tree.
 					dirtest.Must(t, os.Remove(filepath.Join(there, ".git")))
 					dirtest.Git(t, there, "init", "-q", "-b", "main")
 					dirtest.Git(t, there, "add", "-A")

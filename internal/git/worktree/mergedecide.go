@@ -37,8 +37,8 @@ const (
 	goneHere  = "it was changed in the copy, and deleted here"
 )
 
-// decide decides what becomes of a path that was changed in the copy. An error
-// is one of the ledger or the disk, not of the path.
+// decide decides about a path that was changed in the copy. An error comes from the ledger or the
+// disk, not from the path.
 func (j *merger) decide(th copyChange) error {
 	p, ok := th.path, true
 	if sub := j.c.Tree.Sub; sub != "" {
@@ -93,7 +93,7 @@ func (j *merger) decide(th copyChange) error {
 	return j.both(p, th, here)
 }
 
-// crossesLink says why a link must not be taken over.
+// crossesLink explains why a link must not be taken over.
 func (j *merger) crossesLink(p, in string) string {
 	target, err := j.t.Root.Readlink(in)
 	switch {
@@ -122,7 +122,7 @@ func (j *merger) crossesLink(p, in string) string {
 	return ""
 }
 
-// take plans to make the path what it is in the copy.
+// take plans to give the path its state in the copy.
 func (j *merger) take(p string, th copyChange, here rootfs.State) error {
 	now := th.now
 	if now.Type != "" {
@@ -190,8 +190,7 @@ func (j *merger) both(p string, th copyChange, here rootfs.State) error {
 	return nil
 }
 
-// settle finds the moves that others or what is here do not let be, and puts
-// what is left in order.
+// settle drops the moves that other moves or existing files prevent, and sorts the rest.
 func (j *merger) settle() *mergePlan {
 	gone := map[string]bool{} // directories that become empty by deletions
 	for again := true; again; {
@@ -225,8 +224,8 @@ func (j *merger) settle() *mergePlan {
 	return plan
 }
 
-// emptied are the directories that are not in the copy, and in which nothing is
-// left here once the planned deletions are made.
+// emptied returns the directories that are not in the copy, and that are empty here once the
+// planned deletions are made.
 func (j *merger) emptied() map[string]bool {
 	gone := map[string]bool{}
 	up := map[string]bool{}
@@ -254,7 +253,7 @@ func (j *merger) emptied() map[string]bool {
 	return gone
 }
 
-// clash says why a move cannot be made.
+// clash explains why a move cannot be made.
 func (j *merger) clash(p string, gone map[string]bool) string {
 	m := j.moves[p]
 	for d := path.Dir(p); d != "."; d = path.Dir(d) {
@@ -275,8 +274,8 @@ func (j *merger) clash(p string, gone map[string]bool) string {
 	return ""
 }
 
-// merge merges a text that both sides changed, line by line, and keeps the
-// result. why says that it cannot be done, or not without a decision.
+// merge merges a text that both sides changed, line by line, and keeps the result. why explains
+// that it cannot be done, or not without a decision.
 func (j *merger) merge(p string, th copyChange, here rootfs.State) (merged []byte, why string, err error) {
 	if max(th.was.Size, th.now.Size, here.Size) > ledger.MaxDiff {
 		return nil, bothFile, nil

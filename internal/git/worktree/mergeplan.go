@@ -18,8 +18,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A mergePlan is what Join does: deletions, the deepest first, directories that
-// become empty by them, then all that is made or changed.
+// A mergePlan lists the operations of Merge: deletions, the deepest first, directories that become
+// empty by them, then all additions and changes.
 type mergePlan struct {
 	Moves     []rootfs.Transition `json:"moves,omitempty"`
 	Conflicts []ledger.Skipped    `json:"conflicts,omitempty"`
@@ -34,8 +34,8 @@ type copyChange struct {
 
 func cmpPath(a, b string) int { return cmp.Compare(a, b) }
 
-// plan compares the copy with what it began with and with what is here, unless
-// that was done already, and notes what is to be done.
+// plan compares the copy with its base and with the files here, unless that was done already, and
+// records the operations.
 func (c *Copy) plan(ctx context.Context, f *workspace.Files, olds []*ledger.Ledger) (*mergePlan, error) {
 	if p, err := c.planned(); err != nil || p != nil {
 		return p, err
@@ -77,7 +77,7 @@ func (c *Copy) plan(ctx context.Context, f *workspace.Files, olds []*ledger.Ledg
 	return p, nil
 }
 
-// changed lists what in the copy is not as it was, sorted by path.
+// changed lists the paths of the copy that have changed, sorted.
 func (c *Copy) changed(ctx context.Context, t *rootfs.Tree, b *base) ([]copyChange, error) {
 	names, err := c.names(ctx, t)
 	if err != nil {
@@ -150,8 +150,8 @@ func (c *Copy) untouched(t *rootfs.Tree, o original) bool {
 	return ok && st.Ino == o.Inode && rootfs.Ctime(st) == o.Ctime
 }
 
-// readTheirs reads a path of the copy. A directory counts as nothing: what is in it
-// has paths of its own.
+// readTheirs reads a path of the copy. A directory counts as nothing: its entries have paths of
+// their own.
 func readTheirs(t *rootfs.Tree, p string, dirs map[string]bool) copyChange {
 	th := copyChange{path: p}
 	if !t.IsPlainDir(path.Dir(p), dirs) {

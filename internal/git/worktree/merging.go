@@ -37,8 +37,8 @@ func (m merging) write(record string) error {
 	return nil
 }
 
-// readMerging is the zero value if no merge was begun, or if what is recorded of it
-// cannot be read: then files that it changed look like changes of the person.
+// readMerging returns the record of a merge; it is zero if no merge was begun, or if the record
+// cannot be read: then files that the merge changed look like changes of the person.
 func readMerging(record string) (m merging) {
 	if record == "" || rootfs.ReadJSON(record, &m) != nil {
 		return merging{}
@@ -70,7 +70,8 @@ func CutShort(record string) bool {
 	return !lock.Held(dir)
 }
 
-// A changedPath differs between two commits. IDs are those of blobs, zeros if there is none.
+// A changedPath is a path that differs between two commits. IDs are blob IDs, zeros if there is
+// none.
 type changedPath struct {
 	path, mode, from, to string // mode is that in the second
 }
@@ -88,9 +89,9 @@ func paths(all []changedPath) (names []string) {
 	return names
 }
 
-// checkOverwritten refuses to make paths where the work tree has what is in no commit,
-// in whichever way git ignores it: a file over a file or over a directory with something
-// in it, or below a file.
+// checkOverwritten refuses to write paths where the work tree has files that are in no commit, in
+// whichever way git ignores them: a file over a file or over a directory that is not empty, or
+// below a file.
 func (w *Worktree) checkOverwritten(all []changedPath) error {
 	root, err := os.OpenRoot(w.Repo)
 	if err != nil {
@@ -140,7 +141,8 @@ func (w *Worktree) checkOverwritten(all []changedPath) error {
 		Remedy: fmt.Sprintf("move them out of %s, or remove those you do not need; then merge again", w.Repo)}
 }
 
-// fileAbove is a name above a path that is there and not that of a directory; a link is none.
+// fileAbove returns the nearest parent of a path that exists and is not a directory (a symbolic
+// link is not one), or "".
 func fileAbove(root *os.Root, name string) string {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
@@ -150,7 +152,7 @@ func fileAbove(root *os.Root, name string) string {
 	return ""
 }
 
-// filesBelow are the first of the files in a directory, of any depth, that are not known.
+// filesBelow lists the first unknown files in a directory, at any depth.
 func filesBelow(root *os.Root, dir string, known map[string]bool) (files []string, err error) {
 	err = fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || known[p] {
@@ -231,9 +233,9 @@ func changed(ctx context.Context, g *git.Repo, from, to string) ([]changedPath, 
 	return all, nil
 }
 
-// takeBack puts the files that a killed merge has changed back to what they were, in the
-// index, too, so that it can be done again. What is neither of the two versions nor the
-// beginning of the second has been changed by somebody since: then nothing is.
+// takeBack restores the files that a killed merge has changed, in the index, too, so that it can
+// be done again. If a file is neither of the two versions nor the beginning of the second,
+// somebody has changed it since, and nothing is restored.
 func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) error {
 	if err := locksLeft(ctx, g, branch); err != nil {
 		return err
@@ -304,8 +306,8 @@ func (m merging) takeBack(ctx context.Context, g *git.Repo, top, branch string) 
 	return git(old, "--literal-pathspecs", "restore", "--quiet", "--source="+m.From, "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul")
 }
 
-// locksLeft is an error if a killed git has left locks in the work tree of g: nobody can
-// know that no other git is at work.
+// locksLeft returns an error if a killed git has left locks in the work tree of g: nobody can know
+// that no other git is at work.
 func locksLeft(ctx context.Context, g *git.Repo, branch string) error {
 	args := []string{"rev-parse", "--path-format=absolute"}
 	for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "refs/heads/" + branch} {
@@ -330,9 +332,9 @@ func locksLeft(ctx context.Context, g *git.Repo, branch string) error {
 		Remedy: "if none is at work: rm " + strings.Join(left, " ") + "; then merge again"}
 }
 
-// foreign are what somebody else has put in the place of a path: the path itself, or
-// what is in a directory there. A merge turns a file into a directory, and back, so that what
-// it knows may be below the path or above it; each is judged by itself.
+// foreign returns the paths that somebody else has put in the way of a change: the path itself, or
+// files in a directory at its place. A merge turns a file into a directory, and back, so known
+// paths may be below the path or above it; each is judged separately.
 func (c *changedPath) foreign(ctx context.Context, g *git.Repo, root *os.Root, known map[string]bool) ([]string, error) {
 	if above := fileAbove(root, c.path); known[above] {
 		return nil, nil
@@ -348,8 +350,8 @@ func (c *changedPath) foreign(ctx context.Context, g *git.Repo, root *os.Root, k
 	return []string{c.path}, nil
 }
 
-// unchanged reports whether nobody but a merge has changed a path: it is gone, as in one
-// of the commits, or the beginning of what the second has.
+// unchanged reports whether only a merge has changed a path: it is gone, equals one of the
+// commits, or is the beginning of the second version.
 func (c *changedPath) unchanged(ctx context.Context, g *git.Repo, root *os.Root) (bool, error) {
 	info, err := root.Lstat(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -399,7 +401,7 @@ func (c *changedPath) unchanged(ctx context.Context, g *git.Repo, root *os.Root)
 	return false, nil
 }
 
-// blobID is the name that git has for content, which has so many digits.
+// blobID returns git's ID of content, with so many digits.
 func blobID(content []byte, digits int) string {
 	blob := append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)
 	if digits == 2*sha256.Size {

@@ -28,16 +28,15 @@ func (w *Worktree) merged(ctx context.Context, s *git.Status) (bool, error) {
 	return git.OnHost(w.Repo).IsAncestor(ctx, head, s.Commit)
 }
 
-// Removable is an error if the work tree has something that is not committed.
-// merged reports whether its branch may go with it: everything on it is in the
-// branch that the first work tree has checked out. written are the paths below Dir
-// that the job wrote. Nothing is changed.
+// Removable returns an error if the work tree has uncommitted changes. merged reports whether its
+// branch may be removed too: everything on it is in the branch that the first work tree has
+// checked out. written are the paths below Dir that the job wrote. It changes nothing.
 func (w *Worktree) Removable(ctx context.Context, written []string) (merged bool, err error) {
 	if _, err := os.Lstat(w.Top); w.gone() {
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
-		// The disk may be away, or the repository moved: nobody can tell what it has.
+		// The disk may be missing, or the repository moved: its content is unknown.
 		return false, &Error{Reason: fmt.Sprintf("its repository %s is not there any more, so what is in %s may be the only copy of its work", w.Repo, w.Top), Paths: written[:min(len(written), 10)],
 			Remedy: fmt.Sprintf("bring the repository back, or copy what you need from %s", w.Top)}
 	}
@@ -89,8 +88,8 @@ func (w *Worktree) Stays(ctx context.Context) bool {
 	return err == nil
 }
 
-// checkDetached is an error if the work tree is at a commit that no branch of the repository
-// has: git would forget it.
+// checkDetached returns an error if the work tree is at a commit that is on no branch of the
+// repository: git would forget it.
 func (w *Worktree) checkDetached(ctx context.Context, s *git.Status) error {
 	if s.Branch == w.Branch {
 		return nil // it stays, unless it is merged
@@ -109,9 +108,8 @@ func (w *Worktree) gone() bool {
 	return w.Common != "" && errors.Is(err, fs.ErrNotExist)
 }
 
-// Discard takes the work tree away with all that is in it, and its branch if
-// asked. What is gone already is no error, so that a removal that was cut short
-// can be finished.
+// Discard removes the work tree with everything in it, and its branch if asked. Parts that are
+// already gone are not an error, so that an interrupted removal can be finished.
 func (w *Worktree) Discard(ctx context.Context, branch bool) error {
 	// What git ignores is in the tree too, and a forced removal by git would
 	// ask the .git file where to work.
@@ -121,8 +119,8 @@ func (w *Worktree) Discard(ctx context.Context, branch bool) error {
 	return w.forget(ctx, branch)
 }
 
-// Remove is Discard of a work tree that is Removable, with its branch if that is
-// merged. If it is forced, everything goes.
+// Remove discards a work tree that is Removable, with its branch if that is merged. If forced, it
+// discards everything.
 func (w *Worktree) Remove(ctx context.Context, force bool) error {
 	branch := force
 	if !force {
@@ -134,9 +132,9 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 	return w.Discard(ctx, branch)
 }
 
-// Find is the work tree at top whose record cannot be read, nil if nothing is
-// there. Repo is empty if its repository is not known: whoever worked there may
-// have changed what the work tree says of it, so the repository must confirm it.
+// Find returns the work tree at top whose record cannot be read, or nil if nothing is there. Repo
+// is empty if its repository is unknown: whoever worked there may have changed what the work tree
+// says about it, so the repository must confirm it.
 func Find(top, branch string) (*Worktree, error) {
 	if _, err := os.Lstat(top); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -156,8 +154,8 @@ func Find(top, branch string) (*Worktree, error) {
 	return &Worktree{Top: top, Branch: branch}, nil
 }
 
-// forget makes the repository forget the work tree, and its branch if asked.
-// What is forgotten already is no error.
+// forget removes the work tree from the repository's records, and deletes its branch if asked. It
+// is not an error if they are already gone.
 func (w *Worktree) forget(ctx context.Context, branch bool) error {
 	common, g, unlock, err := lockRepo(ctx, git.OnHost(w.Repo).Holding(w.held))
 	if err != nil {
@@ -174,8 +172,8 @@ func (w *Worktree) forget(ctx context.Context, branch bool) error {
 	if err := w.unlist(common); err != nil || !branch {
 		return err
 	}
-	// The job may have made its branch stand for another, which stays. It is no error
-	// if there is no such branch any more.
+	// The job may have made its branch a symbolic ref to another branch, which stays. It is not an
+	// error if the branch is gone.
 	_, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"update-ref", "--no-deref", "-d", "refs/heads/" + w.Branch}})
 	return err
 }

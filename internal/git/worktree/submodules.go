@@ -20,7 +20,7 @@ import (
 // A gitlink is a submodule: a commit of another repository in a commit.
 type gitlink struct{ path, commit string }
 
-// submodules are those of a commit.
+// submodules lists the submodules of a commit.
 func submodules(ctx context.Context, g *git.Repo, commit string) (subs []gitlink, err error) {
 	entries, err := g.ListNames(ctx, "ls-tree", "-r", "-z", "--full-tree", commit)
 	for _, e := range entries { // mode type object TAB path
@@ -92,8 +92,8 @@ func clone(ctx context.Context, common, dest, commit string) error {
 	return err
 }
 
-// checkGitlinks is an error if a branch brings a submodule whose commit the repository's clone
-// at that path does not have: a merge would name what is nowhere.
+// checkGitlinks returns an error if a branch brings a submodule at a commit that the repository's
+// clone at that path does not have: a merge would refer to a commit that exists nowhere.
 func (w *Worktree) checkGitlinks(ctx context.Context, all []changedPath) error {
 	for _, c := range all {
 		if c.mode != modeGitlink {
@@ -114,10 +114,10 @@ func (w *Worktree) checkGitlinks(ctx context.Context, all []changedPath) error {
 	return nil
 }
 
-// beside are the paths in the work tree that no commit of its branch brings: of the
-// repositories in it, submodules or not, what is not committed and commits that the clone
-// in the same place of the first work tree does not have; files in submodules that are not checked
-// out; and of written, which are paths below Dir, what git ignores.
+// beside lists the paths in the work tree that no commit of its branch contains: of the
+// repositories in it, submodules or not, uncommitted changes and commits that the clone in the
+// same place of the first work tree does not have; files in submodules that are not checked out;
+// and ignored files among written, which are paths below Dir.
 func (w *Worktree) beside(ctx context.Context, written []string) (out []string, err error) {
 	repos, err := repositories(w.Top)
 	if err != nil {
@@ -185,8 +185,8 @@ func isRepository(dir string) bool {
 	return err == nil
 }
 
-// repositories are the directories below top, of any depth, that are work trees of their own:
-// git passes over those that it ignores, and over those in directories that it knows.
+// repositories lists the directories below top, at any depth, that are work trees of their own:
+// git skips those that it ignores, and those in directories that it knows.
 func repositories(top string) (dirs []string, err error) {
 	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != ".git" || filepath.Dir(p) == top {
@@ -205,7 +205,7 @@ func repositories(top string) (dirs []string, err error) {
 	return dirs, err
 }
 
-// filesIn are the files in a directory, which may not be there.
+// filesIn lists the files in a directory, which may not exist.
 func filesIn(dir string) (paths []string, err error) {
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -221,9 +221,9 @@ func filesIn(dir string) (paths []string, err error) {
 	return paths, err
 }
 
-// unsaved are the paths of a repository that are not committed in it, and "." if it has
-// a HEAD or another ref that its clone does not have. What is asked is the clone: the
-// repository was the job's, with its commits, refs and submodules.
+// unsaved lists the uncommitted paths of a repository, and "." if it has a HEAD or another ref
+// that its clone does not have. The clone is asked, since the repository belonged to the job, with
+// its commits, refs and submodules.
 func unsaved(ctx context.Context, dir, clone string) (paths []string, err error) {
 	g := git.OnHost(dir)
 	s, err := g.Status(ctx)
@@ -271,12 +271,11 @@ func hasAll(ctx context.Context, dir string, ids []string) (bool, error) {
 	return n == len(ids), nil
 }
 
-// Writes are the directories of the repository that a job must be able to
-// change in order to commit here, and no more: not the settings, the hooks nor
-// branches of people and of other jobs. All branches in the directory of this
-// one can be changed, so each work tree should have a directory of its own.
-// Jobs of older versions have one for all of them, refs/heads/adroit: a command
-// of such a job can change the branches of all jobs.
+// Writes returns the directories of the repository that a job must be able to change in order to
+// commit here, and no more: not the settings, the hooks nor branches of people and of other jobs.
+// All branches in the directory of this one can be changed, so each work tree should have a
+// directory of its own. Jobs of older versions have one for all of them, refs/heads/adroit: a
+// command of such a job can change the branches of all jobs.
 func (w *Worktree) Writes() ([]string, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
@@ -305,8 +304,8 @@ func (w *Worktree) Writes() ([]string, error) {
 	return dirs, nil
 }
 
-// refDirs are the directories of the branch and of its log, in the repository.
-// They may not be there.
+// refDirs returns the directories of the branch and of its log, in the repository. They may not
+// exist.
 func (w *Worktree) refDirs() ([]string, error) {
 	var dirs []string
 	for _, top := range []string{"refs/heads", "logs/refs/heads"} {
@@ -319,9 +318,9 @@ func (w *Worktree) refDirs() ([]string, error) {
 	return dirs, nil
 }
 
-// checkDir is an error if a directory of the repository is, or is behind, a link.
-// A job that works in the repository itself can make one that leads to anywhere,
-// and git and the sandbox would follow it.
+// checkDir returns an error if a directory of the repository is, or is behind, a link. A job that
+// works in the repository itself can make one that leads anywhere, and git and the sandbox would
+// follow it.
 func (w *Worktree) checkDir(dir string) error {
 	for at := dir; at != "."; at = path.Dir(at) {
 		p := filepath.Join(w.Common, filepath.FromSlash(at))
@@ -337,8 +336,8 @@ func (w *Worktree) checkDir(dir string) error {
 	return nil
 }
 
-// release is for when nobody works on the branch any more. What a job put in the
-// place of what is removed here may stay: git does not read it.
+// release removes the directories of a branch that nobody works on any more. Files that a job put
+// in their place may stay: git does not read them.
 func (w *Worktree) release() {
 	refs, err := w.refDirs()
 	if err != nil {

@@ -36,8 +36,8 @@ func withSubmodule(t *testing.T, repo string) {
 	dirtest.Git(t, repo, "submodule", "--quiet", "absorbgitdirs")
 }
 
-// What a repository in the worktree has is saved if the clone in the repository of the person
-// has it, whatever the worktree's own commits name.
+// The commits of a repository in the worktree are saved if the clone in the person's repository
+// has them, whatever the worktree's own commits name.
 func TestRepositoriesInside(t *testing.T) {
 	for name, c := range map[string]struct {
 		job   func(t *testing.T, top string)

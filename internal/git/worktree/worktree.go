@@ -16,14 +16,13 @@ import (
 	"github.com/adroit-run/adroit/internal/work/process"
 )
 
-// A Worktree is a second work tree of a repository, on a branch of its own, so
-// that a job neither sees nor disturbs what somebody does in the first. It is
-// data: keep it beside the job. Its methods run git as [Repo] does, without the
-// repository's hooks, filters and the like, and trust the paths noted here
-// rather than what the job may have written into the work tree.
+// A Worktree is a second work tree of a repository, on a branch of its own, so that a job neither
+// sees nor disturbs work in the first. It is data: keep it beside the job. Its methods run git as
+// [Repo] does, without the repository's hooks, filters and the like, and trust the recorded paths
+// rather than files that the job may have written into the work tree.
 //
-// Use it from one goroutine. A git that has begun is not stopped when this
-// process is killed: it ends what it does.
+// Use it from one goroutine. A git that has begun is not stopped when this process is killed: it
+// completes its command.
 type Worktree struct {
 	Repo   string `json:"repo"`          // top directory of the work tree it was made from
 	Common string `json:"common"`        // the repository proper
@@ -32,20 +31,20 @@ type Worktree struct {
 	Sub    string `json:"sub,omitempty"` // where in it the job works; slashes
 	Branch string `json:"branch"`
 	Base   string `json:"base"` // the commit it began at
-	// Left is how many paths of the first work tree were not as in Base when
-	// this one was made: they are not in it.
+	// Left counts the paths of the first work tree that differed from Base when this one was made,
+	// and so are missing here.
 	Left int `json:"left,omitempty"`
-	// Detached says that the first work tree had no branch checked out then: a merge needs one.
+	// Detached reports that the first work tree had no branch checked out then: a merge needs one.
 	Detached bool `json:"detached,omitempty"`
 
 	held *os.File // by its gits, see [git.Repo.Holding]; may be nil
 }
 
-// Dir is where the job works.
+// Dir returns the directory in which the job works.
 func (w *Worktree) Dir() string { return filepath.Join(w.Top, filepath.FromSlash(w.Sub)) }
 
-// A Error is a repository, or a state of one, in which what was asked
-// cannot be done. Nothing was changed.
+// An Error reports that a repository, or its state, does not permit the operation. Nothing was
+// changed.
 type Error struct {
 	Reason, Remedy string
 	Paths          []string // in conflict, or in the way
@@ -64,18 +63,16 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Hint says what to do.
+// Hint returns the remedy.
 func (e *Error) Hint() string  { return e.Remedy }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Add makes a work tree at top, which must not exist, of what HEAD is
-// in the repository around dir, on a new branch. Nothing else of the
-// repository changes. Submodules are filled from the clones that are checked out
-// there; where that cannot be, it is an error.
+// Add makes a work tree at top, which must not exist, of the HEAD of the repository around dir, on
+// a new branch. Nothing else in the repository changes. Submodules are filled from the clones that
+// are checked out there; if that is impossible, it is an error.
 //
-// note, if it is not nil, keeps the record of the work tree: it is called before
-// anything is made, so that what a kill leaves can be discarded, and again when all
-// is known.
+// note, if it is not nil, keeps the record of the work tree: it is called before anything is made,
+// so that the remains of a killed Add can be discarded, and again when all is known.
 func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) error) (*Worktree, error) {
 	if err := git.CheckRef("branch", branch); err != nil {
 		return nil, err
@@ -132,8 +129,8 @@ func Add(ctx context.Context, dir, top, branch string, note func(*Worktree) erro
 	return w, nil
 }
 
-// sync makes durable what git wrote in a work tree and in the repository: it syncs neither
-// files, nor most objects, so after a power cut a branch could name a commit that is empty.
+// sync makes git's writes in a work tree and in the repository durable: git syncs neither files
+// nor most objects, so after a power cut a branch could name a commit that is empty.
 func (w *Worktree) sync(top string) error {
 	return errors.Join(rootfs.SyncFS(w.Common), rootfs.SyncFS(top))
 }
@@ -156,8 +153,7 @@ func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) erro
 	return nil
 }
 
-// locate notes what the repository keeps about the new work tree, while nobody
-// else has been at it.
+// locate records the repository's data about the new work tree, before anybody else can change it.
 func (w *Worktree) locate() error {
 	b, err := os.ReadFile(filepath.Join(w.Top, ".git"))
 	if err != nil {
@@ -174,8 +170,8 @@ func (w *Worktree) locate() error {
 	return err
 }
 
-// Check is an error if the work tree, its branch or its repository is not where it was. One that has
-// been moved is connected with its repository.
+// Check returns an error if the work tree, its branch or its repository is not where it was. A
+// work tree that has been moved is connected with its repository.
 func (w *Worktree) Check() error {
 	if _, err := os.Stat(w.Dir()); err != nil {
 		gone := &Error{Reason: fmt.Sprintf("the job's worktree %s is gone; run its task again", w.Dir())}
@@ -197,8 +193,8 @@ func (w *Worktree) Check() error {
 	return w.CheckBranch()
 }
 
-// CheckBranch is an error if somebody has deleted the branch that the work tree has checked
-// out: for git it has no commit then, and all its files are new.
+// CheckBranch returns an error if somebody has deleted the branch that the work tree has checked
+// out: to git it has no commit then, and all its files are new.
 func (w *Worktree) CheckBranch() error {
 	on, err := os.ReadFile(filepath.Join(w.Admin, "HEAD"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -215,8 +211,8 @@ func (w *Worktree) CheckBranch() error {
 		Remedy: fmt.Sprintf("git -C %s branch %s %.10s brings it back; what the job wrote is in %s", w.Repo, w.Branch, w.lastCommit(), w.Dir())}
 }
 
-// lastCommit is where the work tree last was, as far as git has noted it and has the commit
-// still; else where it began.
+// lastCommit returns the last commit of the work tree that git has logged and still has, or else
+// the one it began with.
 func (w *Worktree) lastCommit() string {
 	log, _ := os.ReadFile(filepath.Join(w.Admin, "logs", "HEAD")) // a repository may keep none
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
@@ -228,30 +224,30 @@ func (w *Worktree) lastCommit() string {
 	return w.Base
 }
 
-// env says where the repository is, without asking what lies in the work tree.
+// env names the repository to git, without relying on files in the work tree.
 func (w *Worktree) env() []string {
 	return []string{"GIT_DIR=" + w.Admin, "GIT_COMMON_DIR=" + w.Common, "GIT_WORK_TREE=" + w.Top}
 }
 
-// Inside is git in the work tree, whatever its .git file says by now.
+// Inside returns git in the work tree, whatever its .git file now contains.
 func (w *Worktree) Inside() *git.Repo {
 	return git.OnHost(w.Top, w.env()...).Holding(w.held)
 }
 
-// A Merged says what Merge did.
+// A Merged is the result of Merge.
 type Merged struct {
 	Into   string   `json:"into"`             // the branch
 	Commit string   `json:"commit,omitempty"` // what it is at now; empty if there was nothing to merge
 	Paths  []string `json:"paths,omitempty"`  // that changed
-	// Left are paths in the work tree that no merge brings: in submodules, and what
-	// the job wrote and git ignores.
+	// Left are paths in the work tree that no merge brings: those in submodules, and ignored files
+	// that the job wrote.
 	Left []string `json:"left,omitempty"`
 }
 
-// Commit commits what is not committed in the work tree on its branch, and
-// reports whether there was anything. Names on the list of secrets are an error,
-// and so are files that are gone and that deleted, if it is not nil, does not know:
-// their paths are below Dir, with slashes. A half-removed tree is nobody's work.
+// Commit commits the uncommitted changes in the work tree on its branch, and reports whether there
+// were any. Names on the list of secrets are an error, and so are missing files for which deleted,
+// if it is not nil, returns false: their paths are below Dir, with slashes. Nobody wants a
+// half-removed tree committed.
 func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path string) bool) (bool, error) {
 	if err := w.Check(); err != nil {
 		return false, err
@@ -293,9 +289,8 @@ func (w *Worktree) Commit(ctx context.Context, message string, deleted func(path
 	return err == nil, err
 }
 
-// distrustIndex has git read the files rather than believe what the index says of their
-// times and sizes: the job has the index, and may have written it. Files with a mark keep
-// it: see checkHidden.
+// distrustIndex makes git read the files rather than rely on the times and sizes in the index: the
+// job can write the index. Files with a mark keep it: see checkHidden.
 func (w *Worktree) distrustIndex(ctx context.Context) error {
 	marked, err := w.marked(ctx)
 	if err != nil {
@@ -318,7 +313,7 @@ func (w *Worktree) distrustIndex(ctx context.Context) error {
 	return err
 }
 
-// marked are the files that bits of the index hide from git status.
+// marked returns the files that bits of the index hide from git status.
 func (w *Worktree) marked(ctx context.Context) (map[string]bool, error) {
 	all, err := w.Inside().ListNames(ctx, "ls-files", "-v", "-z") // a letter, a space and the name
 	if err != nil {
@@ -392,14 +387,12 @@ func (w *Worktree) checkDeleted(s *git.Status, deleted func(path string) bool) e
 		Remedy: fmt.Sprintf("git -C %[1]s restore -- PATH brings one back, and nothing else; git -C %[1]s rm --cached -- PATH means that it is to go", w.Top)}
 }
 
-// Merge commits what is not committed, then brings the branch into the one
-// that the repository's first work tree has checked out. A conflict, or a
-// changed file in the way, is a *WorktreeError with the paths, and leaves that
-// work tree, its index and its branch as they were. deleted is that of Commit.
-// record, if it is not empty, is a file in which what is about to change is recorded
-// first: what a merge that was killed has changed is taken back by the next one, which
-// is done from the beginning. See [CutShort]. written are the paths below Dir that the job
-// wrote.
+// Merge commits what is not committed, then brings the branch into the branch that the
+// repository's first work tree has checked out. A conflict, or a changed file in the way, is an
+// *Error with the paths, and leaves that work tree, its index and its branch as they were. deleted
+// is as in Commit. If record is not empty, it names a file that records the planned changes first:
+// the next merge takes back what a killed one has changed, and starts over. See [CutShort].
+// written are the paths below Dir that the job wrote.
 func (w *Worktree) Merge(ctx context.Context, message, record string, written []string, deleted func(path string) bool) (*Merged, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
@@ -488,7 +481,7 @@ func (w *Worktree) merge(ctx context.Context, message, record string, deleted fu
 	return m, nil
 }
 
-// fastForward brings the branch of a status to target, and m to what that comes to.
+// fastForward advances the branch of a status to target and fills m with the result.
 func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, target, record string, m *Merged) error {
 	m.Commit = target
 	all, err := changed(ctx, g, s.Commit, target)
@@ -533,7 +526,7 @@ func (w *Worktree) fastForward(ctx context.Context, g *git.Repo, s *git.Status, 
 	return forgetMerging(record)
 }
 
-// clear refuses to merge over what is not committed.
+// clear refuses to merge over uncommitted changes.
 func clear(s *git.Status, all []changedPath) error {
 	var way []string
 	for _, e := range s.Entries {
@@ -555,8 +548,7 @@ func clear(s *git.Status, all []changedPath) error {
 	return nil
 }
 
-// refused reports that git ran and said no, as opposed to a git that could not
-// be asked.
+// refused reports that git ran and refused, as opposed to a git that could not be run.
 func refused(err error) bool {
 	var e *git.ExitError
 	return errors.As(err, &e)

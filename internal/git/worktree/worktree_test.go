@@ -26,7 +26,7 @@ func gitRepo(t *testing.T) (*git.Repo, string) {
 	return git.New(r), dir
 }
 
-// planted is a repository full of things that git would run, and a file that
+// worktree makes a worktree of a new repository for a job that works in its directory sub.
 func worktree(t *testing.T, sub string) (w *Worktree, repo string) {
 	t.Helper()
 	_, repo = gitRepo(t)
@@ -37,8 +37,8 @@ func worktree(t *testing.T, sub string) (w *Worktree, repo string) {
 	return w, repo
 }
 
-// ours is what of a tree has to do with somebody's work: not what git keeps
-// about the worktree, its branch and new objects.
+// ours lists the parts of a tree that concern somebody's work, without git's own records of the
+// worktree, its branch and new objects.
 func ours(t *testing.T, repo string) []string {
 	t.Helper()
 	return slices.DeleteFunc(dirtest.Tree(t, repo), func(line string) bool {
@@ -296,7 +296,7 @@ func TestRemoveDetached(t *testing.T) {
 	}
 }
 
-// Without the repository nobody can tell what is only in the work tree.
+// Without the repository it is unknown what exists only in the work tree.
 func TestRemoveWithoutRepository(t *testing.T) {
 	w, repo := worktree(t, "")
 	dirtest.Must(t, os.Rename(repo, repo+"2"))
@@ -336,8 +336,8 @@ func TestIndexBits(t *testing.T) {
 	}
 }
 
-// sparse is the worktree of a repository that has only d0 checked out, with changes inside
-// and outside of what that has.
+// sparse returns the worktree of a repository that has only d0 checked out, with changes inside
+// and outside of that.
 func sparse(t *testing.T) (w *Worktree, repo string) {
 	_, repo = gitRepo(t)
 	dirtest.Git(t, repo, "sparse-checkout", "set", "d0")
@@ -349,8 +349,8 @@ func sparse(t *testing.T) (w *Worktree, repo string) {
 	return w, repo
 }
 
-// TestSparse: a merge brings what the job wrote outside of a sparse checkout too, and
-// deletes nothing of what is not checked out.
+// TestSparse: a merge brings the job's files outside of a sparse checkout too, and deletes no
+// files that are not checked out.
 func TestSparse(t *testing.T) {
 	w, repo := sparse(t)
 	before := dirtest.Git(t, repo, "ls-tree", "-r", "--name-only", "HEAD")
@@ -375,7 +375,7 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what git add leaves out without an error is one, with the names.
+// TestLeftOut: files that git add silently leaves out are an error, with their names.
 func TestLeftOut(t *testing.T) {
 	w, repo := sparse(t)
 	dirtest.Must(t, os.RemoveAll(filepath.Join(w.Top, "d9"))) // new: git itself names it
@@ -395,7 +395,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestStagedAndGone: what was staged and is gone from the files again is nothing to commit.
+// TestStagedAndGone: a file that was staged and then deleted leaves nothing to commit.
 func TestStagedAndGone(t *testing.T) {
 	w, _ := worktree(t, "")
 	dirtest.Write(t, filepath.Join(w.Top, "brief"), "x\n")
@@ -478,7 +478,7 @@ func TestWorktreeOfAnotherRepository(t *testing.T) {
 	}
 }
 
-// hooks plants every hook in a repository and says where they leave a mark.
+// hooks plants every hook in a repository and returns the file that they would create.
 func hooks(t *testing.T, repo string) (mark string) {
 	t.Helper()
 	mark = filepath.Join(t.TempDir(), "ran")
