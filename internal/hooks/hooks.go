@@ -1,6 +1,6 @@
-// Package hooks runs the operator's own programs before and after the calls of
-// tools: to refuse a call, to change it, to work on its result, or to keep a
-// record; and when a run of a job has ended, to notify a person.
+// Package hooks runs the operator's own programs before and after the calls of tools: to refuse a
+// call, to change it, to work on its result, or to keep a record; and when a run of a job has
+// ended, to notify a person.
 //
 //	r := hooks.New(dir, []hooks.Hook{{
 //		When: hooks.Before, Tools: []string{"write_file", "edit_*"},
@@ -9,14 +9,13 @@
 //	defer r.Close()
 //	host := handler.Host{Middleware: []func(handler.ToolHandler) handler.ToolHandler{r.Middleware}}
 //
-// A hook gets a [Call] as JSON on its standard input. Exit code 0 lets things
-// go on, and a JSON object on standard output amends them: {"args": …} before,
-// {"text": …} after. Exit code 2 refuses: its standard error is shown to the
-// model. Anything else is a fault of the hook, noted in the job's events.
+// A hook gets a [Call] as JSON on its standard input. Exit code 0 lets the call go on, and a JSON
+// object on standard output amends it: {"args": …} before, {"text": …} after. Exit code 2 refuses:
+// its standard error is shown to the model. Any other exit code is a fault of the hook, noted in
+// the job's events.
 //
-// A hook is no sandbox and no permission: it runs with the operator's rights,
-// and again when a step is repeated after a crash. It never comes from a
-// repository.
+// A hook is neither a sandbox nor a permission: it runs with the operator's rights, and again when
+// a step is repeated after a crash. It never comes from a repository.
 package hooks
 
 import (
@@ -41,7 +40,7 @@ const (
 	Ended  When = "ended"  // a run of a job: it is done, waits for a person, failed, …; it can change nothing
 )
 
-// OnError states what a hook's own fault does to the call it is for.
+// OnError states the effect of a hook's own fault on the call.
 type OnError string
 
 const (
@@ -49,7 +48,7 @@ const (
 	Block    OnError = "block"    // the call is refused, or its result is taken as failed
 )
 
-// statuses are those with which a run of a job can end.
+// statuses are the statuses with which a run of a job can end.
 var statuses = func() (names []string) {
 	for _, s := range append(jobs.Ended(), jobs.Waiting, jobs.Blocked, jobs.Interrupted) {
 		names = append(names, string(s))
@@ -87,7 +86,7 @@ func Check(list []Hook) error {
 	return errors.Join(errs...)
 }
 
-// Check reports what is wrong with a hook.
+// Check reports errors in a hook's definition.
 func (h Hook) Check() error {
 	var all []string
 	bad := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -141,7 +140,7 @@ func (h Hook) checkWhen(bad func(format string, args ...any)) {
 	}
 }
 
-// String is the hook for people.
+// String describes the hook for people.
 func (h Hook) String() string {
 	on := "all tools"
 	if h.When == Ended {

@@ -23,7 +23,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Call is what a hook is shown.
+// A Call is the JSON input of a hook.
 type Call struct {
 	When   When            `json:"when"`
 	Job    string          `json:"job"`
@@ -34,13 +34,13 @@ type Call struct {
 	Result *Result         `json:"result,omitempty"` // after
 }
 
-// A Result is what the tool returned.
+// A Result is the tool's result.
 type Result struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed"`
 }
 
-// amendment is what a hook may print.
+// amendment is the output that a hook may print.
 type amendment struct {
 	Args json.RawMessage `json:"args"`
 	Text *string         `json:"text"`
@@ -67,11 +67,11 @@ func New(dir string, list []Hook) *Runner {
 	return &Runner{dir: dir, list: list, exec: process.New(dir, "", nil)}
 }
 
-// Close kills what still runs.
+// Close kills running hooks.
 func (r *Runner) Close() error { return r.exec.Close() }
 
-// Middleware is for host.Host.Middleware. Hooks run in the order given; one that
-// refuses keeps the later ones from being asked.
+// Middleware is for host.Host.Middleware. Hooks run in the order given; after one that refuses,
+// the later ones are not asked.
 func (r *Runner) Middleware(next host.ToolHandler) host.ToolHandler {
 	if len(r.list) == 0 {
 		return next
@@ -130,7 +130,7 @@ func (r *Runner) before(ctx context.Context, h Hook, p *host.Invocation) (*tools
 	case v.said.Args == nil:
 		return nil, nil
 	}
-	// What the hook wants cannot be done, and what it did not want is not.
+	// The arguments that the hook wants are invalid, and the original ones are not wanted.
 	if faults := p.Tool.Input.Validate(v.said.Args); faults != nil {
 		r.note(*p, h, "changed the arguments so that they do not fit", faults[0].String())
 		return no("a rule of the operator changed the arguments, and they do not fit any more: %s", faults[0]), nil
@@ -171,7 +171,7 @@ type verdict struct {
 	fault   error // the hook's own
 }
 
-// run runs h once. The error is that of ctx alone.
+// run runs h once. It returns an error only if ctx is done.
 func (r *Runner) run(ctx context.Context, h Hook, p host.Invocation, res *Result) (verdict, error) {
 	in, err := json.Marshal(Call{When: h.When, Job: p.Step.Job, Step: p.Step.Path, Dir: r.dir, Tool: p.Tool.Name, Args: p.Args, Result: res})
 	if err != nil {
@@ -214,7 +214,7 @@ func (r *Runner) run(ctx context.Context, h Hook, p host.Invocation, res *Result
 	return v, nil
 }
 
-// note records in the job's events what a hook did.
+// note records a hook's action in the job's events.
 func (r *Runner) note(p host.Invocation, h Hook, did, fault string) {
 	if p.Env == nil || p.Env.Emit == nil {
 		return
@@ -257,7 +257,7 @@ type Runners struct {
 	runners map[string]*Runner
 }
 
-// In returns what runs hooks; dir is the directory that a call is about.
+// In returns Runners for hooks; dir returns the directory that a call is about.
 func In(dir func(at string) (string, error), list []Hook) *Runners {
 	return &Runners{dir: dir, list: list}
 }
@@ -293,7 +293,7 @@ func (h *Runners) at(name string) (*Runner, error) {
 	return h.runners[name], nil
 }
 
-// Close kills what still runs.
+// Close kills running hooks.
 func (h *Runners) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -304,7 +304,7 @@ func (h *Runners) Close() error {
 	return errors.Join(errs...)
 }
 
-// A notice is what a hook gets at the end of a run.
+// A notice is the input of a hook at the end of a run.
 type notice struct {
 	When   When        `json:"when"`
 	Job    string      `json:"job"`
@@ -316,8 +316,8 @@ type notice struct {
 	Dir    string      `json:"dir,omitempty"`
 }
 
-// desktop are the variables by which a program reaches the screen of the person
-// that it notifies. They are no secrets, and not among those that commands get.
+// desktop lists the variables by which a program reaches the screen of the person that it
+// notifies. They are not secrets, and commands do not get them.
 var desktop = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 
 // Notify runs the hooks of Ended about a job, one after the other, each within its
@@ -360,5 +360,5 @@ func (r *Runner) notify(ctx context.Context, h Hook, in []byte, env []string) er
 	return nil
 }
 
-// text is what an environment variable can hold.
+// text makes s fit into an environment variable, which cannot contain NUL bytes.
 func text(s string) string { return strings.ReplaceAll(s, "\x00", "") }
