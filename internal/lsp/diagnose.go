@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// settle is how long a server that publishes diagnostics, and does not number
-// them, must have been quiet for them to count as complete.
+// settle is the time without new diagnostics after which those of a server that does not number
+// them count as complete.
 const settle = 300 * time.Millisecond
 
 // A puller asks for the diagnostics of an open document. It reports false if
@@ -81,7 +81,7 @@ func (s *Servers) group(files []string) ([]*group, error) {
 	return groups, nil
 }
 
-// diagnose shows the texts of files and collects what is wrong in them.
+// diagnose shows the texts of files to the server and collects its diagnostics.
 func (p *peer) diagnose(ctx context.Context, files []string, texts map[string]string) ([]tools.Diagnostic, error) {
 	for _, f := range files { // all first: they may depend on each other
 		if err := p.show(ctx, f, texts[f]); err != nil {
@@ -200,16 +200,16 @@ func order(ds []tools.Diagnostic) {
 	})
 }
 
-// A Change is a file that was changed. Before is what it held; it counts only
-// if the server has not seen a newer text. Created means that there was no file.
+// A Change is a file that was changed. Before is its earlier text, which counts only if the server
+// has not seen a newer one. Created means that there was no file.
 type Change struct {
 	File    string
 	Before  string
 	Created bool
 }
 
-// Refresh shows the servers that run what is on disk. Called before a change,
-// it makes Appeared compare with the text just before.
+// Refresh shows the current files to the running servers. Called before a change, it makes
+// Appeared compare with the text just before.
 func (s *Servers) Refresh(ctx context.Context) error {
 	for _, h := range s.hosts {
 		p := h.running()
@@ -224,9 +224,9 @@ func (s *Servers) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Appeared returns what is wrong in changed files now and was not before the
-// change. Files that nobody serves are left out. Where something is wrong does
-// not count: an edit moves lines.
+// Appeared returns the problems in changed files that were not there before the change. Files that
+// no server handles are left out. The position of a problem does not count, since an edit moves
+// lines.
 func (s *Servers) Appeared(ctx context.Context, changes ...Change) ([]tools.Diagnostic, error) {
 	var names []string
 	by := map[string]Change{}

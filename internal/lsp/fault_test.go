@@ -18,8 +18,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// TestMain lets the test binary be a language server that misbehaves: it is
-// started as FAULT in its first argument says.
+// TestMain lets the test binary be a language server that misbehaves: the first argument names its
+// FAULT.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "-fault" {
 		misbehave(os.Args[2], os.Args[3])
@@ -180,7 +180,7 @@ func receive(in *bufio.Reader, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// faulty is a project with one file whose server has a fault.
+// faulty makes a project with one file whose server has a fault.
 func faulty(t *testing.T, fault string, o lsp.Options) (s *lsp.Servers, file func(text string), starts func() int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -232,8 +232,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestBroken: an error in time is all that comes of a server that dies, or
-// whose words make no sense, and after the second time nobody starts it again.
+// TestBroken: a server that dies, or sends nonsense, causes an error in time, and after the second
+// time it is not started again.
 func TestBroken(t *testing.T) {
 	for fault, want := range map[string]string{
 		"dies": "out of luck", "garbage": "could not be understood", "headers": "could not be understood", "huge": "could not be understood",
@@ -327,7 +327,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestAbsent: what is not installed, or lies in the workspace, is not started.
+// TestAbsent: a server that is not installed, or lies in the workspace, is not started.
 func TestAbsent(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

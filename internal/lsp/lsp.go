@@ -1,16 +1,15 @@
-// Package lsp asks language servers what is wrong in files and where things
-// are declared and used. It implements [tools.Codebase] for one job:
+// Package lsp asks language servers what is wrong in files and where things are declared and used.
+// It implements [tools.Codebase] for one job:
 //
 //	code := lsp.New(runner, files, lsp.Options{Servers: lsp.Known()})
 //	defer code.Close() // before the runner
 //	found, err := code.Diagnose(ctx, "cart.go")
 //
-// A server is started when it is first needed, through the job's own Exec and
-// so in its sandbox, once per job, and once more if it dies. Whatever a server
-// does, a call here ends in time and an error is all that comes of it.
+// A server is started when it is first needed, through the job's own Exec and so in its sandbox,
+// once per job, and once more if it dies. Whatever a server does, a call here ends in time and at
+// worst returns an error.
 //
-// It is not an editor: it never changes files, and what a server would like to
-// edit is refused.
+// It is not an editor: it never changes files, and refuses edits by servers.
 package lsp
 
 import (
@@ -30,8 +29,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Options say which servers there are and how long they may take. Zero
-// durations mean the defaults.
+// Options list the servers and their time limits. Zero durations mean the defaults.
 type Options struct {
 	Servers []Server
 	Start   time.Duration // from its start until a server says that it is ready; 60 s
@@ -153,8 +151,8 @@ func (h *host) fit() error {
 	return nil
 }
 
-// get returns the running server. It starts it, or waits for whoever does; the
-// start goes on when ctx ends.
+// get returns the running server. It starts it, or waits for another caller that does; the start
+// goes on when ctx ends.
 func (h *host) get(ctx context.Context) (*peer, error) {
 	if err := h.fit(); err != nil {
 		return nil, err
@@ -274,7 +272,7 @@ func (h *host) judge(err error, p *peer) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// A Server is a language server: how it is started and what it serves.
+// A Server describes how a language server is started and which files it handles.
 type Server struct {
 	Name    string
 	Command []string // speaks the protocol on its standard input and output
@@ -290,7 +288,7 @@ type Server struct {
 	noise []string
 }
 
-// Known are the servers that are used if they are installed.
+// Known lists the servers that are used if they are installed.
 func Known() []Server {
 	return []Server{
 		{
@@ -335,7 +333,7 @@ func (s Server) serves(file string) bool {
 	})
 }
 
-// language is the protocol's name of a file's language.
+// language returns the protocol's name of a file's language.
 func language(file string) string {
 	ext := strings.TrimPrefix(path.Ext(file), ".")
 	switch ext {

@@ -136,7 +136,7 @@ func (s *Servers) spots(result raw) ([]tools.Location, error) {
 // The protocol counts lines from 0 and columns in UTF-16 units; adroit counts
 // both from 1, columns in bytes.
 
-// utf16Column is the protocol's column of a byte offset in line.
+// utf16Column converts a byte offset in line to the protocol's column.
 func utf16Column(line string, offset int) int {
 	n := 0
 	for i, r := range line {
@@ -148,8 +148,8 @@ func utf16Column(line string, offset int) int {
 	return n
 }
 
-// byteColumn is the byte offset of the protocol's column in line. One past the
-// end, or inside a character, is taken for the nearest before it.
+// byteColumn converts the protocol's column in line to a byte offset. A column past the end, or
+// inside a character, becomes the nearest offset before it.
 func byteColumn(line string, column int) int {
 	n := 0
 	for i, r := range line {
@@ -185,8 +185,8 @@ func uriOf(root, file string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String()
 }
 
-// fileOf is the name of a URI's file relative to root, absolute if it lies
-// elsewhere, and false if it is not a file at all.
+// fileOf returns the name of a URI's file relative to root, absolute if it lies elsewhere; ok is
+// false if it is not a file at all.
 func fileOf(root, uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Path == "" {

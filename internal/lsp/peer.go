@@ -27,8 +27,8 @@ const (
 	maxReplies  = 256  // that a server may wait for at once
 )
 
-// A peer is one running server. What is not marked otherwise belongs to
-// whoever has the host's turn.
+// A peer is one running server. Unless marked otherwise, a field belongs to the goroutine that has
+// the host's turn.
 type peer struct {
 	h     *host
 	root  string
@@ -165,8 +165,8 @@ func (p *peer) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request) 
 	}
 }
 
-// reply answers what the server asks, in a goroutine of its own so that two
-// full pipes never wait for each other.
+// reply answers the server's requests, in a goroutine of its own so that two full pipes never wait
+// for each other.
 func (p *peer) reply() {
 	for {
 		var r *jsonrpc2.Request
@@ -216,7 +216,7 @@ func (p *peer) publish(params json.RawMessage) {
 	p.news = make(chan struct{})
 }
 
-// show makes text what the server takes the file to hold.
+// show sends text to the server as the content of the file.
 func (p *peer) show(ctx context.Context, file, text string) error {
 	p.clock++
 	uri := uriOf(p.root, file)
@@ -261,7 +261,7 @@ func (p *peer) hide(ctx context.Context, file string) error {
 	return p.tell(ctx, "textDocument/didClose", map[string]any{"textDocument": document{URI: uriOf(p.root, file)}})
 }
 
-// expect forgets what was published of an open document.
+// expect forgets the published diagnostics of an open document.
 func (p *peer) expect(file string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -274,9 +274,9 @@ const (
 	maxWrite   = 10 * time.Second // for a server to take what it is sent
 )
 
-// A stream frames messages as the protocol does: a header with the length,
-// then JSON. Unlike the library's own it bounds what a server may announce and
-// how long it may leave us waiting to be read.
+// A stream frames messages as the protocol does: a header with the length, then JSON. Unlike the
+// library's own it bounds the length that a server may announce, and the time that it may take to
+// read.
 type stream struct {
 	in  *bufio.Reader
 	out io.WriteCloser
@@ -338,7 +338,7 @@ func (s *stream) ReadObject(v any) error {
 			size = n
 		}
 	}
-	// Read as it comes: what is announced need not be what arrives.
+	// Read what arrives: the announced length may be wrong.
 	body, err := io.ReadAll(io.LimitReader(s.in, int64(size)))
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A language is a small project in which first.X calls what second.X declares.
+// A language is a small project in which first.X calls a function that second.X declares.
 type language struct {
 	name    string
 	program string
@@ -128,9 +128,8 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// TestReal drives the real servers: what an edit brings is told apart from
-// what was there, and places are right on a line with a character that takes
-// two UTF-16 units.
+// TestReal drives the real servers: problems that an edit causes are told apart from earlier ones,
+// and positions are right on a line with a character that takes two UTF-16 units.
 func TestReal(t *testing.T) {
 	for _, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {

@@ -31,8 +31,8 @@ const (
 	deleted = 3
 )
 
-// refresh makes the server see the disk: it is notified of files that came, went
-// or changed, whoever did it, and open documents get their new text.
+// refresh shows the disk to the server: it is notified of files that appeared, disappeared or
+// changed, whoever did it, and open documents get their new text.
 func (p *peer) refresh(ctx context.Context) error {
 	patterns := slices.Concat(p.h.Files, p.h.also)
 	entries, _, err := p.h.all.files.List(ctx, workspace.ListOptions{Glob: "{" + strings.Join(patterns, ",") + "}", Max: maxWatched, Hidden: true})

@@ -82,7 +82,7 @@ func offers(c json.RawMessage) bool {
 	return s != "" && s != "false" && s != "null"
 }
 
-// hello is what is sent to begin with.
+// hello returns the parameters of the initialize request.
 func hello(root string, options any) map[string]any {
 	return map[string]any{
 		// No processId: in a sandbox the server cannot see us, and would take us
@@ -122,7 +122,7 @@ func kindName(kind int) string {
 	return "symbol"
 }
 
-// report turns what a server found into a Diagnostic; false for mere hints.
+// report turns a server's finding into a Diagnostic; it returns false for mere hints.
 func (p problem) report(file string, text []string) (tools.Diagnostic, bool) {
 	d := tools.Diagnostic{Severity: "error", Message: oneLine(p.Message), Source: p.Source}
 	switch p.Severity {
