@@ -18,8 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// recordTimeout bounds how long it takes to note what a model has changed, once it
-// has ended.
+// recordTimeout bounds the time to record a model's changes after it has ended.
 const recordTimeout = time.Minute
 
 // repeatableModel reports whether an interrupted model step may be performed again: not
@@ -37,7 +36,7 @@ func (h Host) modelTimeout(ctx context.Context) (context.Context, context.Cancel
 	return ctx, cancel, d
 }
 
-// timeoutFailure is err, or the failure of an answer that took longer than it may.
+// timeoutFailure returns err, or the failure of an answer that took longer than it may.
 func timeoutFailure(outer, inner context.Context, d time.Duration, err error) error {
 	if err == nil || inner.Err() == nil || outer.Err() != nil {
 		return err
@@ -45,8 +44,8 @@ func timeoutFailure(outer, inner context.Context, d time.Duration, err error) er
 	return &flow.Failure{Code: flow.TimedOut, Message: fmt.Sprintf("timed out after %s", d), Retryable: true}
 }
 
-// runAgentModel has a model work in the job's directory for its answer. What it
-// changes there is noted under the step, whatever becomes of it.
+// runAgentModel runs an external agent in the job's directory for its answer. Its changes there
+// are recorded under the step, whatever the outcome.
 func (m *models) runAgentModel(ctx context.Context, s flow.Step, model extagent.Model, name string, c *conversation, a turn.ModelRequest, emit event.Sink) (*turn.ModelResponse, error) {
 	if a.Grant == nil || m.Env == nil {
 		return nil, fmt.Errorf("model %s works on its own, and this step gives it no place to", s.Name)
@@ -75,8 +74,8 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model extagent.
 		// The files are as they are, also if the run is being stopped.
 		settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 		var noted error
-		// The program lists the files that it edits and not what its commands
-		// change: all of it is evidence that it worked, and none of it is certain.
+		// The program lists the files that it edits but not the changes of its commands: all
+		// changes are evidence that it worked, and none of them is certain.
 		changed, noted = before.Record(settle, ".")
 		cancel()
 		if partial = before.Partial; noted != nil {
@@ -114,14 +113,14 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model extagent.
 	return answer, nil
 }
 
-// thinkingData marks the deltas that are pieces of a model's thinking, waitingData
-// those that report what its server does before it answers.
+// thinkingData marks the deltas that are pieces of a model's thinking, waitingData those that
+// report the server's activity before it answers.
 var (
 	thinkingData = json.RawMessage(`{"thinking":true}`)
 	waitingData  = json.RawMessage(`{"waiting":true}`)
 )
 
-// deltaEvent is a piece of a model's output, thinking or activity as an event.
+// deltaEvent converts a piece of a model's output, thinking or activity to an event.
 func deltaEvent(d llm.Delta) event.Event {
 	switch {
 	case d.Waiting != "":
@@ -138,9 +137,9 @@ func deltaEvent(d llm.Delta) event.Event {
 	return event.Event{Kind: event.Activity, Text: extagent.Text(*d.Activity), Data: data}
 }
 
-// approver answers what a model asks before it does it. The job cannot be parked
-// while a process waits: rules and the approval mode decide, then a person if
-// one is there, and if nobody is there the answer is no.
+// approver answers an external agent's requests for permission. The job cannot be parked while a
+// process waits: rules and the approval mode decide, then a person if one is there; otherwise the
+// answer is no.
 func (m *models) approver(ctx context.Context, st turn.AgentGrant, env *tools.Env, a turn.ModelRequest) extagent.ApproveFunc {
 	return func(p extagent.PermissionRequest) string {
 		may := turn.PermissionContext{}
@@ -190,8 +189,8 @@ func raw(v any) json.RawMessage {
 	return b
 }
 
-// asTool is what a request of a model for permission comes to in our words, so
-// that one set of rules holds for both.
+// asTool translates an external agent's request for permission into a call of one of our tools, so
+// that the same rules judge both.
 func asTool(p extagent.PermissionRequest) (tools.Tool, json.RawMessage) {
 	m := tools.Metadata{Name: "shell", Needs: tools.Shell}
 	if p.Command != "" { // rules cannot judge a command that is not given

@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// malformed states what is wrong with the calls of an answer, "" if nothing is. One
-// good call among bad ones shows that the way works.
+// malformed describes what is wrong with the calls of an answer, or returns "". One good call
+// among bad ones shows that the mode works.
 func malformed(r *llm.Response) string {
 	if r.Dropped() && len(r.Message.Calls) == 0 {
 		return "the server swallowed a call"
@@ -112,7 +112,7 @@ func (m *models) ways(ctx context.Context, c *conversation, a turn.ModelRequest)
 	return list, why
 }
 
-// in asks in a mode that is not native. slipped states what was wrong with the answer's form.
+// in asks in a mode that is not native. slipped describes what was wrong with the answer's form.
 func (m *models) in(ctx context.Context, way turn.Mode, model llm.Model, c *conversation, a turn.ModelRequest, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
 	sp, err := c.textTranscript(way, m.Tools, a)
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *models) in(ctx context.Context, way turn.Mode, model llm.Model, c *conv
 	}
 	shape := sp.form
 	if a.RequireCall {
-		// Words cannot help now, so that there is no place for them.
+		// An explanation in words is useless at this point, so the schema leaves no place for it.
 		if shape, err = turn.AnswerSchema(c.tools, a.Output, true); err != nil {
 			return nil, "", err
 		}
@@ -140,7 +140,7 @@ func (m *models) in(ctx context.Context, way turn.Mode, model llm.Model, c *conv
 	return turn.GenerateConstrained(ctx, model, &plain, shape, c.tools, len(a.Output) > 0, show)
 }
 
-// textTranscript gives the conversation written out, and takes up what is new in it.
+// textTranscript returns the conversation as text, updated with its new messages.
 func (c *conversation) textTranscript(way turn.Mode, all *tools.Set, a turn.ModelRequest) (*textTranscript, error) {
 	var list []string
 	for _, t := range c.tools {

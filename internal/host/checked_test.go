@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A tool that publishes is not run before its checks have passed on what it publishes, in
-// whatever mode, and what was checked holds for nothing else.
+// A tool that publishes is not run before its checks have passed on the files to be published, in
+// whatever mode, and a passed check counts for nothing else.
 func TestCheckedFirst(t *testing.T) {
 	dir := t.TempDir()
 	put := func(text string) {

@@ -62,9 +62,8 @@ type compactor struct {
 	msgs []llm.Message // from the first answer on
 }
 
-// settled is a transcript without its opening, fit for the strictest of
-// providers: an answer comes first, and no two messages of the user follow
-// each other.
+// settled returns a transcript without its opening, in a form that the strictest providers accept:
+// an answer comes first, and no two messages of the user follow each other.
 func settled(msgs []llm.Message) []llm.Message {
 	i := slices.IndexFunc(msgs, func(m llm.Message) bool { return m.Role == llm.Assistant })
 	if i < 0 {
@@ -111,8 +110,8 @@ func (c *compactor) results() turn.CompactResult {
 	return out
 }
 
-// cut is where the turns that are kept begin: they take at most a part of the
-// room, and the last is always kept.
+// cut returns the index of the first message to keep: the kept turns take at most a part of the
+// room, and the last turn is always kept.
 func (c *compactor) cut() int {
 	room := (c.in.Target - c.in.Fixed) * c.in.Rate / 1000 / 2
 	at, n := len(c.msgs), 0
@@ -160,7 +159,7 @@ func (c *compactor) replaced(n *turn.Notes) turn.CompactResult {
 	return out
 }
 
-// summaryRoom bounds what the model that summarises may write, in tokens.
+// summaryRoom bounds a summary by the model, in tokens.
 const summaryRoom = 2048
 
 // summary has a model write the notes. What is of no use gives way to those

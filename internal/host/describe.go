@@ -1,10 +1,10 @@
-// Package host performs the steps that the agent loop of pkg/executor asks for: it asks
-// models, runs tools under permissions, compacts conversations, reads what a person
-// attaches and copies work trees. Everything that does I/O for the loop is here.
+// Package host performs the steps that the agent loop of pkg/executor asks for: it asks models,
+// runs tools under permissions, compacts conversations, reads attachments and copies work trees.
+// Everything that does I/O for the loop is here.
 //
 //	mux := host.Guard(host.Serve(host.Host{Models: models, Tools: set, Env: env, Blobs: blobs}), redactor)
 //
-// It decides nothing about the course of a job: that is the loop's, which is replayed and
+// It decides nothing about the course of a job: that is left to the loop, which is replayed and
 // cannot see files, clocks or the network.
 package host
 
@@ -90,7 +90,7 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 
 type describe func(s flow.Step, out json.RawMessage) (string, json.RawMessage)
 
-// An eventCost is what the data of a step's event reports of its cost.
+// An eventCost is the part of a step's event that reports its cost.
 type eventCost struct {
 	Model string               `json:"model,omitempty"` // of a compaction
 	Usage *llm.Usage           `json:"usage,omitempty"`
@@ -100,7 +100,7 @@ type eventCost struct {
 	Cost  float64              `json:"cost_usd,omitempty"`
 }
 
-// withCost adds to the description of a step what it cost.
+// withCost adds the cost of a step to its description.
 func (h Host) withCost(tell describe) describe {
 	if h.Rate == nil {
 		return tell
@@ -136,7 +136,7 @@ func (h Host) withCost(tell describe) describe {
 	}
 }
 
-// recountCost is the part of a step's description that has its cost.
+// recountCost returns the part of a step's description with its cost.
 func recountCost(tell describe) func(flow.Step, json.RawMessage) json.RawMessage {
 	return func(s flow.Step, out json.RawMessage) json.RawMessage {
 		_, data := tell(s, out)
@@ -152,8 +152,8 @@ func recountCost(tell describe) func(flow.Step, json.RawMessage) json.RawMessage
 	}
 }
 
-// estimateUsage is what a request of the executor may have cost at most when nobody
-// has counted: a token of English has more than three bytes.
+// estimateUsage returns an upper bound of the usage of a request whose server reported none: a
+// token of English has more than three bytes.
 func estimateUsage(req *llm.Request, streamed int) llm.Usage {
 	n := 0
 	for i := range req.Messages {

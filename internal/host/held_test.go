@@ -17,8 +17,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// What agents and editors obey, and a command made, comes in by no rule and by no approval
-// beforehand; what tools may write does.
+// Files that agents and editors obey, and that a command made, are accepted by no rule and by no
+// approval beforehand; files that tools may write are.
 func TestNobodyAcceptsUnseen(t *testing.T) {
 	set, err := tools.NewSet(parts.Tools()...)
 	if err != nil {

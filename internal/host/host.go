@@ -18,36 +18,35 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Host is what the steps of one job are performed with. It holds the keys,
-// files and processes that steps only name.
+// A Host performs the steps of one job. It has the keys, files and processes that steps only name.
 type Host struct {
 	// Models finds the model of a provider/model name and the name to send.
 	Models func(ctx context.Context, name string) (llm.Model, string, error)
 	// Tools has the bodies of the tools that tasks may name.
 	Tools *tools.Set
-	// ServerTool has the bodies of those that tool servers have, and of those
-	// that reach them; it comes before Tools. May be nil.
+	// ServerTool returns the tools of tool servers, and the tools that reach them; it takes
+	// precedence over Tools. May be nil.
 	ServerTool func(name string) (tools.Tool, bool)
-	// Env gives what tools may touch, in the job's directory or, where at names
-	// one, in the worktree of a sub-agent; each call gets the part that it needs.
+	// Env returns the environment of tools, in the job's directory or, if at is set, in the
+	// worktree of a sub-agent; each call gets the part that it needs.
 	Env func(ctx context.Context, job, at string) (*tools.Env, error)
 	// Middleware wraps every tool call: each may inspect a call, change it, answer
 	// it itself or work on its result. The first is outermost.
 	Middleware []func(next ToolHandler) ToolHandler
-	// Context adds what a tool finds in the context of its call. May be nil.
+	// Context adds values for a tool to the context of its call. May be nil.
 	Context func(context.Context, Invocation) context.Context
-	// Secrets are not overwritten by calls with what replaced them in the text
-	// that the model was shown. May be nil.
+	// Secrets keeps calls from overwriting secrets with the replacements that the model was shown.
+	// May be nil.
 	Secrets *secret.Redactor
-	// Bind adds the artifacts that the host rather than the tool produces,
-	// such as the diff of what the job has changed. May be nil.
+	// Bind adds the artifacts that the host rather than the tool produces, such as the diff of the
+	// job's changes. May be nil.
 	Bind func(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error
-	// Fault returns the storage failure that calls there have met, nil for none.
-	// It ends the run, whatever the tool made of it, or has the step wait if the host
-	// is exhausted: that failure is returned once. May be nil.
+	// Fault returns the storage failure that calls there have met, or nil. It ends the run,
+	// whatever the tool made of it, or makes the step wait if the host is exhausted: that failure
+	// is returned once. May be nil.
 	Fault func(job, at string) error
-	// Revert takes back what the step at path has changed of files there, so
-	// that it can be performed again; false if it cannot. May be nil.
+	// Revert reverts the changes of the step at path to files there, so that it can be performed
+	// again; it reports false if that is impossible. May be nil.
 	Revert func(job, at, path string) (bool, error)
 	// New is an error if a step at path has changed something there before. It is called
 	// before a step that the journal has never seen. May be nil.
@@ -60,8 +59,8 @@ type Host struct {
 	Confinement func() Confinement
 	// CallModes knows how models call tools. May be nil: then all modes are tried.
 	CallModes CallModes
-	// Record keeps what models have answered to what, nil for what was too long
-	// for one; an error of it fails the step. It may be called from several goroutines. May be nil.
+	// Record stores models' responses with their requests; either is nil if it was too long to
+	// store. Its error fails the step. It may be called from several goroutines. May be nil.
 	Record func(*llm.Request, *llm.Response) error
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
@@ -73,8 +72,8 @@ type Host struct {
 	// NoImages returns why a model is sure to take no images, "" if it takes them or
 	// nobody knows. May be nil.
 	NoImages func(ctx context.Context, model string) string
-	// Person asks whoever is there whether something may happen that a model is
-	// about to do on its own; no is the reason if not. Nil: nobody is there.
+	// Person asks the person present, if any, whether a model may do something that it is about to
+	// do on its own; no is the reason if not. Nil: nobody is there.
 	Person func(ctx context.Context, q executor.Question) (no string, err error)
 	// Results stores the results that models see in part. May be nil.
 	Results *ResultStore
@@ -83,10 +82,10 @@ type Host struct {
 	// five.
 	ModelTimeout time.Duration
 	Attempts     int
-	// Patience is how long a model is waited for whose server is busy: it loads the
-	// model or limits the rate. Zero: as long as Attempts take.
+	// Patience bounds the wait for a model whose server is busy, because it loads the model or
+	// limits the rate. Zero: as long as Attempts take.
 	Patience time.Duration
-	// Rate is what a model costs, in USD, for events to say. May be nil.
+	// Rate returns the cost of a model's usage in USD, for events. May be nil.
 	Rate func(model string, u llm.Usage) float64
 }
 
@@ -107,8 +106,8 @@ func (h Host) lookup(name string) (tools.Tool, bool) {
 	return h.Tools.Lookup(name)
 }
 
-// fault returns the storage failure that calls at a worktree have met, as what
-// ends the run.
+// fault returns the storage failure that calls at a worktree have met, in a form that ends the
+// run.
 func (h Host) fault(job, at string) error {
 	if h.Fault == nil {
 		return nil
@@ -123,10 +122,9 @@ func (h Host) fault(job, at string) error {
 	}
 }
 
-// exhausted is err, marked as one that came before anything was done if it is of an
-// exhausted host, no command was begun and nothing of the call can have left the
-// machine or changed a file: then the engine may make the call again. What only
-// changes files is taken back by [Host.revertInterrupted].
+// exhausted marks err as one from before anything was done if it comes from an exhausted host, no
+// command was begun, and the call cannot have sent data or changed a file: then the engine may
+// make the call again. Changes of files alone are reverted by [Host.revertInterrupted].
 func exhausted(err error, t tools.Tool, begun bool) error {
 	harmless := tools.Read | tools.Exec | tools.Shell | tools.Think
 	if t.Needs&(tools.Exec|tools.Shell) != 0 {
@@ -138,9 +136,8 @@ func exhausted(err error, t tools.Tool, begun bool) error {
 	return exhaustion.Before(err)
 }
 
-// A Invocation is one call of a tool about to happen: the step, the tool with
-// its body, what it may touch (not yet cut down to its needs) and the
-// arguments (not yet validated).
+// An Invocation is one call of a tool about to happen: the step, the tool with its body, its
+// environment (not yet restricted to its needs) and the arguments (not yet validated).
 type Invocation struct {
 	Step flow.Step
 	At   string // the worktree it happens in; empty is the job's directory
@@ -149,8 +146,8 @@ type Invocation struct {
 	Args json.RawMessage
 }
 
-// A ToolHandler performs a call. Its errors are those of [tools.Tool.Run]. It
-// may be called from several goroutines.
+// A ToolHandler performs a call. It returns the errors of [tools.Tool.Run]. It may be called from
+// several goroutines.
 type ToolHandler func(ctx context.Context, p Invocation) (tools.Result, error)
 
 // Worktrees gives sub-agents that write at once a copy of the work tree each.
@@ -159,10 +156,10 @@ type Worktrees interface {
 	// Add makes a copy named name of the work tree of, which is the job's own if
 	// empty, as it is now, and states where it is.
 	Add(ctx context.Context, job, name, of string) (turn.Tree, error)
-	// Join brings what was changed in name to of, as the step at path, so that it
-	// can be undone, and takes the copy away unless there are conflicts.
+	// Join brings the changes in name to of, as the step at path, so that they can be undone, and
+	// removes the copy unless there are conflicts.
 	Join(ctx context.Context, job, path, name, of string) (executor.Joined, error)
-	// Drop takes the copy away, whatever is in it.
+	// Drop removes the copy with all its content.
 	Drop(ctx context.Context, job, name string) error
 }
 
@@ -179,7 +176,7 @@ func (f Confinement) locks() bool { return f.closed() && !strings.HasPrefix(f.Sa
 
 func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
 
-// unconfined is the confinement where nothing of ours stands around a command.
+// unconfined returns the confinement of commands that run without our sandbox.
 func unconfined() Confinement { return Confinement{} }
 
 func (h Host) confinement() Confinement {
@@ -195,7 +192,7 @@ type CallModes interface {
 	// Modes lists the modes to try, best first, and why the first one is
 	// not native, "" if it is. No modes are all of them.
 	Modes(ctx context.Context, model string) (list []turn.Mode, why string)
-	// Learn records what did not work with a model.
+	// Learn records that a mode did not work with a model.
 	Learn(model string, s turn.ModeFailure)
 }
 

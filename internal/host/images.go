@@ -19,9 +19,9 @@ const maxShown = 14 << 20
 // maxToolImages bounds the images of one result.
 const maxToolImages = 8
 
-// loadImages reads the images of a conversation that it does not have yet. One whose
-// file is gone is left out: the text still names it, and says so. So are the oldest
-// that tools have shown, if all are too large for a request.
+// loadImages reads the images of a conversation that it does not have yet. An image whose file is
+// gone is left out: the text still names it, with a note. So are the oldest images that tools have
+// shown, if all are too large for a request.
 func (m *models) loadImages(c *conversation) error {
 	room := maxShown
 	for i := range slices.Backward(c.msgs) {
@@ -52,7 +52,7 @@ func (m *models) loadImages(c *conversation) error {
 	return nil
 }
 
-// leaveOut says in a message why one of its images is not shown.
+// leaveOut notes in a message why one of its images is not shown.
 func (c *conversation) leaveOut(msg *llm.Message, image *llm.Image, why string) {
 	image.Data = []byte{} // not looked for again
 	msg.Text += "\n[the image " + image.Name + " " + why + "]"
@@ -97,7 +97,7 @@ func showsImages(msgs []llm.Message) bool {
 	return slices.ContainsFunc(msgs, func(m llm.Message) bool { return len(m.Images) > 0 })
 }
 
-// refusesImages returns what a server said that takes no images, "" if it refused a
+// refusesImages returns the message of a server that does not accept images, or "" if it refused a
 // request with images for another reason, or not at all.
 func refusesImages(err error, msgs []llm.Message) string {
 	var e *llm.Error
@@ -113,8 +113,8 @@ func refusesImages(err error, msgs []llm.Message) string {
 	return ""
 }
 
-// withoutImages is the conversation for a model that takes none: what it has in their
-// place are their names, and that it cannot see them.
+// withoutImages returns the conversation for a model that takes no images: their names replace
+// them, with a note that it cannot see them.
 func (c *conversation) withoutImages(ref, why string) *conversation {
 	out := &conversation{msgs: slices.Clone(c.msgs), tools: c.tools, wire: new(llm.EncodedHistory), modeFailures: c.modeFailures, cuts: c.cuts}
 	for i := range out.msgs {

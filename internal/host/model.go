@@ -98,8 +98,8 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	return json.Marshal(answer)
 }
 
-// repairCalls makes the arguments of every call valid JSON, whatever the adapter
-// let through: one bad call must not spoil the history of a job.
+// repairCalls makes the arguments of every call valid JSON, whatever the adapter returned: one bad
+// call must not spoil the history of a job.
 func repairCalls(r *llm.Response) {
 	for i := range r.Message.Calls {
 		c := &r.Message.Calls[i]
@@ -145,8 +145,8 @@ func (m *models) takeConversation(ctx context.Context, digest string, a turn.Mod
 	return c, m.loadImages(c)
 }
 
-// models serves model steps and keeps the conversations of its job, so that a
-// turn costs what is new in it.
+// models serves model steps and keeps the conversations of its job, so that the cost of a turn
+// depends only on its new messages.
 type models struct {
 	Host
 	mu    sync.Mutex
@@ -211,15 +211,15 @@ func (m *models) chain(ctx context.Context, head string) ([]turn.ModelRequest, e
 	return chain, nil
 }
 
-// forget drops what is kept of conversations: after a compaction nobody asks
-// for the old one, and another agent's is read again.
+// forget drops cached conversations: after a compaction nobody asks for the old one, and another
+// agent's is read again.
 func (m *models) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.convs)
 }
 
-// modelFailure makes what a model did wrong data for the journal.
+// modelFailure turns a model's error into data for the journal.
 func modelFailure(err error) error {
 	var le *llm.Error
 	if !errors.As(err, &le) || exhaustion.Of(err) != "" && !le.Acted {
@@ -235,8 +235,9 @@ func modelFailure(err error) error {
 	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter, Busy: le.Busy(), Limit: le.Window}
 }
 
-// unexplained is modelFailure, but for a refusal of unknown cause a code of its own: the loop
-// may find that the request was too long. So has one for its bytes, of which the window is not learned.
+// unexplained is like modelFailure, but gives a refusal of unknown cause a code of its own: the
+// loop may find that the request was too long. A refusal for the size in bytes also has its own,
+// since the window cannot be learned from it.
 func unexplained(err error) error {
 	out := modelFailure(err)
 	f, le := new(flow.Failure), new(llm.Error)
@@ -250,8 +251,8 @@ func unexplained(err error) error {
 	return out
 }
 
-// storageFailure is a failure to read a transcript: one that is there and cannot be
-// read is the store's.
+// storageFailure returns the failure to read a transcript: a transcript that exists and cannot be
+// read is the store's failure.
 func storageFailure(err error) error {
 	if errors.Is(err, flow.ErrNoBlob) {
 		return err

@@ -23,12 +23,12 @@ func (b blobs) Blob(_ context.Context, digest string) (json.RawMessage, error) {
 	return nil, flow.ErrNoBlob
 }
 
-// asker is the key of who asks, in a context.
+// asker is the context key of the asking agent's name.
 type asker struct{}
 
-// TestSameWords: two agents that were given the same words have first requests of
-// the same digest. While the model thinks about that of one, the other goes on
-// with its second: neither sees what is in the conversation of the other.
+// TestSameWords: two agents that were given the same words have first requests of the same digest.
+// While the model thinks about one, the other agent goes on with its second request: neither sees
+// the conversation of the other.
 func TestSameWords(t *testing.T) {
 	set, err := tools.NewSet()
 	if err != nil {
@@ -59,8 +59,8 @@ func TestSameWords(t *testing.T) {
 			}), name, nil
 		},
 	})
-	// The name of the model is not part of what the agents say here, so that the
-	// digests are those of the same words.
+	// The name of the model is not part of the agents' requests here, so that equal words have
+	// equal digests.
 	ask := func(name string, input []byte) error {
 		_, err := mux[turn.ModelStep].Handler(context.WithValue(t.Context(), asker{}, name), flow.Step{Kind: turn.ModelStep, Name: name, Input: input}, func(event.Event) {})
 		return err

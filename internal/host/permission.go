@@ -21,7 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// defaultVerdict is what becomes of a call where no rule holds, and why.
+// defaultVerdict decides about a call that no rule covers, and gives the reason.
 func defaultVerdict(m turn.PermissionContext, t tools.Metadata, f func() Confinement) (permit.Do, string) {
 	switch {
 	case !executor.Mode(m.Mode).Allows(t):
@@ -63,7 +63,7 @@ const (
 
 const guardedReason = "an agent or an editor would obey what the command made, which no tool may write"
 
-// guarded reports whether a call brings in what only a person can agree to: no rule, and no
+// guarded reports whether a call brings in files that only a person can agree to: no rule, and no
 // approval beforehand, covers it.
 func guarded(m turn.PermissionContext, p Invocation) bool {
 	return p.Tool.Name == turn.AcceptFiles && slices.ContainsFunc(ruleCall(m, p, permit.Ask).Paths, func(name string) bool {
@@ -72,7 +72,7 @@ func guarded(m turn.PermissionContext, p Invocation) bool {
 	})
 }
 
-// repeats returns why a call may do what was done already, "" if it does not.
+// repeats explains why a call may repeat an earlier one, or returns "".
 func repeats(m turn.PermissionContext, t tools.Tool, args json.RawMessage) string {
 	switch {
 	case m.Unknown != "" && (t.Needs&tools.Publish != 0 || t.Command != "" && permit.Publishes(turn.TextArgument(args, t.Command))):
@@ -98,7 +98,7 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 		if v.Do != permit.Allow {
 			args, _ := p.Tool.Input.Repair(p.Args)
 			if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
-				// Not a call yet: the tool states what is wrong without running.
+				// Not a valid call: the tool explains the error without running.
 				return p.Tool.Run(ctx, p.Env, p.Args)
 			}
 			p.Args = args
@@ -141,7 +141,7 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 			return denied(v.Why), nil
 		}
 		if p.Env != nil && files != nil {
-			// The tool reads the files after this: what it finds then must be what was
+			// The tool reads the files after this: their content then must be the content that was
 			// approved and checked.
 			env := *p.Env
 			env.Approved, p.Env = files, &env
@@ -156,7 +156,7 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 	}
 }
 
-// deniedPaths are the paths of rules for commands, with the rules in words.
+// deniedPaths returns the paths of rules for commands, with the rules in words.
 func deniedPaths(rules []permit.Rule) []process.Denied {
 	var out []process.Denied
 	for _, r := range rules {
@@ -173,8 +173,8 @@ func denied(why string) tools.Result {
 	return tools.Result{Failed: true, Refused: true, Inconclusive: tools.CannotCheck, Text: "not run: " + why, Summary: "not run: " + spelling.FirstLine(why)}
 }
 
-// verdict decides, and reports whether the call could send what it should not, or send it
-// twice, or change what no rule covers. It runs nothing.
+// verdict decides, and reports whether the call could send data that it should not, or send it
+// twice, or change something that no rule covers. It runs nothing.
 func verdict(m turn.PermissionContext, p Invocation, f func() Confinement) (v permit.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := defaultVerdict(m, t.Metadata, f)
@@ -208,7 +208,7 @@ func verdict(m turn.PermissionContext, p Invocation, f func() Confinement) (v pe
 	return v, leaks
 }
 
-// ruleCall is what rules judge of a call.
+// ruleCall returns the parts of a call that rules judge.
 func ruleCall(m turn.PermissionContext, p Invocation, def permit.Do) permit.Call {
 	t := p.Tool
 	c := permit.Call{Agent: m.Agent, Tool: t.Name, Source: t.Source, Default: def, Shell: t.Command != ""}
@@ -228,7 +228,7 @@ func ruleCall(m turn.PermissionContext, p Invocation, def permit.Do) permit.Call
 	return c
 }
 
-// callPaths lists the paths that a call is about, each with what it leads to.
+// callPaths lists the paths that a call is about, each with the targets of its links.
 func callPaths(p Invocation, fields map[string]json.RawMessage, args json.RawMessage) []string {
 	var names []string
 	for _, arg := range p.Tool.Paths {
@@ -263,7 +263,7 @@ func callPaths(p Invocation, fields map[string]json.RawMessage, args json.RawMes
 	return slices.Compact(out)
 }
 
-// question is what a person is to approve.
+// question returns the question that a person is asked to approve a call.
 func (h Host) question(p Invocation, m turn.PermissionContext, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
 	t := p.Tool
 	c := ruleCall(m, p, permit.Ask)
@@ -310,8 +310,8 @@ func (h Host) question(p Invocation, m turn.PermissionContext, given map[string]
 	return q, nil
 }
 
-// shownNeeds are what a tool needs in a question: those of a server's tool have the
-// network also where the server has none, since its results are of strangers.
+// shownNeeds returns the needs of a tool for a question. A server's tool needs the network even
+// where the server has none, since its results come from strangers.
 func shownNeeds(t tools.Tool) tools.Caps {
 	if t.Offline {
 		return t.Needs &^ tools.Net
@@ -319,8 +319,8 @@ func shownNeeds(t tools.Tool) tools.Caps {
 	return t.Needs
 }
 
-// digests are those of what a call makes visible to others: the artifacts that it is
-// given, and the files that it is about.
+// digests returns the digests of everything that a call makes visible to others: the artifacts
+// that it is given and its files.
 func digests(p Invocation, paths []string, given map[string]json.RawMessage) map[string]string {
 	out := map[string]string{}
 	for name, value := range given {
@@ -342,9 +342,9 @@ type uncheckedError struct{ turn.Unchecked }
 
 func (u *uncheckedError) Error() string { return "checks must pass first" }
 
-// checked returns the digests of what a call would make visible to others if the checks
-// that its tool demands have passed on it, nil if it demands none. The error demands
-// them. A call that is refused anyway is not checked.
+// checked returns the digests of everything that a call would make visible to others if the checks
+// that its tool demands have passed on it, or nil if it demands none. The error demands them. A
+// call that is refused anyway is not checked.
 func (h Host) checked(p Invocation, use turn.ToolCall, refused bool) (map[string]string, error) {
 	if p.Tool.Before == nil || refused || p.Tool.Input.Validate(p.Args) != nil {
 		return nil, nil
@@ -373,7 +373,7 @@ func (h Host) checked(p Invocation, use turn.ToolCall, refused bool) (map[string
 	return nil, u
 }
 
-// maxPublished bounds what is read of a file to bind an approval to it.
+// maxPublished bounds the size of a file that is read to bind an approval to it.
 const maxPublished = 32 << 20
 
 func content(p Invocation, name string) ([]byte, error) {
@@ -388,8 +388,8 @@ func content(p Invocation, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxPublished))
 }
 
-// alwaysRule is the rule that would have kept the question from being asked, nil
-// if there is none that covers no more than what the person sees.
+// alwaysRule returns the rule that would have avoided the question, or nil if each such rule would
+// cover more than the person sees.
 func alwaysRule(m turn.PermissionContext, c permit.Call) *permit.Rule {
 	r, ok := m.Rules.Propose(c)
 	if !c.Shell {

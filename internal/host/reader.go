@@ -26,17 +26,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Bounds of what a message attaches.
+// Bounds of the attachments of a message.
 const (
 	mostAttached      = 40
 	mostAttachedLines = 5000
 	mostAttachedFiles = 400 // names in the listing of a directory
 )
 
-// keepAt is how an @ that is meant as it stands is written.
+// keepAt explains how to write a literal @.
 const keepAt = `a backslash keeps an @ as it is: \@`
 
-// A Reader reads what goes with messages to an agent in a workspace.
+// A Reader reads the attachments of messages to an agent in a workspace.
 type Reader struct {
 	Dir     string // the workspace
 	Agent   string
@@ -60,7 +60,7 @@ type reading struct {
 	taint tools.Taint
 }
 
-// Read reads what a mentions and lists, and leaves in it what the model gets.
+// Read reads the files that a mentions and lists, and stores the attachments for the model in it.
 func (from *Reader) Read(ctx context.Context, a *executor.Attached) (taint tools.Taint, err error) {
 	list := append([]executor.Attachment(nil), a.Attachments...)
 	r := &reading{Reader: from, room: turn.MaxAll}
@@ -113,7 +113,7 @@ func (r *reading) imagesFit(ctx context.Context, images int) error {
 	return nil
 }
 
-// mentioned adds what words mention to a list. An @ that is plainly no path is text.
+// mentioned adds the files that words mention to a list. An @ that is plainly not a path is text.
 func (r *reading) mentioned(ctx context.Context, words string, list []executor.Attachment) ([]executor.Attachment, error) {
 	given := map[string]bool{}
 	for _, at := range list {
@@ -143,7 +143,7 @@ func (r *reading) mentioned(ctx context.Context, words string, list []executor.A
 	return list, nil
 }
 
-// inside is a path as the workspace has it, if it is an absolute one that leads there.
+// inside converts an absolute path that leads into the workspace to the workspace's form.
 func (r *reading) inside(name string) string {
 	if rel, err := filepath.Rel(r.files.Dir(), name); filepath.IsAbs(name) && err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -156,8 +156,8 @@ func outside(name string) bool {
 	return strings.HasPrefix(name, "../") || strings.HasPrefix(name, "~/") || filepath.IsAbs(name)
 }
 
-// unknown is the error for a mention of what does not exist, nil if it is plainly no
-// path: @decorator, @scope/package.
+// unknown returns the error for a mention of a file that does not exist, or nil if it is plainly
+// not a path: @decorator, @scope/package.
 func (r *reading) unknown(ctx context.Context, m turn.Mention) error {
 	first, _, below := strings.Cut(m.Path, "/")
 	entries, _, _ := r.files.List(ctx, workspace.ListOptions{Hidden: true}) // without them nothing is near
@@ -364,7 +364,7 @@ func (r *reading) quote(at *executor.Attachment, text, rest string, what ...stri
 	return nil
 }
 
-// plainPath is what is wrong with a path, for a person who knows the path.
+// plainPath returns the reason of a path error without the path, for a person who knows it.
 func plainPath(err error) error {
 	if e, ok := errors.AsType[*rootfs.PathError](err); ok {
 		return errors.New(e.Reason)
@@ -375,7 +375,7 @@ func plainPath(err error) error {
 // maxWild bounds how many names of the workspace are looked at for one with wildcards.
 const maxWild = 10000
 
-// follower is what rules about paths need to see through the links of a workspace.
+// follower returns a function with which rules about paths see through the links of a workspace.
 func follower(env *tools.Env) func(name string, wild bool) (names []string, unknown bool) {
 	return func(name string, wild bool) (names []string, unknown bool) {
 		if path.IsAbs(name) {
@@ -398,8 +398,8 @@ func follower(env *tools.Env) func(name string, wild bool) (names []string, unkn
 	}
 }
 
-// expand lists what a name with wildcards may stand for, hidden files too. more: there may
-// be others.
+// expand lists the names that a pattern matches, hidden files too. more reports that there may be
+// others.
 func expand(env *tools.Env, name string) (names []string, more bool) {
 	names, seen := []string{"."}, 0
 	for part := range strings.SplitSeq(name, "/") {

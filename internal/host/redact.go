@@ -21,11 +21,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Guard keeps secrets out of what the steps of m leave behind: results and
-// artifacts of tools before they are journaled, and so out of prompts; answers
-// of models; the text of deltas, whatever its pieces; failures. The arguments
-// of calls lose known values only: what merely looks like a secret may be the
-// work that was asked for. A nil r guards nothing.
+// Guard removes secrets from the outputs of the steps of m: results and artifacts of tools before
+// they are journaled, and so also from prompts; answers of models; the text of deltas, whatever
+// their pieces; failures. Only known values are removed from the arguments of calls: text that
+// merely looks like a secret may be the requested work. With a nil r it removes nothing.
 func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
 	if r == nil {
 		return m
@@ -76,8 +75,8 @@ func Clean(r *secret.Redactor, ev event.Event) event.Event {
 func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool) {
 	var asks struct{ Ask *struct{} }
 	if bytes.Contains(raw, []byte(`"ask":`)) && json.Unmarshal(raw, &asks) == nil && asks.Ask != nil {
-		// Who approves sees all of what will run: nothing is known of it but
-		// the call, from which known values are gone already.
+		// The approver sees everything that will run: only the call is known, and known values
+		// have been removed from it already.
 		return raw, false
 	}
 	clean, hit := r.JSON(raw)
@@ -167,7 +166,7 @@ type deltaStream struct {
 	last   event.Event
 }
 
-// of is the text that ev is a piece of: all but the answer of a model have data.
+// of returns the text that ev is a piece of: all but the answer of a model have data.
 func (s *deltaRedactor) of(ev event.Event) *deltaStream {
 	for i := range s.open {
 		if bytes.Equal(s.open[i].last.Data, ev.Data) {
@@ -236,8 +235,8 @@ func overwritesSecret(r *secret.Redactor, p Invocation) string {
 	return ""
 }
 
-// held is what the loop gets of the files that a call's commands made and that programs
-// outside the sandbox obey, by kind, nil if there are none.
+// held encodes, by kind, the files that a call's commands made and that programs outside the
+// sandbox obey; it is nil if there are none.
 func held(files []process.Held) (json.RawMessage, error) {
 	if len(files) == 0 {
 		return nil, nil

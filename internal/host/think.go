@@ -22,9 +22,9 @@ const (
 	thinkRequests = 16
 )
 
-// A toolModel is the model of one call of a tool. It asks the task's model for
-// thinking whatever the tool names, within what is left, and keeps count. It
-// is safe for concurrent use.
+// A toolModel is the model of one call of a tool. It asks the task's model for thinking unless the
+// tool names another, within the remaining limits, and counts the cost. It is safe for concurrent
+// use.
 type toolModel struct {
 	think  turn.Think
 	models func(ctx context.Context, name string) (llm.Model, string, error)
@@ -166,7 +166,7 @@ func (k *toolModel) pay(s executor.ModelCost) {
 	k.spent = append(k.spent, s)
 }
 
-// bill is what was spent; nil is the thinker of a tool that has none.
+// bill returns the costs so far. k may be nil, for a tool without a model.
 func (k *toolModel) bill() []executor.ModelCost {
 	if k == nil {
 		return nil

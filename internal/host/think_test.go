@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// TestToolsWaitForModels: a request of a tool is repeated as one of the loop is, and
-// whoever watches sees it. What will not succeed later is not.
+// TestToolsWaitForModels: a request of a tool is retried like one of the loop, visibly. A request
+// that will not succeed later is not.
 func TestToolsWaitForModels(t *testing.T) {
 	ponder := tools.New(tools.Metadata{Name: "ponder", Description: "Think.", UsageHint: "Rarely.", Category: "utility", Needs: tools.Think},
 		func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {

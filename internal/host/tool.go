@@ -52,7 +52,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		think = &toolModel{think: *use.Think, models: h.Models, record: h.Record, emit: emit}
 		call.Model = think
 	}
-	// Innermost: what the wrappers make of a call is what is judged.
+	// Innermost: a call is judged in the form that the wrappers give it.
 	perform := h.permitted(use, emit)
 	for _, wrap := range slices.Backward(h.Middleware) {
 		perform = wrap(perform)
@@ -73,8 +73,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	ctx, begun := exhaustion.Watch(ctx)
 	res, err := perform(h.context(withSaid(ctx, use), p), p)
 	if ctx.Err() != nil {
-		// A tool that was stopped has not reported what it did: the step stays
-		// open rather than to record half an outcome.
+		// An interrupted tool has not reported what it did: the step stays open, since half an
+		// outcome must not be recorded.
 		think.reportUnbilled(emit)
 		return nil, ctx.Err()
 	}
@@ -94,7 +94,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		return nil, exhausted(err, t, begun())
 	}
 	if err != nil {
-		// A failure has no bill: what was paid for is kept with the words.
+		// A failure carries no cost: it is kept with the text.
 		res = tools.Result{Failed: true, Text: fmt.Sprintf("%s could not be run: %s", s.Name, err)}
 	}
 	kept, err := h.complete(ctx, s, use, t, &res, emit)
@@ -108,8 +108,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	return json.Marshal(reply)
 }
 
-// complete does what comes after a call that has happened: it is waited for, and not
-// made again, where the host is exhausted.
+// complete does the work that follows a completed call. Where the host is exhausted it waits
+// instead of making the call again.
 func (h Host) complete(ctx context.Context, s flow.Step, use turn.ToolCall, t tools.Tool, res *tools.Result, emit event.Sink) (keptResult, error) {
 	err := exhaustion.Retry(ctx, func() error {
 		if h.Bind == nil {
@@ -130,7 +130,7 @@ func (h Host) complete(ctx context.Context, s flow.Step, use turn.ToolCall, t to
 	return h.bound(ctx, s, use, res, emit), nil
 }
 
-// callEnv is what one call may touch and how much it may return.
+// callEnv restricts env to what one call may touch, and bounds its result.
 func (h Host) callEnv(env *tools.Env, s flow.Step, use turn.ToolCall, emit event.Sink) tools.Env {
 	call := *env
 	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
@@ -151,10 +151,9 @@ type keptResult = *struct {
 	Bytes int    `json:"bytes"`
 }
 
-// bound cuts the result of a tool to what the model may be shown at once, and keeps the whole
-// also where the loop may show less of it. The
-// whole is redacted first, since a cut through a secret would hide it from
-// those who look for it later.
+// bound cuts the result of a tool to the size that the model may be shown at once, and keeps the
+// whole result also where the loop may show less of it. The whole is redacted first, since a cut
+// through a secret would hide it from a later search.
 func (h Host) bound(ctx context.Context, s flow.Step, use turn.ToolCall, res *tools.Result, emit event.Sink) keptResult {
 	room := use.MaxResultBytes
 	over := room > 0 && len(res.Text) > room
@@ -203,9 +202,9 @@ func (h Host) repeatable(s flow.Step) bool {
 	return ok && (t.Safe() != tools.Unsafe || h.idle(s, t))
 }
 
-// revertInterrupted takes back what an interrupted edit has done: the ledger knows. What
-// commands have done, or calls to elsewhere, nobody knows, and an unsafe tool
-// that needs no files does something that its needs do not show.
+// revertInterrupted reverts the changes of an interrupted edit, which the ledger has recorded. The
+// effects of commands, or of calls to elsewhere, are unknown, and an unsafe tool that needs no
+// files has an effect that its needs do not show.
 func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
 	var use turn.ToolCall
 	t, ok := h.lookup(s.Name)
@@ -215,7 +214,7 @@ func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
 	return h.Revert(s.Job, use.At, s.Path)
 }
 
-// isNew is an error if a step that the journal has never seen has been performed.
+// isNew returns an error if a step that the journal has never seen has been performed.
 func (h Host) isNew(ctx context.Context, s flow.Step) error {
 	var use turn.ToolCall
 	if h.New == nil || json.Unmarshal(s.Input, &use) != nil {
@@ -230,8 +229,8 @@ func (g artifacts) Value(name string) json.RawMessage { return g[name] }
 
 func (g artifacts) Names() []string { return slices.Sorted(maps.Keys(g)) }
 
-// atStep notes what a call changes under its step, so that it can be undone: what its
-// commands do, too.
+// atStep records the changes of a call under its step, including those of its commands, so that
+// they can be undone.
 func atStep(ctx context.Context, env *tools.Env, path string) context.Context {
 	if env.Files == nil {
 		return ctx
@@ -240,8 +239,8 @@ func atStep(ctx context.Context, env *tools.Env, path string) context.Context {
 	return env.Files.Context(ctx)
 }
 
-// sandboxLevel is the level at which a tool's commands ran, as the record must
-// tell what was enforced. It is empty for tools that run none.
+// sandboxLevel returns the level at which a tool's commands ran, since the record must show what
+// was enforced. It is empty for tools that run none.
 func sandboxLevel(t tools.Tool, env *tools.Env) string {
 	if t.Needs&(tools.Exec|tools.Shell) == 0 {
 		return ""
@@ -256,8 +255,8 @@ func sandboxLevel(t tools.Tool, env *tools.Env) string {
 	return ""
 }
 
-// asked is the output of a step that has to ask a person first, nil if err is
-// not that.
+// asked returns the output of a step that has to ask a person first, or nil if err is another
+// error.
 func asked(p Invocation, err error) *executor.ToolResult {
 	if err == nil {
 		return nil
@@ -285,7 +284,7 @@ func asked(p Invocation, err error) *executor.ToolResult {
 	return nil
 }
 
-// withSaid gives a call what people have said to what it asked.
+// withSaid passes people's earlier answers to a call.
 func withSaid(ctx context.Context, use turn.ToolCall) context.Context {
 	if use.Accepted == "" && len(use.Answers) == 0 {
 		return ctx
@@ -297,8 +296,8 @@ func withSaid(ctx context.Context, use turn.ToolCall) context.Context {
 	return turn.WithSaid(ctx, said)
 }
 
-// noSuchTool is the output of a step of a tool that is not there: of a server's, the
-// model may have made up the name.
+// noSuchTool returns the output of a step whose tool does not exist. The model may have made up
+// the name of a server's tool.
 func noSuchTool(name string) (json.RawMessage, error) {
 	if !strings.HasPrefix(name, turn.Prefix("")) {
 		return nil, fmt.Errorf("tool %s is not part of this program any more", name)
@@ -358,7 +357,7 @@ func (s *ResultStore) Put(text string) (string, error) {
 	return id, nil
 }
 
-// scan finds out what an earlier process has left.
+// scan finds the results that an earlier process has left.
 func (s *ResultStore) scan() error {
 	if s.seen {
 		return nil

@@ -28,7 +28,7 @@ const (
 	manifestFile = "backup.json" // the first entry of an archive
 )
 
-// A Manifest says what a backup holds.
+// A Manifest describes the contents of a backup.
 type Manifest struct {
 	Made    time.Time `json:"made"`
 	Version string    `json:"version,omitempty"` // of the program
@@ -37,12 +37,11 @@ type Manifest struct {
 	Files   int       `json:"files"`             // besides the database
 }
 
-// Write writes a copy of the data directory to file, which must not exist: a
-// tar archive, compressed if its name ends in .gz or .tgz. It has the database,
-// what undo needs, worktrees and trust decisions, and leaves out caches. It is
-// consistent while jobs run: the database is copied in one read transaction,
-// and everything else, which is written before the database refers to it, after
-// that. It holds prompts and file contents; only its owner can read it.
+// Write writes a copy of the data directory to file, which must not exist: a tar archive,
+// compressed if its name ends in .gz or .tgz. It contains the database, the data for undo,
+// worktrees and trust decisions, but no caches. It is consistent while jobs run: the database is
+// copied in one read transaction, and everything else, which is written before the database refers
+// to it, after that. Since it contains prompts and file contents, only its owner can read it.
 func Write(ctx context.Context, data, file, version string) (*Manifest, error) {
 	data, err := filepath.Abs(data)
 	if err != nil {
@@ -149,7 +148,7 @@ func writeBackup(ctx context.Context, data, tmp string, to io.Writer, compress b
 	return m, nil
 }
 
-// copyDatabase makes a consistent copy and counts what is in it.
+// copyDatabase makes a consistent copy and counts its jobs.
 func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, error) {
 	db, err := sqlite.Open(ctx, from, sqlite.Options{Version: version})
 	if err != nil {
@@ -158,7 +157,7 @@ func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, err
 	if err := errors.Join(db.Backup(ctx, to), db.Close()); err != nil {
 		return nil, err
 	}
-	// The copy says what it has: the original may have gone on.
+	// The copy describes itself: the original may have changed since.
 	db, err = sqlite.Open(ctx, to, sqlite.Options{Version: version, Check: true})
 	if err != nil {
 		return nil, err
@@ -176,8 +175,8 @@ func copyDatabase(ctx context.Context, from, to, version string) (*Manifest, err
 	return m, nil
 }
 
-// journalLengths are the lengths of the ledgers' journals. The content that a journal
-// refers to was there before it, so that what is listed afterwards has all that these lengths need.
+// journalLengths returns the lengths of the ledgers' journals. The content that a journal refers
+// to existed before it, so files listed afterwards include all that these lengths need.
 func journalLengths(root *os.Root) (map[string]int64, error) {
 	names, err := fs.Glob(root.FS(), journals)
 	if err != nil {
@@ -202,7 +201,7 @@ func isJournal(name string) bool {
 	return ok
 }
 
-// backupNames lists what belongs to a backup besides the database.
+// backupNames lists the files of a backup besides the database.
 func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
@@ -227,9 +226,9 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 	return names, err
 }
 
-// leftOut reports whether a name is none that a backup has besides the database: what
-// lets somebody in, what is made again, and what is on its way. A restore refuses
-// the same names, for an archive may come from anybody.
+// leftOut reports whether a file besides the database is left out of backups: files that grant
+// access, that can be made again, and temporary ones. A restore refuses the same names, for an
+// archive may come from anybody.
 func leftOut(p string) bool {
 	first, rest, _ := strings.Cut(strings.ToLower(p), "/") // case may not matter where it is restored
 	switch {
@@ -243,8 +242,8 @@ func leftOut(p string) bool {
 	return slices.ContainsFunc([]string{".token-", "new-", "replaced-"}, func(head string) bool { return strings.HasPrefix(first, head) })
 }
 
-// belongsToTree reports whether a name lies in a worktree. Only there may a link
-// be: everywhere else it would send what adroit writes to another place.
+// belongsToTree reports whether a name lies in a worktree. Only there may a link be: everywhere
+// else it would redirect adroit's writes.
 func belongsToTree(p string) bool {
 	for _, trees := range []string{"worktrees/*/", "jobs/*/trees/*/"} {
 		n := strings.Count(trees, "/")

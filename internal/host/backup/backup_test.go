@@ -82,7 +82,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// whole restores a backup of three jobs into a directory and reports what it lacks.
+// whole restores a backup of three jobs into a directory and reports missing parts.
 func whole(t *testing.T, file, other string) {
 	t.Helper()
 	r, err := Restore(t.Context(), other, file, "v1", false)

@@ -24,15 +24,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 )
 
-// A Restored says what Restore did.
+// A Restored describes the result of Restore.
 type Restored struct {
 	Manifest
 	Aside string `json:"aside,omitempty"` // where what was there before is now
-	// Disconnected are worktrees that are not those of their repositories.
+	// Disconnected are worktrees that their repositories do not know.
 	Disconnected []Disconnected `json:"disconnected,omitempty"`
 }
 
-// Disconnected is what is wrong with a worktree, and what to do.
+// Disconnected describes what is wrong with a worktree, and what to do.
 type Disconnected struct {
 	What string `json:"what"`
 	Do   string `json:"do,omitempty"`
@@ -98,7 +98,7 @@ func Restore(ctx context.Context, data, file, version string, replace bool) (*Re
 	return out, dir.Remove()
 }
 
-// restorable is an error if a data directory may not be replaced.
+// restorable returns an error if a data directory may not be replaced.
 func restorable(ctx context.Context, data, version string, replace bool) error {
 	dbPath := filepath.Join(data, databaseFile)
 	if _, err := os.Lstat(dbPath); errors.Is(err, fs.ErrNotExist) {

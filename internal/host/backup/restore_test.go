@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 )
 
-// An archive may come from anybody: it brings no token, which would let its maker in, and
-// no link that would send what adroit writes elsewhere.
+// An archive may come from anybody: it brings no token, which would let its maker in, and no link
+// that would redirect adroit's writes.
 func TestForeignArchive(t *testing.T) {
 	data := t.TempDir()
 	db, err := sqlite.Open(t.Context(), filepath.Join(data, databaseFile), sqlite.Options{})

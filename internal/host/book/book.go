@@ -1,6 +1,6 @@
-// Package book is the memory of a runtime: the tools of a job write to it and read
-// it, a prompt gets what fits from it, and it has a summary of each job that ended.
-// It compares the evidence of facts, which internal/memory only keeps.
+// Package book is the memory of a runtime: the tools of a job write to it and read it, a prompt
+// gets the facts that match it, and each job that ended has a summary in it. It compares the
+// evidence of facts, which internal/memory only keeps.
 //
 //	k := &book.Keeper{Jobs: store, Data: data, Secrets: secrets, Warn: warn}
 //	f, err := k.Keep(ctx, dir, memory.Addition{Fact: memory.Fact{ID: id, Text: "run the tests with make fast"}})
@@ -28,7 +28,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// maxNotes bounds what one job may remember.
+// maxNotes bounds the number of facts that one job may add.
 const maxNotes = 50
 
 var errSecret = errors.New("it holds what looks like a secret; say it without")
@@ -170,8 +170,8 @@ func (k *Keeper) ForPrompt(ctx context.Context, dir string) func(scope, text str
 // standing are the kinds of facts that hold for any task of their project.
 var standing = []memory.Kind{memory.Preference, memory.Convention, memory.Command}
 
-// promptFacts are those that fit a text, and then the newest trusted ones that hold for
-// any task: what a job found out about another one has no place in the prompt of this.
+// promptFacts returns the facts that match a text, and then the newest trusted ones that apply to
+// any task: findings about another task have no place in the prompt of this one.
 func (k *Keeper) promptFacts(ctx context.Context, dir string, scope memory.Scope, text string) ([]memory.Fact, error) {
 	project, _, err := jobdir.Project(k.Data, dir)
 	if err != nil {
@@ -237,7 +237,7 @@ func (k *Keeper) Compare(facts []memory.Fact) {
 	}
 }
 
-// evidenceIn opens a directory for reading evidence: what no tool may read is none.
+// evidenceIn opens a directory for reading evidence: a file that no tool may read is not evidence.
 func (k *Keeper) evidenceIn(dir string) (*workspace.Files, error) {
 	files, err := workspace.Open(dir, nil)
 	if err != nil {

@@ -22,8 +22,8 @@ func keeper(t *testing.T) *book.Keeper {
 	return &book.Keeper{Jobs: func(context.Context) (jobs.Store, error) { return store, nil }, Data: t.TempDir(), Secrets: secrets, Warn: t.Errorf}
 }
 
-// A prompt gets what fits, those whose evidence has changed last, and with it the
-// taint of what others wrote.
+// A prompt gets the facts that match it, those whose evidence has changed last, and the taint of
+// facts from others.
 func TestForPrompt(t *testing.T) {
 	k, dir := keeper(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte("fast:"), 0o600); err != nil {
@@ -47,7 +47,7 @@ func TestForPrompt(t *testing.T) {
 	}
 }
 
-// What fits no word of the task is in its prompt only if it holds for any task.
+// A fact that matches no word of the task is in its prompt only if it applies to any task.
 func TestForPromptIsAboutTheTask(t *testing.T) {
 	k, dir := keeper(t), t.TempDir()
 	for text, kind := range map[string]memory.Kind{

@@ -23,12 +23,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// remembers reports whether a job has a memory: what it was submitted with says so.
+// remembers reports whether a job has a memory, according to its input.
 func remembers(j *jobs.Job) (in agents.Input, ok bool) {
 	return in, json.Unmarshal(j.Input, &in) == nil && in.Memory != "" && in.Memory != memory.Off
 }
 
-// summaryID is the fact that summarises a job.
+// summaryID returns the ID of the fact that summarises a job.
 func summaryID(job string) string { return memory.ID("summary\x00" + job) }
 
 // Summarize keeps the summary of a job that has ended. It is outside of the job:
@@ -82,8 +82,7 @@ func (k *Keeper) summarizeEnded(ctx context.Context, project string) error {
 	return nil
 }
 
-// keepSummary keeps what code knows of how a job went: its task, its outcome, what
-// it changed and what failed.
+// keepSummary adds a summary of a job that code makes: its task, outcome, changes and failures.
 func (k *Keeper) keepSummary(ctx context.Context, j *jobs.Job, in agents.Input) error {
 	store, err := k.Store(ctx)
 	if err != nil {
@@ -138,7 +137,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// changedFiles are the names of the files that a job changed.
+// changedFiles lists the names of the files that a job changed.
 func (k *Keeper) changedFiles(ctx context.Context, id string) ([]string, error) {
 	led, err := jobdir.OpenLedger(k.Data, id)
 	if err != nil || led == nil {
@@ -154,8 +153,8 @@ func (k *Keeper) changedFiles(ctx context.Context, id string) ([]string, error) 
 	return slices.Compact(names), err
 }
 
-// failedCalls are the tools of which calls failed, with how many. A call that adroit
-// refused is about how it was made, and teaches nothing about the project.
+// failedCalls lists the tools whose calls failed, with counts. A call that adroit refused is no
+// evidence about the project and is left out.
 func (k *Keeper) failedCalls(ctx context.Context, id string) ([]string, error) {
 	store, err := k.Jobs(ctx)
 	if err != nil {
@@ -192,8 +191,8 @@ type Keeper struct {
 	local memory.Store // of a store of jobs that keeps no facts
 }
 
-// Store is where facts are kept: in the store of the jobs if it can, else in this
-// process.
+// Store returns the store of facts: the store of the jobs if it can keep them, or else one in
+// memory.
 func (k *Keeper) Store(ctx context.Context) (memory.Store, error) {
 	store, err := k.Jobs(ctx)
 	if err != nil {

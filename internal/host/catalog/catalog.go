@@ -1,12 +1,12 @@
-// Package catalog has the agents, the pipelines and what is known of problems of a
-// program and its users, together with what a project brings, as far as its operator
-// trusts it: skills, instructions, stages, the command that runs its tests, tool servers.
+// Package catalog has the agents, the pipelines and the knowledge about problems of a program and
+// its users, together with a project's own, as far as its operator trusts it: skills,
+// instructions, stages, the command that runs its tests, tool servers.
 //
 //	c := catalog.New(catalog.Options{Agents: layers, Tools: set, Warn: warn})
 //	list := c.Agents(decision) // of Decide
 //
-// It also decides which tools of servers an agent gets: directly if they are few, else
-// through describe_tool and call_tool. A job pins those that its tasks were given.
+// It also decides which tools of servers an agent gets: directly if they are few, else through
+// describe_tool and call_tool. A job pins those that its tasks were given.
 package catalog
 
 import (
@@ -43,7 +43,7 @@ func New(o Options) *Catalog {
 	return c
 }
 
-// Check returns what is wrong with what the options have.
+// Check reports errors in the options.
 func (c *Catalog) Check() error {
 	errs := []error{c.agents().Problems().Err(), c.pipelines().Problems().Err()}
 	for _, a := range c.agents().List() {
@@ -54,9 +54,9 @@ func (c *Catalog) Check() error {
 	return errors.Join(errs...)
 }
 
-// Agents loads the agents with those of the project that d trusts. One of
-// these may take the place of another agent, but not have more tools than that:
-// who asks for a reviewer gets nothing that can do more than one.
+// Agents loads the agents, including those of the project that d trusts. One of these may replace
+// another agent, but not with more tools: whoever asks for a reviewer gets nothing that can do
+// more than one.
 func (c *Catalog) Agents(d Decision) *agents.Catalog {
 	c.Book(d) // for the types that agents may name
 	layers, base := slices.Clip(c.o.Agents), c.agents()
@@ -85,7 +85,8 @@ func (c *Catalog) Agents(d Decision) *agents.Catalog {
 	return c.withLiterals(agents.Load(layers...))
 }
 
-// withLiterals adds the agents that a program has built, over those of files.
+// withLiterals adds the agents that a program has built, which take precedence over those of
+// files.
 func (c *Catalog) withLiterals(files *agents.Catalog) *agents.Catalog {
 	if len(c.o.Literals) == 0 {
 		return files
@@ -93,7 +94,7 @@ func (c *Catalog) withLiterals(files *agents.Catalog) *agents.Catalog {
 	return files.With(c.o.Literals...)
 }
 
-// CheckLiterals returns what is wrong with the agents that a program has built.
+// CheckLiterals reports errors in the agents that a program has built.
 func (c *Catalog) CheckLiterals() error {
 	if len(c.o.Literals) == 0 {
 		return nil
@@ -115,8 +116,8 @@ func (c *Catalog) CheckLiterals() error {
 	return errors.Join(errs...)
 }
 
-// Pipelines loads the pipelines with those of the project that d trusts.
-// One of these may take the place of another, but not do more than that one may.
+// Pipelines loads the pipelines, including those of the project that d trusts. One of these may
+// replace another, but not do more than that one may.
 func (c *Catalog) Pipelines(d Decision) *pipeline.Catalog {
 	layers := c.o.Pipelines
 	fsys, dir, ok := d.Layer(configs.PipelinesDir)
@@ -145,7 +146,7 @@ func (c *Catalog) Pipelines(d Decision) *pipeline.Catalog {
 	return pipeline.Load(append(slices.Clip(layers), own)...)
 }
 
-// Known is what a pipeline may name in a workspace.
+// Known returns the names that a pipeline in a workspace may use.
 func (c *Catalog) Known(d Decision, m Models) pipeline.Known {
 	cat := c.Agents(d)
 	all := c.Pipelines(d)
@@ -174,7 +175,7 @@ type hinted struct{ error }
 func (h hinted) Unwrap() error { return h.error }
 func (h hinted) Hint() string  { return problem.Hint(h.error) }
 
-// Options are what a Catalog is made of.
+// Options configure a Catalog.
 type Options struct {
 	Agents    []agents.Layer
 	Literals  []agents.DynamicAgent // of a program, over those of Agents
@@ -183,7 +184,7 @@ type Options struct {
 	Detectors []coordinator.Detector // of a program; those that are not valid are not used
 	Workflows []flow.Workflow        // beside those of agents and of pipelines
 	Agent     string                 // of requests that name none; empty: builder in a git repository
-	// Tools are those of the program.
+	// Tools returns the tools of the program.
 	Tools func() (*tools.Set, error)
 	Warn  func(format string, args ...any)
 }
@@ -194,7 +195,8 @@ type Models interface {
 	Unset(ref string) bool
 }
 
-// A Catalog has what requests name. It is safe for concurrent use.
+// A Catalog has the agents, pipelines and workflows that requests name. It is safe for concurrent
+// use.
 type Catalog struct {
 	o Options
 	// What the options have, without any project's; read when it is needed.
@@ -202,14 +204,14 @@ type Catalog struct {
 	pipelines func() *pipeline.Catalog
 }
 
-// tools are those of the program; nil, which is empty, if they are not valid:
+// tools returns the tools of the program; the set is nil, which is empty, if they are not valid:
 // whatever runs one reports that.
 func (c *Catalog) tools() *tools.Set {
 	set, _ := c.o.Tools()
 	return set
 }
 
-// Detectors are those of the options.
+// Detectors returns the valid detectors of the options.
 func (c *Catalog) Detectors() (out []coordinator.Detector) {
 	for _, d := range c.o.Detectors {
 		one, err := coordinator.NewDetector(d)
@@ -233,7 +235,7 @@ func (c *Catalog) registerTypes() {
 	}
 }
 
-// Book is what users and the project that d trusts add to coordinators.
+// Book returns the additions to coordinators of users and of the project that d trusts.
 func (c *Catalog) Book(d Decision) (*coordinator.Book, agents.Problems) {
 	layers := slices.Clip(c.o.Problems)
 	if fsys, dir, ok := d.Layer(configs.Problems); ok {
@@ -250,7 +252,8 @@ func (c *Catalog) Book(d Decision) (*coordinator.Book, agents.Problems) {
 	return b, problems
 }
 
-// PinnedBook is what a job that a workflow leads has of it, by value.
+// PinnedBook encodes the part of the book that a job led by a workflow needs, to be stored with
+// the job.
 func (c *Catalog) PinnedBook(in agents.Input, cat *agents.Catalog, d Decision) (json.RawMessage, error) {
 	spec := in.Spec
 	if spec == nil {
@@ -276,7 +279,7 @@ func (c *Catalog) PinnedBook(in agents.Input, cat *agents.Catalog, d Decision) (
 	return raw, nil
 }
 
-// reach is what the tools of an agent need, all in all.
+// reach returns the capabilities that the tools of an agent need together.
 func (c *Catalog) reach(ag *agents.DynamicAgent) tools.Caps {
 	matches := func(patterns []string, name string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
@@ -299,7 +302,7 @@ func (c *Catalog) reach(ag *agents.DynamicAgent) tools.Caps {
 // maxNesting bounds pipelines that call pipelines.
 const maxNesting = 5
 
-// pipelineReach is what the steps of a pipeline need, all in all.
+// pipelineReach returns the capabilities that the steps of a pipeline need together.
 func (c *Catalog) pipelineReach(p *pipeline.Pipeline, cat *agents.Catalog, all *pipeline.Catalog, depth int) tools.Caps {
 	if depth > maxNesting {
 		return 0
@@ -345,8 +348,8 @@ func (c *Catalog) pipelineReach(p *pipeline.Pipeline, cat *agents.Catalog, all *
 	return caps
 }
 
-// renewed returns what load makes of layers of files, which it loads again when one of
-// the files has changed: a server lives longer than what its user writes.
+// renewed returns a function that loads layers of files, and loads them again when one of the
+// files has changed: a server outlives its users' edits.
 func renewed[T any](layers []agents.Layer, load func(...agents.Layer) T) func() T {
 	var mu sync.Mutex
 	var value T
@@ -369,7 +372,7 @@ func renewed[T any](layers []agents.Layer, load func(...agents.Layer) T) func() 
 	}
 }
 
-// stamp writes what shows that a file has changed. What cannot be read has none, and
+// stamp writes the data that shows that a file has changed. An unreadable file has none, and
 // loading reports it.
 func stamp(w *strings.Builder, files fs.FS) {
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -383,7 +386,7 @@ func stamp(w *strings.Builder, files fs.FS) {
 	})
 }
 
-// WorkflowOf is the workflow that runs the agent of a request.
+// WorkflowOf returns the workflow that runs the agent of a request.
 func (c *Catalog) WorkflowOf(agent *agents.DynamicAgent, in agents.Input) (string, error) {
 	if in.Pipeline != "" {
 		return pipeline.Workflow.Name, nil
@@ -403,7 +406,7 @@ func (c *Catalog) WorkflowOf(agent *agents.DynamicAgent, in agents.Input) (strin
 	return "", problem.Invalidf(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Name(), name)
 }
 
-// Workflows are those that jobs here may run.
+// Workflows lists the workflows that jobs here may run.
 func (c *Catalog) Workflows() []flow.Workflow {
 	return append([]flow.Workflow{agents.Workflow, pipeline.Workflow}, c.o.Workflows...)
 }

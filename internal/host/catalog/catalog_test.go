@@ -37,8 +37,8 @@ func tool(name string, needs tools.Caps) tools.Tool {
 		func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil })
 }
 
-// program is a catalog of the agents reader and both and the pipelines both and asked,
-// with the files of its agents and what it has warned of.
+// program returns a catalog of the agents reader and both and the pipelines both and asked, with
+// the files of its agents and its warnings.
 func program(t *testing.T) (c *catalog.Catalog, files fstest.MapFS, warned *[]string) {
 	t.Helper()
 	warned, files = new([]string), fstest.MapFS{
@@ -67,8 +67,7 @@ func trusting(t *testing.T, files map[string]string) (dir string, d catalog.Deci
 	return dir, d
 }
 
-// A name means an agent or a pipeline, as far as it can mean only one; else the error
-// names what it could be.
+// A name means an agent or a pipeline if it is unambiguous; else the error lists the candidates.
 func TestTarget(t *testing.T) {
 	c, _, warned := program(t)
 	dir, _ := trusting(t, map[string]string{".adroit/agents/theirs.md": agent("theirs", "look", ""), ".adroit/pipelines/flow.yaml": run("tool: look")})
@@ -149,7 +148,7 @@ func TestProjectGetsNoMore(t *testing.T) {
 	}
 }
 
-// What is written while a program runs is taken up by the next request.
+// A file that is written while a program runs is used by the next request.
 func TestRenewed(t *testing.T) {
 	c, files, _ := program(t)
 	dirtest.Must(t, c.Check())

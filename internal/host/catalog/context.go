@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A Context is what a job finds in its workspace besides its agent:
-// skills to choose from, and what the project's own files tell agents.
+// A Context is the project context of a job: skills to choose from, and the instructions in the
+// project's own files.
 type Context struct {
 	Skills   []agents.Skill
 	Project  agents.Project
@@ -47,8 +47,8 @@ func lookingFor(err error) error {
 	return fmt.Errorf("looking for %s: %w", strings.Join(agents.ProjectFiles(), " and "), err)
 }
 
-// Context reads that of the workspace, whose files [Decision.Open] opened. user has the user's skills; bytes bounds what
-// AGENTS.md may take, see agents.ReadProject.
+// Context reads the project context of the workspace, whose files [Decision.Open] opened. user are
+// the layers of the user's skills; bytes bounds the size of AGENTS.md, see agents.ReadProject.
 func (d Decision) Context(ctx context.Context, files *workspace.Files, user []agents.Layer, bytes int) (c Context, err error) {
 	if d.ignores {
 		c.Skills, c.Problems = agents.LoadSkills(user...)
@@ -67,8 +67,8 @@ func (d Decision) Context(ctx context.Context, files *workspace.Files, user []ag
 	return c, nil
 }
 
-// readAround adds what the directories between the top of the work tree and the
-// workspace say.
+// readAround adds the instructions in the directories between the top of the work tree and the
+// workspace.
 func (d Decision) readAround(c *Context, bytes int) {
 	real, err := rootfs.Real(d.dir)
 	if err != nil {
@@ -132,7 +132,7 @@ func projectFiles(ctx context.Context, files *workspace.Files, dir string) ([]st
 	return names, nil
 }
 
-// Skills loads the user's skills and those of the workspace that are trusted.
+// Skills loads the user's skills and the trusted ones of the workspace.
 func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems) {
 	layers := slices.Clone(user)
 	for _, name := range configs.Skills {
@@ -143,8 +143,8 @@ func (d Decision) Skills(user []agents.Layer) ([]agents.Skill, agents.Problems) 
 	return agents.LoadSkills(layers...)
 }
 
-// A Decision is what of a workspace may instruct agents: what its operator
-// trusts, or all of it for one run. The zero value trusts nothing.
+// A Decision records which files of a workspace may instruct agents: those that its operator
+// trusts, or all of them for one run. The zero value trusts nothing.
 type Decision struct {
 	all     bool
 	ignores bool // there is no store of what is trusted
@@ -152,9 +152,9 @@ type Decision struct {
 	status  trust.Status
 }
 
-// Decide decides about a workspace. Without a store nothing is trusted, unless
-// all is. data is the directory that keeps jobs: what is trusted in a work tree is
-// trusted in those that jobs were given of it.
+// Decide decides about a workspace. Without a store nothing is trusted, unless all is. data is the
+// directory that keeps jobs: trust in a work tree extends to the worktrees that jobs were given of
+// it.
 func Decide(store *trust.Store, data, dir string, all bool) (Decision, error) {
 	d := Decision{all: all, ignores: !all && store == nil, dir: dir}
 	if all || store == nil {
@@ -173,8 +173,8 @@ func (d Decision) Ignores() bool { return d.ignores }
 // Trusted reports whether a file or a directory of the workspace is.
 func (d Decision) Trusted(path string) bool { return d.all || d.status.Trusted(path) }
 
-// files are those of the workspace that are trusted, as they were when that was
-// decided. No link leads out of the workspace.
+// files returns the trusted files of the workspace, as they were at the time of the decision. No
+// link leads out of the workspace.
 func (d Decision) files() fs.FS {
 	if d.all {
 		return rootfs.DirFS(d.dir)
@@ -182,7 +182,7 @@ func (d Decision) files() fs.FS {
 	return d.status.FS()
 }
 
-// filesAt are those of a directory around it.
+// filesAt returns the trusted files of a directory around the workspace.
 func (d Decision) filesAt(dir string) fs.FS {
 	if d.all {
 		return rootfs.DirFS(dir)
@@ -190,7 +190,7 @@ func (d Decision) filesAt(dir string) fs.FS {
 	return d.status.At(dir)
 }
 
-// Layer is a directory of the workspace as far as it is trusted.
+// Layer returns a directory of the workspace as far as it is trusted.
 func (d Decision) Layer(name string) (fsys fs.FS, dir string, ok bool) {
 	dir = filepath.Join(d.dir, filepath.FromSlash(name))
 	if d.dir == "" || !d.all && len(d.status.Files) == 0 {
@@ -206,7 +206,7 @@ func Has(dir, name string) bool {
 	return err == nil
 }
 
-// ToolServers is the workspace's file of tool servers, nil if it has none or if it is
+// ToolServers returns the workspace's file of tool servers, or nil if it has none or the file is
 // not trusted.
 func (d Decision) ToolServers() ([]byte, error) {
 	if !d.Trusted(turn.ProjectFile) {

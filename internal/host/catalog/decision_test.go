@@ -30,7 +30,8 @@ var instructions = map[string]string{
 	".mcp.json":                   `{"mcpServers": {"hunter2": {"command": "hunter2"}}}`,
 }
 
-// read is all that a runtime takes from a workspace, with the problems that it reports.
+// read returns everything that a runtime takes from a workspace, with the problems that it
+// reports.
 func read(t *testing.T, dir string, store *trust.Store, all bool) string {
 	t.Helper()
 	d, err := catalog.Decide(store, t.TempDir(), dir, all)
@@ -95,7 +96,7 @@ func TestLinksOut(t *testing.T) {
 	}
 }
 
-// refused wants that nothing is read of what name is in the workspace.
+// refused checks that nothing is read of a name in the workspace.
 func refused(t *testing.T, dir, name string) {
 	t.Helper()
 	for _, all := range []bool{true, false} {

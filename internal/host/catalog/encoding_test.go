@@ -28,9 +28,9 @@ var spellings = map[string]struct {
 	"NUL, far in":       {func(s string) string { return s + "# " + strings.Repeat("x", 20000) + "\x00\n" }, false},
 }
 
-// TestReadAsShown saves each file that can instruct agents in each way there is: what is
-// loaded of it was shown to who trusted it, and what cannot be shown is never loaded,
-// trusted or not.
+// TestReadAsShown saves each file that can instruct agents in each encoding: the text that is
+// loaded is the text that was shown when it was trusted, and text that cannot be shown is never
+// loaded, trusted or not.
 func TestReadAsShown(t *testing.T) {
 	t.Parallel()
 	for name, text := range instructions {

@@ -88,8 +88,8 @@ func (o Source) Offer(ctx context.Context, in agents.Input, cat *agents.Catalog,
 	return out, o.checkServerTools(a, out.Tools, hidden)
 }
 
-// clientTools are the tools of servers that came with a job, as far as its agent
-// may have them and the servers start: nobody wrote them for adroit.
+// clientTools returns the tools of servers that came with a job, as far as its agent may have them
+// and the servers start: nobody wrote them for adroit.
 func (o Source) clientTools(ctx context.Context, scope turn.Scope, a *agents.DynamicAgent, takes bool, names []string) (list []turn.Tool, running []string) {
 	if len(names) > 0 && !takes {
 		o.Warn("the MCP servers %s are not offered: the agent %s is not granted net", strings.Join(names, ", "), a.Name)
@@ -133,8 +133,8 @@ func (o Source) Find(ctx context.Context, scope turn.Scope, server, name string)
 // Named reports whether an agent names tools of servers.
 func Named(a *agents.DynamicAgent) bool { return slices.ContainsFunc(a.Tools, ofServer) }
 
-// serversOf are the servers that an agent has tools of, among those that there are:
-// it names them, or tools of theirs.
+// serversOf returns the servers that an agent has tools of, among all: it names them, or tools of
+// theirs.
 func serversOf(a *agents.DynamicAgent, all []string) []string {
 	out := slices.Clone(a.MCPServers)
 	for _, server := range all {
@@ -162,8 +162,8 @@ func (o Source) checkServerTools(a *agents.DynamicAgent, set *tools.Set, hidden 
 	return nil
 }
 
-// Secrets are the values in servers that came with a job whose names say that
-// they are secrets, and all headers.
+// Secrets returns the values in servers that came with a job whose names mark them as secrets, and
+// all headers.
 func Secrets(servers json.RawMessage) []secret.Known {
 	var file struct {
 		Servers map[string]struct{ Env, Headers map[string]string } `json:"mcpServers"`
@@ -194,7 +194,7 @@ type Source struct {
 	Warn    func(format string, args ...any)
 }
 
-// Offered is what the tool servers add to the resolving of a request.
+// Offered is a resolved request with the additions of the tool servers.
 type Offered struct {
 	In    agents.Input         // with an agent that has its servers
 	Tools *tools.Set           // with their tools
@@ -202,7 +202,7 @@ type Offered struct {
 	reach *turn.Reach          // what is behind call_tool and read_resource; nil for nothing
 }
 
-// serverTool is a tool of a server with its body.
+// serverTool returns a tool of a server with its body.
 func (o Source) serverTool(t turn.Tool, scope func() (turn.Scope, error)) tools.Tool {
 	m := t.Metadata
 	m.Timeout = callTime
@@ -218,8 +218,8 @@ func (o Source) serverTool(t turn.Tool, scope func() (turn.Scope, error)) tools.
 	})
 }
 
-// callTime is above the limits of calls, which their servers' progress extends: those are
-// with who makes the calls.
+// callTime is above the limits of calls, which their servers' progress extends: the caller
+// enforces those.
 const callTime = 24 * time.Hour
 
 // same reports whether two names are of one directory.
@@ -232,5 +232,5 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// ofServer reports whether a name of a tool is that of a server's.
+// ofServer reports whether a tool's name belongs to a tool server.
 func ofServer(name string) bool { return strings.HasPrefix(name, turn.Prefix("")) }

@@ -14,9 +14,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// splitTools are the tools that a model is sent with each request, and those that it
-// has to look for: if there are many, all that the agent does not name itself. Code
-// that calls tools has them all.
+// splitTools divides the tools into those that a model is sent with each request and those that it
+// has to search for: if there are many, all that the agent does not name itself. Code that calls
+// tools has them all.
 func splitTools(a *agents.DynamicAgent, list []turn.Tool) (direct, hidden []turn.Tool) {
 	if a.Workflow != "" || turn.Direct(list) {
 		return list, nil
@@ -37,8 +37,8 @@ func splitTools(a *agents.DynamicAgent, list []turn.Tool) (direct, hidden []turn
 	return direct, hidden
 }
 
-// reachTools are the tools through which an agent reaches hidden tools and
-// resources of its servers, none if there is nothing. It gives them to a.
+// reachTools returns the tools through which an agent reaches hidden tools and resources of its
+// servers, if there are any, and adds them to a.
 func (o Source) reachTools(scope turn.Scope, a *agents.DynamicAgent, hidden []turn.Tool, out *Offered) []tools.Tool {
 	reach := turn.Reach{Deny: a.Deny}
 	var list []tools.Tool
@@ -74,8 +74,8 @@ func (o Source) reachTools(scope turn.Scope, a *agents.DynamicAgent, hidden []tu
 	return list
 }
 
-// Give pins with a task what it reaches. A task that only plans, and would reach tools that
-// act, ends as a plan.
+// Give pins the tools that a task reaches to it. A task that only plans, and would reach tools
+// that act, ends as a plan.
 func (s *Offered) Give(t *executor.Task) error {
 	if s.reach == nil {
 		return nil
@@ -107,8 +107,7 @@ const (
 
 type toolBody = func(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error)
 
-// unpinned is the body of a tool of a task that is not pinned yet: it is found anew
-// when it is called.
+// unpinned is the body of a task's tool that is not pinned yet: it is looked up when it is called.
 func unpinned(context.Context, *tools.Env, json.RawMessage) (tools.Result, error) {
 	return tools.Result{}, errors.New("the tools of this job are not known yet")
 }

@@ -35,8 +35,8 @@ type Pinned struct {
 	tools map[string]turn.Tool // nil until they are read
 }
 
-// Pinned are those of the job whose directory is home, with the scope that its calls
-// are made in.
+// Pinned returns the pinned tools of the job whose directory is home. scope returns the scope in
+// which its calls are made.
 func (o Source) Pinned(home string, scope func() (turn.Scope, error)) *Pinned {
 	return &Pinned{from: o, home: home, scope: scope}
 }
@@ -73,7 +73,7 @@ func (p *Pinned) Pin(task executor.Task, all map[string]turn.Tool) error {
 	return rootfs.WriteFile(filepath.Join(p.home, serverToolsFile), b)
 }
 
-// load reads what an earlier process has pinned.
+// load reads the tools that an earlier process has pinned.
 func (p *Pinned) load() {
 	if p.tools != nil {
 		return
@@ -109,7 +109,7 @@ func (p *Pinned) Lookup(name string) (tools.Tool, bool) {
 	return p.from.serverTool(t, p.scope), true
 }
 
-// reacher is a tool that reaches others, with its body.
+// reacher returns a tool that reaches others, with its body.
 func (p *Pinned) reacher(name string) (tools.Tool, bool) {
 	p.mu.Lock()
 	p.load()
@@ -123,7 +123,7 @@ func (p *Pinned) reacher(name string) (tools.Tool, bool) {
 	return readResource(nil, p.resource), true
 }
 
-// reachable are the pinned tools that a call reaches.
+// reachable returns the pinned tools that a call reaches.
 func (p *Pinned) reachable(env *tools.Env) []turn.Tool {
 	reach := turn.ReadReach(env.Artifacts.Value(turn.ReachArtifact))
 	p.mu.Lock()
@@ -137,7 +137,7 @@ func (p *Pinned) reachable(env *tools.Env) []turn.Tool {
 	return out
 }
 
-// describe is the body of describe_tool.
+// describe implements describe_tool.
 func (p *Pinned) describe(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 	var in struct{ Name string }
 	if err := json.Unmarshal(args, &in); err != nil {
@@ -166,7 +166,7 @@ func (p *Pinned) describe(ctx context.Context, env *tools.Env, args json.RawMess
 	return tools.Result{Text: text, Summary: fmt.Sprintf("%d tools", len(lines)+more), Taint: tools.Untrusted, Artifacts: map[string]json.RawMessage{}}, nil
 }
 
-// missing is the body of call_tool.
+// missing implements call_tool.
 func (p *Pinned) missing(_ context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 	var in struct{ Name string }
 	if err := json.Unmarshal(args, &in); err != nil {
@@ -186,7 +186,7 @@ func (p *Pinned) missing(_ context.Context, env *tools.Env, args json.RawMessage
 	return tools.Result{Failed: true, Text: text, Artifacts: map[string]json.RawMessage{}}, nil
 }
 
-// resource is the body of read_resource.
+// resource implements read_resource.
 func (p *Pinned) resource(ctx context.Context, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 	var in struct{ Server, URI string }
 	if err := json.Unmarshal(args, &in); err != nil {

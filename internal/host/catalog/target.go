@@ -20,8 +20,8 @@ const (
 	pipelinePrefix = "pipeline:"
 )
 
-// Target finds what a request to a name is to: an agent, or the one that stands for
-// a pipeline if no agent has the name; in gets the name of either.
+// Target finds the target of a request to a name: an agent, or the one that represents a pipeline
+// if no agent has the name; in gets the name of either.
 func (c *Catalog) Target(name string, d Decision, m Models, in *agents.Input) (*agents.DynamicAgent, error) {
 	cat := c.Agents(d)
 	all := c.Pipelines(d)
@@ -63,7 +63,7 @@ func (c *Catalog) Target(name string, d Decision, m Models, in *agents.Input) (*
 	return c.pipelineTarget(all, name, d, m, in)
 }
 
-// defaultAgent is the agent of a request that names none.
+// defaultAgent returns the agent of a request that names none.
 func (c *Catalog) defaultAgent(dir string) (string, error) {
 	if c.o.Agent != "" {
 		return agentPrefix + c.o.Agent, nil
@@ -112,7 +112,7 @@ func (c *Catalog) pipelineTarget(all *pipeline.Catalog, name string, d Decision,
 	return agent, nil
 }
 
-// unknownTarget is the error for a name that neither an agent nor a pipeline has.
+// unknownTarget returns the error for a name that neither an agent nor a pipeline has.
 func (c *Catalog) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
 	if Has(dir, configs.PipelinesDir+"/"+name+".yaml") {
 		return problem.Invalidf(hint.Command("trust")+" shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
@@ -132,8 +132,8 @@ func (c *Catalog) named(cat *agents.Catalog, name string, in *agents.Input) (*ag
 	return agent, err
 }
 
-// FindAgent finds an agent by name. The error has a hint for what else could be
-// meant, also in the workspace dir.
+// FindAgent finds an agent by name. The error has a hint with likely alternatives, also in the
+// workspace dir.
 func (c *Catalog) FindAgent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent, error) {
 	agent, err := cat.Lookup(name)
 	var unknown *agents.UnknownError
@@ -157,8 +157,7 @@ func (c *Catalog) FindAgent(cat *agents.Catalog, name, dir string) (*agents.Dyna
 	return agent, err
 }
 
-// FindPipeline finds a pipeline by name. The error has a hint for what else
-// could be meant.
+// FindPipeline finds a pipeline by name. The error has a hint with likely alternatives.
 func FindPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error) {
 	p, err := all.Lookup(name)
 	switch {

@@ -44,10 +44,10 @@ func (d Decision) TestCommand(all map[string]string, warn func(format string, ar
 	return "", ""
 }
 
-// Missing returns in a line what the workspace dir lacks for a tool to check
-// anything with args, "" if nothing is lacking or that cannot be seen. test is
-// the command that runs the project's tests, if one is configured. It is for
-// [agents.Env]; it reads files and runs nothing.
+// Missing describes in a line what the workspace dir lacks for a tool to check anything with args,
+// or returns "" if nothing is lacking or that cannot be determined. test is the command that runs
+// the project's tests, if one is configured. It is for [agents.Env]; it reads files and runs
+// nothing.
 func Missing(dir string, t tools.Tool, args json.RawMessage, test string) string {
 	if t.Missing == nil {
 		return ""
@@ -86,18 +86,17 @@ func (c TestCommand) Names() []string {
 	return []string{tools.TestCommand}
 }
 
-// Bounds of what a first message says of the workspace.
+// Bounds of the description of the workspace in a first message.
 const (
 	mostNames   = 60
 	mostFolders = 40
 	mostListed  = 5000
 )
 
-// Describe describes the workspace of files to an agent that is to change it: its
-// files, or its directories if they are many, and, if tests is set, how the tests are run, by
-// command if one is configured. denied are names that are left out, nil for the usual
-// ones. It reads names and runs nothing; "" if there is
-// nothing to say.
+// Describe describes the workspace of files to an agent that is to change it: its files, or its
+// directories if they are many, and, if tests is set, how the tests are run, by command if one is
+// configured. denied are names that are left out, nil for the usual ones. It reads names and runs
+// nothing; the result may be "".
 func Describe(ctx context.Context, files *workspace.Files, tests bool, command string, denied *workspace.DenyList) string {
 	if files == nil {
 		return "" // the job itself says what is wrong with it
@@ -153,11 +152,10 @@ func folders(names []string, more bool) string {
 	return strings.Join(out, ", ")
 }
 
-// StagesFile is what must hold of a workspace; it names commands.
+// StagesFile lists the commands that validate a workspace.
 const StagesFile = ".adroit/validation.yaml"
 
-// Given are the artifacts that the workspace has for an agent: stages, for one
-// that takes some.
+// Given returns the artifacts that the workspace provides to an agent: stages, if it takes them.
 func (d Decision) Given(in agents.Input, cat *agents.Catalog) (map[string]json.RawMessage, error) {
 	agent := in.Spec
 	if agent == nil {
@@ -177,8 +175,8 @@ func (d Decision) Given(in agents.Input, cat *agents.Catalog) (map[string]json.R
 	return map[string]json.RawMessage{"stages": raw}, nil
 }
 
-// stages are those of the workspace's own file, as far as d trusts it; raw is
-// nil if there is none.
+// stages reads the stages in the workspace's own file, as far as d trusts it; raw is nil if there
+// is none.
 func (d Decision) stages() (s workflows.Stages, raw json.RawMessage, err error) {
 	if d.dir == "" {
 		return s, nil, nil

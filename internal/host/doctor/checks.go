@@ -27,7 +27,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Examine returns what it finds.
+// Examine returns the findings.
 func (d *Doctor) Examine(ctx context.Context) []Finding {
 	hostexec.Forbid(d.Dir)
 	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.parts(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules(), d.repository(ctx))
@@ -41,7 +41,7 @@ func (d *Doctor) Examine(ctx context.Context) []Finding {
 	return out
 }
 
-// repository reports what is broken of the repository of the project.
+// repository reports damage in the project's repository.
 func (d *Doctor) repository(ctx context.Context) []Finding {
 	dir, err := filepath.EvalSymlinks(d.Dir)
 	if d.Dir == "" || err != nil {
@@ -125,7 +125,7 @@ func (d *Doctor) agents(ctx context.Context) Finding {
 	return Finding{name, Fine, spelling.Plural(count, "agent"), ""}
 }
 
-// rules names what the configuration restricts and the project does not have.
+// rules reports restrictions in the configuration that match nothing in the project.
 func (d *Doctor) rules() (out []Finding) {
 	for _, r := range permit.Idle(d.Dir, d.Rules, d.Deny) {
 		out = append(out, Finding{"rules", Note, fmt.Sprintf("%s fits nothing in %s", r, d.home(d.Dir)), "see that the path is written from the top of the workspace"})
@@ -193,7 +193,7 @@ func (d *Doctor) removals() (out []Finding) {
 	return out
 }
 
-// check reads all that is kept: the store, and what undo needs of every job.
+// check reads all stored data: the store, and the data for undo of every job.
 func (d *Doctor) check(ctx context.Context) []Finding {
 	const name = "check"
 	remedy := "restore a backup: " + hint.Command("restore FILE --replace")

@@ -1,4 +1,4 @@
-// Package doctor looks for what keeps jobs from running on a machine.
+// Package doctor finds reasons why jobs do not run on a machine.
 //
 //	d := doctor.Doctor{Data: data, Agents: count, TestCommand: command, Tools: set}
 //	findings := d.Examine(ctx)
@@ -41,7 +41,7 @@ const (
 	Note    Status = "note"
 )
 
-// A Query is what is looked at.
+// A Query selects what is examined.
 type Query struct {
 	Dir   string `json:"dir,omitempty"`   // the project; empty: none
 	Home  string `json:"home,omitempty"`  // the directory that findings call ~
@@ -145,7 +145,8 @@ func (d *Doctor) servers() (out []Finding) {
 	return out
 }
 
-// sandbox reports what commands get and, for each better level, why not.
+// sandbox reports the level at which commands run and, for each better level, why it is not
+// available.
 func (d *Doctor) sandbox() []Finding {
 	r := sandbox.Choose(cmp.Or(d.Sandbox.Level, sandbox.Auto))
 	if err := r.Err(); err != nil {
@@ -176,8 +177,7 @@ func (d *Doctor) sandbox() []Finding {
 	return out
 }
 
-// attribution reports whether a command's changes can be separated from those
-// of others here.
+// attribution reports whether a command's changes can be separated from others' changes here.
 func (d *Doctor) attribution(level sandbox.Level) Finding {
 	const name = "attribution"
 	if d.Failed != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// healthy is a doctor of a machine on which nothing is wrong that it asks others about.
+// healthy returns a doctor of a machine on which it finds nothing wrong.
 func healthy(t *testing.T) *doctor.Doctor {
 	t.Setenv("PATH", t.TempDir()) // what the machine has is not looked at
 	home := t.TempDir()
@@ -29,7 +29,7 @@ func healthy(t *testing.T) *doctor.Doctor {
 	}
 }
 
-// find is what is found under a name.
+// find returns the findings under a name.
 func find(t *testing.T, d *doctor.Doctor, name string) (all []doctor.Finding) {
 	t.Helper()
 	for _, f := range d.Examine(t.Context()) {
@@ -86,7 +86,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// The finding about tests says which command runs them, and who has named it.
+// The finding about tests names the command that runs them, and who configured it.
 func TestTests(t *testing.T) {
 	d := healthy(t)
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestTests(t *testing.T) {
 	}
 }
 
-// What cannot be used of the program itself is reported with what shows more.
+// A part of the program itself that cannot be used is reported with advice for more details.
 func TestProgramsOwn(t *testing.T) {
 	d := healthy(t)
 	if f := find(t, d, "agents")[0]; f.Status != doctor.Fine || f.What != "2 agents" {

@@ -52,7 +52,7 @@ func addJob(t *testing.T, data, id, dir string) *worktree.Worktree {
 	return w
 }
 
-// opened are the workspaces of a job that works in dir.
+// opened opens the workspaces of a job that works in dir.
 func opened(t *testing.T, data, id, dir string, level sandbox.Level) *Workspaces {
 	t.Helper()
 	w, err := OpenWorktree(data, id)
@@ -171,7 +171,7 @@ func TestCommitAfterPacking(t *testing.T) {
 	})
 }
 
-// dirs are the directories for branches of jobs and their logs.
+// dirs lists the directories for branches of jobs and their logs.
 func dirs(t *testing.T, common string) string {
 	t.Helper()
 	var all []string
@@ -188,8 +188,8 @@ func dirs(t *testing.T, common string) string {
 	return strings.Join(all, " ")
 }
 
-// What is removed leaves no empty directory, whatever became of its branch, and
-// what others have stays.
+// Removing a job leaves no empty directory, whatever became of its branch, and leaves others'
+// files alone.
 func TestRemovedBranches(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, dir, branch string){
 		"as it was": func(*testing.T, string, string) {},

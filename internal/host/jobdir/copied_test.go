@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// The worktrees of sub-agents in a copy of a data directory are those of the copy. What is
-// removed there leaves the original's, also in the repository; one that was moved goes on.
+// The worktrees of sub-agents in a copied data directory belong to the copy. Removing them there
+// leaves the original's alone, also in the repository; a moved one goes on.
 func TestCopiedTrees(t *testing.T) {
 	const id, name = "J00000000000X", "w1"
 	base := t.TempDir()

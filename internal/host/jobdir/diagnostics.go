@@ -32,8 +32,8 @@ func (bs *Workspaces) Diagnose(next host.ToolHandler) host.ToolHandler {
 		if b.code == nil || p.Tool.Needs&(tools.Write|tools.Shell) == 0 {
 			return next(ctx, p)
 		}
-		// So that the change is compared with what was there just before it. If
-		// this fails it is compared with what the server saw last.
+		// So that the change is compared with the state just before it. If this fails it is
+		// compared with the state that the server saw last.
 		within, done := context.WithTimeout(ctx, looking)
 		_ = b.code.Refresh(within)
 		done()
@@ -119,7 +119,7 @@ func words(found []tools.Diagnostic, more int, err error) (verdict, short string
 	return strings.TrimRight(b.String(), "\n"), short
 }
 
-// summary is the line that stands for a result.
+// summary returns a line that describes a result.
 func summary(res tools.Result) string {
 	if res.Summary != "" {
 		return res.Summary

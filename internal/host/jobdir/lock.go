@@ -20,12 +20,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// lockPatience is how long LockJob waits for a process that is about to end.
+// lockPatience bounds the wait of LockJob for a process that is about to end.
 const lockPatience = 2 * time.Second
 
-// A lockFile is what the lock file of a job says of the process that has it, or
-// had it last. It always fills lockSize bytes, so that an orderly end can be
-// recorded on a full disk.
+// A lockFile is the content of the lock file of a job: the process that has the lock, or had it
+// last. It always fills lockSize bytes, so that an orderly end can be recorded on a full disk.
 type lockFile struct {
 	PID   int  `json:"pid"`
 	Ended bool `json:"ended"` // in an orderly way, whatever the store knows of it
@@ -107,8 +106,7 @@ func writeLock(f *os.File, l lockFile) error {
 	return err
 }
 
-// suspended reports whether a process is stopped, as by SIGSTOP or Ctrl-Z. It
-// knows that of Linux only.
+// suspended reports whether a process is stopped, as by SIGSTOP or Ctrl-Z. It works on Linux only.
 func suspended(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -118,11 +116,10 @@ func suspended(pid int) bool {
 	return len(fields) > 0 && (string(fields[0]) == "T" || string(fields[0]) == "t")
 }
 
-// A Config is what a runner must know of a job and the job's input does not
-// hold. It is kept beside the job, so that another process can go on with it.
+// A Config has the settings of a job that a runner needs and the job's input does not contain. It
+// is kept beside the job, so that another process can go on with it.
 type Config struct {
-	// Aside: the job is no work that somebody goes on with, so that it is not what
-	// "last" means.
+	// Aside marks a job that nobody continues, so "last" skips it.
 	Aside bool `json:"aside,omitempty"`
 
 	BaseURL string        `json:"base_url,omitempty"`      // of the model's provider
@@ -140,13 +137,13 @@ type Config struct {
 	AgentDigest   string `json:"agent_digest,omitempty"`
 }
 
-// record is what a job's Host has.
+// record is the stored form of Host.
 type record struct {
 	Config
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
 }
 
-// Host is what a job to be keeps in the store: its configuration, and its worktree if
+// Host encodes the part of a new job that its store keeps: its configuration, and its worktree if
 // it has one.
 func Host(c Config, w *worktree.Worktree) (json.RawMessage, error) {
 	return json.Marshal(record{c, w})
@@ -193,8 +190,8 @@ func LoadConfig(data string, j *jobs.Job) (Config, error) {
 	return r.Config, nil
 }
 
-// JobFile is the file in a job's directory that keeps what undoing its changes
-// needs, so that this does not depend on the database.
+// JobFile is the file in a job's directory with the data for undoing its changes, so that this
+// does not depend on the database.
 const JobFile = "job.json"
 
 // SaveJob writes the job file of a job that is about to run.
@@ -206,13 +203,13 @@ func SaveJob(data string, j *jobs.Job) error {
 	return rootfs.WriteJSON(filepath.Join(home, JobFile), jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Created: j.Created})
 }
 
-// OpenLedger opens the record of what a job changed, nil if it never began to work
-// on files.
+// OpenLedger opens the ledger of a job's changes, or returns nil if it never began to work on
+// files.
 func OpenLedger(data, id string) (*ledger.Ledger, error) {
 	return openLedger(filepath.Join(data, "jobs", id))
 }
 
-// OpenTreeLedger is OpenLedger for the worktree of one of a job's sub-agents.
+// OpenTreeLedger is like OpenLedger, for the worktree of one of a job's sub-agents.
 func OpenTreeLedger(data, job, name string) (*ledger.Ledger, error) {
 	return openLedger(treeHome(data, job, name))
 }

@@ -18,16 +18,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A Removal is the recorded intent to remove a job with all that is kept for it. The
-// record is made before anything is removed and deleted when nothing is left, so that
-// whoever opens the data directory after a kill finishes the removal: what is half
-// removed is never taken for the work of a job. Whoever has a Removal has its lock.
+// A Removal is the recorded intent to remove a job with all its data. The record is made before
+// anything is removed and deleted when nothing is left, so that the next opener of the data
+// directory finishes a killed removal, and a half removed job is never taken for a job's work. The
+// owner of a Removal has its lock.
 type Removal struct {
 	Job      *jobs.Job          `json:"job"`                // what names it: no input, no output
 	Worktree *worktree.Worktree `json:"worktree,omitempty"` // nil if it has none
 	Branch   bool               `json:"branch,omitempty"`   // of the worktree goes too
 
-	// Waiting is what goes with the job and is in no tree; nothing without force.
+	// Waiting lists the changes that go with the job and are in no tree; without force there are
+	// none.
 	Waiting []ledger.Waiting `json:"-"`
 
 	data string
@@ -41,10 +42,9 @@ func removalsDir(data string) string { return filepath.Join(data, "removing") }
 
 func (r *Removal) path() string { return filepath.Join(removalsDir(r.data), r.Job.ID+".json") }
 
-// CheckRemoval is what has to be removed with a job, without anything being changed.
-// Without force, a worktree with work that is nowhere else is a *worktree.Error, and what
-// a killed command has changed and is in no tree a *WaitingError. data is the directory
-// that keeps jobs.
+// CheckRemoval returns what has to be removed with a job, and changes nothing. Without force, a
+// worktree with work that exists nowhere else is a *worktree.Error, and changes of a killed
+// command that are in no tree are a *WaitingError. data is the directory that keeps jobs.
 func CheckRemoval(ctx context.Context, data string, j *jobs.Job, force bool) (*Removal, error) {
 	r := &Removal{data: data, Branch: force,
 		Job: &jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Created: j.Created, Updated: j.Updated}}
@@ -87,7 +87,8 @@ func (r *Removal) Begin() error {
 	if err != nil {
 		return fmt.Errorf("recording that %s is to be removed: %w", r.Job.ID, err)
 	}
-	// Somebody who found the record first may be finishing it: then nothing is left to do.
+	// Another process that found the record first may have finished it: then nothing is left to
+	// do.
 	if r.lock, err = os.Open(r.path()); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -106,7 +107,7 @@ func (r *Removal) Cancel() error {
 	return errors.Join(err, r.Release())
 }
 
-// Release leaves the removal to whoever opens the data directory next.
+// Release leaves the removal to the next opener of the data directory.
 func (r *Removal) Release() error {
 	if r.lock == nil {
 		return nil
@@ -115,8 +116,8 @@ func (r *Removal) Release() error {
 	return lock.Close(r.lock)
 }
 
-// Finish removes the worktrees, their branches and the files of a job that is no longer
-// in the store, then the record. What is gone already is no error. With an error the
+// Finish removes the worktrees, their branches and the files of a job that is no longer in the
+// store, then the record. Parts that are already gone are not an error. After an error, the
 // removal can be finished later.
 func (r *Removal) Finish(ctx context.Context) error {
 	if err := removeFiles(ctx, r.data, r.Job.ID, r.Worktree, r.Branch); err != nil {
@@ -125,7 +126,7 @@ func (r *Removal) Finish(ctx context.Context) error {
 	return r.Cancel()
 }
 
-// removeFiles removes what is kept for a job outside of the store.
+// removeFiles removes the data of a job outside of the store.
 func removeFiles(ctx context.Context, data, id string, w *worktree.Worktree, branch bool) error {
 	if w != nil {
 		if err := w.Discard(ctx, branch); err != nil {
@@ -141,7 +142,7 @@ func removeFiles(ctx context.Context, data, id string, w *worktree.Worktree, bra
 	return rootfs.RemoveAll(filepath.Join(data, "jobs", id))
 }
 
-// Forget removes what is kept for a job that was not added to the store after all.
+// Forget removes the data of a job that was not added to the store after all.
 func Forget(ctx context.Context, data, id string) error {
 	w, err := OpenWorktree(data, id)
 	if err != nil {
@@ -150,7 +151,7 @@ func Forget(ctx context.Context, data, id string) error {
 	return removeFiles(ctx, data, id, w, true)
 }
 
-// Unfinished are the ids of the jobs whose removal has begun and not ended.
+// Unfinished lists the IDs of the jobs whose removal was begun but not completed.
 func Unfinished(data string) ([]string, error) { return recorded(removalsDir(data)) }
 
 // Removing reports whether the removal of a job is recorded: nobody may go on with it.
@@ -159,7 +160,7 @@ func Removing(data, id string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// recorded are the ids of the jobs that have a record in a directory.
+// recorded lists the IDs of the jobs that have a record in a directory.
 func recorded(dir string) ([]string, error) {
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,15 +175,15 @@ func recorded(dir string) ([]string, error) {
 	return ids, err
 }
 
-// MergesCutShort are the ids of the jobs whose merge was killed.
+// MergesCutShort lists the IDs of the jobs whose merge was killed.
 func MergesCutShort(data string) ([]string, error) {
 	ids, err := recorded(filepath.Join(data, "merging"))
 	return slices.DeleteFunc(ids, func(id string) bool { return !worktree.CutShort(MergeRecord(data, id)) }), err
 }
 
-// NeverAdded are the ids of jobs that have files and cannot have run, a day after
-// these were made: whoever has no row for one removes it with [Forget]. A folder with
-// the file of a job that ran is kept: its database may have been lost.
+// NeverAdded lists the IDs of jobs that have files and cannot have run, a day after these were
+// made: whoever has no row for one removes it with [Forget]. A folder with the file of a job that
+// ran is kept: its database may have been lost.
 func NeverAdded(data string) ([]string, error) {
 	folders, err := os.ReadDir(filepath.Join(data, "jobs"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -200,7 +201,7 @@ func NeverAdded(data string) ([]string, error) {
 	return ids, err
 }
 
-// Removals are the removals that were begun and that nobody works on.
+// Removals lists the removals that were begun and that nobody works on.
 func Removals(data string) ([]*Removal, error) {
 	ids, err := Unfinished(data)
 	if len(ids) == 0 {
@@ -249,8 +250,8 @@ func openRemoval(data, id string) (*Removal, error) {
 	return r, nil
 }
 
-// A WaitingError is why a job must not be merged or removed yet: what a command of it
-// changed is in no tree.
+// A WaitingError reports that a job must not be merged or removed yet: changes of one of its
+// commands are in no tree.
 type WaitingError struct{ Waiting []ledger.Waiting }
 
 // mostWaiting bounds the paths that are named.
@@ -260,7 +261,7 @@ func (e *WaitingError) Error() string {
 	return "a command was cut short, and what it changed is in no tree yet: " + Describe(e.Waiting)
 }
 
-// Describe says what waits, and where.
+// Describe lists the waiting changes, and where they are.
 func Describe(all []ledger.Waiting) string {
 	var paths, dirs []string
 	for _, w := range all {
@@ -276,8 +277,8 @@ func Describe(all []ledger.Waiting) string {
 	return fmt.Sprintf("%s in %s (%s%s)", what, strings.Join(dirs, ", "), strings.Join(paths, ", "), more)
 }
 
-// Waiting is what commands of a job have changed, or of its sub-agents in their copies,
-// that is neither joined nor discarded. Nobody may run the job.
+// Waiting lists the changes of commands of a job, and of its sub-agents in their copies, that are
+// neither joined nor discarded. The job must not be running.
 func Waiting(data, id string) ([]ledger.Waiting, error) {
 	homes := []string{filepath.Join(data, "jobs", id)}
 	names, err := os.ReadDir(filepath.Dir(treeHome(data, id, "x")))

@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// TestSyncs counts the syncs of the workspace: one for each command that changed
-// something, none for others, and none for file tools, which sync what they write.
+// TestSyncs counts the syncs of the workspace: one for each command that changed something, none
+// for others, and none for file tools, which sync their own writes.
 func TestSyncs(t *testing.T) {
 	syncs := func(t *testing.T, level sandbox.Level) {
 		dir := t.TempDir()

@@ -1,6 +1,6 @@
-// Package jobdir has what belongs to one job on this machine: its directory with
-// lock, configuration and worktrees, and the opened workspace, with files,
-// commands, ledger and language servers, that its steps work in.
+// Package jobdir manages the files of one job on this machine: its directory with lock,
+// configuration and worktrees, and the opened workspace, with files, commands, ledger and language
+// servers, in which its steps work.
 package jobdir
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A Workspace is what one job's steps work with while it runs here: its files,
-// processes and ledger. It is safe for concurrent use.
+// A Workspace has the files, processes and ledger of one job while its steps run here. It is safe
+// for concurrent use.
 type Workspace struct {
 	ledger *ledger.Ledger
 	files  *workspace.Files
@@ -41,9 +41,9 @@ type Workspace struct {
 	omits  string      // a file that is there once the job had a diff that lacked something
 }
 
-// OpenWorkspace opens the workspace dir of a job. What the job changes and prints
-// is kept below home, which is made if it is not there. Commands run without a
-// sandbox unless an option says otherwise: see [process.WithSandbox].
+// OpenWorkspace opens the workspace dir of a job. The job's changes and output are kept below
+// home, which is made if it does not exist. Commands run without a sandbox unless an option sets
+// one: see [process.WithSandbox].
 func OpenWorkspace(dir, home string, opts ...process.Option) (*Workspace, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (b *Workspace) SetNetwork(g netguard.Guard) {
 	b.http = g.Client()
 }
 
-// SetSecrets keeps what r finds out of what commands leave behind: their logs and what
-// is shown of their output. It must be called before anything runs.
+// SetSecrets makes r redact what commands leave behind: their logs and the shown part of their
+// output. It must be called before any command runs.
 func (b *Workspace) SetSecrets(r *secret.Redactor) { b.exec.Redactor = r }
 
 // SetDenyList changes the list of names that no tool may touch, as the operator wants
@@ -84,7 +84,7 @@ func (b *Workspace) SetDenyList(n *workspace.DenyList) {
 	b.ledger.SetDenyList(n)
 }
 
-// Close kills what still runs and releases the files.
+// Close kills running commands and releases the files.
 func (b *Workspace) Close() error {
 	var code error
 	if b.code != nil {
@@ -94,7 +94,7 @@ func (b *Workspace) Close() error {
 	return errors.Join(code, b.exec.Close(), b.files.Close(), b.ledger.Close())
 }
 
-// Env has what tools may touch, in whole.
+// Env returns the whole environment of tools.
 func (b *Workspace) Env(context.Context, string, string) (*tools.Env, error) {
 	if err := b.files.Present(); err != nil {
 		// No call could do anything: one clear end instead of as many failures
@@ -111,7 +111,7 @@ func (b *Workspace) Env(context.Context, string, string) (*tools.Env, error) {
 // Fault returns the storage failure that calls have met, nil for none.
 func (b *Workspace) Fault(_, _ string) error { return b.ledger.Fault() }
 
-// Revert takes back what an interrupted step has changed of files so far.
+// Revert reverts the changes of an interrupted step to files.
 func (b *Workspace) Revert(_, _, path string) (bool, error) { return b.files.At(path).Revert() }
 
 // mostUncertain bounds the paths of uncertain changes that are listed.
@@ -121,9 +121,8 @@ const mostUncertain = 50
 // state. The ledger has all of it.
 const maxDiff = 64 << 10
 
-// Bind makes what the job has changed so far its artifact "diff". What changed
-// while a command ran and may be somebody else's is not in it: the paths are the
-// artifact [turn.UncertainChanges].
+// Bind makes the job's changes so far its artifact "diff", without changes during a command that
+// may be somebody else's: their paths are the artifact [turn.UncertainChanges].
 func (b *Workspace) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.Result) error {
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
@@ -174,8 +173,8 @@ func (b *Workspace) uncertain(ctx context.Context, found map[string]json.RawMess
 	return err
 }
 
-// diff is the artifact "diff" as it is now, and [turn.DiffOmitted], nil if it never
-// lacked anything.
+// diff returns the current artifacts "diff" and [turn.DiffOmitted]; the latter is nil if the diff
+// never lacked anything.
 func (b *Workspace) diff(ctx context.Context) (v, omitted json.RawMessage, empty bool, err error) {
 	diff, err := b.ledger.All().IncludeReported().Diff(ctx, b.files.Dir())
 	if err != nil {

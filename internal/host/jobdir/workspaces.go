@@ -30,15 +30,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Options are what all workspaces of a job have in common.
+// Options apply to all workspaces of a job.
 type Options struct {
 	Job  string
 	Dir  string // the job's workspace
 	Data string // keeps jobs; what belongs to this one is in it by its id
-	// Worktree is the one that the job has, or nil.
+	// Worktree is the job's worktree, or nil.
 	Worktree *worktree.Worktree
-	// Confine is how commands run, in each directory by itself. Its Private is
-	// not read, and what a worktree needs of its repository is added.
+	// Sandbox configures how commands run, in each directory separately. Its Private is not read,
+	// and the paths that a worktree needs of its repository are added.
 	Sandbox  process.SandboxOptions
 	Secrets  *secret.Redactor
 	DenyList *workspace.DenyList
@@ -46,10 +46,10 @@ type Options struct {
 	Servers  []lsp.Server
 }
 
-// Workspaces are what the steps of one job work with: a [Workspace] in its directory,
-// and one in each worktree of a sub-agent, which is opened when it is needed,
-// by a later process too. They have the job's rules in common, and files,
-// processes, language servers and a ledger each. It is safe for concurrent use.
+// Workspaces are the directories in which the steps of one job work: a [Workspace] in its own
+// directory, and one in each worktree of a sub-agent, opened when needed, by a later process too.
+// They share the job's rules; each has its own files, processes, language servers and ledger. It
+// is safe for concurrent use.
 type Workspaces struct {
 	o    Options
 	own  *Workspace
@@ -111,7 +111,7 @@ func (bs *Workspaces) open(dir, home, shows string, writes []string) (*Workspace
 	return b, nil
 }
 
-// at is the workspace in a worktree, or the job's own.
+// at returns the workspace in a worktree, or the job's own.
 func (bs *Workspaces) at(name string) (*Workspace, error) {
 	if name == "" {
 		return bs.own, nil
@@ -151,7 +151,7 @@ func (bs *Workspaces) at(name string) (*Workspace, error) {
 	return b, nil
 }
 
-// Dir is the directory that steps work in at a worktree.
+// Dir returns the directory in which steps work at a worktree.
 func (bs *Workspaces) Dir(name string) (string, error) {
 	b, err := bs.at(name)
 	if err != nil {
@@ -160,7 +160,7 @@ func (bs *Workspaces) Dir(name string) (string, error) {
 	return b.files.Dir(), nil
 }
 
-// Env has what tools may touch there, in whole.
+// Env returns the whole environment of tools there.
 func (bs *Workspaces) Env(ctx context.Context, job, at string) (*tools.Env, error) {
 	b, err := bs.at(at)
 	if err != nil {
@@ -169,7 +169,7 @@ func (bs *Workspaces) Env(ctx context.Context, job, at string) (*tools.Env, erro
 	return b.Env(ctx, job, at)
 }
 
-// Bind makes what has been changed there so far the artifact "diff".
+// Bind makes the changes there so far the artifact "diff".
 func (bs *Workspaces) Bind(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error {
 	b, err := bs.at(at)
 	if err != nil {
@@ -192,7 +192,7 @@ func (bs *Workspaces) Fault(job, at string) error {
 	return b.Fault(job, at)
 }
 
-// Revert takes back what an interrupted step has changed of files there so far.
+// Revert reverts the changes of an interrupted step to files there.
 func (bs *Workspaces) Revert(job, at, path string) (bool, error) {
 	b, err := bs.at(at)
 	if err != nil {
@@ -201,7 +201,7 @@ func (bs *Workspaces) Revert(job, at, path string) (bool, error) {
 	return b.Revert(job, at, path)
 }
 
-// Ledger is the record of what steps changed there, and the directory it is of.
+// Ledger returns the ledger of steps' changes there, and its directory.
 func (bs *Workspaces) Ledger(at string) (*ledger.Ledger, string, error) {
 	b, err := bs.at(at)
 	if err != nil {
@@ -210,7 +210,7 @@ func (bs *Workspaces) Ledger(at string) (*ledger.Ledger, string, error) {
 	return b.ledger, b.files.Dir(), nil
 }
 
-// Close kills what still runs and releases the files.
+// Close kills running commands and releases the files.
 func (bs *Workspaces) Close() error {
 	bs.mu.Lock()
 	bs.shut = true
@@ -259,8 +259,8 @@ func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (turn.Tree,
 	return turn.Tree{Name: name, Of: of, Dir: c.Dir(), Files: c.Files, Left: c.NotCopied, Omitted: c.Omitted}, nil
 }
 
-// Join brings back what was changed in a copy, as the step at path. What still
-// runs there is killed first. It implements [host.Worktrees].
+// Join brings back the changes in a copy, as the step at path. Commands that still run there are
+// killed first. It implements [host.Worktrees].
 func (bs *Workspaces) Join(ctx context.Context, job, path, name, of string) (executor.Joined, error) {
 	out := executor.Joined{Name: name}
 	bs.join.Lock()
@@ -314,8 +314,8 @@ func (bs *Workspaces) Drop(ctx context.Context, job, name string) error {
 	return c.Remove(ctx)
 }
 
-// ContentDir is where the jobs of a data directory keep, once for all of them,
-// what files were like before.
+// ContentDir returns the directory in which all jobs of a data directory keep the earlier contents
+// of files.
 func ContentDir(data string) string { return filepath.Join(data, "content") }
 
 var treeName = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
@@ -337,8 +337,8 @@ func readTree(data, job, name string) (*worktree.Copy, error) {
 	return c, err
 }
 
-// FindTree finds the worktree of one of a job's sub-agents, nil if there is no
-// such. data is the directory that keeps jobs.
+// FindTree finds the worktree of one of a job's sub-agents, or returns nil if there is none. data
+// is the directory that keeps jobs.
 func FindTree(data, job, name string) (*worktree.Copy, error) {
 	if !treeName.MatchString(name) {
 		return nil, nil
@@ -352,9 +352,9 @@ type SubAgentTree struct {
 	*worktree.Copy
 }
 
-// Trees lists the worktrees of a job's sub-agents that have not been removed:
-// those in use, those with conflicts, and those of sub-agents that did not get
-// done. data is the directory that keeps jobs.
+// Trees lists the worktrees of a job's sub-agents that have not been removed: those in use, those
+// with conflicts, and those of sub-agents that were not done. data is the directory that keeps
+// jobs.
 func Trees(data, job string) ([]SubAgentTree, error) {
 	homes, err := os.ReadDir(filepath.Dir(treeHome(data, job, "x")))
 	if errors.Is(err, os.ErrNotExist) {
@@ -370,9 +370,8 @@ func Trees(data, job string) ([]SubAgentTree, error) {
 	return list, err
 }
 
-// RemoveTrees removes the worktrees of a job's sub-agents, with their branches
-// and whatever is in them, also those whose record cannot be read. Nobody may work there
-// any more.
+// RemoveTrees removes the worktrees of a job's sub-agents, with their branches and all their
+// content, also those whose record cannot be read. Nobody may work there any more.
 func RemoveTrees(ctx context.Context, data, job string) error {
 	list, err := Trees(data, job)
 	if err != nil {
@@ -413,8 +412,7 @@ func (b *Workspace) StartServers(servers []lsp.Server) {
 	b.code = lsp.New(b.exec, b.files, lsp.Options{Servers: servers})
 }
 
-// imageDir is the directory of a job with the images of its messages, each under its
-// digest.
+// imageDir returns the directory of a job with the images of its messages, each under its digest.
 func imageDir(data, id string) string { return filepath.Join(data, "jobs", id, "images") }
 
 // KeepImage keeps an image of a job's messages, durably.

@@ -17,10 +17,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// AddWorktree makes a git worktree for a job that will be, on a branch of the
-// job's own, and keeps the record of it beside the job. data is the directory
-// that keeps jobs, dir one in the repository; the job is to work in Dir of
-// what is returned. What is left after an error, [Forget] removes.
+// AddWorktree makes a git worktree for a future job, on a branch of the job's own, and keeps the
+// record of it beside the job. data is the directory that keeps jobs, dir one in the repository;
+// the job is to work in Dir of the result. [Forget] removes the remains after an error.
 func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree, error) {
 	top, branch := newTree(data, id)
 	home := filepath.Join(data, "jobs", id)
@@ -46,9 +45,9 @@ func Worktree(data string, j *jobs.Job) (*worktree.Worktree, error) {
 	return placed(data, j.ID, r.Worktree), err
 }
 
-// OpenWorktree finds the worktree of a job by the record beside it, nil if there is
-// none: of what is no job yet, or none any more, or of an earlier version. Else see
-// [Worktree].
+// OpenWorktree finds the worktree of a job by the record beside it. It returns nil if there is no
+// record: the job does not exist yet, or no longer, or comes from an earlier version. Otherwise
+// see [Worktree].
 func OpenWorktree(data, id string) (*worktree.Worktree, error) {
 	w := new(worktree.Worktree)
 	there, err := read(filepath.Join(data, "jobs", id, worktreeFile), w)
@@ -66,9 +65,9 @@ func placed(data, id string, w *worktree.Worktree) *worktree.Worktree {
 	return w
 }
 
-// FindWorktree is the worktree of a job whose record cannot be read, or is gone: by where
-// the job works, and what the repository has of it. It is nil if the job has none, and
-// has no Repo if that is not known.
+// FindWorktree returns the worktree of a job whose record cannot be read, or is gone, judging by
+// the job's directory and the repository. It is nil if the job has none, and has no Repo if that
+// is unknown.
 func FindWorktree(data string, j *jobs.Job) (*worktree.Worktree, error) {
 	top, branch := newTree(data, j.ID)
 	sub, err := filepath.Rel(top, j.Dir)
@@ -88,16 +87,16 @@ func FindWorktree(data string, j *jobs.Job) (*worktree.Worktree, error) {
 	return w, nil
 }
 
-// MergeRecord is the file that records a merge of a job's worktree while it is under way.
+// MergeRecord returns the file that records a merge of a job's worktree while it is under way.
 func MergeRecord(data, id string) string { return filepath.Join(data, "merging", id+".json") }
 
-// WorktreeDir is where the worktree of a job is.
+// WorktreeDir returns the directory of a job's worktree.
 func WorktreeDir(data, id string) string {
 	top, _ := newTree(data, id)
 	return top
 }
 
-// Written are the paths below a job's directory that its ledger has as written by
+// Written lists the paths below a job's directory that, according to its ledger, were written by
 // the job, or while it worked.
 func Written(ctx context.Context, data, id string) (paths []string, err error) {
 	led, err := OpenLedger(data, id)
@@ -114,16 +113,15 @@ func Written(ctx context.Context, data, id string) (paths []string, err error) {
 	return paths, err
 }
 
-// newTree is where a new worktree is and what its branch is called. A name is
-// the id of a job or, of a sub-agent, that id, a dash and the sub-agent's name.
-// Whoever commits on a branch can change all that is in its directory, so no two
-// worktrees have branches in one.
+// newTree returns the directory and the branch of a new worktree. name is the ID of a job or, for
+// a sub-agent, that ID, a dash and the sub-agent's name. Whoever commits on a branch can change
+// everything in its directory, so no two worktrees have branches in one.
 func newTree(data, name string) (top, branch string) {
 	return filepath.Join(data, "worktrees", name), "adroit/" + name + "/work"
 }
 
-// Disconnected are errors that name the worktrees of jobs and of their sub-agents that are
-// here and cannot be worked with, as after a data directory was copied. One that was
+// Disconnected returns errors that name the worktrees of jobs and of their sub-agents that are
+// here but cannot be worked with, such as after a data directory was copied. A worktree that was
 // moved is connected with its repository.
 func Disconnected(data string, list []*jobs.Job) (errs []error) {
 	add := func(id, top string, check func() error) {
@@ -146,8 +144,8 @@ func Disconnected(data string, list []*jobs.Job) (errs []error) {
 	return errs
 }
 
-// Origin is the work tree that the one of a job was made from, if dir is in one
-// that a job was given: what the operator trusts there is trusted in it.
+// Origin returns the work tree from which a job's worktree was made, if dir is in such a worktree:
+// the operator's trust in the original applies to it.
 func Origin(data, dir string) (string, error) {
 	data, err := filepath.EvalSymlinks(data)
 	if err != nil {
@@ -179,8 +177,8 @@ func Origin(data, dir string) (string, error) {
 	return w.Repo, nil
 }
 
-// Project is the project that dir is in, and where in it: the top of its work
-// tree, or for a worktree that of the repository it was made from.
+// Project returns the project of dir and the path of dir in it. The project is the top of its work
+// tree or, for a worktree, the top of the repository it was made from.
 func Project(data, dir string) (project, sub string, err error) {
 	if dir, err = rootfs.Real(dir); err != nil {
 		return "", "", err
@@ -203,7 +201,7 @@ func Project(data, dir string) (project, sub string, err error) {
 	return mainTree(top), sub, nil
 }
 
-// mainTree is the work tree that a linked one of git belongs to, or top itself.
+// mainTree returns the work tree that a linked one of git belongs to, or top itself.
 func mainTree(top string) string {
 	b, err := fs.ReadFile(rootfs.DirFS(top), ".git")
 	if err != nil {
