@@ -18,7 +18,7 @@ func decodes(result json.RawMessage) bool {
 	return json.Unmarshal(result, new(sdk.CallToolResult)) == nil
 }
 
-// result is the result of a request as the library takes it.
+// result returns the result of a request in the form that the library accepts.
 func (q request) result(raw json.RawMessage) json.RawMessage {
 	switch q.method {
 	case "tools/call":
@@ -31,7 +31,7 @@ func (q request) result(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// callResult is what a tool has returned, as far as it can be read.
+// callResult returns the result of a call, as far as it can be read.
 func (q request) callResult(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) == nil && fields["structuredContent"] != nil {
@@ -92,7 +92,8 @@ func lost(fields map[string]json.RawMessage) bool {
 	return !content && !structured && len(fields) > 0
 }
 
-// listResult is a list of tools without what the library would refuse all of it for.
+// listResult removes from a list of tools the parts for which the library would refuse the whole
+// list.
 func listResult(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, new(sdk.ListToolsResult)) == nil {
 		return raw
@@ -136,7 +137,7 @@ func listResult(raw json.RawMessage) json.RawMessage {
 	return b
 }
 
-// plainTool is a tool with those of its fields that can be read.
+// plainTool returns a tool with those of its fields that can be read.
 func plainTool(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, new(sdk.Tool)) == nil {
 		return raw

@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// asking calls a tool that asks, with what was said before.
+// asking calls a tool that asks, with the answers so far.
 func asking(t *testing.T, p *Pool, tool turn.Tool, said ...turn.Answer) (tools.Result, *turn.Asking) {
 	t.Helper()
 	ctx := turn.WithSaid(context.WithoutCancel(t.Context()), turn.Said{Answers: said})
@@ -79,7 +79,7 @@ func TestMCPAsks(t *testing.T) {
 		t.Errorf("in another process the result is %+v, it asks %+v", r, more)
 	}
 
-	// It is killed: what has become of the call nobody knows.
+	// It is killed: the outcome of the call is unknown.
 	_, a = asking(t, again(), drop)
 	if r, _ := asking(t, again(), drop, accept(a, `{"number":9}`)); !r.Failed || !strings.Contains(r.Text, "was interrupted while the user was asked") {
 		t.Errorf("after a kill the result is %+v", r)
@@ -107,8 +107,8 @@ func TestMCPCancel(t *testing.T) {
 	t.Error("the server does not know of it")
 }
 
-// TestMCPCancelAndEnd: so it is if the connection ends at once. With one processor, what
-// is done beside comes last.
+// TestMCPCancelAndEnd: the same applies if the connection ends at once. With one processor,
+// concurrent work comes last.
 func TestMCPCancelAndEnd(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 5 {

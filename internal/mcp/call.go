@@ -100,8 +100,9 @@ func (p *Pool) call(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, a
 // ids are of requests.
 const askScopes = "adroit:scopes"
 
-// askForScopes has the user log in once more for what a call lacks. The server has refused the call
-// before it was begun, so with the answer it is made anew; it is asked for once.
+// askForScopes asks the user to log in again for the scopes that a call lacks. The server has
+// refused the call before it began, so it is made anew with the answer; the question is asked
+// once.
 func (p *Pool) askForScopes(t turn.Tool, id string, lacks *scopesLacking, said turn.Said) (tools.Result, error) {
 	asked := slices.ContainsFunc(said.Answers, func(a turn.Answer) bool { return a.ID == askScopes })
 	if asked || said.Nobody {
@@ -113,7 +114,7 @@ func (p *Pool) askForScopes(t turn.Tool, id string, lacks *scopesLacking, said t
 	return tools.Result{}, &turn.Asking{ID: askScopes, Call: id, Server: t.Server, Tool: t.Tool, Message: fmt.Sprintf("%s. Run that first; yes makes the call again.", lacks)}
 }
 
-// why says why there is no answer, as the end of a sentence.
+// why explains why there is no answer, as the end of a sentence.
 func (c *session) why(err error) string {
 	if !c.alive() {
 		return c.err.Error() + ", in the middle of the call"
@@ -124,7 +125,7 @@ func (c *session) why(err error) string {
 	return "gave no answer: " + line(strings.TrimPrefix(err.Error(), `calling "tools/call": `))
 }
 
-// unknown is the result of a call of which nobody knows whether it was done.
+// unknown returns the result of a call of which nobody knows whether it was done.
 func unknown(t turn.Tool, what string) tools.Result {
 	r := failed("The MCP server %s %s; whether %s was done is not known.", t.Server, what, t.Tool)
 	if r.Undecided = t.Safe() == tools.Unsafe; r.Undecided {
@@ -137,7 +138,7 @@ func failed(format string, args ...any) tools.Result {
 	return tools.Result{Failed: true, Text: fmt.Sprintf(format, args...), Artifacts: map[string]json.RawMessage{}}
 }
 
-// lost is the result of a call whose server could not be had.
+// lost returns the result of a call whose server is not available.
 func (p *Pool) lost(ctx context.Context, err error) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
@@ -148,8 +149,8 @@ func (p *Pool) lost(ctx context.Context, err error) (tools.Result, error) {
 	return failed("%s. Go on without it, or tell the user.", err), nil
 }
 
-// changed says why a tool is not what the job was given, "" if it is, or if a
-// person has accepted what it is now; else the error is a *turn.Changed. A
+// changed explains why a tool differs from the one that the job was given, or returns "" if it
+// does not, or if a person has accepted the current one; else the error is a *turn.Changed. A
 // server that has announced other tools is asked for them first.
 func (p *Pool) changed(ctx context.Context, l *slot, c *session, t turn.Tool, said turn.Said) (string, error) {
 	l.mu.Lock()
@@ -201,8 +202,8 @@ func (p *Pool) noteUse(l *slot) {
 	}
 }
 
-// maxWait is how long a call waits at its server for the user; after that, and
-// when the process ends, it is cancelled, and an answer makes it anew.
+// maxWait bounds the time for which a call waits at its server for the user. After that, and when
+// the process ends, the call is cancelled; an answer makes it anew.
 const maxWait = time.Hour
 
 // park keeps a call that waits for the user.
@@ -225,9 +226,8 @@ func (p *Pool) unpark(id string) *openCall {
 	return o
 }
 
-// waitsFor is the call that waits for the last answer, handed to it. If there is
-// none, gone reports whether nobody knows what has become of it: the process was
-// killed that had it.
+// waitsFor passes the last answer to the call that waits for it, and returns that call. If there
+// is none, gone reports that its fate is unknown because the process that had it was killed.
 func (p *Pool) waitsFor(said turn.Said, env *tools.Env) (o *openCall, gone bool) {
 	if len(said.Answers) == 0 {
 		return nil, false
@@ -240,7 +240,8 @@ func (p *Pool) waitsFor(said turn.Said, env *tools.Env) (o *openCall, gone bool)
 	return nil, os.Remove(p.cancelledFile(last.Call)) != nil
 }
 
-// cancelledFile is there for a call that was cancelled while the user was asked.
+// cancelledFile returns the file that exists for a call that was cancelled while the user was
+// asked.
 func (p *Pool) cancelledFile(id string) string {
 	return filepath.Join(p.o.Dir, "cancelled-"+filepath.Base(id))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// calls are those that a connection is at. It is safe for concurrent use.
+// calls are the open calls of a connection. It is safe for concurrent use.
 type calls struct {
 	server string
 	mu     sync.Mutex
@@ -49,21 +49,21 @@ type openCall struct {
 	shown  time.Time     // when progress was shown
 }
 
-// A question is what a server asks in a call.
+// A question is a server's question in a call.
 type question struct {
 	turn.Asking
 	reply chan turn.Answer
 }
 
-// progressEvery is how often progress of a call is shown at most.
+// progressEvery is the minimum time between two progress reports of a call.
 const progressEvery = 200 * time.Millisecond
 
 func newCalls(server string) *calls { return &calls{server: server, open: map[string]*openCall{}} }
 
 type openKey struct{}
 
-// begin makes a call. said are answers to what it asked when it was made before;
-// with Nobody the server gets a no to whatever it asks.
+// begin makes a call. said has the answers from an earlier attempt; with Nobody the server gets a
+// no to every question.
 func (c *session) begin(ctx context.Context, t turn.Tool, env *tools.Env, args json.RawMessage, said turn.Said) *openCall {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	o := &openCall{id: strings.ToLower(rand.Text()), tool: t.Tool, c: c, cancel: cancel, asks: make(chan *question), done: make(chan struct{}), moved: make(chan struct{}, 1), limit: t.Timeout, env: env, said: said.Answers}
@@ -89,8 +89,8 @@ func (c *session) begin(ctx context.Context, t turn.Tool, env *tools.Env, args j
 	return o
 }
 
-// follow waits for what becomes of a call. A *turn.Asking is what it waits
-// for then; the end of ctx cancels it at the server.
+// follow waits for the outcome of a call. If the call waits for an answer, the error is a
+// *turn.Asking; the end of ctx cancels it at the server.
 func (o *openCall) follow(ctx context.Context) (*sdk.CallToolResult, error) {
 	limit := cmp.Or(o.limit, defaultCallTime)
 	late, most := time.NewTimer(limit), time.After(max(limit, mostCallTime))
@@ -130,7 +130,7 @@ const (
 // errLate is of a call that has taken too long.
 var errLate = errors.New("took too long")
 
-// end cancels a call at its server and waits until that has been said.
+// end cancels a call at its server and waits until the server has been notified.
 func (o *openCall) end() {
 	late := time.After(endWait)
 	select {
@@ -167,8 +167,8 @@ func (o *openCall) resume(env *tools.Env, a turn.Answer) {
 	}
 }
 
-// saidBefore is the answer to a question that was given when the call was made
-// before; each answers once.
+// saidBefore returns the answer to a question that was given when the call was made before; each
+// answer is used once.
 func (o *openCall) saidBefore(id string) (turn.Answer, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -181,7 +181,7 @@ func (o *openCall) saidBefore(id string) (turn.Answer, bool) {
 	return turn.Answer{}, false
 }
 
-// byID is the call that is open by an id, nil for none.
+// byID returns the open call with an ID, or nil.
 func (c *calls) byID(id string) *openCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,8 +215,8 @@ func (c *calls) progress(_ context.Context, r *sdk.ProgressNotificationClientReq
 	o.env.Progress(text)
 }
 
-// which is the call in which a server asks: the one whose request it is part of,
-// or the only one that is open. With several, nobody knows whom to ask.
+// which returns the call in which a server asks: the one whose request it is part of, or the only
+// open one. With several, nobody knows whom to ask.
 func (c *calls) which(ctx context.Context) *openCall {
 	if o, ok := ctx.Value(openKey{}).(*openCall); ok {
 		return o
@@ -232,14 +232,14 @@ func (c *calls) which(ctx context.Context) *openCall {
 	return nil
 }
 
-// Bounds of what a server may ask the user.
+// Bounds of a server's question to the user.
 const (
 	maxQuestion       = 4 << 10
 	maxQuestionSchema = 16 << 10
 )
 
-// elicit has the user asked what a server asks in the middle of a call, and
-// declines where nobody can be.
+// elicit asks the user a server's question in the middle of a call, and declines if nobody can be
+// asked.
 func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	o := c.which(ctx)
 	if o == nil || o.asks == nil {
@@ -278,8 +278,8 @@ func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRe
 	}
 }
 
-// answerContent is an answer as its schema wants it: fields, or the value of the only
-// one. fault says what is wrong with it.
+// answerContent returns an answer in the form of its schema: fields, or the value of the only one.
+// fault describes what is wrong with it.
 func answerContent(raw json.RawMessage, a turn.Answer) (content map[string]any, fault string) {
 	if a.Action != "accept" || raw == nil {
 		return nil, ""
@@ -316,7 +316,7 @@ func answerContent(raw json.RawMessage, a turn.Answer) (content map[string]any, 
 	return content, ""
 }
 
-// withDefaults is an answer with the defaults of the fields that it leaves out.
+// withDefaults adds to an answer the defaults of the fields that it leaves out.
 func withDefaults(raw, value json.RawMessage) json.RawMessage {
 	var props struct {
 		Properties map[string]struct{ Default json.RawMessage }

@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// conform does what a scenario of the suite wants of a client.
+// conform performs a client scenario of the suite.
 func conform(scenario, url string) error {
 	probeTime, connectTime, listTime = 10*time.Minute, 10*time.Minute, 10*time.Minute // they all run at once
 	var given struct {
@@ -116,7 +116,7 @@ type conformer struct {
 	tools map[string]turn.Tool
 }
 
-// call calls a tool and gives answer to whatever it asks.
+// call calls a tool and gives answer to every question.
 func (c *conformer) call(ctx context.Context, name, args, answer string) error {
 	t, ok := c.tools[name]
 	if !ok {

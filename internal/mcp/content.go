@@ -16,7 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of what is listed of a server besides its tools.
+// Bounds of the lists of a server besides its tools.
 const (
 	maxResources = 200
 	maxPrompts   = 200
@@ -156,8 +156,8 @@ func (p *Pool) Prompt(ctx context.Context, in turn.Scope, server, name string, a
 	return text, nil
 }
 
-// promptText is a prompt as one text: what the user is to say, and what others say
-// under their role.
+// promptText returns a prompt as one text: the user's words, and the words of others under their
+// role.
 func promptText(r *sdk.GetPromptResult) string {
 	var parts []string
 	for _, m := range r.Messages {

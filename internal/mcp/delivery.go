@@ -20,7 +20,7 @@ const (
 	codeInternal       = -32603
 )
 
-// A delivery is what is known of a call's way to its server and back.
+// A delivery records how far a call and its answer got.
 type delivery struct {
 	sent       bool   // some of it may have reached the server
 	status     int    // of an answer over HTTP; 0 for none
@@ -53,7 +53,7 @@ func (d delivery) undone() bool {
 	return !d.nameless && (d.code == codeParse || d.code == codeInvalidRequest || d.code == codeNoMethod)
 }
 
-// words are what the server did, as the end of a sentence, "" if it is not known.
+// words describes what the server did, as the end of a sentence, or "" if that is unknown.
 func (d delivery) words() string {
 	said := ""
 	if answer := line(d.answer); answer != "" {
@@ -72,7 +72,7 @@ func (d delivery) words() string {
 	return ""
 }
 
-// note changes what is known of the way of a call, if the request is one.
+// note updates the delivery of a call, if the request is one.
 func (q request) note(change func(*delivery)) {
 	if q.call == nil {
 		return
@@ -88,14 +88,14 @@ func (o *openCall) delivery() delivery {
 	return o.way
 }
 
-// fetchers are programs that download what they run, by name and the word behind it that
-// has them do so; "" where they do nothing else.
+// fetchers maps programs that download what they run to the subcommands that make them do so; ""
+// for programs that do nothing else.
 var fetchers = map[string][]string{
 	"npx": {""}, "bunx": {""}, "uvx": {""}, "pnpx": {""}, "npm": {"exec", "x"}, "pnpm": {"dlx"}, "yarn": {"dlx"}, "bun": {"x"}, "pipx": {"run"}, "uv": {"run", "tool"}, "deno": {"run"},
 }
 
-// Fetches is the program that a server's command begins with, if it is one that downloads
-// what it runs, else "".
+// Fetches returns the program that a server's command begins with if it downloads what it runs, or
+// "".
 func (s Server) Fetches() string {
 	words := slices.Concat(s.Command, s.Args)
 	if len(words) == 1 { // a command line as some write it
@@ -113,10 +113,10 @@ func (s Server) Fetches() string {
 	return ""
 }
 
-// fetchTime is how long a server may take to start whose program is downloaded first.
+// fetchTime bounds the start of a server whose program is downloaded first.
 const fetchTime = 2 * time.Minute
 
-// limits are how long a server may take to answer when it is probed, and in all.
+// limits returns the time that a server may take to answer when it is probed, and in all.
 func (s Server) limits() (probe, connect time.Duration) {
 	if s.Fetches() != "" {
 		limit := cmp.Or(s.StartTimeout, max(fetchTime, connectTime))

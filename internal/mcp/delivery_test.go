@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/netguard"
 )
 
-// answers are what servers in the wild answer to a call that they have done, and what of it
-// is shown. %s is the id of the call.
+// answers are real servers' answers to completed calls, with the part that is shown. %s is the ID
+// of the call.
 var answers = []struct {
 	name, raw string
 	want      string
@@ -62,8 +62,8 @@ func (f *fixture) answered(t *testing.T, server string) (string, bool, bool) {
 	return r.Text, r.Failed, r.Undecided
 }
 
-// TestMCPAnswers: what can be read of an answer is shown, over standard output and both
-// forms of HTTP, and a call is never said not to have been done if it may have been.
+// TestMCPAnswers: the readable parts of an answer are shown, over standard output and both forms
+// of HTTP, and a call that may have been done is never reported as not done.
 func TestMCPAnswers(t *testing.T) {
 	f := serve(t, "answers", twoTools)
 	kind := ""
@@ -134,8 +134,8 @@ func byHand(t *testing.T, call func(w http.ResponseWriter, id, answer string)) *
 	return h
 }
 
-// TestMCPStatuses: a call over HTTP that was refused was not done; after any other end that
-// is no answer nobody knows.
+// TestMCPStatuses: a call over HTTP that was refused was not done; after any other end without an
+// answer nobody knows.
 func TestMCPStatuses(t *testing.T) {
 	var next atomic.Value // what the server does with a call; one that was cut may still be at it
 	next.Store("")
@@ -207,8 +207,8 @@ func TestMCPStatuses(t *testing.T) {
 	}
 }
 
-// TestMCPNoise: what a server prints between its messages is passed over and named, and a
-// message may have several lines.
+// TestMCPNoise: output of a server between its messages is skipped and quoted, and a message may
+// have several lines.
 func TestMCPNoise(t *testing.T) {
 	message := func(id int) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, id)
@@ -264,7 +264,7 @@ func TestMCPTooLarge(t *testing.T) {
 	}
 }
 
-// FuzzMCPMessages: whatever is printed, reading it ends, and gives messages only.
+// FuzzMCPMessages: reading any output ends, and returns messages only.
 func FuzzMCPMessages(f *testing.F) {
 	for _, a := range answers {
 		f.Add([]byte(fmt.Sprintf(a.raw, "1") + "\n"))

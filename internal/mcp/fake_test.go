@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// TestMain makes this program a server that misbehaves as MCP_FAKE says.
+// TestMain makes this program a server that misbehaves as MCP_FAKE states.
 func TestMain(m *testing.M) {
 	if how := os.Getenv("MCP_FAKE"); how != "" {
 		fake(how)
@@ -79,8 +79,8 @@ func fake(how string) {
 	}
 }
 
-// ask asks the user in the middle of a call, and returns what was answered. One that
-// only waits asks nothing.
+// ask asks the user in the middle of a call, and returns the answer. A call that only waits asks
+// nothing.
 func ask(how string, in *bufio.Scanner) string {
 	if how == "waits" {
 		_ = os.WriteFile(os.Getenv("MCP_TOOLS")+".called", nil, 0o600)

@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 )
 
-// File is where adroit mcp add keeps servers, in the directory of the configuration
-// file and in the form that other clients have; "" without one.
+// File returns the file in which adroit mcp add keeps servers: in the directory of the
+// configuration file, in the format of other clients. It is "" without a directory.
 func File(dir string) string {
 	if dir == "" {
 		return ""
@@ -63,8 +63,7 @@ func Add(path, name string, s Server, replace bool) error {
 	})
 }
 
-// Remove takes an entry out of a file of servers, and forgets in records what is
-// remembered of it.
+// Remove removes an entry from a file of servers, and the record of it.
 func Remove(path, records string, getenv func(string) string, name string) error {
 	err := changeServers(path, func(all map[string]json.RawMessage) error {
 		if _, ok := all[name]; !ok {

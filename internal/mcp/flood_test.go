@@ -29,8 +29,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Over HTTP, too, and answers to nothing. Lines that are no fields of an event, a byte order
-// mark and events of other names do not lose what is asked.
+// The same over HTTP, and for answers to unknown requests. Lines that are not fields of an event,
+// a byte order mark and events of other names do not lose the server's requests.
 func TestFloodOfEvents(t *testing.T) {
 	var in strings.Builder
 	in.WriteString("\ufeffid: first\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{"a":1}}` + "\n\n")

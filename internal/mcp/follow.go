@@ -12,11 +12,11 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// maxFollowed is how many files are pinned because others load them.
+// maxFollowed bounds the number of files that are pinned because others load them.
 const maxFollowed = 2000
 
-// builders are programs that build what they run out of the directory that has one of
-// these files.
+// builders maps programs that build what they run to the files by which they recognise the source
+// directory.
 var builders = map[string][]string{
 	"go": {"go.mod"}, "cargo": {"Cargo.toml"}, "swift": {"Package.swift"}, "mix": {"mix.exs"}, "sbt": {"build.sbt"}, "bundle": {"Gemfile"},
 	"gradle": gradleFiles, "gradlew": gradleFiles, "mvn": {"pom.xml"}, "mvnw": {"pom.xml"},
@@ -62,8 +62,8 @@ var (
 	pythonImport = lazyregexp.New(`(?m)^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+\(?([\w, \t]*)|import[ \t]+([\w., \t]+))`)
 )
 
-// follow pins what the text of a file that is executed loads, as far as its words name it:
-// modules that are imported, scripts that are sourced, what a task starts.
+// follow pins the files that an executed file loads, as far as its text names them: imported
+// modules, sourced scripts, scripts that a task starts.
 func (c *pinning) follow(path, text string) {
 	if c.followed++; c.followed > maxFollowed {
 		return
@@ -105,7 +105,7 @@ func (c *pinning) follow(path, text string) {
 	}
 }
 
-// imported pins what a module of Node imports by name.
+// imported pins the files of a module that a Node module imports by name.
 func (c *pinning) imported(dir, name string) {
 	if strings.HasPrefix(name, ".") || filepath.IsAbs(name) {
 		at := name
@@ -154,11 +154,11 @@ func (c *pinning) imported(dir, name string) {
 	}
 }
 
-// nodeEnds are those that Node completes a name with.
+// nodeEnds are the extensions with which Node completes a name.
 var nodeEnds = []string{".js", ".json", ".node", ".cjs", ".mjs"}
 
-// nodeModule pins what Node finds for a path: a file, with or without its end, or what the
-// package.json of a directory names, or its index.
+// nodeModule pins the file that Node finds for a path: a file, with or without its extension, or
+// the file named in a directory's package.json, or the directory's index.
 func (c *pinning) nodeModule(at string) {
 	c.script(at)
 	c.content(at+".json", false)
@@ -177,7 +177,7 @@ func (c *pinning) nodeModule(at string) {
 	c.index(at)
 }
 
-// index pins what Node takes for a directory.
+// index pins the index file that Node finds in a directory.
 func (c *pinning) index(dir string) {
 	for _, end := range slices.Concat(scriptEnds, nodeEnds) {
 		c.file(filepath.Join(dir, "index"+end), false)
@@ -222,8 +222,8 @@ func (c *pinning) installed(at string) {
 	}
 }
 
-// pythonModules pins the modules of an import: m has the dots and the name behind from,
-// the names behind import, and those of an import without from.
+// pythonModules pins the modules of an import statement. m has the dots and the name after from,
+// the names after import, and the names of an import without from.
 func (c *pinning) pythonModules(dir string, m []string) {
 	split := func(list string) []string {
 		return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
@@ -254,8 +254,8 @@ func (c *pinning) pythonModules(dir string, m []string) {
 	}
 }
 
-// pythonPath finds where Python looks for modules besides the directory of a script: what
-// PYTHONPATH has, and what is installed in the environment of a program.
+// pythonPath finds the directories where Python looks for modules besides the directory of a
+// script: those in PYTHONPATH, and the packages installed in the environment of a program.
 func (c *pinning) pythonPath(paths string) {
 	for _, dir := range append(slices.Clone(c.dirs), filepath.SplitList(paths)...) {
 		c.python = append(c.python, c.at(dir))

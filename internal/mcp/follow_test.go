@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
-// TestFollow has each program load a file by a name that stands in another: where the real
-// program prints what the file says, a change of it must be seen.
+// TestFollow: a program loads a file by a name in another file. If the real program prints the
+// text in the file, a change of the file must be detected.
 func TestFollow(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -80,8 +80,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestAppears has a file come that the program finds before the one that was accepted, or
-// besides it: where the real program prints what the new file says, it must be seen.
+// TestAppears: a new file appears that the program finds before the accepted one, or besides it.
+// If the real program prints the text in the new file, it must be detected.
 func TestAppears(t *testing.T) {
 	node := func(more map[string]string) map[string]string {
 		more["srv.js"] = `try { require("left") } catch {}; try { require("./lib") } catch {}`

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
-// manyTools are n tools as those of a real server are.
+// manyTools lists n tools that resemble those of a real server.
 func manyTools(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"tools":[`)

@@ -13,9 +13,9 @@ var preloads = []string{"-r", "--require", "--import", "--loader", "--experiment
 // nodeCode are options behind which code of Node stands.
 var nodeCode = []string{"-e", "--eval", "-p", "--print", "-pe"}
 
-// interpreted pins what interpreters load that stands in their options: modules that are
-// preloaded or run by name, and what code in an option imports. fields are the words one by
-// one, words as they are.
+// interpreted pins the files that interpreters load because of their options: modules that are
+// preloaded or run by name, and imports of code in an option. fields are the single words, words
+// the original arguments.
 func (c *pinning) interpreted(fields, words []string, env map[string]string) {
 	for _, dir := range filepath.SplitList(env["NODE_PATH"]) {
 		c.node = append(c.node, c.at(dir))
@@ -65,9 +65,8 @@ func (c *pinning) preload(name string) {
 	}
 }
 
-// pythonOptions pins the module of -m, and what the code of -c imports, also where options
-// stand together, as in -Im NAME. What -E, -I and -P leave out of the places of modules is
-// pinned nevertheless.
+// pythonOptions pins the module of -m, and the imports of the code of -c, also in combined
+// options, as in -Im NAME. Directories that -E, -I and -P exclude are searched nevertheless.
 func (c *pinning) pythonOptions(words []string, paths string) {
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -102,7 +101,7 @@ func (c *pinning) pythonOptions(words []string, paths string) {
 	}
 }
 
-// pythonCode pins what code in an option imports.
+// pythonCode pins the imports of code in an option.
 func (c *pinning) pythonCode(code, paths string) {
 	lines := strings.NewReplacer(";", "\n").Replace(code)
 	for _, dir := range append(append([]string{c.root}, c.dirs...), filepath.SplitList(paths)...) {

@@ -22,10 +22,10 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
-// loginTime is how long a person has to log in.
+// loginTime bounds the time that a person has to log in.
 const loginTime = 10 * time.Minute
 
-// A LoginForm is what a login needs to know.
+// A LoginForm has the parameters of a login.
 type LoginForm struct {
 	// ClientID and ClientSecret are of a client that the server has registered
 	// beforehand; an https address is a document that describes a client. Empty:
@@ -92,7 +92,7 @@ func (p *Pool) loggingIn(ctx context.Context, form LoginForm) (*Pool, *callback,
 	return own, back, nil
 }
 
-// loginConfig is a login by authorization code and PKCE.
+// loginConfig configures a login by authorization code and PKCE.
 func (p *Pool) loginConfig(name string, s Server, client *http.Client, form LoginForm, redirect string) *auth.AuthorizationCodeHandlerConfig {
 	conf := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: redirect, RequestRefreshToken: true, Client: client,

@@ -38,7 +38,7 @@ func TestMCPCall(t *testing.T) {
 	}
 }
 
-// TestMCPMisbehaves: whatever a server does is a bounded result with a reason.
+// TestMCPMisbehaves: every misbehaviour of a server ends in a bounded result with a reason.
 func TestMCPMisbehaves(t *testing.T) {
 	for _, tt := range []struct{ how, tool, want string }{
 		{"dies in a call", "drop", "in the middle of the call; whether drop was done is not known"},
@@ -57,12 +57,12 @@ func TestMCPMisbehaves(t *testing.T) {
 	}
 }
 
-// byShell answers what it is asked first with one thing.
+// byShell answers every first request with one fixed message.
 const byShell = `while read -r x; do case $x in
 *discover*) echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}';;
 *) echo '{"jsonrpc":"2.0","id":'$(echo "$x" | sed 's/.*"id":\([0-9]*\).*/\1/')',%s}';; esac; done`
 
-// TestMCPStart: a server that cannot be had is reported with what it printed.
+// TestMCPStart: a server that does not start is reported with its output.
 func TestMCPStart(t *testing.T) {
 	for _, tt := range []struct{ script, want string }{
 		{"echo npm noise", `ended with exit code 0; it wrote something on its standard output that is no message: "npm noise"`},
@@ -80,8 +80,8 @@ func TestMCPStart(t *testing.T) {
 	}
 }
 
-// TestMCPHidden: a server that does not find its program in the sandbox is reported with
-// what hides it.
+// TestMCPHidden: a server that does not find its program in the sandbox is reported with the
+// reason why it is hidden.
 func TestMCPHidden(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -155,8 +155,8 @@ func TestMCPAccepted(t *testing.T) {
 	}
 }
 
-// TestMCPUnchecked: a tool is usable although a detail of its schema is not understood, and
-// the job, the report and the model learn what is left out; one that cannot be used is named.
+// TestMCPUnchecked: a tool is usable although a detail of its schema is not understood; the job,
+// the report and the model list the omitted parts. An unusable tool is named.
 func TestMCPUnchecked(t *testing.T) {
 	f := serve(t, "behaves", `{"tools":[{"name":"look","inputSchema":{"type":"object","properties":{"to":{"type":"string","pattern":"^(?!x)a+$"}}}},{"name":"text","inputSchema":{"type":"string"}},
 		{"name":"none","inputSchema":null,"annotations":[]},{"name":5},{"name":"empty","description":7,"inputSchema":{"type":"object","properties":[]}}]}`)
@@ -178,8 +178,7 @@ func TestMCPUnchecked(t *testing.T) {
 	}
 }
 
-// TestMCPList: of a list that is not as it should be the tools that can be read are offered, and
-// what cannot is named.
+// TestMCPList: of a malformed list, the readable tools are offered and the others named.
 func TestMCPList(t *testing.T) {
 	tool := func(name string) string { return `{"name":` + name + `,"inputSchema":{"type":"object"}}` }
 	for _, tt := range []struct{ name, list, offered, unusable string }{
@@ -209,7 +208,7 @@ func TestMCPList(t *testing.T) {
 	}
 }
 
-// TestMCPOffers: names of tools are no paths, and a pattern that is a name means it.
+// TestMCPOffers: names of tools are not paths, and a pattern equal to a name matches that name.
 func TestMCPOffers(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, tool string
@@ -248,8 +247,8 @@ func TestMCPBombs(t *testing.T) {
 	}
 }
 
-// TestMCPNames: names are valid, distinct whatever a server calls its tools, and
-// stay with their tool.
+// TestMCPNames: names are valid, distinct for all names that a server uses, and stay with their
+// tool.
 func TestMCPNames(t *testing.T) {
 	long := strings.Repeat("long", 30)
 	taken := hashedName(toolID{"s", "A"})[len("mcp__s__"):]

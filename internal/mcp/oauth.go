@@ -22,8 +22,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A grant is what a login at a server has given, as it is kept in the file of keys.
-// It is for one address: an entry that names another one does not have it.
+// A grant is the result of a login at a server, as it is kept in the file of keys. It is for one
+// address: an entry that names another one does not have it.
 type grant struct {
 	URL    string        `json:"url"`
 	Token  *oauth2.Token `json:"token"`
@@ -37,10 +37,10 @@ type grant struct {
 	Wanted []string `json:"wanted,omitempty"` // scopes that a call was refused for the lack of
 }
 
-// grantKey is the name of a grant in the file of keys; no provider has it.
+// grantKey returns the name of a grant in the file of keys; no provider has it.
 func grantKey(server string) string { return "mcp " + server }
 
-// grant reads what a login at a server has given, nil for nothing.
+// grant reads the result of a login at a server, or returns nil.
 func (p *Pool) grant(name string, s Server) (*grant, error) {
 	if s.URL == "" {
 		return nil, nil
@@ -59,8 +59,8 @@ func (p *Pool) grant(name string, s Server) (*grant, error) {
 	return g, nil
 }
 
-// Tokens are the secrets of an entry in the file of keys that is of a login at an
-// MCP server, none of others.
+// Tokens returns the secrets of an entry in the file of keys that belongs to a login at an MCP
+// server, none for other entries.
 func Tokens(name, value string) []string {
 	g := new(grant)
 	if !strings.HasPrefix(name, grantKey("")) || json.Unmarshal([]byte(value), g) != nil || g.Token == nil {
@@ -78,8 +78,8 @@ func (p *Pool) keep(name string, g *grant) error {
 	return p.o.Keys.Set(grantKey(name), string(b))
 }
 
-// A kept is the tokens of a login: it renews them when they have expired, and keeps
-// what it was given. It is safe for concurrent use, also by several processes.
+// A kept renews the tokens of a login when they have expired, and stores them. It is safe for
+// concurrent use, also by several processes.
 type kept struct {
 	p      *Pool
 	name   string
@@ -130,7 +130,7 @@ func (k *kept) Token() (*oauth2.Token, error) {
 	return t, k.p.keep(k.name, &next)
 }
 
-// withoutBody is an error without what a server has answered, which may have tokens.
+// withoutBody removes from an error the server's answer, which may contain tokens.
 func withoutBody(err error) error {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return errors.New(line(first))
@@ -145,7 +145,7 @@ func (p *Pool) lockGrants() (unlock func(), err error) {
 	return lock.Open(filepath.Join(p.o.Dir, "login.lock"))
 }
 
-// loginNeeded is the error of a server that wants a login.
+// loginNeeded returns the error for a server that wants a login.
 func loginNeeded(name, why string) error {
 	return problem.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; %s", name, why, hint.Command("mcp login %s", name)), hint.Command("mcp login %s", name))
 }
@@ -213,7 +213,7 @@ func (l *loggedIn) want(g *grant, scopes []string) error {
 	return l.p.keep(l.name, &next)
 }
 
-// union are the texts of both lists, each once.
+// union returns the texts of both lists, each once.
 func union(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, s := range b {
@@ -224,8 +224,8 @@ func union(a, b []string) []string {
 	return out
 }
 
-// scopesLacking is the error of a request that a login does not suffice for: the server has
-// refused it before it was begun, and named what it lacks.
+// scopesLacking reports that a login does not suffice for a request: the server has refused it
+// before it began, and named the missing scopes.
 type scopesLacking struct {
 	name   string
 	scopes []string
@@ -240,11 +240,11 @@ func (e *scopesLacking) Error() string {
 	return fmt.Sprintf("the MCP server %s wants %s than its login has; %s asks for them", e.name, what, hint.Name("mcp login %s", e.name))
 }
 
-// Hint is the command that helps.
+// Hint returns the command that helps.
 func (e *scopesLacking) Hint() string { return hint.Command("mcp login %s", e.name) }
 
-// authorization is how requests to a server are authorized, nil where its entry has
-// a header for that.
+// authorization returns the handler that authorizes requests to a server, nil where its entry has
+// an Authorization header.
 func (p *Pool) authorization(name string, s Server, client *http.Client) (auth.OAuthHandler, error) {
 	for header := range s.Headers {
 		if http.CanonicalHeaderKey(header) == "Authorization" {
@@ -265,8 +265,8 @@ func (p *Pool) authorization(name string, s Server, client *http.Client) (auth.O
 	return l, nil
 }
 
-// withoutTokens takes the tokens of a login out of what a server returned: it may
-// send back what it was sent.
+// withoutTokens removes the tokens of a login from a server's result: the server may return what
+// it was sent.
 func (p *Pool) withoutTokens(name string, s Server, r tools.Result) tools.Result {
 	g, err := p.grant(name, s)
 	if err != nil || g == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
-// poolOf is one with the server as "docs", and what it keeps in a directory.
+// poolOf returns a pool with the server as "docs", which keeps its files in dir.
 func poolOf(t *testing.T, s *authserver.Server, dir string) *Pool {
 	t.Helper()
 	p := New(Options{Dir: dir + "/mcp", Keys: rootfs.In(dir), Servers: map[string]Server{"docs": {URL: s.URL + "/mcp"}}})
@@ -91,8 +91,8 @@ func TestMCPLogin(t *testing.T) {
 	}
 }
 
-// TestMCPRenews: tokens that have expired are renewed once, whoever needs them, and
-// a login that was revoked is asked for anew.
+// TestMCPRenews: tokens that have expired are renewed once, for all users, and a login that was
+// revoked is asked for anew.
 func TestMCPRenews(t *testing.T) {
 	s, dir := authserver.New(t, ""), t.TempDir()
 	s.Expires = 1 // is not good for as long as a request takes
@@ -234,8 +234,8 @@ func TestMCPLoginHostile(t *testing.T) {
 	}
 }
 
-// TestMCPLogout: a login is forgotten whatever the server makes of it, and no token
-// goes to another place.
+// TestMCPLogout: a login is forgotten whatever the server answers, and no token is sent to another
+// address.
 func TestMCPLogout(t *testing.T) {
 	for _, how := range []string{"no revocation", "revokes nothing", "revokes elsewhere", "tokens elsewhere now", "gone"} {
 		t.Run(how, func(t *testing.T) {

@@ -53,7 +53,7 @@ func Others(source, dir string, getenv func(string) string) (map[string]Server, 
 	return out, nil
 }
 
-// claudeServers are those of all projects and of one.
+// claudeServers reads the servers of all projects and of one.
 func claudeServers(path, dir string) (map[string]Server, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -27,14 +27,14 @@ type pin struct {
 	Files  []pinFile `json:"files"`
 }
 
-// A pinFile is one of them. Text is that of a short one, to show what differs later.
+// A pinFile is a pinned file. Text is the content of a short one, to show later differences.
 type pinFile struct {
 	Name string `json:"name"` // with ${workspace} for the directory of the job
 	Hash string `json:"sha256"`
 	Text string `json:"text,omitempty"`
 }
 
-// Bounds of what is pinned.
+// Bounds of the pinned files.
 const (
 	maxPins       = 8 // contents of the same files, as branches have them
 	maxPinText    = 128 << 10
@@ -49,13 +49,13 @@ var installed = []string{"/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/lib
 // codeNames are ends of names of files that programs execute.
 var codeNames = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".py", ".pyz", ".rb", ".pl", ".php", ".sh", ".bash", ".lua", ".jar", ".class", ".go", ".rs", ".so", ".node", ".wasm"}
 
-// launchers are programs whose first argument may be a directory that has what they run.
+// launchers are programs whose first argument may be a directory with the program to run.
 var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "uvx", "uv", "pipx", "node", "nodejs", "deno", "go", "cargo", "python", "python3", "tsx", "ts-node"}
 
 // dirFlags are their options that name such a directory.
 var dirFlags = []string{"--from", "--with", "--with-editable", "--directory", "--prefix", "--project", "--cwd", "-C", "--package", "-p", "--dir"}
 
-// taskFiles are where programs look for what they run, in their directory and above it.
+// taskFiles are the files that task runners look for, in their directory and above it.
 var taskFiles = map[string][]string{
 	"make": makefiles, "gmake": makefiles,
 	"just":    {"justfile", "Justfile", ".justfile"},
@@ -84,10 +84,10 @@ var wrappers = []string{"env", "sh", "bash", "dash", "zsh", "ksh", "ash", "fish"
 // goFlags are options, and commands of shells, that name the directory to go to.
 var goFlags = []string{"cd", "pushd", "-C", "--chdir", "--directory", "--cwd", "--prefix", "--dir", "-d", "--working-directory"}
 
-// pins are the files that an entry, whose references are filled in, starts: its program,
-// scripts that a word or a variable names, the module behind python -m, the package behind
-// npx ./DIR, the Makefile of make, the directory out of which cargo builds, and what those
-// load by names that stand in them. Jobs may write in dir and in write, wherever those are.
+// pins returns the files that an entry, whose references are filled in, starts: its program,
+// scripts that a word or a variable names, the module of python -m, the package of npx ./DIR, the
+// Makefile of make, the directory out of which cargo builds, and the files that those load by
+// literal names. Jobs may write in dir and in write, wherever those are.
 func (s Server) pins(dir string, write ...string) (pin, error) {
 	if s.URL != "" {
 		return pin{}, nil
@@ -161,8 +161,8 @@ type pinning struct {
 	followed  int             // files that were read for what they load
 }
 
-// fields are the words of a command, those of a shell's text one by one, and has the
-// directories that they go to added to dirs.
+// fields returns the words of a command, splitting the text of a shell, and adds the directories
+// that the command changes to to dirs.
 func (c *pinning) fields(words []string) (fields []string) {
 	for i, word := range words {
 		if i > 0 && strings.ContainsAny(word, " \t\n") {
@@ -189,7 +189,7 @@ func (c *pinning) fields(words []string) (fields []string) {
 	return fields
 }
 
-// tasks pins the files in which the programs of a command line look for what they run.
+// tasks pins the files in which the task runners of a command line look for tasks.
 func (c *pinning) tasks(fields []string) {
 	var names []string
 	for _, word := range fields {
@@ -219,8 +219,8 @@ func (c *pinning) tasks(fields []string) {
 	}
 }
 
-// each calls f with what a name may be: in the directory that the program starts in, and in
-// those that it goes to.
+// each calls f with the paths that a name may refer to: in the directory in which the program
+// starts, and in those that it changes to.
 func (c *pinning) each(name string, f func(path string)) {
 	f(c.at(name))
 	if filepath.IsAbs(strings.TrimPrefix(name, "file://")) {
@@ -231,7 +231,7 @@ func (c *pinning) each(name string, f func(path string)) {
 	}
 }
 
-// at is a name as the program finds it.
+// at resolves a name as the program does.
 func (c *pinning) at(name string) string {
 	name = strings.TrimPrefix(name, "file://")
 	if !filepath.IsAbs(name) {
@@ -289,7 +289,7 @@ func (c *pinning) launched(words []string) {
 	}
 }
 
-// name is a path for a record that also holds for another copy of the workspace.
+// name returns a path for a record that also applies to another copy of the workspace.
 func (c *pinning) name(path string) string {
 	if c.dir != "" {
 		if rel, err := filepath.Rel(c.dir, path); err == nil && filepath.IsLocal(rel) {
@@ -299,7 +299,7 @@ func (c *pinning) name(path string) string {
 	return path
 }
 
-// real is a path without links, as it is if they lead nowhere.
+// real returns a path without links, or path itself if they lead nowhere.
 func real(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
@@ -322,8 +322,8 @@ func (c *pinning) fixed(path string) bool {
 	})
 }
 
-// file pins a file, with onlyCode one that is executed by its name, mode or first line, and
-// what it loads.
+// file pins a file, with onlyCode only if its name, mode or first line shows that it is executed,
+// and the files that it loads.
 func (c *pinning) file(path string, onlyCode bool) {
 	if text, ok := c.content(path, onlyCode); ok {
 		c.follow(path, text)
@@ -437,7 +437,7 @@ func (w *treeWalk) walk(root string) error {
 	})
 }
 
-// link hashes what a link leads to, unless it is hashed anyway or no job writes there.
+// link hashes the target of a link, unless it is hashed anyway or no job can write there.
 func (w *treeWalk) link(path string) error {
 	to, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -456,9 +456,9 @@ func (w *treeWalk) link(path string) error {
 	return w.walk(to)
 }
 
-// pinned compares the files that a server starts with what was accepted, before it is
-// started; the error is a *turn.Changed where they differ. The first time, and where
-// accepted is the digest of what they are, they are accepted; "*" is any. The slot is locked.
+// pinned compares the files that a server starts with the accepted ones, before it is started; the
+// error is a *turn.Changed where they differ. They are accepted the first time, and where accepted
+// is their digest or "*". The slot is locked.
 func (p *Pool) pinned(l *slot, r *record, accepted string) error {
 	full, err := l.s.expand(l.dir, p.o.Getenv, os.ReadFile)
 	if err != nil {
@@ -493,7 +493,7 @@ const nothingCompared = "no file that it starts was found outside of the directo
 // anyContent accepts the files that a server starts as they are.
 const anyContent = "*"
 
-// since is how a pin differs from one that was accepted, file by file, in lines.
+// since describes, file by file in lines, how a pin differs from an accepted one.
 func (p pin) since(was pin) string {
 	var b strings.Builder
 	old := map[string]pinFile{}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPins has what entries start: a change of each file that is named must be seen, and a
-// change of data must not be.
+// TestPins lists the files that entries start: a change of each named file must be detected, and a
+// change of data must not.
 func TestPins(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -28,10 +28,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Options are what servers are started and reached with.
+// Options configure how servers are started and reached.
 type Options struct {
 	Servers map[string]Server // the operator's, checked
-	// Projects are what servers of projects may have, by directory and name of the server.
+	// Projects are the grants of servers of projects, by directory and name of the server.
 	Projects map[string]map[string]ProjectGrant
 	Dir      string // keeps what is remembered of them
 	Sandbox  process.SandboxOptions
@@ -98,8 +98,8 @@ func (p *Pool) warn(format string, args ...any) {
 	}
 }
 
-// entries are the servers of a scope: the operator's, and those of the project
-// that have no operator's name.
+// entries returns the servers of a scope: the operator's, and those of the project whose names the
+// operator does not use.
 func (p *Pool) entries(in turn.Scope) (map[string]Server, error) {
 	all := maps.Clone(p.o.Servers)
 	if all == nil {
@@ -145,7 +145,7 @@ func (p *Pool) others(all map[string]Server, from string, source source, in turn
 	return nil
 }
 
-// granted is a project's server with what the operator grants it, in place of what its file
+// granted returns a project's server with the operator's grants in place of those that its file
 // asks for.
 func (p *Pool) granted(from, name string, s Server, in turn.Scope) Server {
 	asked := s.Grants
@@ -178,8 +178,8 @@ func (p *Pool) entry(in turn.Scope, name string) (Server, error) {
 	return s, problem.Invalidf(help, "there is no MCP server %q", name)
 }
 
-// slot is the place of a server in this process: one for all jobs, or one for each
-// workspace that it has to do with.
+// slot returns the place of a server in this process: one for all jobs, or one for each workspace
+// that it has to do with.
 func (p *Pool) slot(in turn.Scope, name string, s Server) *slot {
 	dir := ""
 	uses := func(text string) bool { return strings.Contains(text, "${workspace}") }
@@ -195,9 +195,9 @@ func (p *Pool) slot(in turn.Scope, name string, s Server) *slot {
 	return p.slots[key]
 }
 
-// session is the connection of a slot, made if there is none. What the server says
-// of its tools is compared with what was accepted whenever it is started, and before that
-// the files that it starts; accepted is what a person has said of those, see [Pool.pinned].
+// session returns the connection of a slot, and makes it if there is none. Whenever the server is
+// started, its descriptions of tools are compared with the accepted ones, and before that the
+// files that it starts; accepted is a person's answer about those, see [Pool.pinned].
 func (p *Pool) session(ctx context.Context, l *slot, accepted string) (*session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -230,8 +230,7 @@ func (p *Pool) session(ctx context.Context, l *slot, accepted string) (*session,
 	return c, nil
 }
 
-// relist reads the tools of a live server and records what they are. The slot is
-// locked.
+// relist reads the tools of a live server and records them. The slot is locked.
 func (p *Pool) relist(ctx context.Context, l *slot, accept bool) (*record, error) {
 	now, err := l.live.list(ctx, l.s)
 	if err != nil {
@@ -311,7 +310,7 @@ func (p *Pool) Tools(ctx context.Context, in turn.Scope, names []string) ([]turn
 	return out, nil
 }
 
-// warnOf reports what is to be known of the only tool that is asked for.
+// warnOf warns about the only requested tool.
 func (p *Pool) warnOf(server, tool string, r *record) {
 	for _, d := range r.Tools {
 		if words := d.unchecked(); words != "" && d.Name == tool {
@@ -328,7 +327,7 @@ func (p *Pool) warnOf(server, tool string, r *record) {
 	}
 }
 
-// known is the record of a server, which is started if there is none.
+// known returns the record of a server, which is started if there is none.
 func (p *Pool) known(ctx context.Context, in turn.Scope, name string, s Server) (*record, error) {
 	r, err := p.record(name, s)
 	if err != nil || !r.Seen.IsZero() {

@@ -87,8 +87,8 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 	return &sdk.IOTransport{Reader: c.out, Writer: &watchedWriter{c.proc.Stdin(), c.wire.sends, c.wrote}, MaxLineLength: -1}, nil
 }
 
-// misplaced is what helps where a word names a file that is not where the program starts:
-// in root, or, for a server that is only asked what it has, in dir.
+// misplaced returns advice where a word names a file that is not in the directory in which the
+// program starts: in root, or in dir for a server that is only asked for its tools.
 func misplaced(words []string, root, dir string, listing bool) string {
 	if listing {
 		root = dir
@@ -108,11 +108,11 @@ func misplaced(words []string, root, dir string, listing bool) string {
 	return ""
 }
 
-// environment are the variables that a server's program gets besides the common ones. What
-// it downloads is kept for the next start, apart from that of other servers.
+// environment returns the variables that a server's program gets besides the common ones. Its
+// downloads are kept for the next start, separate from those of other servers.
 func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) ([]string, error) {
-	// What Python has compiled beside a source is not compared with what was accepted, and
-	// is not to be run: with a place of its own it looks there alone.
+	// Compiled files beside a Python source are not compared with the accepted files, and must not
+	// be run: with a cache of its own, Python looks only there.
 	compiled := filepath.Join(conf.Private, "python")
 	var env []string
 	if program := s.Fetches(); program != "" {
@@ -148,7 +148,7 @@ func (p *Pool) environment(c *session, s Server, conf *process.SandboxOptions) (
 	return append(env, own...), nil
 }
 
-// sandbox is the confinement of a server's program.
+// sandbox returns the sandbox options of a server's program.
 func (p *Pool) sandbox(s Server, temp string) process.SandboxOptions {
 	conf := p.o.Sandbox
 	conf.Private, conf.Removed = filepath.Join(temp, "private"), filepath.Join(p.o.Dir, "removed", filepath.Base(temp))

@@ -7,8 +7,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// TestOffline: a tool has what its server reaches, in words and for the question
-// about a call, and the results of every server are of strangers.
+// TestOffline: a tool describes what its server reaches, also in the question about a call, and
+// the results of every server count as a stranger's.
 func TestOffline(t *testing.T) {
 	for _, tt := range []struct {
 		s       Server

@@ -15,9 +15,8 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
-// A record is what is remembered of a server between processes: the tools as they
-// were when they were accepted, which is when the server was first used or when
-// somebody said so since.
+// A record is the persistent state of a server: the accepted descriptions of its tools, from its
+// first use or from a later acceptance.
 type record struct {
 	Server   string       `json:"server"`
 	Version  string       `json:"version,omitempty"`  // what it calls itself
@@ -38,14 +37,14 @@ type record struct {
 	Prompts   []turn.Prompt `json:"prompts,omitempty"`
 }
 
-// A state is what is known of one tool.
+// A state is the known state of one tool.
 type state struct {
 	accepted    string // the digest of what was
 	description string // as it is now
 	input       json.RawMessage
 }
 
-// now is what is known of a tool.
+// now returns the current state of a tool.
 func (r *record) now(tool string) (s state) {
 	for _, d := range r.Tools {
 		if d.Name == tool {
@@ -71,7 +70,7 @@ func (r *record) accept(tool string) {
 	r.Pending = slices.DeleteFunc(r.Pending, func(d definition) bool { return d.Name == tool })
 }
 
-// offered are the tools that jobs may have: accepted, and the same still.
+// offered returns the tools that jobs may have: accepted and unchanged.
 func (r *record) offered() []definition {
 	not := map[string]bool{}
 	for _, name := range r.Gone {
@@ -83,8 +82,8 @@ func (r *record) offered() []definition {
 	return slices.DeleteFunc(slices.Clone(r.Tools), func(d definition) bool { return not[d.Name] })
 }
 
-// update compares what a server says now with what was accepted. The first time,
-// and with accept, all of it is.
+// update compares a server's current tools with the accepted ones. The first time, and with
+// accept, it accepts them all.
 func (r *record) update(now listing, accept bool) {
 	r.Unusable, r.More, r.Resources, r.Prompts = now.unusable, now.more, now.resources, now.prompts
 	if accept || r.Seen.IsZero() {
@@ -109,7 +108,7 @@ func (r *record) update(now listing, accept bool) {
 	}
 }
 
-// A listing is what a server says of its tools at one moment.
+// A listing is a server's description of its tools at one moment.
 type listing struct {
 	tools    []definition
 	unusable []string
@@ -119,14 +118,14 @@ type listing struct {
 	prompts   []turn.Prompt
 }
 
-// recordFile is where the record of an entry is: another entry of the same name
-// has another one.
+// recordFile returns the file with the record of an entry. Different entries of the same name have
+// different files.
 func recordFile(dir, name string, s Server) string {
 	return filepath.Join(dir, name+"-"+s.digest()[:16]+".json")
 }
 
-// caches is where programs of servers keep what they download: not in the data directory,
-// which is hidden from them. "" without a home directory.
+// caches returns the directory in which programs of servers keep their downloads, "" without a
+// home directory. It is not in the data directory, which is hidden from them.
 func caches(getenv func(string) string) string {
 	home := getenv("HOME")
 	if home == "" {
@@ -135,7 +134,7 @@ func caches(getenv func(string) string) string {
 	return filepath.Join(cmp.Or(getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "adroit", "mcp")
 }
 
-// cacheDir is where that of an entry does, whose variables are filled in.
+// cacheDir returns the directory for the downloads of an entry, whose variables are filled in.
 func cacheDir(dir, name string, s Server) string {
 	e := Server{Command: s.Command, Args: s.Args}
 	return filepath.Join(dir, name+"-"+digest([]byte(string(s.source) + e.digest()))[:16])
@@ -192,7 +191,7 @@ func (r *record) save(dir string, s Server) error {
 	return rootfs.WriteJSON(recordFile(dir, r.Server, s), r)
 }
 
-// forget removes all records of a name, and what programs by it have downloaded.
+// forget removes all records of a name, and the downloads of its programs.
 func forget(dir, cache, name string) error {
 	downloaded, err := filepath.Glob(filepath.Join(cache, name+"-????????????????"))
 	if cache == "" {

@@ -2,8 +2,8 @@ package mcp
 
 import "testing"
 
-// A Pool keeps the records it has read: it sees what another process saves, and what a caller
-// does to its record is nobody else's.
+// A Pool caches the records it has read: it sees changes by another process, and a caller's
+// changes to its record affect nobody else.
 func TestRecordKept(t *testing.T) {
 	o, s := Options{Dir: t.TempDir()}, Server{URL: "http://127.0.0.1:1/mcp"}
 	p, other := New(o), New(o)

@@ -15,12 +15,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// recordTimeout bounds how long it takes to note what a call has changed.
+// recordTimeout bounds the time to record a call's changes.
 const recordTimeout = time.Minute
 
-// recorded makes a call of a tool that can write, and takes what changes in the workspace
-// meanwhile into the ledger, as it is done for commands whose writes are not collected: a
-// server runs on, so that its writes cannot be.
+// recorded makes a call of a tool that can write, and records changes in the workspace meanwhile
+// in the ledger, as for commands whose writes are not collected: a server keeps running, so its
+// writes cannot be.
 func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.Env, call func() (tools.Result, error)) (tools.Result, error) {
 	if env == nil || env.Files == nil || t.Needs&tools.Write == 0 {
 		return call()
@@ -46,8 +46,7 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 	}
 	class := rootfs.NewClassifier(p.o.Names)
 	if slices.ContainsFunc(changed, func(name string) bool { return class.Class(name).Config() }) {
-		// The end of a server is when what programs outside of the sandbox would obey
-		// is taken away.
+		// When a server ends, files that programs outside of the sandbox would obey are removed.
 		if before, fault = env.Files.Watch(settle); fault == nil {
 			notes = append(notes, p.restart(l))
 			_, fault = before.Record(settle, ".")
@@ -62,7 +61,8 @@ func (p *Pool) recorded(ctx context.Context, l *slot, t turn.Tool, env *tools.En
 	return r, err
 }
 
-// restart ends a server, which the next call starts again, and returns what was found then.
+// restart ends a server, which the next call starts again, and returns a note about the files
+// found then.
 func (p *Pool) restart(l *slot) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +88,8 @@ func names(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// pythonModule pins what Python may find for a module that it looks for in a directory: a
-// compiled one, an extension, a source or a package.
+// pythonModule pins every file that Python may find in a directory for a module: a compiled one,
+// an extension, a source or a package.
 func (c *pinning) pythonModule(dir, name string) {
 	for _, at := range []string{dir, filepath.Join(dir, name)} {
 		entries, err := os.ReadDir(at)
@@ -108,14 +108,14 @@ func (c *pinning) pythonModule(dir, name string) {
 	}
 }
 
-// importable is the name of the module that a file is, as Python finds it by its end.
+// importable returns the name of the module that Python sees in a file, by its extension.
 func importable(file string) (module string, ok bool) {
 	module, rest, _ := strings.Cut(file, ".")
 	return module, slices.Contains([]string{"py", "pyc", "pyw"}, rest) || strings.HasSuffix("."+rest, ".so") || strings.HasSuffix("."+rest, ".pyd")
 }
 
-// shadows pins the modules of a directory that Python finds before those of its library
-// with the same names, and what it runs at its start.
+// shadows pins the modules of a directory that Python finds before modules of the same names in
+// its library, and the files that it runs at its start.
 func (c *pinning) shadows(dir string) {
 	if c.shadowsIn[dir] {
 		return

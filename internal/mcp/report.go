@@ -32,7 +32,7 @@ func (p *Pool) List(in turn.Scope) ([]turn.Info, error) {
 	return out, nil
 }
 
-// info is a server with what is remembered of it.
+// info describes a server from its entry and its record.
 func info(name string, s Server, r *record) turn.Info {
 	i := turn.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Resources: r.Resources, Prompts: r.Prompts, Seen: r.Seen, Used: r.Used}
 	switch {
@@ -104,13 +104,13 @@ func (p *Pool) Check(ctx context.Context, in turn.Scope, name string, accept boo
 	return out, nil
 }
 
-// maxToolName is how long a name may be that all providers take.
+// maxToolName is the longest tool name, in bytes, that all providers accept.
 const maxToolName = 64
 
 // A toolID is a tool of a server by the names that both have there.
 type toolID struct{ server, tool string }
 
-// plainName is mcp__SERVER__TOOL in the letters that tools may have here.
+// plainName returns mcp__SERVER__TOOL in the letters that tools may have here.
 func plainName(id toolID) string {
 	safe := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -160,7 +160,7 @@ func toolNames(ids []toolID) map[toolID]string {
 	return names
 }
 
-// hashedName is the plain name, cut if need be, with a hash of both names.
+// hashedName returns the plain name, cut if need be, with a hash of both names.
 func hashedName(id toolID) string {
 	hash := "_" + digest([]byte(id.server + "\x00" + id.tool))[:8]
 	name := plainName(id)

@@ -33,8 +33,8 @@ type answer struct {
 	seen []llm.Image
 }
 
-// result takes what a server returned for what the model reads; images, links and
-// structured content are artifacts, named by the tool. Exact is the latter as it was sent.
+// result converts a server's result for the model; images, links and structured content are
+// artifacts, named by the tool. exact is the structured content as it was sent.
 func result(name string, r *sdk.CallToolResult, exact json.RawMessage) tools.Result {
 	a := &answer{name: name}
 	hasText := false
@@ -64,7 +64,7 @@ func result(name string, r *sdk.CallToolResult, exact json.RawMessage) tools.Res
 	return a.result(r.IsError)
 }
 
-// result is the answer as the executor has it.
+// result returns the answer in the executor's form.
 func (a *answer) result(failed bool) tools.Result {
 	out := tools.Result{Text: a.text.String(), Failed: failed, Artifacts: a.kept, Images: a.seen}
 	if out.Artifacts == nil {
@@ -99,8 +99,8 @@ func (a *answer) content(c sdk.Content, n int) {
 	}
 }
 
-// image adds an image, and an artifact of it as data does. It reports false for what
-// models do not take.
+// image adds an image, and an artifact of it as data does. It reports false for formats that
+// models do not accept.
 func (a *answer) image(n int, data []byte) bool {
 	image, err := turn.Image(fmt.Sprintf("%s/image-%d", a.name, n), data)
 	if err != nil || len(a.seen) == turn.MaxImages {
@@ -131,7 +131,7 @@ func (a *answer) link(n int, l *sdk.ResourceLink) {
 	a.keep(fmt.Sprintf("link-%d", n), b)
 }
 
-// data adds what is no text: the model learns that it is there.
+// data adds content that is not text: the model learns that it is there.
 func (a *answer) data(kind string, n int, mime, uri string, data []byte) {
 	value := map[string]string{"mime": mime, "data": base64.StdEncoding.EncodeToString(data)}
 	if uri != "" {
@@ -176,7 +176,7 @@ func (a *answer) say(text string) {
 	a.text.WriteString(text)
 }
 
-// line is a text of somebody else on one short line.
+// line shortens a text by somebody else to one line.
 func line(s string) string {
 	return spelling.Clip(strings.Join(strings.Fields(rootfs.Visible(s)), " "), 300)
 }

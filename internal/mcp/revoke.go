@@ -25,7 +25,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// revokeTime is how long revoking a login may take.
+// revokeTime bounds the time that revoking a login may take.
 const revokeTime = 15 * time.Second
 
 // A Logout is how a logout has ended.
@@ -35,8 +35,8 @@ type Logout struct {
 	Failed  error // why it has not, nil if it offers no revocation
 }
 
-// Logout forgets what a login at a server has given, and has the server revoke it
-// where it offers that (RFC 7009): what is forgotten could be in a backup.
+// Logout forgets the tokens of a login at a server, and asks the server to revoke them if it
+// supports that (RFC 7009): a backup may still contain them.
 func (p *Pool) Logout(ctx context.Context, name string) (out Logout, err error) {
 	s := p.o.Servers[name]
 	g, err := p.grant(name, s)
@@ -95,8 +95,8 @@ func (p *Pool) revoke(ctx context.Context, s Server, g *grant) (done bool, err e
 	return true, nil
 }
 
-// issuerOf is the authorization server of an address: the first that it names, or
-// its own host.
+// issuerOf returns the authorization server of an address: the first that it names, or its own
+// host.
 func issuerOf(ctx context.Context, address string, client *http.Client) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -116,9 +116,8 @@ func issuerOf(ctx context.Context, address string, client *http.Client) string {
 // maxStream bounds one body of an answer, however long it takes.
 const maxStream = 64 << 20
 
-// overHTTP is the transport to an address, through the network guard. The operator
-// has named the address, so that it may be one that is not public; where it leads
-// to may not.
+// overHTTP returns the transport to an address, through the network guard. The operator has named
+// the address, so it need not be public; addresses that it redirects to must be.
 func (p *Pool) overHTTP(c *session, s Server) (sdk.Transport, func(), error) {
 	g := p.reach(s)
 	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
@@ -131,7 +130,7 @@ func (p *Pool) overHTTP(c *session, s Server) (sdk.Transport, func(), error) {
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1, OAuthHandler: by}, client.CloseIdleConnections, err
 }
 
-// reach is what guards the way to a server's address.
+// reach returns the network rules for a server's address.
 func (p *Pool) reach(s Server) netguard.Guard {
 	g := p.o.Network
 	g.Allow = slices.Clone(g.Allow)
@@ -141,7 +140,7 @@ func (p *Pool) reach(s Server) netguard.Guard {
 	return g
 }
 
-// hostPort is the host of an address with its port.
+// hostPort returns the host of an address with its port.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -153,7 +152,7 @@ func hostPort(u *url.URL) string {
 // maxNotice bounds a body that may be a notice.
 const maxNotice = 4 << 10
 
-// maxRefusal bounds what is read of an answer that is no message.
+// maxRefusal bounds how many bytes are read of an answer that is not a message.
 const maxRefusal = 64 << 10
 
 // toServer adds an entry's headers to the requests for its host, and to no
@@ -199,7 +198,7 @@ func (t *toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.answered(q, resp), nil
 }
 
-// bodyOf is what a request sends; known is false if that cannot be read.
+// bodyOf returns the body of a request; known is false if it cannot be read.
 func bodyOf(r *http.Request) (b []byte, known bool) {
 	if r.Body == nil {
 		return nil, true
@@ -215,7 +214,7 @@ func bodyOf(r *http.Request) (b []byte, known bool) {
 	return b, err == nil
 }
 
-// answered is an answer with its messages as the library takes them.
+// answered returns an answer with its messages in the form that the library accepts.
 func (t *toServer) answered(q request, resp *http.Response) *http.Response {
 	q.note(func(d *delivery) { d.status = resp.StatusCode })
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -238,7 +237,8 @@ func (t *toServer) answered(q request, resp *http.Response) *http.Response {
 	return resp
 }
 
-// refusalText is what an answer that is no message says: that of an error in it, else all of it.
+// refusalText returns the error message in an answer that is not a protocol message, or else its
+// whole text.
 func refusalText(text []byte) string {
 	var m struct{ Error struct{ Message string } }
 	if json.Unmarshal(text, &m) == nil && m.Error.Message != "" {
@@ -247,7 +247,7 @@ func refusalText(text []byte) string {
 	return string(text)
 }
 
-// withRest is a body of which some was read.
+// withRest restores a body of which a part was read.
 func withRest(read []byte, err error, body io.ReadCloser) io.ReadCloser {
 	rest := io.Reader(body)
 	if err != nil {
@@ -315,8 +315,9 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is the next event: its fields, and its data on one line. Of one whose message needs
-// nothing further the fields stay. What is no field would end the connection.
+// next returns the next event: its fields, and its data on one line. If the message of an event
+// needs nothing further, only its fields are kept. Lines that are not fields are dropped,
+// since they would end the connection.
 func (e *events) next() ([]byte, error) {
 	var out, data, name []byte
 	for has := false; ; {
@@ -367,7 +368,7 @@ func resend(r *http.Request) {
 	r.Header["Idempotency-Key"] = nil
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections implements the method that http.Client looks for.
 func (t *toServer) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -1,13 +1,12 @@
-// Package mcp makes the tools of other people's MCP servers tools of agents: it
-// starts the servers in the command sandbox or reaches them through the network
-// guard, remembers what they said of their tools when those were accepted, and
-// calls them within bounds.
+// Package mcp gives agents the tools of other people's MCP servers: it starts the servers in the
+// command sandbox or reaches them through the network guard, remembers the accepted descriptions
+// of their tools, and calls them within bounds.
 //
 //	p := mcp.New(mcp.Options{Servers: servers, Dir: filepath.Join(data, "mcp"), Network: guard})
 //	rt, err := adroit.Open(ctx, adroit.Options{ToolServers: p, …})
 //
-// It is not an MCP server, and it decides nothing about permission: it says what
-// a tool needs, and the executor asks.
+// It is not an MCP server, and it does not decide about permission: it states the needs of a tool,
+// and the executor asks.
 package mcp
 
 import (
@@ -52,7 +51,7 @@ type Server struct {
 	// Agents have the tools without naming the server, with wildcards.
 	Agents  []string      `json:"agents,omitempty" yaml:"agents"`
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout"` // of a call
-	// StartTimeout is how long it may take to start.
+	// StartTimeout bounds the time that it may take to start.
 	StartTimeout time.Duration `json:"start_timeout_ns,omitempty" yaml:"start_timeout"`
 	Disabled     bool          `json:"disabled,omitempty" yaml:"disabled"` // it is there, and not used
 
@@ -75,7 +74,7 @@ const (
 // not public and read no file of the user.
 func (s Server) project() bool { return s.source == sourceProject }
 
-// Grants are what a program may do in the sandbox.
+// Grants list what a program may do in the sandbox.
 type Grants struct {
 	Net       bool     `json:"net,omitempty" yaml:"net"`             // reach the network
 	Read      []string `json:"read,omitempty" yaml:"read"`           // paths
@@ -84,15 +83,15 @@ type Grants struct {
 	Sandbox   string   `json:"sandbox,omitempty" yaml:"sandbox"`     // "off" runs it without one
 }
 
-// A ProjectGrant is what the operator lets a server of a project's own file have, which
-// gets none of it by that file.
+// A ProjectGrant is what the operator allows a server of a project's own file; the file itself
+// grants nothing.
 type ProjectGrant struct {
 	Variables []string `yaml:"variables"` // that ${NAME} may stand for
 	Net       bool     `yaml:"net"`
 	Workspace string   `yaml:"workspace"` // read or write
 }
 
-// Check returns what is wrong with a grant.
+// Check reports errors in a grant.
 func (g ProjectGrant) Check() error {
 	if g.Workspace != "" && g.Workspace != "read" && g.Workspace != "write" {
 		return fmt.Errorf("workspace is %q: it is read or write, or left out", g.Workspace)
@@ -135,7 +134,7 @@ var nameRule = lazyregexp.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 // maxName bounds the name of a server, so that names of tools keep room.
 const maxName = 32
 
-// CheckName returns what is wrong with the name of a server.
+// CheckName reports errors in the name of a server.
 func CheckName(name string) error {
 	if len(name) > maxName || !nameRule.MatchString(name) {
 		return fmt.Errorf("%q is no name for a server: use small letters and digits, parts joined by one hyphen, at most %d of them", name, maxName)
@@ -143,14 +142,14 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Name makes a name for a server of what another program calls it.
+// Name makes a server's name from the name that another program uses.
 func Name(other string) string {
 	parts := strings.FieldsFunc(strings.ToLower(other), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	name := strings.TrimLeft(strings.Join(parts, "-"), "0123456789-")
 	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }
 
-// Check returns what is wrong with an entry.
+// Check reports errors in an entry.
 func (s Server) Check() error {
 	switch {
 	case len(s.Command) == 0 && s.URL == "":
@@ -207,7 +206,7 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// transport is how a server is reached, in a word.
+// transport names how a server is reached.
 func (s Server) transport() string {
 	if s.URL != "" {
 		return "http"
@@ -215,7 +214,7 @@ func (s Server) transport() string {
 	return "stdio"
 }
 
-// Target is what is started or reached, for people: without secrets, which are in
+// Target describes the command or address of a server for people, without secrets, which are in
 // headers and variables.
 func (s Server) Target() string {
 	if s.URL != "" {
@@ -229,8 +228,8 @@ func (s Server) Target() string {
 	return strings.Join(slices.Concat(s.Command, s.Args), " ")
 }
 
-// Asks is what an entry would have a machine do, one thing a line, for who decides about
-// the file that has it: nothing of it is granted by that.
+// Asks describes, one thing a line, what an entry would have a machine do, for the person who
+// decides about the file that has it. It grants nothing.
 func (s Server) Asks() []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

@@ -140,7 +140,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 	return c, nil
 }
 
-// reason says why there is no connection, as the end of a sentence.
+// reason explains why there is no connection, as the end of a sentence.
 func (c *session) reason(err error, late bool, limit time.Duration) string {
 	var said, code string
 	if c.proc != nil {
@@ -184,11 +184,11 @@ func clipHead(s string, most int) string {
 	return "…" + strings.ToValidUTF8(s[len(s)-most:], "")
 }
 
-// endWait is how long a server may take to read what was sent to it last, a cancel for
-// one, and to end by itself. It is what the reference implementation waits.
+// endWait bounds the time that a server has to read the last messages sent to it, such as a
+// cancel, and to exit. The reference implementation waits as long.
 const endWait = 2 * time.Second
 
-// end closes the connection and what belongs to it, and returns when that is gone.
+// end closes the connection and its program, and returns when that is gone.
 func (c *session) end() {
 	if c.cs != nil {
 		done := make(chan struct{})
@@ -207,7 +207,7 @@ func (c *session) end() {
 	c.close()
 }
 
-// wrote looks at what was written to the server.
+// wrote inspects a message that was written to the server.
 func (c *session) wrote(message []byte) {
 	if bytes.Contains(message, []byte("notifications/cancelled")) {
 		c.cancelled.Store(true)
@@ -292,7 +292,7 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 	return l, nil
 }
 
-// endless is what is wrong with a list that has no end.
+// endless reports a list that does not end.
 type endless string
 
 func (e endless) Error() string { return string(e) }
@@ -326,7 +326,7 @@ func (c *session) pages(ctx context.Context, each func(*sdk.Tool)) error {
 	return nil
 }
 
-// because is err, or why the connection is gone if it is.
+// because returns err, or the reason why the connection is gone.
 func (c *session) because(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("no answer within %s", listTime)
@@ -347,7 +347,7 @@ func (c *session) soon() bool {
 	}
 }
 
-// Bounds of what a server may say of its tools.
+// Bounds of a server's descriptions of its tools.
 const (
 	maxTools       = 10_000   // of a server that are offered
 	maxListBytes   = 16 << 20 // of their schemas and descriptions
@@ -357,7 +357,7 @@ const (
 	maxWireName    = 256 // of a tool as its server names it
 )
 
-// A definition is what a server says of a tool, as it is kept.
+// A definition is a server's description of a tool, as it is kept.
 type definition struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -366,11 +366,11 @@ type definition struct {
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	Harmless    bool            `json:"harmless,omitempty"` // it says that it destroys nothing
 	Digest      string          `json:"digest"`             // of all of it, as the server says it
-	// Unchecked has what of the schema is not understood, and left out of Input.
+	// Unchecked lists the parts of the schema that are not understood, and left out of Input.
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
-// define takes what can be used of a tool; problem says why it cannot.
+// define takes the usable parts of a tool; problem explains why it cannot be used.
 func define(t *sdk.Tool) (d definition, problem string) {
 	d = definition{Name: t.Name, Description: spelling.Clip(rootfs.Visible(cmp.Or(t.Description, t.Title)), maxDescription)}
 	input, err := json.Marshal(t.InputSchema)
@@ -411,7 +411,7 @@ func define(t *sdk.Tool) (d definition, problem string) {
 	return d, ""
 }
 
-// unchecked is what of the schema of a tool is left out, in a line; "" for nothing.
+// unchecked describes, in a line, the parts of a tool's schema that are not checked; "" for none.
 func (d definition) unchecked() string {
 	if d.Unchecked == nil {
 		return ""
@@ -419,8 +419,8 @@ func (d definition) unchecked() string {
 	return spelling.Clip("not checked before a call: "+strings.Join(d.Unchecked, "; "), 600)
 }
 
-// offers reports whether an entry lets a tool be offered. A pattern that is a name means
-// that tool, and slashes are like other letters: names of tools are no paths.
+// offers reports whether an entry lets a tool be offered. A pattern that equals a name matches
+// that tool, and slashes are ordinary letters: names of tools are not paths.
 func (s Server) offers(tool string) bool {
 	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 	return len(s.Tools) == 0 || slices.ContainsFunc(s.Tools, func(p string) bool {
@@ -435,7 +435,7 @@ func (s Server) offline(level string) bool {
 	return s.URL == "" && s.Sandbox != "off" && level != "off" && !s.Net
 }
 
-// reach is what a server really has, in words for who is asked about a call.
+// reach describes what a server really can reach, for the person who is asked about a call.
 func (s Server) reach(level string) string {
 	switch {
 	case s.URL != "":
@@ -456,9 +456,9 @@ func (s Server) reach(level string) string {
 	return "its program is in the sandbox and has " + strings.Join(has, ", ")
 }
 
-// tool is a definition as the tool of a job. A call reaches something outside
-// that nobody here confines, so that it needs the network, is untrusted, and asks
-// unless the server says that it changes nothing.
+// tool converts a definition to a tool of a job. A call reaches something outside that nobody here
+// confines, so it needs the network, is untrusted, and asks unless the server declares that it
+// changes nothing.
 func (d definition) tool(name, server string, s Server, level string) turn.Tool {
 	m := tools.Metadata{
 		Name: name, Description: cmp.Or(strings.TrimSpace(d.Description), fmt.Sprintf("The tool %s of the server %s.", d.Name, server)),

@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// maxNoise is how much is shown of a line that is no message.
+// maxNoise bounds how much of a line that is not a message is shown, in bytes.
 const maxNoise = 200
 
 var errTooLarge = fmt.Errorf("sent a message that is longer than %d bytes, which is too large", maxMessage)
 
-// A messageReader reads the standard output of a server as the messages that it has in
-// it. A message is a line, or several; what else is printed there is passed over, and
-// the first of it is kept.
+// A messageReader reads the messages in the standard output of a server. A message is one line, or
+// several; any other output is skipped, and the first of it is kept.
 type messageReader struct {
 	lines *bufio.Reader
 	wire  *wire
@@ -65,7 +64,7 @@ func (m *messageReader) gone() {
 	m.fault = errors.New("has closed its standard output and goes on, so that no answer can come")
 }
 
-// finish reads what a program that has ended has printed, unless that takes long.
+// finish reads the remaining output of a program that has ended, unless that takes long.
 func (m *messageReader) finish() {
 	go func() { _, _ = io.Copy(io.Discard, m) }() // ends with the program's output
 	select {
@@ -74,7 +73,7 @@ func (m *messageReader) finish() {
 	}
 }
 
-// next is the next message with the end of its line.
+// next returns the next message with the end of its line.
 func (m *messageReader) next() ([]byte, error) {
 	var open []byte // lines of a message that has not ended
 	var nest nesting
@@ -125,7 +124,7 @@ func (m *messageReader) next() ([]byte, error) {
 	}
 }
 
-// oneByOne are the messages of a batch, which newer revisions do not have, with sep between them.
+// oneByOne joins the messages of a batch, which newer revisions do not have, with sep.
 func oneByOne(message []byte, sep string) []byte {
 	var list [][]byte
 	var raw []json.RawMessage
@@ -138,7 +137,7 @@ func oneByOne(message []byte, sep string) []byte {
 	return bytes.Join(list, []byte(sep))
 }
 
-// answerOf is the answer in a batch to one request, and any other message as it is.
+// answerOf returns the answer in a batch to one request, and any other message unchanged.
 func answerOf(message []byte) []byte {
 	for l := range bytes.Lines(oneByOne(message, "\n")) {
 		var m struct{ Method, ID json.RawMessage }
@@ -149,7 +148,7 @@ func answerOf(message []byte) []byte {
 	return message
 }
 
-// boundedLine is the next line with its end.
+// boundedLine returns the next line with its end.
 func boundedLine(lines *bufio.Reader, most int) ([]byte, error) {
 	var l []byte
 	for {
@@ -164,7 +163,7 @@ func boundedLine(lines *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// skip passes over what is no message.
+// skip ignores a line that is not a message, but remembers the first one.
 func (m *messageReader) skip(b []byte) {
 	b = bytes.TrimSpace(b)
 	m.mu.Lock()
@@ -178,7 +177,7 @@ func (m *messageReader) skip(b []byte) {
 	}
 }
 
-// Noise is the first of what is no message, "" if there was none.
+// Noise returns the first line that was not a message, or "".
 func (m *messageReader) Noise() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,7 +185,7 @@ func (m *messageReader) Noise() string {
 	return line(string(l))
 }
 
-// Fault is why no more is read, "" for another reason than what was read.
+// Fault explains why reading stopped, or is "" if that was not because of the data.
 func (m *messageReader) Fault() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,8 +218,8 @@ func (n *nesting) add(text []byte) {
 	}
 }
 
-// repairJSON is JSON as some programs write it, as it should be: null for NaN and Infinity, and
-// line ends and tabs within strings spelled out.
+// repairJSON corrects JSON as some programs write it: it puts null for NaN and Infinity, and
+// escapes line ends and tabs within strings.
 func repairJSON(text []byte) []byte {
 	var out bytes.Buffer
 	for i, inside := 0, false; i < len(text); i++ {
@@ -254,8 +253,7 @@ func repairJSON(text []byte) []byte {
 	return out.Bytes()
 }
 
-// A watchedWriter passes on the standard input of a server and shows what is written,
-// message by message.
+// A watchedWriter passes on the standard input of a server and reports it message by message.
 type watchedWriter struct {
 	io.WriteCloser
 	sends func([]byte) request // before

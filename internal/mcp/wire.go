@@ -14,10 +14,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A wire looks at the messages between here and a server: it notes what becomes of
-// calls, and gives the library what servers send in the form that it takes. One part
-// of an answer that is not as the protocol wants it is no reason to lose the rest.
-// It is safe for concurrent use.
+// A wire inspects the messages between here and a server: it records the progress and outcome of
+// calls, and passes on what servers send in the form that the library accepts. A part of an answer
+// that violates the protocol is no reason to lose the rest. It is safe for concurrent use.
 type wire struct {
 	calls   *calls
 	changed func() // called when the server announces other tools
@@ -26,14 +25,14 @@ type wire struct {
 	asked map[string]request // that wait for an answer, by id as text
 }
 
-// A request is what was asked.
+// A request identifies a request that was sent.
 type request struct {
 	id     json.RawMessage
 	method string
 	call   *openCall // of a tool; nil for others
 }
 
-// envelope is what is read of a message that is sent.
+// envelope has the fields that are read of an outgoing message.
 type envelope struct {
 	ID     json.RawMessage
 	Method string
@@ -60,12 +59,13 @@ func (w *wire) sends(message []byte) (q request) {
 	return q
 }
 
-// idText is the same for an id and for the id that a server makes of it: 1, "1" and 1.0.
+// idText returns the same text for an ID and for the variants that servers make of it: 1, "1" and
+// 1.0.
 func idText(id json.RawMessage) string {
 	return strings.TrimSuffix(strings.Trim(string(id), `"`), ".0")
 }
 
-// answered is the request that an answer is to.
+// answered returns the request that an answer belongs to.
 func (w *wire) answered(id json.RawMessage) (request, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *wire) answered(id json.RawMessage) (request, bool) {
 	return q, ok
 }
 
-// onlyCall is the only request that waits for an answer, if it is a call.
+// onlyCall returns the only request that waits for an answer, if it is a call.
 func (w *wire) onlyCall() (q request, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,9 +86,9 @@ func (w *wire) onlyCall() (q request, ok bool) {
 	return q, ok
 }
 
-// receives returns a message as the library takes it; ok is false for what is none. Of a
-// message that needs nothing further nothing is left: the library takes a large buffer and a
-// goroutine for each, and some servers send tens of thousands.
+// receives returns a message in the form that the library accepts; ok is false for text that is
+// not a message. A message that needs nothing further becomes empty: the library takes a large
+// buffer and a goroutine for each, and some servers send tens of thousands.
 func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	message = bytes.TrimSpace(message)
 	if len(message) > 0 && message[0] == '[' {
@@ -113,8 +113,8 @@ func (w *wire) receives(message []byte) (out []byte, ok bool) {
 	q, asked := request{}, false
 	switch {
 	case isNull(method) && isNull(id) && !isNull(fault):
-		// It could not read what it was sent. That is known only where one call waits, and what
-		// became of that is not.
+		// The server could not read the request. Which one is clear only if one call waits, and
+		// its outcome is unknown.
 		if q, asked = w.onlyCall(); !asked {
 			return nil, false
 		}
@@ -158,8 +158,8 @@ func (w *wire) notice(m map[string]json.RawMessage) bool {
 	return false
 }
 
-// message is what receives makes of a text, repaired if need be, or what stands for an
-// answer that cannot be; ok is false for what is no message.
+// message returns a received text as the library accepts it, repaired if need be, or a substitute
+// for an answer that cannot be read; ok is false for a text that is not a message.
 func (w *wire) message(text []byte) (out []byte, ok bool) {
 	if out, ok = w.receives(text); ok || json.Valid(text) {
 		return out, ok
@@ -170,7 +170,7 @@ func (w *wire) message(text []byte) (out []byte, ok bool) {
 	return w.broken(text)
 }
 
-// read is message where all that comes should be one: what is none stays.
+// read is like message where every text should be a message: any other text stays as it is.
 func (w *wire) read(text []byte) []byte {
 	if out, ok := w.message(text); ok {
 		return out
@@ -178,7 +178,7 @@ func (w *wire) read(text []byte) []byte {
 	return text
 }
 
-// batch is several messages at once.
+// batch handles several messages at once.
 func (w *wire) batch(message []byte) ([]byte, bool) {
 	var list, out []json.RawMessage
 	if json.Unmarshal(message, &list) != nil {
@@ -198,8 +198,8 @@ func (w *wire) batch(message []byte) ([]byte, bool) {
 	return b, err == nil
 }
 
-// broken is the answer that stands for one that is no JSON, if it is known what it
-// answers: what was sent is its text.
+// broken returns a substitute for an answer that is not JSON, with the received text as its text,
+// if the call that it answers is known.
 func (w *wire) broken(message []byte) ([]byte, bool) {
 	if !bytes.HasPrefix(bytes.TrimSpace(message), []byte("{")) || !bytes.Contains(message, []byte(`"jsonrpc"`)) {
 		return nil, false
@@ -227,7 +227,7 @@ func (w *wire) broken(message []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-// fault is an error as the library takes it.
+// fault returns an error in the form that the library accepts.
 func (q request) fault(raw json.RawMessage) json.RawMessage {
 	var e struct {
 		Code    int64           `json:"code"`
@@ -249,7 +249,7 @@ func (q request) fault(raw json.RawMessage) json.RawMessage {
 	return b
 }
 
-// plainText is a value as text: a string without its quotes.
+// plainText returns a value as text: a string without its quotes.
 func plainText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -266,8 +266,8 @@ func textResult(text string) json.RawMessage {
 	return json.RawMessage(`{"content":[` + string(textPart(text)) + `]}`)
 }
 
-// part is one part of an answer as the library takes it. What it does not know is shown
-// as text.
+// part returns one part of an answer in the form that the library accepts. A part of unknown type
+// is shown as text.
 func part(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
@@ -296,7 +296,7 @@ func part(raw json.RawMessage) json.RawMessage {
 	return textPart(fmt.Sprintf("[a part of the kind %q]\n%s", kind, shown))
 }
 
-// textless is a result that has nothing but one part.
+// textless returns a result with one part.
 func textless(part json.RawMessage) json.RawMessage {
 	return json.RawMessage(`{"content":[` + string(part) + `]}`)
 }
