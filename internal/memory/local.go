@@ -81,8 +81,8 @@ func (f Fact) MayReplace(old Fact) error {
 	return nil
 }
 
-// Renew is the fact old after f has said the same again. What untrusted text says
-// neither takes the trust in a fact nor its evidence away.
+// Renew returns the fact old, renewed by f, which repeats it. Untrusted text takes neither the
+// trust in a fact nor its evidence away.
 func (f Fact) Renew(old Fact) Fact {
 	if f.Untrusted && !old.Untrusted {
 		f.Untrusted, f.Evidence, f.Confidence = false, old.Evidence, old.Confidence

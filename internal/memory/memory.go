@@ -26,7 +26,7 @@ import (
 	"unicode"
 )
 
-// A Scope is where a fact holds.
+// A Scope limits where a fact applies.
 type Scope string
 
 const (
@@ -34,7 +34,7 @@ const (
 	User    Scope = "user"    // wherever its user works
 )
 
-// A Kind is what a fact is about.
+// A Kind classifies a fact.
 type Kind string
 
 const (
@@ -47,7 +47,7 @@ const (
 	Summary    Kind = "summary"    // how a job went, written by code
 )
 
-// Kinds are those that a model or a person may choose.
+// Kinds are the kinds that a model or a person may choose.
 var Kinds = []Kind{Note, Command, Convention, Decision, Pitfall, Preference}
 
 // A Confidence is how sure the author of a fact is.
@@ -76,15 +76,15 @@ type Fact struct {
 	Kind       Kind       `json:"kind"`
 	Text       string     `json:"text"` // one line
 	Confidence Confidence `json:"confidence"`
-	// Untrusted means that its author had read what others wrote.
+	// Untrusted means that its author had read text by others.
 	Untrusted bool `json:"untrusted,omitempty"`
 	Evidence
 	Created time.Time `json:"created"`
-	// Stale is why the evidence does not hold any more. Stores keep none.
+	// Stale explains why the evidence no longer applies. Stores do not keep it.
 	Stale string `json:"stale,omitempty"`
 }
 
-// Evidence is where a fact comes from.
+// Evidence is the source of a fact.
 type Evidence struct {
 	Job    string `json:"job,omitempty"`
 	Step   string `json:"step,omitempty"`   // its path
@@ -96,7 +96,7 @@ type Evidence struct {
 type Addition struct {
 	Fact
 	Replaces string `json:"replaces,omitempty"` // the id of a fact that it corrects
-	// Dir is what File is relative to, for the runtime; stores do not read it.
+	// Dir is the directory that File is relative to, for the runtime; stores do not read it.
 	Dir string `json:"dir,omitempty"`
 }
 
@@ -137,22 +137,20 @@ type Store interface {
 	// untrusted one a trusted one: that is an error, as is ErrNotExist.
 	AddFacts(ctx context.Context, add ...Addition) ([]Fact, error)
 	Facts(ctx context.Context, q Query) ([]Fact, error)
-	// RemoveFacts forgets what q selects, and returns how many there were.
+	// RemoveFacts removes the facts that q selects, and returns their number.
 	RemoveFacts(ctx context.Context, q Query) (int, error)
 }
 
 // ErrNotExist is the error about a fact that is not there.
 var ErrNotExist = errors.New("there is no such fact")
 
-// ID is the id of the fact that is kept under a key: the key of the call that
-// remembers it.
+// ID returns the ID of the fact that is kept under a key: the key of the call that remembers it.
 func ID(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:10])
 }
 
-// Clean brings a fact into the form in which it is kept, or returns what is wrong
-// with it.
+// Clean normalises a fact for storage, or returns an error that describes what is wrong with it.
 func (f *Fact) Clean() error {
 	f.Text, f.File, f.Stale = OneLine(f.Text), OneLine(f.File), ""
 	f.Kind = cmp.Or(f.Kind, Note)
@@ -195,8 +193,8 @@ func Join[T ~string](all []T) string {
 	return strings.Join(words, ", ")
 }
 
-// OneLine is a text without what could change how it is shown: no line ends, no
-// control characters, nothing invisible.
+// OneLine removes from a text what could change how it is shown: line ends, control characters and
+// invisible characters.
 func OneLine(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -216,7 +214,7 @@ const maxWords = 32
 // stopWords are in too many texts to select one.
 var stopWords = strings.Fields("a all an and any are as at be but by can do does for from has have how if in into is it its not of on or our please should so than that the their then there these they this to was we what when where which who why will with you your")
 
-// Words are the words of a text that select facts: no operators, no quotes.
+// Words returns the words of a text that select facts, without operators and quotes.
 func Words(text string) []string {
 	var out []string
 	for _, w := range split(text) {
@@ -231,7 +229,7 @@ func split(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// Decay is how much less a match of that age counts: half after ninety days.
+// Decay returns the factor by which age reduces the score of a match: one half after ninety days.
 func Decay(age time.Duration) float64 {
 	const half = 90 * 24 * time.Hour
 	return 1 / (1 + max(0, age.Seconds())/half.Seconds())
@@ -252,15 +250,14 @@ type bookKey struct{}
 // With gives the tools that are called with ctx a book.
 func With(ctx context.Context, b Book) context.Context { return context.WithValue(ctx, bookKey{}, b) }
 
-// From is the book of ctx, nil if it has none.
+// From returns the book of ctx, or nil.
 func From(ctx context.Context) Book {
 	b, _ := ctx.Value(bookKey{}).(Book)
 	return b
 }
 
-// Line quotes a fact for a model: how old and how certain it is, and its text as
-// a JSON string, which its content cannot end. The text is cut after limit
-// characters; 0 is no bound.
+// Line quotes a fact for a model: its age, its confidence, and its text as a JSON string, which
+// its content cannot end. The text is cut after limit characters; 0 means no limit.
 func (f Fact) Line(now time.Time, limit int) string {
 	about := []string{string(f.Kind), Age(now.Sub(f.Created)), string(f.Confidence) + " confidence"}
 	if f.Scope == User {
@@ -293,7 +290,7 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Age is how long ago something was, in words.
+// Age renders a duration in words, as in "2 days ago".
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, u := range []struct {

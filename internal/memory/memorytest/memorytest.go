@@ -1,4 +1,4 @@
-// Package memorytest holds the suite that every [memory.Store] passes.
+// Package memorytest provides the suite that every [memory.Store] passes.
 package memorytest
 
 import (
@@ -22,7 +22,7 @@ func Store(t *testing.T, open func(t *testing.T) memory.Store) {
 	}
 }
 
-// Fact is a valid fact of the project /p.
+// Fact returns a valid fact of the project /p.
 func Fact(key, text string) memory.Addition {
 	return memory.Addition{Fact: memory.Fact{ID: memory.ID(key), Scope: memory.Project, Project: "/p", Text: text, Created: time.Now().Truncate(time.Microsecond)}}
 }
@@ -36,7 +36,7 @@ func add(t *testing.T, s memory.Store, all ...memory.Addition) []memory.Fact {
 	return out
 }
 
-// texts are those of what a query finds.
+// texts returns the texts of the facts that a query finds.
 func texts(t *testing.T, s memory.Store, q memory.Query) string {
 	t.Helper()
 	found, err := s.Facts(t.Context(), q)
@@ -57,7 +57,7 @@ func want(t *testing.T, s memory.Store, q memory.Query, text string) {
 	}
 }
 
-// A fact is kept whole and once, whatever its text.
+// A fact is kept unchanged and once, with any text.
 func testAdd(t *testing.T, s memory.Store) {
 	a := Fact("1", "say \x1b[31m\"red\"\u202e and\nleave")
 	a.Kind, a.Confidence, a.Untrusted = memory.Pitfall, memory.High, true
@@ -193,7 +193,7 @@ func testAtomic(t *testing.T, s memory.Store) {
 	want(t, s, memory.Query{}, "")
 }
 
-// What is forgotten is found no more.
+// A forgotten fact is not found any more.
 func testRemove(t *testing.T, s memory.Store) {
 	a := Fact("1", "the word is opensesame")
 	a.Job = "J1"
