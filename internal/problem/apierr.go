@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Kind is what an error is about, for callers that branch on it.
+// A Kind classifies an error for callers that branch on it.
 type Kind string
 
 // Kinds of errors.
@@ -30,13 +30,13 @@ const (
 // UnknownAgent is the code of an error about an agent that there is none of.
 const UnknownAgent = "unknown_agent"
 
-// An Error is what went wrong, in a form that survives JSON: what happened, and
-// what helps. It is the error of pkg/jobs of its kind.
+// An Error describes a failure, with advice, in a form that survives JSON. It is the error of
+// pkg/jobs of its kind.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"` // one or more lines
-	// Code is what exactly is wrong, where callers do something about it.
+	// Code identifies the error precisely, where callers act on it.
 	Code string `json:"code,omitempty"`
 
 	Err error `json:"-"` // the cause
@@ -88,8 +88,8 @@ func AsError(err error) *Error {
 	return out
 }
 
-// Hint returns what an error says helps, "" if it says nothing: the hint of an
-// [Error], or of an error with a method Hint.
+// Hint returns the advice in an error, or "": the hint of an [Error], or of an error with a method
+// Hint.
 func Hint(err error) string {
 	for ; err != nil; err = errors.Unwrap(err) {
 		help := ""
@@ -117,18 +117,18 @@ func Invalidf(help, format string, args ...any) error {
 	return &Error{Kind: Invalid, Message: fmt.Sprintf(format, args...), Hint: help}
 }
 
-// Refuse makes an error about what a request names one of the request. The
-// hint of the error itself comes before the one given.
+// Refuse turns an error about a name in a request into an error of the request. The hint of the
+// error itself comes before help.
 func Refuse(err error, help string) error {
 	return &Error{Kind: Invalid, Message: err.Error(), Hint: cmp.Or(Hint(err), help), Err: err}
 }
 
-// WithHint is err with what helps.
+// WithHint adds advice for the user to err.
 func WithHint(err error, help string) error {
 	return &Error{Kind: AsError(err).Kind, Message: err.Error(), Hint: help, Err: err}
 }
 
-// ModelError adds what helps to the error of a model.
+// ModelError adds advice to the error of a model.
 func ModelError(err error) error {
 	if e := new(llm.Error); errors.As(err, &e) {
 		return WithHint(err, cmp.Or(e.Hint, hint.Command("models list")+" says which models there are"))
@@ -136,8 +136,8 @@ func ModelError(err error) error {
 	return err
 }
 
-// NoLast is why the word last means no job in a directory; the newest of all is another
-// project's, or of a command that makes jobs of its own; "" if there are no jobs.
+// NoLast explains why the word last names no job in a directory: the newest job of all belongs to
+// another project, or to a command that makes jobs of its own. newest is "" if there are no jobs.
 func NoLast(newest, dir, here string) error {
 	if newest != "" && dir == here {
 		return &Error{Kind: NotFound, Message: fmt.Sprintf("%s was made by a command such as commit; last means none of those, and there is no other job of this directory", newest), Hint: "write its id to mean it; " + hint.Command("jobs") + " lists it"}

@@ -40,7 +40,7 @@ const (
 	Unfinished = "unfinished"
 )
 
-// An Action is what was done about a failure.
+// An Action is the reaction to a failure, with its result.
 type Action struct {
 	Decision string   `json:"decision"`
 	By       string   `json:"by,omitempty"`
@@ -71,9 +71,8 @@ type Query struct {
 	Limit     int       `json:"limit,omitempty"`
 }
 
-// A Store keeps failures. Its methods are safe for concurrent use, and what they
-// have done is durable as far as the store is. Package failurestest has the suite
-// that each Store passes.
+// A Store keeps failures. Its methods are safe for concurrent use, and their effects are as
+// durable as the store. Package failurestest has the suite that each Store passes.
 type Store interface {
 	// Add keeps a failure, once for each Key.
 	Add(ctx context.Context, f Failure) error
@@ -85,9 +84,10 @@ type Store interface {
 }
 
 const (
-	// MostShown is how many similar failures a model is shown.
+	// MostShown bounds the number of similar failures that a model is shown.
 	MostShown = 3
-	// Retention is how long failures are remembered, and Most how many of a project.
+	// Retention is the time for which failures are remembered, and Most the number of them in a
+	// project.
 	Retention = 180 * 24 * time.Hour
 	Most      = 2000
 
@@ -97,7 +97,7 @@ const (
 	halfLife   = 30 * 24 * time.Hour
 )
 
-// A Question is what a coordinator wants to know.
+// A Question is a coordinator's query about a failure.
 type Question struct {
 	Project   string // "" asks about all of the user's
 	Signature string
@@ -106,9 +106,9 @@ type Question struct {
 	Job       string // whose own failures do not count
 }
 
-// Recall returns what was done about the same failure before, the newest first, and
-// at most MostShown failures that are alike, the best first: by the words they have
-// in common, how long ago they were, and whether what was done helped.
+// Recall returns the earlier occurrences of the same failure, newest first, and at most MostShown
+// similar failures, best first: ranked by the words they have in common, by age, and by whether
+// the action helped.
 func Recall(ctx context.Context, s Store, q Question) (same, similar []Failure, err error) {
 	own := func(f Failure) bool { return q.Job != "" && jobOf(f.Key) == q.Job }
 	if same, err = s.Find(ctx, Query{Project: q.Project, Signature: q.Signature, Limit: mostSame}); err != nil {
@@ -141,8 +141,8 @@ func Recall(ctx context.Context, s Store, q Question) (same, similar []Failure, 
 	return same, similar, nil
 }
 
-// weight is what age and outcome make of a failure: what helped counts most, what
-// is known not to help less, and what is older than a month half.
+// weight ranks a failure by age and outcome: a remedy that helped counts most, one known not to
+// have helped less, and the weight of a failure a month old is half that of a new one.
 func (f Failure) weight(now time.Time) float64 {
 	w := 1 / (1 + float64(max(0, now.Sub(f.At)))/float64(halfLife))
 	switch {
@@ -163,7 +163,7 @@ func jobOf(key string) string {
 	return key
 }
 
-// Remember keeps a failure and forgets what is too old, or too much for a project.
+// Remember adds a failure, and removes those that are too old or too many for a project.
 func Remember(ctx context.Context, s Store, f Failure) error {
 	if err := s.Add(ctx, f); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (m *Memory) Add(ctx context.Context, f Failure) error {
 	return nil
 }
 
-// matches reports whether a query selects f, whatever its words.
+// matches reports whether a query selects f, apart from its words.
 func (q Query) matches(f Failure) bool {
 	return (q.Project == "" || f.Project == q.Project) && (q.Signature == "" || f.Signature == q.Signature) &&
 		(q.Before.IsZero() || f.At.Before(q.Before)) &&
@@ -231,7 +231,7 @@ func (m *Memory) Find(ctx context.Context, q Query) ([]Failure, error) {
 	return slices.Clone(out), nil
 }
 
-// likest are those that have one of the words, the likest first.
+// likest returns the failures that share a word with words, most similar first.
 func likest(all []Failure, words []string) (out []Failure) {
 	texts := make([]string, len(all))
 	for i, f := range all {
@@ -268,7 +268,7 @@ type Database interface {
 	Query(ctx context.Context, query string, args []any, row func(scan func(...any) error) error) error
 }
 
-// In is the store in a database, which other processes use too.
+// In returns the store in a database, which other processes use too.
 func In(d Database) Store { return database{d} }
 
 type database struct{ Database }
@@ -285,7 +285,7 @@ func (d database) Add(ctx context.Context, f Failure) error {
 	return err
 }
 
-// where is the condition for a query, whatever its words.
+// where returns the SQL condition of a query, apart from its words.
 func (q Query) where() (string, []any) {
 	var all []string
 	var args []any

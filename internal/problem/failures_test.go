@@ -29,8 +29,7 @@ func open(t testing.TB, path string) *sqlite.DB {
 	return d
 }
 
-// What one process has kept, the next one finds; a database that can only be
-// read says so.
+// Failures kept by one process are found by the next one; a read-only database returns an error.
 func TestDurable(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "adroit.db")

@@ -8,31 +8,30 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// A format is how one program writes what is wrong. All that is known of the outputs
-// of test runners, compilers and linters is in this table; testdata/formats has real
-// ones.
+// A format describes how one program reports problems. All that is known of the outputs of test
+// runners, compilers and linters is in this table; testdata/formats has real ones.
 type format struct {
 	name string
 	typ  string // of the problem that fail shows
 	// fail shows that the program found something wrong.
 	fail *lazyregexp.Regexp
-	// count is how a runner sums up, in one line or one for each part. Groups are named
-	// passed, failed, errors, skipped and total; what is passed follows from the total
-	// where it has no group. A group named words holds "3 passed, 1 failed".
+	// count matches a runner's summary, in one line or one for each part. Groups are named passed,
+	// failed, errors, skipped and total; the number of passed tests follows from the total where
+	// there is no group for it. A group named words matches text such as "3 passed, 1 failed".
 	count *lazyregexp.Regexp
-	// last: the line is printed again as tests end, and only the last one counts. Those
-	// that begin with another group named of are counted by themselves.
+	// last: the runner prints the line again as tests end, and only the last one counts. Lines
+	// that begin with different values of a group named of are counted separately.
 	last bool
-	// whole: a summary is of all that ran, so that one which is there twice, to the
-	// second, is that of another reporter: see once.
+	// whole: a summary covers the whole run, so that a second one with the same counts, to the
+	// second, comes from another reporter: see once.
 	whole bool
-	// none shows that there was no test to run, ran that there were some, which the
-	// runner does not count.
+	// none matches a run without tests; ran matches a run with tests that the runner does not
+	// count.
 	none, ran *lazyregexp.Regexp
-	// seen shows that the program wrote this, and nothing else.
+	// seen matches text that only this program writes.
 	seen *lazyregexp.Regexp
-	// skips are tests that did not run: with a group named among those that count has as
-	// passed, without it those that it does not have.
+	// skips matches tests that did not run. With a group named among, they are included in the
+	// passed tests of count; without it, they are not.
 	skips *lazyregexp.Regexp
 }
 
@@ -154,8 +153,8 @@ var formats = []format{
 	{name: "make", typ: Build, fail: lazyregexp.New(`(?m)^make.*\*\*\* .*(?:Error \d|Stop\.)`)},
 }
 
-// A Reading is what the formats show in an output. A zero one says that no format
-// reads it: it is unknown, and nothing follows from it.
+// A Reading is the result of matching an output with the formats. The zero value means that no
+// format matches: nothing is known.
 type Reading struct {
 	Formats []string // that read something
 	Types   []string // of problems that they show, as the formats are listed
@@ -168,13 +167,13 @@ type Reading struct {
 // Known reports whether a format reads the output.
 func (r *Reading) Known() bool { return len(r.Formats) > 0 }
 
-// Failing reports whether tests were run and failed: then what the output has to say
-// is what they printed.
+// Failing reports whether tests ran and failed: then the rest of the output is the tests'.
 func (r *Reading) Failing() bool { return r.Failed > 0 || slices.Contains(r.Types, Test) }
 
 var (
 	// Task runners of monorepos put a prefix before each line: turbo, pnpm, Nx, lerna,
-	// concurrently. The task is named, so that what compilers write is no prefix.
+	// concurrently. The pattern lists the usual tasks, so that compilers' output is not taken for
+	// a prefix.
 	taskPrefix  = lazyregexp.New(`^(?:\[[^\]\s]+\]:? |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci|verify)[\w:-]*: |@?[\w./-]+[: ](?:test|unit|e2e|spec|lint|build|check|type-?check|types|ci)[\w:-]* *\| )`)
 	loosePrefix = lazyregexp.New(`^(@?[\w./-]+(?::\w[\w-]*)*: |[\w./@-]+ +\| )`)
 	levels      = []string{"[INFO]", "[ERROR]", "[WARNING]", "[WARN]", "[warn]", "[error]", "[info]", "[DEBUG]", "[!]"}
@@ -210,7 +209,7 @@ func Read(output string) Reading {
 
 var works = lazyregexp.New(`(?m)^\s*[^\s>$]`) // a line that is no echo of a command
 
-// header is what a package manager prints before a script, and make before a directory.
+// header matches lines that a package manager prints before a script, and make before a directory.
 var header = lazyregexp.New(`^(?:> \S+@\S+ \S+|> \S+:[\w:-]+|make\[\d+\]: Entering directory .*)$`)
 
 // beside reports whether a part of a monorepo has run something else than a test runner
@@ -236,8 +235,8 @@ func beside(text string) bool {
 // mostParts of a monorepo are known by prefixes that name no task.
 const mostParts = 50
 
-// split is the text of each part of a monorepo, without the prefixes, and what has
-// none. It is nil if no line has one.
+// split returns the text of each part of a monorepo without the prefixes, and the text without a
+// prefix. It is nil if no line has one.
 func split(text string, prefix *lazyregexp.Regexp) (parts []string) {
 	var names []string
 	byName := map[string]*strings.Builder{}
@@ -316,7 +315,7 @@ func read(text string) (r Reading) {
 
 var counted = lazyregexp.New(`(\d+) (?:tests? )?([a-z]+)|(pass|fail|skipped|todo)\s+(\d+)`)
 
-// summaries are the matches of count, without those of a run that is summed up again.
+// summaries returns the matches of count, without those of a run that is summed up again.
 func (f *format) summaries(text string) [][]string {
 	count := f.count.Regexp()
 	at := count.FindAllStringSubmatchIndex(text, -1)
@@ -338,10 +337,11 @@ func (f *format) summaries(text string) [][]string {
 	return out
 }
 
-// inBrackets is what is already in the number before it: 3 passed (1 slow, 1 flaky).
+// inBrackets matches details that the number before them already includes: 3 passed (1 slow, 1
+// flaky).
 var inBrackets = lazyregexp.New(`\([^)\n]*\)`)
 
-// counts sums up what a runner counted.
+// counts sums up a runner's own counts.
 func (f *format) counts(text string) (r Reading) {
 	last := map[string][]string{}
 	var order []string
@@ -404,7 +404,7 @@ var (
 	tapDir   = lazyregexp.New(`(?i)\s#\s*(skip|todo)\b`)
 )
 
-// points counts what the Test Anything Protocol has at the left margin.
+// points counts the results of the Test Anything Protocol that begin at the left margin.
 func points(text string) (r Reading) {
 	if !tapPlan.MatchString(text) {
 		return r
@@ -445,8 +445,8 @@ var notStarted = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)^\S*python[\d.]*: can't open file .*$`),
 }
 
-// NotStarted is the line of an output by which a program reports that it could not start
-// what it was called for, "" if there is none.
+// NotStarted returns the line of an output by which a program reports that it could not start, or
+// "".
 func NotStarted(output string) string {
 	for _, re := range notStarted {
 		if line := re.FindString(output); line != "" {

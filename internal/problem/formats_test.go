@@ -48,7 +48,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// first is the type that counts: see pkg/workflows/coordinator.
+// first returns the type that counts: see pkg/workflows/coordinator.
 func first(types []string) string {
 	for _, want := range []string{Test, Format, Type, Lint, Build} {
 		for _, t := range types {

@@ -16,10 +16,10 @@ const (
 	mostNames  = 400  // of one output
 )
 
-// Names are the texts of an output that may be names of files, in order: what stands
-// before a line's number, from each place where a name may begin, the longest first,
-// and lines, or ends of lines, that are one. Which of them are files only the disk
-// shows. Each list has the spellings of one name.
+// Names lists the texts of an output that may be names of files, in order: text before a line
+// number, from each place where a name may begin, the longest first, and lines, or ends of lines,
+// that may be names. Only the disk shows which of them are files. Each list has the spellings of
+// one name.
 func Names(output string) (out [][]string) {
 	for line := range strings.Lines(Plain(output)) {
 		line = strings.TrimRight(line, "\r\n")
@@ -41,7 +41,7 @@ func Names(output string) (out [][]string) {
 	return out
 }
 
-// spellings are the names that may end where text ends.
+// spellings lists the names that may end where text ends.
 func spellings(text string) (out []string) {
 	add := func(s string) {
 		s = strings.TrimPrefix(strings.TrimSpace(s), "file://")
@@ -61,8 +61,7 @@ func spellings(text string) (out []string) {
 
 var named = lazyregexp.New(`(?m)((?:[\p{L}\p{M}\p{N}_.@+~/-]|\[[\p{L}\p{N}_.-]+\])+\.\w{1,5})(?::\d+|:\[\d+,|\(\d+,\d+\)|", line \d+)`)
 
-// Named are names of files in an output of which nobody has looked whether they are
-// there, at most twenty.
+// Named lists names of files in an output, at most twenty, without checking that they exist.
 func Named(output string) (out []string) {
 	for _, m := range named.FindAllStringSubmatch(Plain(output), 200) {
 		if !slices.Contains(out, m[1]) && len(out) < 20 {
@@ -73,18 +72,17 @@ func Named(output string) (out []string) {
 }
 
 var (
-	// A line about a place in a file is about the code there, whatever it quotes.
+	// A line about a place in a file is about the code there, even if it quotes something else.
 	aboutCode = lazyregexp.New(`^\s*(?:vet: |error: |warning: |\[\w+\] |e: |w: )?(?:file://)?[^\s:()]+\.[A-Za-z]\w{0,4}(?::\d+|\(\d+,\d+\)|:\[\d+,)|^\s+\d+:\d+\s|^\s*(?:-->|❯|›|at) |^error\[\w+\]: |^\s*\d* ?[|│>] |^>?\s+\d+ [|│] `)
-	// Words by which a test, or a script that tests, reports what it compares.
+	// Words by which a test, or a script that tests, reports a comparison.
 	compares = lazyregexp.New(`(?i)\b(?:want|wants|wanted|expect|expects|expected|got|received|actual|assert\w*|should|raised|thrown)\b|^\s*(?:FAIL|not ok|✗|✘|✖|×|●|[+-] )`)
 	manager  = lazyregexp.New(`^(?:npm (?:ERR!|error)|error \S+@)`) // of packages, which uses these words, too
 	caret    = lazyregexp.New(`^[\s|]*[\^~]+[\s~^]*$`)
 	inPython = lazyregexp.New(`^\s+File ".*", line \d+`)
 )
 
-// Own are the lines of an output that the programs that ran write about themselves
-// and the machine: nothing of what a failing test printed, no diagnosis about a
-// place in a file, no source that is quoted.
+// Own returns the lines of an output that the programs wrote about themselves and the machine:
+// nothing that a failing test printed, no diagnosis about a place in a file, no quoted source.
 func Own(output string) string {
 	text := strings.ReplaceAll(Plain(output), "\r\n", "\n")
 	if r := Read(text); r.Failing() {
@@ -106,18 +104,18 @@ func Own(output string) string {
 	return b.String()
 }
 
-// A packageManager is how an ecosystem reports that a package is missing, has another
-// version, or is not locked, and the commands that get what the project declares.
+// A packageManager matches an ecosystem's reports that a package is missing, has another version,
+// or is not locked, and lists the commands that install the project's declared packages.
 type packageManager struct {
-	// missing is where such a line begins: what a test prints does not begin so.
+	// missing matches the beginning of such a line; output of tests does not begin so.
 	missing *lazyregexp.Regexp
-	// undeclared is where the code names a package that the project does not declare, or
-	// that is none: no command gets it.
+	// undeclared matches an import of a package that the project does not declare, or that does
+	// not exist: no command can install it.
 	undeclared *lazyregexp.Regexp
-	// ran is what its scripts print before they run: a program that they miss comes with
-	// a package.
+	// ran matches the lines that its scripts print before they run: a program missing there comes
+	// with a package.
 	ran *lazyregexp.Regexp
-	// installs are tried from the first whose file the project has.
+	// installs are tried in order; the first one whose file the project has is used.
 	installs []install
 }
 
@@ -152,7 +150,7 @@ func MissesPackage(text string) bool {
 	return slices.ContainsFunc(packageManagers, func(m packageManager) bool { return m.missing.MatchString(text) })
 }
 
-// Installs are the commands that may get the packages which an output reports as missing,
+// Installs returns the commands that may install the packages which an output reports as missing,
 // the likeliest first. exists reports whether the project has a file.
 func Installs(output string, exists func(name string) bool) (out []string) {
 	text := Plain(output)
@@ -181,7 +179,7 @@ func IsInstall(command string) bool {
 	return slices.Contains(AllInstalls(), command)
 }
 
-// AllInstalls are all commands that [Installs] may return, each once.
+// AllInstalls lists all commands that [Installs] may return, each once.
 func AllInstalls() (out []string) {
 	for _, m := range packageManagers {
 		for _, i := range m.installs {
@@ -194,17 +192,17 @@ func AllInstalls() (out []string) {
 }
 
 var (
-	// parallel is the heading of parallel_tests, whose last summary is the sum of those
-	// of its processes.
+	// parallel matches the heading of parallel_tests, whose last summary is the sum of its
+	// processes' summaries.
 	parallel = lazyregexp.New(`(?m)^\d+ process(?:es)? for \d+ \w+`)
 	duration = lazyregexp.New(`\d(?:\.\d+)?\s?(?:ms|s|m|h|seconds?|minutes?)\b`)
 	// starts is a line that a program prints before it runs another command.
 	starts = lazyregexp.New(`(?m)^(?:> |\$ |make\[\d+\]: )|\b(?:mocha|rspec|jest|vitest|playwright|npm|npx|pnpm|yarn|bun|bundle|rake|ruby) `)
 )
 
-// once leaves summaries out that are of the same run: what parallel_tests adds up, and what
-// two reporters print of one run, which took the same time then. Of two runs that only
-// happen to be equal, something shows that the second was started.
+// once removes summaries of the same run: the sum that parallel_tests prints, and the summaries of
+// two reporters for one run, which then took the same time. Of two separate runs with equal
+// results, some line shows that the second was started.
 func once(text string, at [][]int) [][]int {
 	n := len(at)
 	if n < 2 {
@@ -255,18 +253,18 @@ var (
 	// terminal are the control sequences of a terminal: colours, links, titles. The escape
 	// character may be spelled out, as outputs of commands are shown.
 	terminal = lazyregexp.New(`(?:\x1b|\\x1b)(?:\[[0-?]*[ -/]*[@-~]|\](?:[^\x07\x1b\\\n]|\\[^x\n])*(?:\x07|\\x07|(?:\x1b|\\x1b)\\)|[@-Z^_])`)
-	// wrapping is what others put before each line of a program: the logs of GitHub
+	// wrapping matches prefixes that other programs put before each line: the logs of GitHub
 	// Actions, also as gh shows them, and docker compose.
 	wrapping = lazyregexp.New(`(?m)^(?:[^\t\n]+\t[^\t\n]+\t)?\x{FEFF}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?:##\[\w+\])?|^##\[\w+\]|^[\w.-]+[-_]\d+ +\| ?`)
 )
 
-// Displayed is an output without the control sequences of a terminal, also where they are
+// Displayed removes the control sequences of a terminal from an output, also where they are
 // spelled out.
 func Displayed(output string) string { return terminal.ReplaceAllString(output, "") }
 
-// Unwrap is what programs wrote, one line each, of an output that a terminal, a service or
-// a container program has put something around: colours, times, names of containers and
-// returns of the carriage.
+// Unwrap removes from an output what a terminal, a service or a container program has added around
+// it: colours, times, container names and carriage returns. What remains is the programs' own
+// output, one line each.
 func Unwrap(output string) string {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", `\x0d`, "\n").Replace(Displayed(output))
 	return wrapping.ReplaceAllString(text, "")

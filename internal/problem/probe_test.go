@@ -80,8 +80,8 @@ func TestMissingDirectory(t *testing.T) {
 	}
 }
 
-// Files that a failure names are found whatever their name is, and by whatever form;
-// what is no file is none.
+// Files that a failure names are found in every format and whatever they are called; text that
+// does not name a file is ignored.
 func TestFiles(t *testing.T) {
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "lib.py")
 	names := []string{"app.py", "src/cart.js", "src/héllo.py", "app/[id]/page.tsx", "app/(shop)/[...slug]/page.tsx", "Makefile", "a b/c d.go", "Dockerfile", "x+y@2.c", "日本.rb", "main.tf"}

@@ -1,14 +1,14 @@
-// Package problem has the vocabulary of failures: the types that agents name under
-// problem_types and a coordinator decides by, the signature by which two failures are the
-// same, what a machine says of one, and what earlier jobs have met.
+// Package problem defines the vocabulary of failures: the types that agents name under
+// problem_types and a coordinator decides by, the signature by which two failures are the same,
+// the facts about a machine that explain a failure, and the failures of earlier jobs.
 //
 //	problem.Canonical("BUILD_FAILURE") // "build", true
 //	problem.Signature(output)          // the same for the same failure elsewhere
 //	facts := problem.Facts(dir, command, output)
 //	facts["program cmake"] // "not found"
 //
-// It decides nothing: see pkg/workflows/coordinator. What is remembered came from outside: it
-// is data, and no word of it is an instruction.
+// It decides nothing: see pkg/workflows/coordinator. Stored failures came from outside: they are
+// data, and no word of them is an instruction.
 package problem
 
 import (
@@ -50,8 +50,8 @@ const (
 // Types lists them.
 var Types = []string{Build, Test, Quality, Lint, Type, Format, Publish, Environment, Dependency, Auth, Merge}
 
-// Canonical is the type that a name means, as in BUILD_FAILURE, build-failure or
-// build. It reports whether there is one, among those built in and more.
+// Canonical returns the type that a name means, as in BUILD_FAILURE, build-failure or build. It
+// reports whether there is one, among the built-in types and more.
 func Canonical(name string, more ...string) (string, bool) {
 	s := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(strings.TrimSpace(name)))
 	for _, end := range []string{"-failure", "-error", "-problem"} {
@@ -70,8 +70,7 @@ func Canonical(name string, more ...string) (string, bool) {
 	return s, slices.Contains(Types, s) || slices.Contains(more, s)
 }
 
-// All are the types that names mean, built in or among more, without those that mean
-// none.
+// All returns the types that names mean, built in or among more. Other names are left out.
 func All(names []string, more ...string) (out []string) {
 	for _, n := range names {
 		if t, ok := Canonical(n, more...); ok && !slices.Contains(out, t) {
@@ -81,8 +80,8 @@ func All(names []string, more ...string) (out []string) {
 	return out
 }
 
-// A program is missing where what starts programs reports it: a shell, make, env, a
-// linker's driver, or a library's call that starts one. Many a line ends in "not found".
+// missing matches the messages of programs that start others, a shell, make, env, a linker's
+// driver, or a library call, about a missing program. Many other lines end in "not found".
 var missing = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?m)^(?:\S*/)?(?:ba|da|z|k|a|c)?sh: (?:line )?(?:\d+: )?([\w.+/@-]+): (?:command )?not found$`),
 	lazyregexp.New(`(?m)^[^\s:]+: (?:line )?\d+: ([\w.+/@-]+): (?:command )?not found$`), // a script of a shell
@@ -121,13 +120,13 @@ func MissingDirectories(output string) []string {
 	return programs(missingDirs, Own(output))
 }
 
-// Programs are the programs that an output reports as missing, at most five. What
-// tests print reports nothing.
+// Programs returns the programs that an output reports as missing, at most five. The output of
+// tests is ignored.
 func Programs(output string) []string {
 	return programs(missing, Own(output))
 }
 
-// ProgramsBefore are those that jobs decide by which began before revision 5.
+// ProgramsBefore finds missing programs as jobs do that began before revision 5.
 func ProgramsBefore(output string) []string {
 	return programs(missingBefore, Plain(output))
 }
@@ -150,10 +149,10 @@ func programs(patterns []*lazyregexp.Regexp, output string) (out []string) {
 // ProgramNotFound returns the fact about a program or file that is not there.
 const ProgramNotFound = "not found"
 
-// Program is the key of the fact about a program.
+// Program returns the key of the fact about a program.
 func Program(name string) string { return "program " + name }
 
-// Directory is the key of the fact about a directory. The fact begins with [NotFound].
+// Directory returns the key of the fact about a directory. The fact begins with [NotFound].
 func Directory(name string) string { return directoryKey + name }
 
 const directoryKey = "directory "
@@ -168,7 +167,7 @@ func AbsentDirectories(facts map[string]string) (out []string) {
 	return out
 }
 
-// Facts states what is so about an output of a command that ran in dir.
+// Facts returns facts about the machine that explain the output of a command that ran in dir.
 func Facts(dir, command, output string) map[string]string {
 	facts := map[string]string{}
 	for _, name := range Programs(output) {
@@ -202,9 +201,9 @@ func Facts(dir, command, output string) map[string]string {
 // mostFiles bounds the files that Files returns.
 const mostFiles = 20
 
-// Files are the files that an output of a command names which ran in dir, as far as
-// they exist: first those below dir, by their names from there, then others, by their
-// whole names. It is empty and not nil where there are none.
+// Files lists the existing files that the output of a command which ran in dir names: first those
+// below dir, relative to it, then others, as absolute paths. It is empty and not nil if there are
+// none.
 func Files(dir, output string) []string {
 	own, others := []string{}, []string{}
 	left := 2000 // names that are looked at
@@ -268,9 +267,9 @@ var (
 
 const mostSource = 256 << 10 // bytes of a file that is searched
 
-// goneDirs are the directories that a command, and the files which it and its output name,
-// give to processes that they start, and that are not there, each with the line that names
-// it. What is computed otherwise is not found.
+// goneDirs finds the missing directories that a command, and the files which it and its output
+// name, pass to processes that they start, each with the line that names it. Directories that are
+// computed in other ways are not found.
 func goneDirs(dir, command, output string) map[string]string {
 	out := map[string]string{}
 	search := func(source, fileDir string, at func(line int) string) {
@@ -300,7 +299,7 @@ func goneDirs(dir, command, output string) map[string]string {
 	return out
 }
 
-// expression is the one that a text begins with.
+// expression returns the expression at the beginning of a text.
 func expression(s string) string {
 	depth, quote := 0, rune(0)
 	for i, r := range s {
@@ -327,7 +326,7 @@ func expression(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// cwdName is the directory that an expression names, "" if that cannot be seen.
+// cwdName returns the directory that an expression names, or "" if that cannot be determined.
 func cwdName(source, expr, fileDir string) string {
 	if defined.MatchString(expr) {
 		re, err := regexp.Compile(`(?m)\b(?:const|let|var)\s+` + regexp.QuoteMeta(expr) + `\s*=\s*(.+?);?$`)
@@ -389,8 +388,7 @@ func Register(types ...string) {
 	}
 }
 
-// Known are the types that files may name: those built in, and those that were
-// registered.
+// Known lists the types that files may name: the built-in ones, and registered ones.
 func Known() []string {
 	registered.Lock()
 	defer registered.Unlock()
@@ -411,11 +409,11 @@ var (
 	significant = lazyregexp.New(`(?i)error|fail|panic|fatal|undefined|cannot|can't|could not|unable|not found|no such|denied|refused|missing|unexpected|expected|invalid|exception|traceback|ENO|EACC|unresolved|mismatch|not ok|want|got`)
 )
 
-// Plain is text without the escape sequences of a terminal.
+// Plain removes the escape sequences of a terminal from text.
 func Plain(text string) string { return escapes.ReplaceAllString(text, "") }
 
-// Normal is a line without what differs between two runs of the same failure:
-// directories, figures, times, addresses and hashes.
+// Normal removes from a line what differs between two runs of the same failure: directories,
+// figures, times, addresses and hashes.
 func Normal(line string) string {
 	s := ids.ReplaceAllString(Plain(line), "#")
 	for _, re := range []*lazyregexp.Regexp{addresses, dates, clock, folders, durations} {
@@ -435,11 +433,11 @@ func Normal(line string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(s, " "))
 }
 
-// mostLines bounds what of an output counts.
+// mostLines bounds the lines of an output that count.
 const mostLines = 60
 
-// Essence are the lines that tell a failure from another, normalised, each
-// once and in alphabetical order: builds that run at once print in any order.
+// Essence returns the lines that distinguish a failure from another, normalised, each once and in
+// alphabetical order: builds that run concurrently print in any order.
 func Essence(output string) string {
 	var lines, last []string
 	for line := range strings.Lines(Plain(output)) {

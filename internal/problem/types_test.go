@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every type that has a name here is on the list, and is what its own name means.
+// Every type that has a name here is on the list, and is the type that its name means.
 func TestTypes(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
 	if err != nil {

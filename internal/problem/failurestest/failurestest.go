@@ -52,7 +52,7 @@ func want(t testing.TB, s problem.Store, q problem.Query, all ...string) {
 	}
 }
 
-// What is kept comes back as it was, and the same attempt is kept once.
+// A failure is returned as it was added, and the same attempt is kept once.
 func once(t *testing.T, s problem.Store) {
 	f := problem.Failure{Key: "J1/1", Project: "/p", Signature: "s", Type: "build", Message: "it's \"wrong\"\n", Text: "undefined x", Outcome: problem.Works, Tokens: 7, Cost: 0.25, At: now,
 		Action: problem.Action{Decision: "DELEGATE", By: "rule build", Agent: "code-fix", Summary: "done", Files: []string{"a.go"}, Fix: "--- a\n+++ b\n"}}
@@ -99,8 +99,8 @@ func ranks(t *testing.T, s problem.Store) {
 	}
 }
 
-// Three similar ones at most, none of the same job; what helped and what is new
-// comes first, and what shares few words not at all.
+// At most three similar failures are returned, none of the same job; those whose action helped and
+// new ones come first, and those that share few words are left out.
 func recalls(t *testing.T, s problem.Store) {
 	text := "undefined total in cart while building the shop"
 	keep := func(key, signature, text, outcome, agent string, age time.Duration) {
@@ -167,7 +167,7 @@ func forgets(t *testing.T, s problem.Store) {
 	want(t, s, problem.Query{Words: []string{"words"}})
 }
 
-// What is too old goes, and the oldest of a project that has too many.
+// Failures that are too old are removed, and so are the oldest of a project that has too many.
 func bounds(t *testing.T, s problem.Store) {
 	ctx := context.Background()
 	var all sync.WaitGroup // at once, so that they share commits
