@@ -1,9 +1,9 @@
-// Package stored reads values of adroit's own types out of the records of jobs, and refuses
-// what this program does not know of: a key, or a value of an enumeration. A newer program
-// wrote that, and what it means may be what must hold.
+// Package stored decodes values of adroit's own types from the records of jobs, and refuses
+// unknown keys and unknown values of enumerations: a newer program wrote them, and they may
+// restrict what this one must not ignore.
 //
-// It is not for the values of workflows that others write: those are read as encoding/json
-// reads them.
+// It is not for the values of workflows that others write: those are decoded as encoding/json
+// does.
 package stored
 
 import (
@@ -27,7 +27,7 @@ type Enum interface {
 	Known() bool
 }
 
-// An UnknownError reports that a record has what this program does not know of.
+// An UnknownError reports that a record contains a key or value that this program does not know.
 type UnknownError struct {
 	What string // that is not known, and where
 }
@@ -53,19 +53,19 @@ func (v Value[T]) MarshalJSON() ([]byte, error) { return json.Marshal(v.V) }
 // UnmarshalJSON implements [json.Unmarshaler].
 func (v *Value[T]) UnmarshalJSON(b []byte) error { return Decode(b, &v.V) }
 
-// Do is [flow.Do] for a step whose output is a type of adroit's own.
+// Do is like [flow.Do], for a step whose output is a type of adroit's own.
 func Do[Out any](r *flow.Run, kind, name string, in any) (Out, error) {
 	v, err := flow.Do[Value[Out]](r, kind, name, in)
 	return v.V, err
 }
 
-// DoKeep is [flow.DoKeep] for such a step.
+// DoKeep is like [flow.DoKeep], for such a step.
 func DoKeep[Out any](r *flow.Run, kind, name string, in any) (Out, string, error) {
 	v, digest, err := flow.DoKeep[Value[Out]](r, kind, name, in)
 	return v.V, digest, err
 }
 
-// Load is [flow.Load] for a state of such a type.
+// Load is like [flow.Load], for a state of such a type.
 func Load[T any](r *flow.Run, state *T) (bool, error) {
 	var v Value[T]
 	found, err := flow.Load(r, &v)
@@ -75,13 +75,13 @@ func Load[T any](r *flow.Run, state *T) (bool, error) {
 	return found, err
 }
 
-// Define is [flow.Define] for an input of such a type.
+// Define is like [flow.Define], for an input of such a type.
 func Define[In, Out any](name string, f func(*flow.Run, In) (Out, error)) flow.Workflow {
 	return flow.Define(name, func(r *flow.Run, in Value[In]) (Out, error) { return f(r, in.V) })
 }
 
-// Decode reads b into *v. What is not known is an *UnknownError; what is no JSON is an error of
-// encoding/json.
+// Decode reads b into *v. An unknown field or value is an *UnknownError; invalid JSON is an error
+// of encoding/json.
 func Decode[T any](b []byte, v *T) error {
 	if root := reflect.TypeFor[T](); !complete(root) {
 		panic(fmt.Sprintf("stored: %s is kept in %s and has no method Known", forgotten(root, map[reflect.Type]bool{}), root))
@@ -101,8 +101,8 @@ func Decode[T any](b []byte, v *T) error {
 // roots has the types that are complete.
 var roots sync.Map
 
-// complete reports whether every enumeration within t says which values it has. Whoever adds
-// one learns so from any test that runs a job.
+// complete reports whether every enumeration within t declares its values. Any test that runs a
+// job fails for a new one that does not.
 func complete(t reflect.Type) bool {
 	if _, ok := roots.Load(t); ok {
 		return true
@@ -114,7 +114,7 @@ func complete(t reflect.Type) bool {
 	return true
 }
 
-// forgotten returns a type of strings within t that does not say which values it has.
+// forgotten returns a type of strings within t that does not declare its values.
 func forgotten(t reflect.Type, within map[reflect.Type]bool) reflect.Type {
 	if within[t] {
 		return nil
@@ -157,7 +157,7 @@ type field struct {
 	shape *shape
 }
 
-// shapes has those of the types that were decoded, a *shape each.
+// shapes caches the *shape of each type that was decoded.
 var shapes sync.Map
 
 func shapeOf(t reflect.Type) *shape {

@@ -52,7 +52,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Whoever keeps an enumeration that does not say which values there are learns so at once.
+// An enumeration that does not declare its values is reported at once.
 func TestForgotten(t *testing.T) {
 	type shade string
 	defer func() {
