@@ -1,11 +1,11 @@
-// Package exhaustion recognises errors by which the host reports that it has run out
-// of something that comes back: open files, processes, memory, disk space, the lock of
-// a database. They say nothing about what was tried: it waits and is tried again.
+// Package exhaustion recognises errors by which the host reports that a resource has run out for a
+// while: open files, processes, memory, disk space, the lock of a database. Such an error is no
+// verdict on the operation: it waits and is tried again.
 //
 //	err := exhaustion.Retry(ctx, func() error { return rootfs.WriteFile(path, b) })
 //
-// It decides by error numbers and never by words. A permission, a read-only file system
-// and a broken disk are no exhaustion: they are failures.
+// It decides by error numbers and never by words. A missing permission, a read-only file system
+// and a broken disk are not exhaustion: they are failures.
 package exhaustion
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// A Resource is what a host can run out of.
+// A Resource is a resource that a host can run out of.
 type Resource string
 
 const (
@@ -29,7 +29,7 @@ const (
 	Database  Resource = "database" // another process has its lock
 )
 
-// Words is the condition of the host for people.
+// Words describes the condition of the host for people.
 func (r Resource) Words() string {
 	switch r {
 	case OpenFiles:
@@ -49,7 +49,7 @@ func (r Resource) Words() string {
 // ErrDatabaseBusy is an error of a database whose lock another process has.
 var ErrDatabaseBusy = errors.New("the database is busy")
 
-// Of is what the host has run out of, by an error; "" if it is another error.
+// Of returns the resource that an error reports as exhausted, or "" for any other error.
 func Of(err error) Resource {
 	switch {
 	case err == nil:
@@ -95,7 +95,7 @@ func forks(err error) bool {
 // another one.
 var numbers = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM}
 
-// Number is the error number by which Of knows err, 0 if there is none.
+// Number returns the error number by which Of recognises err, or 0.
 func Number(err error) syscall.Errno {
 	for _, n := range numbers {
 		if errors.Is(err, n) {
@@ -110,8 +110,8 @@ type beforeError struct{ error }
 
 func (e *beforeError) Unwrap() error { return e.error }
 
-// Before marks err as one that came before anything was done: what was tried may be
-// tried again, whatever it is. Before of nil is nil.
+// Before marks err as an error from before anything was done: any operation may then be tried
+// again. Before of nil is nil.
 func Before(err error) error {
 	if err == nil {
 		return nil
@@ -123,9 +123,9 @@ func Before(err error) error {
 func IsBefore(err error) bool { return errors.As(err, new(*beforeError)) }
 
 const (
-	// patience is how long the host is waited for.
+	// patience bounds the wait for the host.
 	patience = 10 * time.Minute
-	// grace is how long it is waited for when what waits was asked to end.
+	// grace bounds the wait after the waiting operation was asked to end.
 	grace = 5 * time.Second
 
 	firstWait = 50 * time.Millisecond
@@ -147,13 +147,13 @@ func WithPatience(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, d)
 }
 
-// Outlive is ctx for what is to be finished after the end of ctx. The host is waited
-// for some seconds then.
+// Outlive returns a context for work that must be finished after the end of ctx. Then it waits for
+// the host for some seconds at most.
 func Outlive(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), outliveKey{}, ctx)
 }
 
-// Patience is how long the host is waited for by what has this context.
+// Patience returns how long operations with this context wait for the host.
 func Patience(ctx context.Context) time.Duration {
 	most := patience
 	if d, ok := ctx.Value(patienceKey{}).(time.Duration); ok {
@@ -173,8 +173,8 @@ func WithNotice(ctx context.Context, f func(Resource, error)) context.Context {
 	return context.WithValue(ctx, noticeKey{}, f)
 }
 
-// WithChanges is ctx for what is to change something: what could be opened for reading
-// only, because the host has run out of something, is waited for instead.
+// WithChanges returns a context for operations that change something: a file that an exhausted
+// host lets us open only for reading is waited for instead.
 func WithChanges(ctx context.Context) context.Context {
 	return context.WithValue(ctx, changesKey{}, true)
 }
@@ -189,7 +189,7 @@ func Notify(ctx context.Context, err error) {
 	}
 }
 
-// Watch is ctx for one attempt; begun reports whether a command was begun in it.
+// Watch returns a context for one attempt; begun reports whether a command was begun in it.
 func Watch(ctx context.Context) (_ context.Context, begun func() bool) {
 	w := new(watch)
 	return context.WithValue(ctx, begunKey{}, w), w.begun.Load
@@ -202,7 +202,7 @@ func Begun(ctx context.Context) {
 	}
 }
 
-// A Wait is what one caller has waited for the host. The zero value has not waited.
+// A Wait tracks how long one caller has waited for the host. The zero value has not waited.
 type Wait struct {
 	since time.Time
 	tries int
@@ -211,7 +211,7 @@ type Wait struct {
 // First reports whether nothing was waited for yet.
 func (w *Wait) First() bool { return w.tries == 0 }
 
-// Waited is how long the host has been waited for.
+// Waited returns the time since the first wait.
 func (w *Wait) Waited() time.Duration {
 	if w.tries == 0 {
 		return 0
@@ -219,7 +219,7 @@ func (w *Wait) Waited() time.Duration {
 	return time.Since(w.since)
 }
 
-// Next is how long to wait before the next try; ok is false when most is over.
+// Next returns the time to wait before the next try; ok is false once most has passed.
 func (w *Wait) Next(most time.Duration) (d time.Duration, ok bool) {
 	now := time.Now()
 	if w.tries == 0 {
@@ -233,7 +233,7 @@ func (w *Wait) Next(most time.Duration) (d time.Duration, ok bool) {
 	return d, true
 }
 
-// Over is err after a wait that was in vain.
+// Over returns err after waiting in vain.
 func (w *Wait) Over(err error) error {
 	return fmt.Errorf("%w (%s; waited for %s)", err, Of(err).Words(), w.Waited().Round(time.Second))
 }

@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 		{fork(syscall.ENOMEM), Memory},
 		{fork(syscall.ENOSPC), Processes}, // of namespaces
 		{fmt.Errorf("%w: x", ErrDatabaseBusy), Database},
-		// Failures, whatever they are called.
+		// Failures, despite their names.
 		{syscall.EAGAIN, ""},
 		{&fs.PathError{Op: "read", Err: syscall.EAGAIN}, ""},
 		{fork(syscall.EACCES), ""},

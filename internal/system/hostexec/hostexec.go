@@ -1,15 +1,15 @@
-// Package hostexec starts the programs that run on this machine outside of any sandbox:
-// git, hooks, CLI agents, what doctor asks for its version.
+// Package hostexec starts programs on this machine outside of any sandbox: git, hooks, CLI agents,
+// and programs that doctor asks for their version.
 //
 //	cmd := hostexec.Command(ctx, "git", "status")
 //	cmd.Dir, cmd.Env = dir, hostexec.Environ(os.Environ())
 //
-// PATH often has a directory of a project, such as .venv/bin, in which a job may write.
-// What a job wrote there must not run outside of the sandbox because of its name. A
-// program is therefore never looked for in a directory that was passed to [Forbid], which
-// all that works on a directory does first, nor in one that everybody may write to, nor
-// by a link that leads to, through or out of either. What was found is kept, so that
-// nothing that comes later takes its place, and the way to it is looked at each time.
+// PATH often contains a directory of a project, such as .venv/bin, in which a job may write. A
+// file that a job wrote there must not run outside of the sandbox because of its name. A program
+// is therefore never taken from a directory that was passed to [Forbid], which must be called
+// before working on a directory, nor from one that everybody may write to, nor by a link that
+// leads to, through or out of either. A program that was found is remembered, so that no later one
+// replaces it, and the way to it is checked each time.
 //
 // A command in the sandbox is found by the PATH of the user as it is; see [Sandboxed].
 package hostexec
@@ -27,7 +27,7 @@ import (
 	"sync"
 )
 
-// places is what is known in this process of where jobs write.
+// places records the directories where jobs write, as far as this process knows.
 var places struct {
 	sync.Mutex
 	asked map[string]bool   // as they were passed to Forbid
@@ -35,10 +35,10 @@ var places struct {
 	found map[string]string // programs by name and PATH, until dirs grows
 }
 
-// Forbid has no program taken from directories that jobs may write to, nor from the
-// repositories that they are in; a repository that has the user's home in it forbids
-// only the directory itself. It holds for the whole process and for good. It is safe
-// for concurrent use.
+// Forbid prevents programs from being taken from directories that jobs may write to, and from the
+// repositories that contain them; if such a repository contains the user's home, only the
+// directory itself is forbidden. It applies to the whole process, permanently. It is safe for
+// concurrent use.
 func Forbid(dirs ...string) {
 	places.Lock()
 	defer places.Unlock()
@@ -65,8 +65,8 @@ func Forbid(dirs ...string) {
 	}
 }
 
-// ForbidCurrent forbids the current directory, unless the user's home is in it: who calls
-// a command from there does not mean all that is below.
+// ForbidCurrent forbids the current directory, unless the user's home is in it: a user who runs a
+// command there does not mean everything below it.
 func ForbidCurrent() {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -77,7 +77,7 @@ func ForbidCurrent() {
 	}
 }
 
-// project is the top of the repository that dir is in, dir if there is none.
+// project returns the top of the repository that contains dir, or dir.
 func project(dir string) string {
 	home, _ := os.UserHomeDir()
 	if real, err := filepath.EvalSymlinks(home); err == nil {
@@ -117,8 +117,8 @@ func Refused(path string) string {
 	return refused(path)
 }
 
-// Find is the absolute path of a program. A name is looked for on PATH; a path is taken as
-// it is, since whoever wrote it meant that file. The error names what was passed over.
+// Find returns the absolute path of a program. A name is looked for on PATH; a path is taken as it
+// is, since whoever wrote it meant that file. The error names the programs that were skipped.
 func Find(name string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		if !filepath.IsAbs(name) {
@@ -158,8 +158,8 @@ func Find(name string) (string, error) {
 	return "", &exec.Error{Name: name, Err: fmt.Errorf("%w: %w", exec.ErrNotFound, passedOver(strings.Join(passed, "; ")))}
 }
 
-// Outside is like [Find] for a name that a variable has, such as PAGER, which the settings
-// of a project may have set: a path is not taken either from where jobs may write.
+// Outside is like [Find] for a name in a variable, such as PAGER, which the settings of a project
+// may have set: it also refuses a path in a directory where jobs may write.
 func Outside(name string) (string, error) {
 	at, err := Find(name)
 	if err != nil {
@@ -177,8 +177,7 @@ type passedOver string
 
 func (p passedOver) Error() string { return string(p) }
 
-// Lacking says in words what an error of [Find] means: that a program is not there, or
-// is only where jobs may write.
+// Lacking explains an error of [Find]: the program does not exist, or only where jobs may write.
 func Lacking(err error) string {
 	if p, ok := errors.AsType[passedOver](err); ok {
 		return "not to be had: " + p.Error()
@@ -186,8 +185,8 @@ func Lacking(err error) string {
 	return "not on PATH"
 }
 
-// Files are the files of a command line: its program, and the arguments that are absolute
-// paths of files, such as the script of an interpreter.
+// Files lists the files of a command line: its program, and the arguments that are absolute paths
+// of files, such as the script of an interpreter.
 func Files(command []string) (files []string) {
 	for i, arg := range command {
 		if i == 0 {
@@ -202,8 +201,8 @@ func Files(command []string) (files []string) {
 	return files
 }
 
-// Command is a program on the host, found by [Find], with the environment of this process
-// and a PATH as of [Environ]. What Find says against it is returned by its Start.
+// Command returns a command for a program on the host, found by [Find], with the environment of
+// this process and the PATH of [Environ]. Its Start returns Find's error, if any.
 func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	at, err := Find(name)
 	if err != nil {
@@ -217,8 +216,8 @@ func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Environ is an environment for a program on the host: its PATH has no directory from
-// which [Find] takes nothing, since programs start others by their names.
+// Environ returns an environment for a program on the host: its PATH omits directories that [Find]
+// does not use, since programs start others by their names.
 func Environ(env []string) []string {
 	out := slices.Clone(env)
 	places.Lock()
@@ -239,8 +238,8 @@ func Environ(env []string) []string {
 	return out
 }
 
-// Sandboxed is a command that a sandbox is put around before it starts, or that the
-// operator has run without one. It is found as the user would find it.
+// Sandboxed returns a command that will be put into a sandbox before it starts, or that the
+// operator runs without one. It is found as the user would find it.
 func Sandboxed(name string, args ...string) *exec.Cmd { return exec.Command(name, args...) }
 
 // InSandbox finds a program as a command in the sandbox would. It is not for starting it.
@@ -249,12 +248,12 @@ func InSandbox(name string) (string, error) { return exec.LookPath(name) }
 // maxLinks is the number of links that a path may have, as the kernel has it, with room.
 const maxLinks = 64
 
-// Links are all places on the way that a path leads: each link on it, and of the links
-// that those lead to, and last what is found in the end. Each is an absolute path whose
-// directory has no links. Whoever may change one of them changes where the path leads.
+// Links lists all places through which a path leads: each link on it, the links that those lead
+// to, and last the final target. Each is an absolute path whose directory has no links. Whoever
+// may change one of them changes where the path leads.
 //
-// What is not there is named as far as it is known. With an error, what follows is
-// unknown, and the last place is where that begins.
+// A missing target is named as far as it is known. With an error, the rest is unknown, and begins
+// at the last place.
 func Links(path string) (places []string, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err

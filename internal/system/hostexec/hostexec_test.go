@@ -37,7 +37,7 @@ func alone(t *testing.T) string {
 	return base
 }
 
-// A program is taken from no directory in which a job may write, by whatever name PATH
+// A program is taken from no directory in which a job may write, under any name by which PATH
 // leads there.
 func TestFindPassesOver(t *testing.T) {
 	for name, lead := range map[string]func(t *testing.T, base, project string) (path string){
@@ -134,7 +134,8 @@ func TestFindPassesOver(t *testing.T) {
 	}
 }
 
-// What was found stays, whatever comes before it later; unless jobs may now write there.
+// A program that was found stays, even if another comes before it later, unless jobs may now write
+// there.
 func TestFindKeeps(t *testing.T) {
 	base := alone(t)
 	first, second := base+"/a", base+"/b"

@@ -11,12 +11,12 @@ import (
 	_ "github.com/adroit-run/adroit/internal/system/unixonly" // one sentence for a build on Windows
 )
 
-// Repository finds the top of the repository that a directory is in, without git.
-// dir is absolute and has no links. A .git in dir itself counts, whatever it is. One
-// above counts as it does for git: it is a repository, or leads to one, and is of
-// the user, or of the owner of dir. One in a directory such as /tmp, where everybody
-// may make files, does not count: others would decide what the directories below it
-// belong to, and programs leave an empty .git there (codex guards the name so).
+// Repository finds the top of the repository that a directory is in, without git. dir is absolute
+// and has no links. Any .git in dir itself counts. One above counts as it does for git: if it is a
+// repository, or leads to one, and belongs to the user, or to the owner of dir. One in a directory
+// such as /tmp, where everybody may make files, does not count: others would decide what the
+// directories below it belong to, and programs leave an empty .git there (codex guards the name
+// so).
 func Repository(dir string) (top string, ok bool) {
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil && (d == dir || counts(d, dir)) {
@@ -28,7 +28,7 @@ func Repository(dir string) (top string, ok bool) {
 	}
 }
 
-// counts reports whether the .git of top makes it that of a directory below it.
+// counts reports whether top has a .git that makes it the repository of dir, a directory below it.
 func counts(top, dir string) bool {
 	if info, err := os.Stat(top); err != nil || info.Mode()&os.ModeSticky != 0 && info.Mode()&0o002 != 0 {
 		return false
@@ -45,7 +45,7 @@ func counts(top, dir string) bool {
 	return info.Mode().IsRegular() && leads(at)
 }
 
-// leads reports whether a file says where its git directory is.
+// leads reports whether a file names a git directory.
 func leads(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -57,8 +57,8 @@ func leads(file string) bool {
 	return err == nil && strings.HasPrefix(string(b), begins)
 }
 
-// ownerCounts reports whether a file belongs to this user, to the one who called sudo,
-// or to the owner of a directory.
+// ownerCounts reports whether a file belongs to this user, to the user who called sudo, or to the
+// owner of a directory.
 func ownerCounts(info os.FileInfo, dir string) bool {
 	uid, ok := ownerOf(info)
 	if !ok || uid == os.Geteuid() {
@@ -75,7 +75,7 @@ func ownerCounts(info os.FileInfo, dir string) bool {
 	return uid == owner
 }
 
-// ownerOf is the owner of a file, where the system says one.
+// ownerOf returns the owner of a file, if the system reports one.
 func ownerOf(info os.FileInfo) (uid int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package lock locks files with flock(2), against other processes and against whoever else
-// has opened the same file in this one, and names processes in leases.
+// Package lock locks files with flock(2), against other processes and against other openers of the
+// same file in this one, and names processes in leases.
 //
 //	unlock, err := lock.Open(path + ".lock")
 //	defer unlock()
@@ -94,7 +94,7 @@ func Gone(owner string) bool {
 	if len(parts) < 3 {
 		return !exists(pid)
 	}
-	// Another pid namespace has other pids: nothing can be said.
+	// Another PID namespace has other PIDs: nothing is known.
 	if _, ns, _ := strings.Cut(parts[2], "@"); ns != space() {
 		return false
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/lock"
 )
 
-// A lock that was given back can be taken at once, whatever programs this process is
-// just starting; one that was not cannot.
+// A released lock can be taken at once, even while this process is starting programs; one that was
+// not released cannot.
 func TestTry(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
@@ -48,7 +48,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// Open is refused where a link is: what it leads to is another's.
+// Open refuses a link: its target belongs to somebody else.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lock")

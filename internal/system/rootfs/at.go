@@ -14,23 +14,22 @@ import (
 	_ "github.com/adroit-run/adroit/internal/system/unixonly"
 )
 
-// The functions of this file are for trees that other processes change while we
-// work in them. Each takes an open directory and one name in it, and none follows
-// a link: what a name leads to is decided once, when it is opened. Larger steps
-// are made of these. internal/dev/lint/vet refuses the calls of the system below
-// internal/work that these are made of, and these refuse a path.
+// The functions of this file are for trees that other processes change while we work in them. Each
+// takes an open directory and one name in it, and none follows a link: a name is resolved once,
+// when it is opened. Larger operations are made of these. internal/dev/lint/vet refuses the
+// underlying system calls below internal/work, and these functions refuse a path.
 
-// An ID identifies a file or directory whatever its name is, for as long as
-// somebody keeps it open.
+// An ID identifies a file or directory independently of its name, for as long as somebody keeps it
+// open.
 type ID struct {
 	Dev uint64 `json:"dev"`
 	Ino uint64 `json:"ino"`
 }
 
-// ErrPath is the error of a function of this file for what is not one name.
+// ErrPath is returned for a name that is not a single name.
 var ErrPath = fmt.Errorf("it is not one name in a directory: %w", unix.EINVAL)
 
-// ErrAnother means that a name does not stand for what it stood for before.
+// ErrAnother means that a name now belongs to another file.
 var ErrAnother = errors.New("it was replaced by something else")
 
 func oneName(names ...string) error {
@@ -42,7 +41,7 @@ func oneName(names ...string) error {
 	return nil
 }
 
-// StatAt is what a name in a directory stands for, a link for itself.
+// StatAt describes the file of a name in a directory, without following a link.
 func StatAt(dir int, name string) (unix.Stat_t, error) {
 	var st unix.Stat_t
 	err := oneName(name)
@@ -76,10 +75,10 @@ func SymlinkAt(target string, dir int, name string) error {
 
 func FileID(st *unix.Stat_t) ID { return ID{Dev: uint64(st.Dev), Ino: st.Ino} }
 
-// TypeOf is the type in a mode, S_IFDIR and its like.
+// TypeOf returns the file type in a mode, such as S_IFDIR.
 func TypeOf(st *unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
-// FileMode is the type and the permissions in a mode.
+// FileMode returns the type and the permissions in a mode.
 func FileMode(st *unix.Stat_t) fs.FileMode {
 	m := fs.FileMode(st.Mode & 0o777)
 	switch TypeOf(st) {
@@ -129,7 +128,7 @@ func OpenBeneath(root int, rel string) (int, error) {
 	return fd, err
 }
 
-// openParts is OpenNoLinks part by part.
+// openParts is OpenNoLinks, one part at a time.
 func openParts(root int, rel string, flags int) (int, error) {
 	dir, base, err := OpenParent(root, rel)
 	if err != nil {
@@ -162,8 +161,8 @@ func ListAt(dir int) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1) // in part, if that is what can be read
 }
 
-// OpenedDir is an open directory as a file. Where a file system gives no types of
-// entries, os looks each up below its name: this one leads to the open one.
+// OpenedDir returns an open directory as a file. Where a file system does not report the types of
+// entries, os looks up each below the directory's name: this one leads to the open directory.
 func OpenedDir(fd int) *os.File { return os.NewFile(uintptr(fd), fmt.Sprintf("/proc/self/fd/%d", fd)) }
 
 var errNotRegular = errors.New("it is not a regular file")
@@ -211,7 +210,7 @@ func CreateAt(dir int, name string, from io.Reader, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// LinkAt is where a link leads.
+// LinkAt returns the target of a link.
 func LinkAt(dir int, name string) (string, error) {
 	if err := oneName(name); err != nil {
 		return "", err
@@ -295,8 +294,8 @@ func copyAt(dir int, name string, toDir int, to string) error {
 	return nil
 }
 
-// MoveAt moves what a name stands for into another directory, also if that is on
-// another file system, and also if whoever made it took the right to write away.
+// MoveAt moves the file of a name into another directory, even if that is on another file system,
+// and even if the file's creator removed the permission to write.
 func MoveAt(dir int, name string, toDir int, to string) error {
 	if err := oneName(name, to); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // and waits for nothing.
 const PathOnly = unix.O_PATH
 
-// ChangeTime is when the kernel last noted a change, in nanoseconds.
+// ChangeTime returns the ctime of a file, in nanoseconds.
 func ChangeTime(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
 
 // OpenNoLinks opens a clean name below an open directory and follows no link in it.
@@ -38,8 +38,8 @@ func MknodAt(dir int, name string, mode uint32) error {
 	return unix.Mknodat(dir, name, mode, 0)
 }
 
-// LinkFile gives an open file another name. It is the file that was opened,
-// whatever the names that led to it lead to by now.
+// LinkFile gives an open file another name. It links the file that was opened, even if the names
+// that led to it now lead elsewhere.
 func LinkFile(fd int, dir int, name string) error {
 	if err := oneName(name); err != nil {
 		return err
@@ -48,8 +48,8 @@ func LinkFile(fd int, dir int, name string) error {
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), dir, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// SetTimesAt sets the times of what a name stands for, a link for itself; those of
-// the directory itself for ".".
+// SetTimesAt sets the times of the file of a name, without following a link; "." is the directory
+// itself.
 func SetTimesAt(dir int, name string, atime, mtime unix.Timespec) error {
 	if err := oneName(name); err != nil {
 		return err
@@ -57,7 +57,7 @@ func SetTimesAt(dir int, name string, atime, mtime unix.Timespec) error {
 	return unix.UtimesNanoAt(dir, name, []unix.Timespec{atime, mtime}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// HasAttrAt reports whether what a name stands for has an extended attribute.
+// HasAttrAt reports whether the file of a name has an extended attribute.
 func HasAttrAt(dir int, name, attr string) bool {
 	if oneName(name) != nil {
 		return false
@@ -66,8 +66,8 @@ func HasAttrAt(dir int, name, attr string) bool {
 	return err == nil
 }
 
-// OpenSame opens what a name stands for, for its place, if it is the file of an
-// ID, a link never. Anything else is ErrAnother.
+// OpenSame opens the file of a name with O_PATH if it has the given ID; it never opens a link. For
+// any other file it returns ErrAnother.
 func OpenSame(dir int, name string, id ID) (int, error) {
 	fd, err := OpenAt(dir, name, PathOnly, 0)
 	if err != nil {

@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 // PathOnly opens a file for its place in the tree and waits for nothing.
 const PathOnly = unix.O_RDONLY | unix.O_NONBLOCK
 
-// ChangeTime is not spelled alike on these systems: 0 means that it is not known.
+// ChangeTime returns 0, unknown: these systems name the field differently.
 func ChangeTime(*unix.Stat_t) int64 { return 0 }
 
 // OpenNoLinks opens a clean name below an open directory and follows no link in it.

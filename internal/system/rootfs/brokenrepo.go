@@ -25,14 +25,14 @@ func (e *BrokenRepositoryError) Error() string {
 	return fmt.Sprintf("the repository is broken: %q %s", e.File, e.Reason)
 }
 
-// Hint is what to do.
+// Hint returns the remedy.
 func (e *BrokenRepositoryError) Hint() string { return e.Remedy }
 
 var headFile = lazyregexp.New(`^(ref: refs/[^\s]+|[0-9a-f]{40}|[0-9a-f]{64})\s*$`)
 
-// BrokenRepository finds out what is broken of the repository that dir is in, nil where
-// nothing is found, or there is none. It is for what git has refused, and says in which
-// file the fault is, which git does not for most. dir is absolute and has no links.
+// BrokenRepository finds damage in the repository that contains dir; it returns nil if it finds
+// none, or there is no repository. It is for repositories that git has refused, and names the
+// damaged file, which git mostly does not. dir is absolute and has no links.
 func BrokenRepository(ctx context.Context, dir string) *BrokenRepositoryError {
 	top, ok := Repository(dir)
 	if !ok {
@@ -71,7 +71,7 @@ func BrokenRepository(ctx context.Context, dir string) *BrokenRepositoryError {
 	return missingObject(ctx, top, filepath.Join(common, "objects"))
 }
 
-// gitDirectory is where the .git of a work tree leads.
+// gitDirectory returns the git directory that the .git of a work tree leads to.
 func gitDirectory(file string) (string, *BrokenRepositoryError) {
 	const remedy = "restore the file, or remove it: then the directory is no repository, or of the one above"
 	info, err := os.Stat(file)
@@ -99,8 +99,8 @@ func gitDirectory(file string) (string, *BrokenRepositoryError) {
 	return to, nil
 }
 
-// missingObject looks for what the last commit needs. Of a partial clone it says nothing:
-// there objects are missing on purpose.
+// missingObject looks for the objects that the last commit needs. It ignores a partial clone,
+// where objects are missing on purpose.
 func missingObject(ctx context.Context, top, objects string) *BrokenRepositoryError {
 	t := &Tree{Dir: top}
 	head, err := t.Git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD")
@@ -129,7 +129,7 @@ func missingObject(ctx context.Context, top, objects string) *BrokenRepositoryEr
 	return nil
 }
 
-// numberOf is an error without the path that it is about.
+// numberOf removes the path from an error.
 func numberOf(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -137,7 +137,7 @@ func numberOf(err error) error {
 	return err
 }
 
-// beginning is the first 4 KB of a file, which is not waited for if it is a pipe.
+// beginning returns the first 4 KB of a file, without waiting for a pipe.
 func beginning(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

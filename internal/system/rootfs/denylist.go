@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// names.txt has the names that no tool may read or write, whatever it was granted, and
-// those that need somebody's consent.
+// names.txt lists the names that no tool may read or write, whatever its permissions, and those
+// that need somebody's consent.
 //
 //go:embed names.txt
 var namesText string
@@ -58,9 +58,9 @@ func parseNames(text string) (sections map[string][]string, kinds []nameKind) {
 	return sections, kinds
 }
 
-// Obeyed reports what programs outside the sandbox do with a file of a clean name, to
-// stand behind it, and its place among the kinds of such files; what is "" where they do
-// nothing with it. guarded is set where no tool may write it.
+// Obeyed reports how programs outside the sandbox use a file of a clean name, as the end of a
+// sentence about it, and its place among the kinds of such files; what is "" if they do not use
+// it. guarded is set where no tool may write it.
 func Obeyed(p string) (what string, place int, guarded bool) {
 	parts := foldedParts(p)
 	for i, k := range nameKinds {
@@ -137,7 +137,8 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// CheckAllowed refuses, beside what CheckPattern does, what would allow more than is spelled.
+// CheckAllowed refuses the patterns that CheckPattern refuses, and patterns that would allow more
+// than they spell.
 func CheckAllowed(pattern string) error {
 	if len(choices(pattern)) != 1 {
 		return fmt.Errorf("the name %q has a list in braces: write a name for each, or ? for each brace of one that has them", pattern)
@@ -155,8 +156,8 @@ func deniable(pattern string) bool {
 	return pattern != "" && path.Clean(pattern) != "." && !strings.HasPrefix(pattern, "/") && !slices.Contains(strings.Split(pattern, "/"), "..")
 }
 
-// choices are the patterns without lists in braces that a pattern is for, and itself first:
-// braces may be of the name. It is nil if there are too many.
+// choices expands the braces of a pattern; the first result is the pattern itself, since a name
+// may contain braces. It is nil if there are too many.
 func choices(pattern string) []string {
 	all := []string{pattern}
 	for i := 0; i < len(all); i++ {
@@ -200,7 +201,7 @@ func braces(p string) (before string, list []string, after string) {
 	return p, nil, ""
 }
 
-// Spelled are the patterns of Deny without lists in braces.
+// Spelled returns the patterns of Deny with braces expanded.
 func (n *DenyList) Spelled() []string {
 	if n == nil {
 		return nil
@@ -234,7 +235,7 @@ func (n *DenyList) denied(p string) bool {
 	return precise != nil && (listed(strings.Split(p, "/"), precise) || listed(strings.Split(norm.NFC.String(p), "/"), composed))
 }
 
-// quick are patterns for folded names that leave out nothing of what Deny has.
+// quick returns patterns for folded names that match everything that Deny matches.
 func (n *DenyList) quick() []string {
 	all := folded(n.Spelled())
 	for _, p := range all {
@@ -363,7 +364,7 @@ func NewClassifier(n *DenyList) *Classifier {
 	return &Classifier{n, newNameList(patterns)}
 }
 
-// Class is that of a name relative to the tree, 0 if it needs no protection.
+// Class classifies a name relative to the tree; 0 needs no protection.
 func (s *Classifier) Class(rel string) Class {
 	parts := foldedParts(rel)
 	secret := s.names.secret(rel, parts)
@@ -378,7 +379,7 @@ func (s *Classifier) Class(rel string) Class {
 	return 0
 }
 
-// Refusal is the reason why a command may not leave a file of that name.
+// Refusal returns the reason why a command may not leave a file of that name.
 func Refusal(rel string) string {
 	if NeedsApproval(rel) {
 		return needsYes
@@ -386,7 +387,7 @@ func Refusal(rel string) string {
 	return ConfiguresPrograms
 }
 
-// RefuseConfig is refuses where what was there before the command is not known.
+// RefuseConfig is like refuses where the state before the command is not known.
 func RefuseConfig(names *DenyList) func(dir int, rel string) string {
 	s := NewClassifier(names)
 	return func(_ int, rel string) string {
@@ -411,7 +412,7 @@ type nameList struct {
 	other []string
 }
 
-// An affix matches what has text before and after a star.
+// An affix matches names by the text before and after a star.
 type affix struct{ before, after string }
 
 func (a affix) matches(part string) bool {

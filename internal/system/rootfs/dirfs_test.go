@@ -13,8 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// Whatever a name below the directory is, reading it gives what is below the
-// directory, or a refusal, and waits for nobody.
+// For any name, reading it returns a file below the directory or an error, and waits for nobody.
 func TestDirFS(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWholeFiles has what a file is under its name while it is written and after
-// each way to end that, and that nothing else is left beside it.
+// TestWholeFiles checks the content under a file's name while it is written and after each way to
+// end that, and that nothing else is left beside it.
 func TestWholeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "f")
 	is := func(want string) {

@@ -41,9 +41,9 @@ var gitConfig = [][2]string{
 	{"status.submoduleSummary", "false"}, {"merge.autoStash", "false"}, {"rerere.enabled", "false"}, {"commit.template", ""},
 }
 
-// UserConfig is where git finds the settings of the user, out of the environment of this
-// program: who commits stands there. It is for commands outside the sandbox. A file that jobs
-// may write is left out.
+// UserConfig returns the variables of this program's environment with which git finds the user's
+// settings, where the committer's name is. It is for commands outside the sandbox. A file that
+// jobs may write is left out.
 func UserConfig() []string {
 	var env []string
 	for _, name := range []string{"GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"} {
@@ -57,8 +57,8 @@ func UserConfig() []string {
 // GitEnv passes settings in the environment, where neither a value nor a
 // subsection with an odd name can be mistaken for anything else.
 func GitEnv(more [][2]string) []string {
-	// No transport is allowed: of a partial clone, even log and diff would fetch
-	// what is missing, by a program that the configuration names.
+	// No transport is allowed: in a partial clone, even log and diff would fetch missing objects,
+	// by a program that the configuration names.
 	env := []string{"GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0",
 		"GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C"}
 	all := append(append([][2]string{}, gitConfig...), more...)
@@ -149,7 +149,7 @@ func CreateFile(path string, perm fs.FileMode, b []byte) error {
 	return f.Place()
 }
 
-// WriteJSON is WriteFile of a value.
+// WriteJSON is WriteFile for a value.
 func WriteJSON(path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -158,8 +158,8 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, b)
 }
 
-// A NewFile is a file on its way: what is written to it has another name until
-// Replace or Place, and is nowhere after Drop.
+// A NewFile is a file being written: its content has a temporary name until Replace or Place, and
+// is gone after Drop.
 type NewFile struct {
 	*os.File
 	path string
@@ -174,8 +174,8 @@ func Begin(path string) (*NewFile, error) {
 	return beginIn(dir, path)
 }
 
-// BeginAs is Begin with a name on its way that the caller chose and has on record. Its
-// directory must be there.
+// BeginAs is like Begin, with a temporary name that the caller chose and has recorded. Its
+// directory must exist.
 func BeginAs(path, temp string) (*NewFile, error) {
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -192,7 +192,7 @@ func beginIn(dir, path string) (*NewFile, error) {
 	return &NewFile{f, path}, nil
 }
 
-// Replace ends the file and gives it its name, whoever had that before.
+// Replace completes the file and gives it its name, replacing any file there.
 func (f *NewFile) Replace() error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err // what has the name stays
@@ -203,7 +203,7 @@ func (f *NewFile) Replace() error {
 	return SyncDir(filepath.Dir(f.path))
 }
 
-// Place is Replace for a name that nobody has; else the error is fs.ErrExist.
+// Place is like Replace, but fails with fs.ErrExist if the name exists.
 func (f *NewFile) Place() error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
@@ -229,7 +229,7 @@ func noLinks(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EMLINK)
 }
 
-// Drop takes away what has no name yet. After Replace or Place it does nothing.
+// Drop removes a file that has no name yet. After Replace or Place it does nothing.
 func (f *NewFile) Drop() {
 	if f.Close() == nil { // else it was ended, well or not
 		_ = os.Remove(f.Name())
@@ -303,7 +303,7 @@ func MkdirAll(dir string) error {
 	return nil
 }
 
-// Move gives a file or a directory another name, durably, in place of what has it.
+// Move renames a file or a directory durably, replacing the target.
 func Move(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -349,8 +349,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// allowedEnv is what a command may know of our environment. Everything else,
-// keys and tokens above all, stays here.
+// allowedEnv lists the variables of our environment that a command gets. Everything else, above
+// all keys and tokens, is withheld.
 var allowedEnv = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
 	"XDG_CACHE_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -367,15 +367,15 @@ var fixedEnv = []string{
 	"DEBIAN_FRONTEND=noninteractive", "GOTOOLCHAIN=local", "VIMINIT=" + vimEnds,
 }
 
-// vimEnds ends a vim that has done all its commands and waits for keys. At the
-// end of its input vim reads what it prints to, as a terminal would allow, and of
-// a pipe nothing ever comes. With -es, or settings of its own, it does not look
-// here. Neovim without a terminal is mostly a test that runs for long.
+// vimEnds ends a vim that has done all its commands and waits for keys. At the end of its input
+// vim reads from its output, as a terminal would allow, and a pipe never delivers anything. With
+// -es, or settings of its own, vim ignores this. Neovim without a terminal is mostly a test that
+// runs for long.
 const vimEnds = `exe has("timers")&&!has("nvim")?"au VimEnter * call timer_start(1000,{->` +
 	`[writefile(['nobody is at a terminal here: edit with the tools for it, or give vim all its commands by -es -c'],'/dev/stderr'),execute('cquit')]})":""`
 
-// Environ is the environment of a command: what is allowed of host, what keeps
-// it from asking questions, and extra, which wins. It is sorted.
+// Environ returns the environment of a command: the allowed variables of host, settings that keep
+// programs from asking questions, and extra, which takes precedence. It is sorted.
 func Environ(host, extra []string) []string {
 	vars := map[string]string{}
 	for _, kv := range host {

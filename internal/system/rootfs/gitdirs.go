@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GitInUse is the name of an empty directory that lies beside a branch as long as
-// a job works on it, in a work tree of its own. Git takes no name with a dot in front for that of a
-// branch. It removes the directory of a branch that it packs if that is empty,
-// and a command whose sandbox cannot make it again cannot commit.
+// GitInUse is the name of an empty directory that lies beside a branch while a job works on it, in
+// a work tree of its own. Git never takes a name with a leading dot for a branch. Git removes the
+// directory of a branch that it packs if the directory is empty, and a command whose sandbox
+// cannot make it again cannot commit.
 const GitInUse = ".in-use"
 
 var (
@@ -22,8 +22,8 @@ var (
 	ErrGitUnnamed = errors.New("the git directory names no work tree")
 )
 
-// GitDirs are the git directory of a work tree, which names the work tree as its own, and
-// that of its repository, which is another one for a linked work tree. Top is absolute and has
+// GitDirs returns the git directory of a work tree, which names the work tree as its own, and the
+// git directory of its repository, which differs for a linked work tree. Top is absolute and has
 // no links.
 func GitDirs(top string) (dir, common string, err error) {
 	at := path.Join(top, ".git")
@@ -65,9 +65,9 @@ func GitDirs(top string) (dir, common string, err error) {
 	return dir, common, nil
 }
 
-// ownDir is an error if a git directory does not name a work tree as its own. One that was
-// made with --separate-git-dir names none until a person has set core.worktree in it: the
-// .git file that leads there may be a stranger's.
+// ownDir returns an error if a git directory does not name a work tree as its own. One that was
+// made with --separate-git-dir names none until a person has set core.worktree in it: the .git
+// file that leads there may be a stranger's.
 func ownDir(dir, top string) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -100,7 +100,7 @@ func ownDir(dir, top string) error {
 	return nil
 }
 
-// realBelow is a name without links, as it is read in a directory.
+// realBelow resolves the links of a name that is relative to a directory.
 func realBelow(dir, name string) (string, error) {
 	if !path.IsAbs(name) {
 		name = path.Join(dir, name)
@@ -164,10 +164,10 @@ func GitSettings(config []byte) (all []GitSetting, ok bool) {
 	return all, true
 }
 
-// GitDirAround is the directory around p, a clean name, that git takes for a repository of
-// its own whatever its name, or would take for one if there were something at p; "" if
-// there is none. Its settings and hooks are programs that git runs for whoever is in it.
-// look reports whether there is something of a name, and whether it is a directory.
+// GitDirAround returns the directory around p, a clean name, that git takes for a repository of
+// its own whatever its name, or would take for one if there were a file at p; "" if there is none.
+// Git runs programs in its settings and hooks for whoever is in it. look reports whether a name
+// exists, and whether it is a directory.
 func GitDirAround(p string, look func(name string) (there, dir bool)) string {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		below := strings.TrimPrefix(p, dir+"/")
@@ -191,7 +191,7 @@ func GitDirAround(p string, look func(name string) (there, dir bool)) string {
 	}
 }
 
-// GitDirWith is GitDirAround for what is in the tree.
+// GitDirWith is GitDirAround for the files in the tree.
 func (t *Tree) GitDirWith(p string) string {
 	return GitDirAround(p, func(name string) (there, dir bool) {
 		info, err := t.Root.Lstat(name)

@@ -81,9 +81,8 @@ func gitObeys(top, config, abs string, depth int) bool {
 	return false
 }
 
-// GitHooksPath is where the settings of a repository say that its hooks are
-// (core.hooksPath, as husky and lefthook set it), as it is written there; "" if
-// they say nothing of it. Settings that others include are not followed.
+// GitHooksPath returns the core.hooksPath setting of a repository (husky and lefthook set it) as
+// it is written there, or "". Settings that others include are not followed.
 func GitHooksPath(config []byte) string {
 	section, found := "", ""
 	for line := range strings.Lines(string(config)) {
@@ -105,7 +104,7 @@ func GitHooksPath(config []byte) string {
 	return found
 }
 
-// GitSettingValue is what stands behind the sign, without quotes and without a comment.
+// GitSettingValue returns the value after the equals sign, without quotes and comment.
 func GitSettingValue(text string) string {
 	text = strings.TrimSpace(text)
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
@@ -116,7 +115,7 @@ func GitSettingValue(text string) string {
 	return text
 }
 
-// GitIncluded are the files that settings include, as they are written there.
+// GitIncluded lists the files that settings include, as they are written there.
 func GitIncluded(config []byte) (files []string) {
 	section := ""
 	for line := range strings.Lines(string(config)) {
@@ -137,8 +136,8 @@ func GitIncluded(config []byte) (files []string) {
 	return files
 }
 
-// Joined is a name as it is read in a directory, both relative to the root of a
-// tree whose absolute name is root. It fails for what lies outside of the tree.
+// Joined resolves a name relative to a directory, both relative to the root of a tree whose
+// absolute name is root. It fails for names outside of the tree.
 func Joined(root, dir, name string) (string, bool) {
 	abs := name
 	if !path.IsAbs(name) {

@@ -21,7 +21,7 @@ var (
 	ErrNoDirectory  = errors.New("there is no home directory to keep keys in")
 )
 
-// maxSize bounds what is read.
+// maxSize bounds the bytes that are read.
 const maxSize = 1 << 20
 
 // A File keeps keys by the name of their provider. It is safe for concurrent use,
@@ -32,11 +32,11 @@ type File struct{ dir string }
 // before a key is set.
 func In(dir string) File { return File{dir} }
 
-// Path is where the file is.
+// Path returns the path of the file.
 func (f File) Path() string { return filepath.Join(f.dir, "credentials.json") }
 
-// Keys returns the keys, none if there is no file. A file that is a link, that
-// somebody else owns or that others can read is an error.
+// Keys returns the keys, or none if there is no file. A file that is a link, belongs to another
+// user or can be read by others is an error.
 func (f File) Keys() (map[string]string, error) {
 	if f.dir == "" {
 		return nil, nil
@@ -124,8 +124,8 @@ func (f File) outsideRepository() error {
 	return nil
 }
 
-// private reads a file that nobody but this user can read. Of any other it says that
-// its content, as in "its keys are", is not used.
+// private reads a file that only this user can read. For any other file the error states that its
+// content, as in "its keys are", is not used.
 func private(name, its string) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
@@ -149,13 +149,13 @@ func private(name, its string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxSize))
 }
 
-// MinToken is how long a token is at least, in bytes.
+// MinToken is the minimum length of a token, in bytes.
 const MinToken = 16
 
 // TokenName is the name of the file that TokenPath is.
 const TokenName = "adroit.token"
 
-// TokenPath is the file with the token of a data directory: who sends the token to a
+// TokenPath returns the file with the token of a data directory: whoever sends the token to a
 // server of that directory may do all that its user can.
 func TokenPath(dir string) string { return filepath.Join(dir, TokenName) }
 
@@ -189,9 +189,9 @@ func MakeToken(dir string) (string, error) {
 	return Token(dir)
 }
 
-// WorktreePath is where a path that was recorded for the worktree of a job, or of one of its
-// sub-agents, is now: these are in data/worktrees, by the id of their job. A data directory
-// that was moved, or restored elsewhere, has records of where it was.
+// WorktreePath returns the current path of a path that was recorded for the worktree of a job or
+// of one of its sub-agents. These are in data/worktrees, by the ID of their job; the records in a
+// data directory that was moved, or restored elsewhere, still have its old path.
 func WorktreePath(data, id, path string) string {
 	const list = string(filepath.Separator) + "worktrees" + string(filepath.Separator)
 	was, below, ok := strings.Cut(path, list+id)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A file that is written anew within a second, with as many bytes, has another second:
-// Python takes what it compiled of the old one for the new one's otherwise.
+// A file that is rewritten within a second, with the same size, gets another second: otherwise
+// Python would use the old compiled file for the new one.
 func TestWrittenWithinASecond(t *testing.T) {
 	dir := t.TempDir()
 	tree, err := Open(dir)

@@ -109,7 +109,7 @@ func ReadPage(in io.Reader, from, n int, sum func(digest string, whole bool) err
 
 func trimBOM(line []byte) []byte { return bytes.TrimPrefix(line, bom8) }
 
-// counted counts what is read and notes the end.
+// counted counts the bytes read and records the end.
 type counted struct {
 	r     *bufio.Reader
 	n     int64

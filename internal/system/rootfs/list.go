@@ -24,8 +24,8 @@ const MaxNames = 1_000_000
 // deeper is listed without it.
 const maxNested = 20
 
-// ListOnce has ListFiles return for the whole tree what it finds first, for those who
-// look at it several times at one moment. It is not for concurrent use.
+// ListOnce makes ListFiles return its first result for the whole tree again, for callers who need
+// it several times at one moment. It is not for concurrent use.
 func (t *Tree) ListOnce() {
 	var names []string
 	var more, done bool
@@ -47,9 +47,9 @@ func (t *Tree) ListFiles(ctx context.Context, dir string) (names []string, more 
 	return t.listFiles(ctx, dir, 0, nil)
 }
 
-// InnerRepositories are the directories below the tree that git passes over since each is a
-// repository of its own, submodule or not, and the files in them that are not ignored there.
-// At are more directories that may be one.
+// InnerRepositories returns the directories below the tree that git skips since each is a
+// repository of its own, submodule or not, and the files in them that are not ignored there. at
+// are more directories that may be one.
 func (t *Tree) InnerRepositories(ctx context.Context, at []string) (dirs, names []string, err error) {
 	names, _, err = t.listInside(ctx, ".", nil, slices.Clone(at), 0, func(dir string) { dirs = append(dirs, dir) })
 	slices.Sort(dirs)
@@ -80,8 +80,8 @@ func (t *Tree) listFiles(ctx context.Context, dir string, depth int, found func(
 	return t.Walk(ctx, dir)
 }
 
-// listInside adds what submodules and other repositories inside of one have, since git
-// passes over them. Found is called for each.
+// listInside adds the files of submodules and other repositories inside of one, which git skips.
+// It calls found for each.
 func (t *Tree) listInside(ctx context.Context, dir string, names, inside []string, depth int, found func(dir string)) ([]string, bool, error) {
 	if top, sub, ok := t.Repository(); ok && Exists(path.Join(top, ".gitmodules")) {
 		var out bytes.Buffer
@@ -106,8 +106,8 @@ func (t *Tree) listInside(ctx context.Context, dir string, names, inside []strin
 	slices.Sort(inside)
 	listed := map[string]bool{}
 	for _, at := range slices.Compact(inside) {
-		// The tree itself is not in itself, whatever a .gitmodules has; and what is in
-		// one that is listed is that one's to list.
+		// The tree is not inside itself, even if .gitmodules lists it; a repository below a listed
+		// one is left to that one.
 		if at == "." || inOneOf(listed, at) || dir != "." && !Within(dir, at) || t.CheckNoLinks(path.Join(at, ".git")) != nil || !Exists(path.Join(t.Dir, at, ".git")) {
 			continue
 		}
@@ -143,7 +143,7 @@ func (t *Tree) listInside(ctx context.Context, dir string, names, inside []strin
 	return names, len(names) >= MaxNames, nil
 }
 
-// inOneOf reports whether a name is that of a directory in a set, or below one.
+// inOneOf reports whether name is a directory in a set, or below one.
 func inOneOf(dirs map[string]bool, name string) bool {
 	for ; name != "."; name = path.Dir(name) {
 		if dirs[name] {
@@ -162,12 +162,12 @@ func (t *Tree) gitNames(ctx context.Context, dir string) ([]byte, error) {
 	return t.GitList(ctx, 256*MaxNames, "ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--", ":(literal)"+dir)
 }
 
-// Bounds of what git may take to list files: listLeast, and for each file of its index what
-// a slow disk takes, up to listLimit. A few stars in a stranger's .gitignore can keep it busy
-// for hours; without git all is listed, which is right, if longer.
+// Bounds of the time that git may take to list files: listLeast, plus for each file of its index
+// the time of a slow disk, up to listLimit. A few stars in a stranger's .gitignore can keep git
+// busy for hours; without git all files are listed, which is correct, if longer.
 var listLeast, listLimit = 4 * time.Second, 30 * time.Second
 
-// listTime is what git may take here.
+// listTime bounds the time that git may take here.
 func (t *Tree) listTime() time.Duration {
 	top, _, _ := t.Repository()
 	dir := filepath.Join(top, ".git")

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A name on an operator's list protects that name, wherever it is, and what is below it, for file
-// tools and for commands, whatever is in the name; one that would protect nothing is refused.
+// A name on an operator's list protects that name, in any directory, and everything below it, for
+// file tools and for commands, whatever characters it has; a name that would protect nothing is
+// refused.
 func TestDeniedNamesMeanThemselves(t *testing.T) {
 	seed := testenv.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 27))
@@ -31,7 +32,7 @@ func TestDeniedNamesMeanThemselves(t *testing.T) {
 		n := &DenyList{Deny: []string{p}}
 		c := NewClassifier(n)
 		p = path.Clean(p)
-		// As it is written: what path.Match takes for it is denied, too.
+		// As it is written: a name that path.Match accepts is denied, too.
 		name := string([]rune("abz_[éÉ한\u0301]^~$")[r.IntN(12)])
 		for _, whole := range []string{name, name + "b", "a" + name + "/b"} {
 			if ok, _ := path.Match(p, whole); ok && strings.Count(p, "/") == strings.Count(whole, "/") && (!n.Denies(whole) || !c.Maybe(Fold(path.Base(whole))) || !c.Class(whole).Secret()) {

@@ -10,9 +10,9 @@ import (
 	"github.com/adroit-run/adroit/internal/system/hostexec"
 )
 
-// own has the places of what programs outside of the sandbox obey: this program's
-// configuration, agents, keys, hooks, and the user's settings of shells. A name does
-// not find them: ~/.config/adroit may lead to a workspace by a link.
+// own has the places of files that programs outside of the sandbox obey: this program's
+// configuration, agents, keys, hooks, and the settings of the user's shells. Names are not enough
+// to find them: ~/.config/adroit may be a link into a workspace.
 var own struct {
 	sync.Mutex
 	places []Place
@@ -20,7 +20,8 @@ var own struct {
 	homes  []string // likewise to OwnStart
 }
 
-// A Place is a file, directory or link that is known by where it is, whatever leads there.
+// A Place is a file, directory or link, identified by its location independently of links that
+// lead there.
 type Place struct {
 	Path  string // absolute, its directory without links
 	Asked bool   // may be written when a person has agreed; otherwise only by hand
@@ -29,10 +30,10 @@ type Place struct {
 // maxOwn bounds how many names are looked at for links in a directory of the program's own.
 const maxOwn = 10_000
 
-// Own guards files and directories of the program's own, and what links in a directory of
-// them lead to, however deep: with each the links on the way, since who changes one of them
-// has another file read. What is not there is guarded as far as its directory is. It holds
-// for the whole process and for good. It is safe for concurrent use.
+// Own guards the program's own files and directories, and the targets of links in such a
+// directory, however deep, together with the links on the way: whoever changes one of them makes
+// us read another file. A path that does not exist is guarded as far as its directories exist. It
+// applies to the whole process, permanently. It is safe for concurrent use.
 func Own(paths ...string) {
 	for _, p := range paths {
 		if p != "" && filepath.IsAbs(p) {
@@ -62,8 +63,7 @@ func remember(list *[]string, path string) {
 	}
 }
 
-// guardBelow guards what links in a directory lead to, and so on from there, the nearest
-// first.
+// guardBelow guards the targets of links in a directory, and so on recursively, the nearest first.
 func guardBelow(dir string) {
 	queue, seen, left := []string{dir}, map[string]bool{}, maxOwn
 	for len(queue) > 0 {
@@ -107,8 +107,8 @@ func guard(path string, asked bool) (end string) {
 	return end
 }
 
-// OwnStart guards what the links of names in a user's home lead to, of those names that
-// shells and other programs obey when they start.
+// OwnStart guards the targets of links among those names in a user's home that shells and other
+// programs obey when they start.
 func OwnStart(home string) {
 	remember(&own.homes, home)
 	for _, name := range askedNames {
@@ -119,8 +119,8 @@ func OwnStart(home string) {
 	}
 }
 
-// Owned are the places in a tree, by their names relative to it; of those around the whole
-// tree ".".
+// Owned returns the guarded places in a tree, by their names relative to it; a place that contains
+// the whole tree is ".".
 func (t *Tree) Owned() (places []Place) {
 	own.Lock()
 	defer own.Unlock()

@@ -21,9 +21,8 @@ const (
 	maxLinks = 40   // symbolic links followed in one name
 )
 
-// A PathError refuses a name. Reason is a sentence fit to show a model; Err,
-// if set, is what the operating system said, so errors.Is with
-// fs.ErrNotExist and its like works.
+// A PathError refuses a name. Reason is a sentence fit to show a model; Err, if set, is the error
+// of the operating system, so errors.Is with fs.ErrNotExist and its like works.
 type PathError struct {
 	Name   string
 	Reason string
@@ -44,7 +43,7 @@ func (e *PathError) Error() string {
 
 func (e *PathError) Unwrap() error { return e.Err }
 
-// A StaleError says that a file is no longer what the job last read or wrote.
+// A StaleError reports that a file has changed since the job last read or wrote it.
 type StaleError struct {
 	Name   string
 	Reason string
@@ -54,7 +53,7 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("%q: %s; read it again, then repeat the change", e.Name, e.Reason)
 }
 
-// A TooLargeError says that a file is over the bound for being taken whole.
+// A TooLargeError reports that a file exceeds the size that may be read whole.
 type TooLargeError struct {
 	Name        string
 	Size, Limit int64 // bytes
@@ -72,8 +71,8 @@ func outside(name string) error {
 	return &PathError{Name: name, Reason: "leads outside the workspace", Advice: "use paths of files inside it"}
 }
 
-// Clean turns what a caller wrote into a name relative to the root. It judges
-// the spelling only; resolve judges what is on disk.
+// Clean turns a caller's name into a name relative to the root. It judges the spelling only;
+// resolve judges the files on disk.
 func (t *Tree) Clean(name string) (string, error) {
 	refuse := func(reason, advice string) (string, error) {
 		return "", &PathError{Name: name, Reason: reason, Advice: advice}
@@ -116,8 +115,8 @@ func (t *Tree) Inside(abs string) (string, bool) {
 	return "", false
 }
 
-// CleanFile is clean for a name that must be a file's: a trailing slash is
-// refused, since it would make the last component's link be followed.
+// CleanFile is like Clean for the name of a file: a trailing slash is refused, since it would make
+// the last component's link be followed.
 func (t *Tree) CleanFile(name string) (string, error) {
 	p, err := t.Clean(name)
 	switch {
@@ -186,7 +185,7 @@ func (t *Tree) Resolve(name, p string, last bool) (string, error) {
 	return strings.Join(done, "/"), nil
 }
 
-// Explain turns what the system said about a name into a PathError.
+// Explain turns the system's error about a name into a PathError.
 func (t *Tree) Explain(name string, err error) error {
 	var known *PathError
 	if errors.As(err, &known) {
@@ -220,7 +219,7 @@ func (t *Tree) Explain(name string, err error) error {
 	return &PathError{Name: name, Reason: reason, Err: err}
 }
 
-// ExplainAs is explain for an error that may speak of itself already.
+// ExplainAs is like explain, for an error that may already be explained.
 func (t *Tree) ExplainAs(name string, err error) error {
 	var (
 		stale *StaleError
@@ -262,7 +261,7 @@ func (t *Tree) CheckNoLinks(p string) error {
 	return nil
 }
 
-// IsPlainDir reports whether a directory is one, and so are those above it.
+// IsPlainDir reports whether a path and all its parents are directories, not links.
 func (t *Tree) IsPlainDir(dir string, seen map[string]bool) bool {
 	if ok, known := seen[dir]; known {
 		return ok
@@ -276,9 +275,9 @@ func (t *Tree) IsPlainDir(dir string, seen map[string]bool) bool {
 	return ok
 }
 
-// DirFS is os.DirFS for a directory whose files others have written: a link that leads
-// out of it is refused, and so is what is neither a file nor a directory, as a pipe,
-// which would be waited for. The directory is opened in each call.
+// DirFS is os.DirFS for a directory whose files others have written: it refuses a link that leads
+// out of it, and special files such as a pipe, on which a reader would wait. The directory is
+// opened in each call.
 func DirFS(dir string) fs.FS { return dirFS(dir) }
 
 type dirFS string
@@ -320,7 +319,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// Real is the absolute path of a directory without links, as far as it exists.
+// Real returns the absolute path of a directory with links resolved, as far as it exists.
 func Real(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -352,8 +351,8 @@ var Umask = sync.OnceValue(func() fs.FileMode {
 	return fs.FileMode(m).Perm()
 })
 
-// Closest is the one of dirs that is dir or the nearest above it, "" if none is. Links are
-// followed; a name that is not absolute is none.
+// Closest returns the entry of dirs that is dir or its nearest parent, or "" if there is none.
+// Links are followed; names that are not absolute are ignored.
 func Closest(dirs []string, dir string) (key string) {
 	if r, err := Real(dir); err == nil {
 		dir = r

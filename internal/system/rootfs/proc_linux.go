@@ -25,9 +25,9 @@ func AwaitExit(pid int) {
 	}
 }
 
-// KillTagged kills the processes that carry a tag in their environment: those
-// of a command that left its session. One that cleared its environment too is
-// not found; only a sandbox can hold that.
+// KillTagged kills the processes that have a tag in their environment: processes of a command that
+// left its session. One that cleared its environment too is not found; only a sandbox can contain
+// that.
 func KillTagged(tag string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {

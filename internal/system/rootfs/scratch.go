@@ -16,11 +16,11 @@ import (
 // restoring is the record of a restore that has begun; see pkg/jobs/sqlite.
 const restoring = "restoring.json"
 
-// kinds are what directories are made for.
+// kinds lists the purposes of directories.
 var kinds = []string{"backup", "restore"}
 
-// noteSuffix is of the file beside a directory that has what was noted: the directory
-// has nothing but its user's files.
+// noteSuffix ends the name of the file beside a directory with its note: the directory has only
+// its user's files.
 const noteSuffix = ".note"
 
 // Is reports whether a name in a data directory is one of this package.
@@ -69,7 +69,7 @@ func lockData(data string) (unlock func(), err error) {
 // Note records a file outside that is to go with the directory.
 func (d *Dir) Note(file string) error { return WriteJSON(d.Path+noteSuffix, file) }
 
-// Remove removes the directory, and not what was noted. It may be called twice.
+// Remove removes the directory, but not its note. It may be called twice.
 func (d *Dir) Remove() error {
 	err := errors.Join(RemoveAll(d.Path), remove(d.Path+noteSuffix))
 	if d.lock != nil {
@@ -96,7 +96,7 @@ func Left(data string) ([]string, error) {
 	return left, err
 }
 
-// Sweep removes the directories of processes that were killed, with what they noted.
+// Sweep removes the directories of processes that were killed, with their notes.
 func Sweep(data string) error {
 	err := each(data, func(path string) error {
 		var file string
@@ -159,8 +159,8 @@ func held(path string) (bool, error) {
 	return false, err
 }
 
-// sweepTemp removes what killed backups of earlier versions left in the directory for
-// temporary files: a whole database. One a day old is nobody's.
+// sweepTemp removes databases that killed backups of earlier versions left in the directory for
+// temporary files, if they are a day old.
 func sweepTemp() error {
 	old, err := filepath.Glob(filepath.Join(os.TempDir(), "adroit-backup-*"))
 	errs := []error{err}

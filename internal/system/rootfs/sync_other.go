@@ -14,6 +14,6 @@ func SyncFS(string) error {
 	return nil
 }
 
-// Ctime is not spelled alike on these systems; the other fields of a stamp have
+// Ctime returns 0: these systems name the field differently, and the other fields of a stamp have
 // to do.
 func Ctime(*syscall.Stat_t) int64 { return 0 }

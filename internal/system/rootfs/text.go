@@ -22,19 +22,19 @@ const (
 	Latin1  Encoding = "latin-1"
 )
 
-// sniff is how much of a file is looked at to tell whether it is text, in bytes.
+// sniff is the number of bytes that are examined to decide whether a file is text.
 const sniff = 8192
 
-// An EncodingError says why a file cannot be edited as text.
+// An EncodingError explains why a file cannot be edited as text.
 type EncodingError struct {
 	Name, Reason string
 }
 
 func (e *EncodingError) Error() string { return fmt.Sprintf("%q: %s", e.Name, e.Reason) }
 
-// A Text is a file as an editor wants it: UTF-8, each line ended by "\n". It
-// remembers how the file was spelled, line by line, so that writing it back
-// changes only what was edited. Change Content and leave the rest.
+// A Text is a file in an editor's form: UTF-8, each line ended by a line feed. It remembers how
+// the file was spelled, line by line, so that writing it back changes only what was edited. Change
+// Content and leave the rest.
 type Text struct {
 	Content      string
 	BOM          bool
@@ -46,7 +46,7 @@ type Text struct {
 	crlf []bool // whether line i of orig ended in "\r\n"; nil if all lines end in EOL
 }
 
-// Bytes is the content a Text would be written as.
+// Bytes returns the content that a Text would be written as.
 func (t Text) Bytes() ([]byte, error) {
 	b, reason := t.Encode()
 	if reason != "" {
@@ -100,8 +100,8 @@ func Decode(b []byte) (t Text, reason string) {
 	return t, ""
 }
 
-// ToUTF8 is text of another program without a byte order mark, and UTF-16 that has one as
-// UTF-8. All else stays as it is.
+// ToUTF8 removes a byte order mark from another program's text, and converts UTF-16 with one to
+// UTF-8. Any other content stays as it is.
 func ToUTF8(b []byte) []byte {
 	switch {
 	case bytes.HasPrefix(b, bom8):
@@ -114,9 +114,9 @@ func ToUTF8(b []byte) []byte {
 	return b
 }
 
-// Plain is b as the text that it is for a person and for every reader of files of other
-// programs: UTF-8, or UTF-16 that says so by its byte order mark. What it refuses cannot be
-// shown, so nothing may obey it either.
+// Plain returns b as the text that a person and every reader of other programs' files sees: UTF-8,
+// or UTF-16 with a byte order mark. Text that it refuses cannot be shown, so nothing may obey it
+// either.
 func Plain(b []byte) (string, error) {
 	b = ToUTF8(b)
 	switch {
@@ -173,9 +173,9 @@ func (t Text) join() string {
 	return out.String()
 }
 
-// ends says of each line of Content whether it ends in "\r\n", where the lines
-// as read did not agree: an untouched line keeps its end, a changed one has
-// that of the line it stands for, a new one that of the line above.
+// ends reports for each line of Content whether it ends in "\r\n", where the
+// lines as read had mixed endings: an untouched line keeps its ending, a changed one takes the
+// ending of the line it replaces, a new one that of the line above.
 func (t Text) ends() []bool {
 	was, now := strings.SplitAfter(t.orig, "\n"), strings.SplitAfter(t.Content, "\n")
 	old := func(i int) bool {

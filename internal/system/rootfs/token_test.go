@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// Whoever asks first makes the token; all who ask at once get the same.
+// The first caller makes the token; concurrent callers get the same.
 func TestToken(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if _, err := rootfs.Token(dir); !errors.Is(err, fs.ErrNotExist) {

@@ -36,7 +36,7 @@ type Tree struct {
 	names lister   // nil unless ListOnce was called
 }
 
-// A lister lists the files of a tree, and says whether there are more.
+// A lister lists the files of a tree, and reports whether there are more.
 type lister func(context.Context) (names []string, more bool, err error)
 
 func Open(dir string) (*Tree, error) {
@@ -68,12 +68,12 @@ type missing struct{ error }
 
 func (m missing) Unwrap() error { return m.error }
 
-// Hint is what the user can do.
+// Hint returns advice for the user.
 func (missing) Hint() string {
 	return "if it was moved, move it back, or put a symbolic link to it in its old place"
 }
 
-// FD is the directory itself, open for as long as the tree is.
+// FD returns the open directory, valid as long as the tree is open.
 func (t *Tree) FD() int { return int(t.Self.Fd()) }
 
 func (t *Tree) Close() error { return errors.Join(t.Self.Close(), t.Root.Close()) }
@@ -116,9 +116,9 @@ func (t *Tree) Open(name, p string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// Read reads up to limit bytes of a regular file into buf, which grows as needed,
-// with few calls of the system: many files are read so. It reports false for
-// a name with links, a hard link and what cannot be read: Open explains those.
+// Read reads up to limit bytes of a regular file into buf, which grows as needed, with few system
+// calls: it is for reading many files. It reports false for a name with links, a hard link and an
+// unreadable file: Open explains those.
 func (t *Tree) Read(p string, buf []byte, limit int64) ([]byte, bool) {
 	plain := func(st *unix.Stat_t) bool { return TypeOf(st) == unix.S_IFREG && st.Nlink == 1 }
 	if st, err := t.Stat(p); err != nil || !plain(&st) {
@@ -170,7 +170,7 @@ func regular(name string, info fs.FileInfo) error {
 	return &PathError{Name: name, Reason: kind}
 }
 
-// A State is what a name stands for at one moment. The zero state is nothing.
+// A State is the state of a path at one moment. The zero state means that nothing is there.
 type State struct {
 	Type   string      `json:"type,omitempty"` // file, dir, link; empty: nothing there
 	Mode   fs.FileMode `json:"mode,omitempty"` // permission bits
@@ -178,8 +178,8 @@ type State struct {
 	Size   int64       `json:"size,omitempty"`
 }
 
-// A Transition is what is to be done to one path here: what it must be like, and what
-// it is like then. The content is in the ledger.
+// A Transition is a planned change of one path: the state that it must have, and its state after
+// the change. The content is in the ledger.
 type Transition struct {
 	Path   RawName `json:"path"`
 	Before State   `json:"before,omitzero"`
@@ -198,8 +198,8 @@ func (s State) Equal(o State) bool {
 	return s.Type == o.Type && s.Mode == o.Mode && s.Digest == o.Digest
 }
 
-// State reads what is at p. The content of a file, or the target of a link, is
-// copied to keep if that is not nil.
+// State reads the state of p. The content of a file, or the target of a link, is copied to keep if
+// that is not nil.
 func (t *Tree) State(p string, keep io.Writer) (State, error) {
 	info, err := t.Root.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
@@ -265,8 +265,8 @@ func (t *Tree) MissingDirs(p string) ([]string, error) {
 	return dirs, nil
 }
 
-// TempName is a name beside p for content on its way. The fixed prefix makes
-// one that a crash left behind recognisable.
+// TempName returns a name beside p for content being written. The fixed prefix makes one that a
+// crash left behind recognisable.
 func TempName(p string) string {
 	return path.Join(path.Dir(p), ".adroit-"+strings.ToLower(rand.Text()[:12])+".tmp")
 }
@@ -274,8 +274,8 @@ func TempName(p string) string {
 // DefaultMode asks put for the mode of a new file: 0644 less the process's umask.
 const DefaultMode = fs.ModeIrregular
 
-// Put gives p new content in one step: whoever reads p sees the old content or
-// the new, also after a crash. Setuid and the like are never kept.
+// Put gives p new content atomically: a reader of p sees the old content or the new, also after a
+// crash. Setuid and similar bits are never kept.
 func (t *Tree) Put(p, temp string, perm fs.FileMode, content io.Reader) (err error) {
 	create := perm
 	if perm == DefaultMode {
@@ -313,8 +313,9 @@ func (t *Tree) Put(p, temp string, perm fs.FileMode, content io.Reader) (err err
 	return t.Rename(temp, p)
 }
 
-// later gives what is to replace a file of the same size the next second, if the file is
-// of this one: Python's compiled modules are used on where size and whole second agree.
+// later sets the time of a file that will replace one of the same size to the next second if that
+// one is from this second: Python's compiled modules stay in use while size and whole second
+// agree.
 func (t *Tree) later(p, temp string, size int64) error {
 	was, err := t.Root.Lstat(p)
 	if err != nil || !was.Mode().IsRegular() || was.Size() != size || was.ModTime().Unix() != time.Now().Unix() {
@@ -323,7 +324,7 @@ func (t *Tree) later(p, temp string, size int64) error {
 	return t.Root.Chtimes(temp, time.Time{}, was.ModTime().Add(time.Second))
 }
 
-// Rename gives a name what another stands for, durably.
+// Rename gives the file of one name another name, durably.
 func (t *Tree) Rename(from, to string) error {
 	if err := t.Root.Rename(from, to); err != nil {
 		return err
@@ -358,14 +359,13 @@ func (t *Tree) Stat(p string) (st unix.Stat_t, err error) {
 	}
 }
 
-// ClockGranularity is how old a change must be before a look for the look to have seen
-// all of it: file systems count time in ticks.
+// ClockGranularity is the minimum age of a change for a reader to be sure to have seen all of it:
+// file systems count time in ticks.
 const ClockGranularity = 50 * time.Millisecond
 
-// RemoveAll removes a tree that commands made, such as Confine.Private, although
-// some of its directories may not be writable: those of Go's module cache are
-// not, nor those in which the kernel keeps an overlay's work. It follows no link
-// below dir.
+// RemoveAll removes a tree that commands made, such as SandboxOptions.Private, although some of
+// its directories may not be writable, such as those of Go's module cache and those in which the
+// kernel keeps an overlay's work. It follows no link below dir.
 func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -383,10 +383,9 @@ func unlock(dir int) {
 	EachDir(dir, ".", func(sub int, _ string) { unlock(sub) })
 }
 
-// hardLink refuses a file that is one of the list of secrets under another name: a
-// hard link beside it or to one at the top of the workspace. A link to a file
-// somewhere else is not found; what is read of it is still looked at for
-// secrets.
+// hardLink refuses a file that is on the list of secrets under another name: a hard link beside it
+// or to one at the top of the workspace. A link to a file elsewhere is not found; the content that
+// is read of it is still searched for secrets.
 func (t *Tree) hardLink(name, p string, info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink < 2 {
 		return nil

@@ -1,4 +1,4 @@
 package unixonly
 
-// Its name is what the compiler prints.
+// The compiler prints this name.
 var _ = adroit_needs_Linux_or_macOS__on_Windows_use_WSL
