@@ -1,10 +1,10 @@
-// Package hint makes the commands of adroit that the product prints in hints, errors,
-// prompts and tables. Nothing else does: a check refuses such a command in any other
-// string, and a test holds each template against the real commands.
+// Package hint renders the commands of adroit that the product prints in hints, errors, prompts
+// and tables. No other package does: a check refuses such a command in any other string, and a
+// test runs each template against the real commands.
 //
 //	apierr.WithHint(err, hint.Command("jobs cancel %s", id)+" stops it")
 //
-// It does not print, and knows no command. What a help page says is in the command.
+// It does not print, and knows no command. The text of a help page is in the command.
 package hint
 
 import (
@@ -22,8 +22,8 @@ var (
 	record  atomic.Pointer[func(template, command string)]
 )
 
-// Record has seen get the template of each command as it is made, and the command:
-// a test runs what was printed in the state in which it was.
+// Record makes seen get the template of each command as it is made, and the command: a test runs
+// printed commands in the state in which they were printed.
 func Record(seen func(template, command string)) { record.Store(&seen) }
 
 // As has printed commands begin with the name of the program that prints them; "" is
@@ -35,7 +35,7 @@ func As(name string) {
 	program.Store(&name)
 }
 
-// Program is the name of this program.
+// Program returns the name of this program.
 func Program() string {
 	if name := program.Load(); name != nil {
 		return *name
@@ -43,9 +43,9 @@ func Program() string {
 	return "adroit"
 }
 
-// Place has add put into each command what the person gave to lead to the data, the
-// server and the directory of this command. It gets the words of a command without
-// the program and returns them all; nil adds nothing.
+// Place sets add, which adds to each command the flags by which the user located the data, the
+// server and the directory of this command. It gets the words of a command without the program and
+// returns them all; nil adds nothing.
 func Place(add func(words []string) []string) {
 	if add == nil {
 		place.Store(nil)
@@ -54,10 +54,10 @@ func Place(add func(words []string) []string) {
 	place.Store(&add)
 }
 
-// Command is a command to type. The template, a constant, has its words without the program,
-// with %s for each of values, which are quoted for a shell where they need it. It does
-// what it says only for the person who gave this command: what is kept, replayed, or
-// answered to other machines has [Name].
+// Command renders a command to type. The template, a constant, has its words without the program,
+// with %s for each of values, which are quoted for a shell where necessary. It works as described
+// only for the person who gave this command: text that is kept, replayed, or sent to other
+// machines uses [Name].
 func Command(template string, values ...string) string {
 	words := fill(template, values)
 	if add := place.Load(); add != nil {
@@ -66,13 +66,13 @@ func Command(template string, values ...string) string {
 	return join(template, Program(), words)
 }
 
-// Name is a command as what it is called wherever it runs.
+// Name renders a command by its name alone, which is the same wherever it runs.
 func Name(template string, values ...string) string {
 	return join(template, Program(), fill(template, values))
 }
 
-// Replayed is a command in text that a replay makes again: that of adroit in each
-// program, since another program than the one that began a job may go on with it.
+// Replayed renders a command for text that a replay must reproduce: it always names the program
+// adroit, since a job that one program began may be resumed by another.
 func Replayed(template string, values ...string) string {
 	return join(template, "adroit", fill(template, values))
 }
@@ -103,7 +103,7 @@ func fill(template string, values []string) []string {
 	return words
 }
 
-// Quote is a word as a shell takes it, on one line, with nothing unseen in it.
+// Quote quotes a word for a shell, on one line, with no invisible characters.
 func Quote(word string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("@%+=:,./_-", r)

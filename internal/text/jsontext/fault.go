@@ -12,10 +12,10 @@ import (
 	"github.com/adroit-run/adroit/internal/text/spelling"
 )
 
-// Fault is err, with which [json.Unmarshal] has refused a part of a file, in the words of
-// who wrote the file: the line, the key and what stands there in place of what. keys lead
-// from the top of the file to the part; there are none if all of it was read. Errors of
-// other kinds are as they are.
+// Fault explains err, with which [json.Unmarshal] has refused a part of a file, to the file's
+// author: the line, the key, the value found and the one expected. keys lead from the top of the
+// file to the part; there are none if all of it was read. Errors of other kinds are returned
+// unchanged.
 func Fault(file []byte, err error, keys ...string) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
@@ -47,7 +47,7 @@ func Fault(file []byte, err error, keys ...string) error {
 	return fmt.Errorf("line %d: %s", line, words)
 }
 
-// UnknownKey is the key that a decoder has refused that knows no others than its fields.
+// UnknownKey returns the key that a decoder has refused because it matches no field.
 func UnknownKey(err error) (key string, ok bool) {
 	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ") // it has no type of its own
 	if !ok {
@@ -57,7 +57,7 @@ func UnknownKey(err error) (key string, ok bool) {
 	return key, err == nil
 }
 
-// foundWords are those for what the decoder calls a value.
+// foundWords describes the decoder's name of a value in plain words.
 func foundWords(value string) string {
 	kind, _, _ := strings.Cut(value, " ") // number 1.5
 	switch kind {
@@ -77,9 +77,8 @@ func lineOf(file []byte, offset int64) int {
 	return 1 + bytes.Count(file[:min(max(offset, 0), int64(len(file)))], []byte("\n"))
 }
 
-// find goes along keys as far as they are there: those of structs that stand in each other
-// without a key are not. It returns them, and the line of the last one; list is whether a
-// list stands in the way.
+// find follows keys as far as they exist, skipping embedded structs, which have no key. It returns
+// the keys found and the line of the last one; list reports whether a list is in the way.
 func find(file []byte, keys []string) (found []string, line int, list bool) {
 	d := json.NewDecoder(bytes.NewReader(file))
 	line = 1

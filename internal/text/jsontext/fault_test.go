@@ -8,7 +8,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 )
 
-// What is refused is named by line and key, in no words of Go.
+// The message names line and key, without Go's terms.
 func TestFault(t *testing.T) {
 	type inner struct {
 		Args []string          `json:"args"`

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 )
 
-// Marshal is [json.Marshal] without escapes for HTML. Values that escape
-// themselves, with a MarshalJSON of their own, keep their escapes.
+// Marshal is [json.Marshal] without escapes for HTML. Values that escape themselves, with a
+// MarshalJSON of their own, keep their escapes.
 func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -19,7 +19,7 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// Quote is s as a JSON string. What is not UTF-8 becomes U+FFFD.
+// Quote returns s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func Quote(s string) json.RawMessage {
 	b, err := Marshal(s)
 	if err != nil {
@@ -28,7 +28,7 @@ func Quote(s string) json.RawMessage {
 	return b
 }
 
-// Spaced is JSON without blanks with one after each colon and comma.
+// Spaced adds a blank after each colon and comma of JSON without blanks.
 func Spaced(compact []byte) json.RawMessage {
 	out := make(json.RawMessage, 0, len(compact)+len(compact)/8)
 	quoted := false

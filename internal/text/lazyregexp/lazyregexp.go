@@ -1,10 +1,10 @@
-// Package lazyregexp holds regular expressions in package variables without
-// compiling them before main. A pattern is compiled when it is first used:
+// Package lazyregexp provides regular expressions for package variables that are not compiled
+// before main. A pattern is compiled when it is first used:
 //
 //	var semver = lazyregexp.New(`^v\d+\.\d+\.\d+$`)
 //
-// It is not for patterns that are made at run time; those may be wrong, and
-// regexp.Compile reports that.
+// It is not for patterns that are made at run time; those may be wrong, and regexp.Compile reports
+// that.
 package lazyregexp
 
 import (
@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// A Regexp is a [regexp.Regexp] that is compiled at its first use. Its methods
-// are those of the same name there, and it is safe for concurrent use.
+// A Regexp is a [regexp.Regexp] that is compiled at its first use. Its methods match those of
+// regexp.Regexp, and it is safe for concurrent use.
 type Regexp struct {
 	pattern string
 	once    sync.Once

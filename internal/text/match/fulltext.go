@@ -9,12 +9,12 @@ import (
 const (
 	shortest = 2  // runes of a word that counts
 	mostLong = 40 // runes of a word
-	// Most is how many words of a text count, the first.
+	// Most bounds the number of words of a text that count, from its start.
 	Most = 64
 )
 
-// Words are the words of a text in lower case, each once, in their order. They
-// have letters and digits only, as FTS5 splits texts.
+// Words returns the words of a text in lower case, each once, in order. They have letters and
+// digits only, as FTS5 splits texts.
 func Words(text string) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -36,7 +36,7 @@ func split(text string) (out []string) {
 	return out
 }
 
-// AnyWord is an FTS5 query for texts that have one of the words, "" without words:
+// AnyWord returns an FTS5 query for texts that have one of the words, or "" without words, since
 // FTS5 takes no empty query. Nothing in a word is an operator.
 func AnyWord(words []string) string {
 	quoted := make([]string, len(words))
@@ -46,7 +46,7 @@ func AnyWord(words []string) string {
 	return strings.Join(quoted, " OR ")
 }
 
-// SharedWords is the part of the words, 0 to 1, that two lists have in common.
+// SharedWords returns the fraction of the words, 0 to 1, that two lists have in common.
 func SharedWords(a, b []string) float64 {
 	in := map[string]bool{}
 	for _, w := range a {
@@ -64,8 +64,8 @@ func SharedWords(a, b []string) float64 {
 	return 0
 }
 
-// BM25 scores texts for words as FTS5 does, where there is no FTS5: higher is
-// more alike, 0 is nothing in common.
+// BM25 scores texts for words as FTS5 does, for use without FTS5: higher is more similar, 0 is
+// nothing in common.
 func BM25(words, texts []string) []float64 {
 	const k1, b = 1.2, 0.75
 	counts := make([]map[string]int, len(texts))

@@ -35,11 +35,11 @@ func Path(pattern, name string) bool {
 	return PathParts(strings.Split(pattern, "/"), strings.Split(name, "/"), fits)
 }
 
-// Covers reports whether a pattern of a rule about paths holds for p, a path from the top
-// of a workspace: for what it fits and for all below, and without a slash at any depth. A
-// rule that takes rights away is read generously: neither case nor the form of accents
-// helps to get round it. It holds as it is written, too: a range may lose letters to the
-// rest.
+// Covers reports whether a pattern of a rule about paths covers p, a path from the top of a
+// workspace: it covers the paths it matches and everything below them, and a pattern without a
+// slash matches at any depth. generous is for rules that take rights away: changing case or the
+// form of accents does not evade them. Such a rule is also tried as it is written, since folding
+// may remove letters from a range.
 func Covers(pattern, p string, generous bool) bool {
 	if generous {
 		fold := func(s string) string { return norm.NFC.String(strings.ToLower(s)) }
@@ -96,7 +96,8 @@ func fits(part, name string) bool {
 	return ok || part == name
 }
 
-// CheckPattern reports that a pattern is too much work, with the reason in words for who wrote it.
+// CheckPattern returns an error if a pattern would take too much work, with the reason for its
+// author.
 func CheckPattern(pattern string) error {
 	if len(pattern) > maxLength {
 		return fmt.Errorf("the pattern of %d characters is too long", len(pattern))
@@ -107,8 +108,8 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// choices is how many patterns without braces a pattern stands for, or a number above
-// maxChoices.
+// choices returns the number of patterns without braces that a pattern expands to, or a number
+// above maxChoices.
 func choices(pattern string) int {
 	type group struct{ before, here int } // choices of the alternatives before this one, and of this one
 	stack, here := []group{}, 1
@@ -143,9 +144,9 @@ type List struct {
 	take, leave []string
 }
 
-// ParseList reads a list: patterns with commas between them, from the top of the workspace;
-// one without a slash is for a name in any directory, one that ends with a slash, or
-// whose last part has no star, also for all below a directory, one after ! for what is left out.
+// ParseList reads a list: patterns with commas between them, from the top of the workspace. A
+// pattern without a slash matches a name in any directory; one that ends with a slash, or whose
+// last part has no star, also matches everything below a directory; one after ! excludes.
 func ParseList(text string) (List, error) {
 	l := List{text: text}
 	for _, p := range globSplit(text) {

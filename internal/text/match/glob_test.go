@@ -40,8 +40,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestNames: a path means itself, whatever is in its names, and a pattern means at least
-// what doublestar says.
+// TestNames: a path matches itself, whatever characters it has, and a pattern matches at least the
+// names that doublestar matches.
 func TestNames(t *testing.T) {
 	seed := int64(testenv.Seed(t))
 	r := rand.New(rand.NewSource(seed))
@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Work is bounded, whatever a stranger writes.
+// The work for a pattern is bounded, whatever a stranger writes.
 func TestCheck(t *testing.T) {
 	for _, p := range []string{strings.Repeat("{a,b}", 30), strings.Repeat("{a,", 2000), strings.Repeat("{{a,b},{c,d}}", 10), strings.Repeat("a", 5000)} {
 		if CheckPattern(p) == nil || Path(p, strings.Repeat("a", 30)) {

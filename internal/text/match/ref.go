@@ -2,8 +2,8 @@ package match
 
 import "strings"
 
-// Ref reports whether the name of a model or a tool is what a pattern says; here
-// * stands for any text, also none and also with slashes in it.
+// Ref reports whether the name of a model or a tool matches a pattern; * stands for any text,
+// including none and slashes.
 func Ref(pattern, ref string) bool {
 	head, tail, wild := strings.Cut(pattern, "*")
 	if !wild {
@@ -25,8 +25,8 @@ func Ref(pattern, ref string) bool {
 	return strings.HasSuffix(ref, last)
 }
 
-// Pick gives the entry of a table for ref: the one of its very name, else that
-// of the longest pattern that matches, of equals the first in the alphabet.
+// Pick returns the entry of a table for ref: the one of its exact name, or else of the longest
+// pattern that matches, or of equally long ones the first in the alphabet.
 func Pick[V any](table map[string]V, ref string) (v V, ok bool) {
 	if v, ok = table[ref]; ok {
 		return v, true

@@ -26,7 +26,7 @@ func (c *Chart) Node(left, right string, rows ...string) string {
 	return id
 }
 
-// Box draws a box around what inside draws, and returns its id.
+// Box draws a box around the nodes that inside draws, and returns its ID.
 func (c *Chart) Box(inside func(id string), rows ...string) string {
 	id := c.id()
 	c.line("subgraph %s [%s]", id, Label(rows...))
@@ -55,7 +55,7 @@ func (c *Chart) Class(name, style string, ids []string) {
 	}
 }
 
-// String is the chart: its nodes, and then its edges.
+// String returns the chart: its nodes, and then its edges.
 func (c *Chart) String() string {
 	return "flowchart TD\n" + c.nodes.String() + c.edges.String()
 }
@@ -70,8 +70,7 @@ func (c *Chart) line(format string, args ...any) {
 	fmt.Fprintf(&c.nodes, format+"\n", args...)
 }
 
-// Label is text in quotes, in which everything that could mean something to
-// Mermaid or to a browser is a number.
+// Label quotes text; every character with a meaning to Mermaid or to a browser becomes a number.
 func Label(rows ...string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -18,7 +18,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A Decoder takes values out of nodes, reports what is wrong and goes on.
+// A Decoder takes values out of nodes, reports errors and goes on.
 type Decoder struct {
 	Report func(p Place, hint, words string)
 	// Nearest gives the one of some names that was probably meant, or "".
@@ -147,9 +147,9 @@ func (d *Decoder) Bool(n *Node, what string, into *bool) {
 	}
 }
 
-// Explain is what is wrong with the file's text b, which the decoder has refused with err: its
-// line, the key, and what was expected there. path is the
-// file's, "" where the caller names it.
+// Explain describes, with line and key, the mistake in the file's text b for which the decoder
+// failed with err, and what was expected there. path is the file's name, or "" if the caller names
+// it.
 func Explain(path string, b []byte, err error) error {
 	place := func(line int) string {
 		if path == "" {
@@ -190,7 +190,7 @@ func Explain(path string, b []byte, err error) error {
 	return fmt.Errorf("%s: %s", place(at.Position.Line), words)
 }
 
-// keyAt is the path of keys to a token, as in endpoints.lab.base_url; "" if it has none.
+// keyAt returns the path of keys to a token, as in endpoints.lab.base_url; "" if it has none.
 func keyAt(b []byte, at *token.Token) string {
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil || at == nil {

@@ -1,14 +1,14 @@
-// Package plainyaml reads the plain part of YAML, that which maps to JSON, into
-// nodes that know their place: for files that people write. All mistakes of a
-// file are reported at once, by line and column.
+// Package plainyaml reads the plain part of YAML, that which maps to JSON, into nodes that know
+// their place: for files that people write. All mistakes of a file are reported at once, by line
+// and column.
 //
 //	doc, err := plainyaml.Parse(src, 1)
 //	root := doc.Read(func(p plainyaml.Place, hint, words string) { … })
 //	d := plainyaml.Decoder{Report: …}
 //	d.Fields(root, "", map[string]func(*plainyaml.Node){"name": …})
 //
-// Anchors, references and tags are refused, not followed: what is read is never
-// longer than what was written. It is not for files of machines.
+// Anchors, references and tags are refused, not followed: the result is never longer than the
+// file. It is not for files written by machines.
 package plainyaml
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A Kind says what a node is, in words for people.
+// A Kind describes a node, in words for people.
 type Kind string
 
 const (
@@ -56,7 +56,7 @@ func (ps Places) Of(key string) Place {
 	}
 }
 
-// At is the place at a line and a column.
+// At returns the place at a line and a column.
 func At(line, col int) Place { return Place{Line: line, Col: col} }
 
 // A Node is a value with its place.
@@ -69,8 +69,8 @@ type Node struct {
 	Kids []*Node // of lists and mappings
 }
 
-// A SyntaxError says where a text stops being YAML that can be read, as what is
-// said about it: "is not valid YAML: …".
+// A SyntaxError reports where a text stops being readable YAML, in the form "is not valid YAML:
+// …".
 type SyntaxError struct {
 	Place
 	Message string
@@ -89,9 +89,9 @@ type Document struct {
 // which the YAML parser spends time that grows with the square of their number.
 const maxDepth = 100
 
-// Parse reads src, whose first line is line number first of its file. What is
-// too deep to be read in fair time is an error as well. Bounding the size is
-// the caller's, who knows what the file is for.
+// Parse reads src, whose first line is line number first of its file. A document that is too deep
+// to be read in reasonable time is an error as well. The caller, which knows the purpose of the
+// file, bounds the size.
 func Parse(src string, first int) (*Document, *SyntaxError) {
 	start := Place{first, 1}
 	if p, ok := deep(src); ok {
@@ -146,9 +146,9 @@ func deep(src string) (Place, bool) {
 	return Place{}, false
 }
 
-// Added is how many nodes references add to those that are written: a short text can
-// stand for billions. One to what is not there, or to what it is part of, adds more than
-// any number allows.
+// Added returns the number of nodes that references add to the written ones: a short text can
+// stand for billions. A reference to a missing node, or to one that contains the reference, counts
+// as endless.
 func (d *Document) Added() int {
 	total, written, anchors := 0, 0, map[string]int{}
 	for _, doc := range d.file.Docs {
@@ -190,8 +190,8 @@ func expanded(n ast.Node, anchors map[string]int, written *int) int {
 	return sum
 }
 
-// Read gives the document's mapping, and reports what cannot be used in it. It
-// is nil if the document is no mapping at all; an empty one is.
+// Read returns the document's mapping and reports the parts that cannot be used. It returns nil if
+// the document is not a mapping; an empty document counts as an empty mapping.
 func (d *Document) Read(report func(p Place, hint, words string)) *Node {
 	empty := &Node{Place: d.start, Kind: Mapping}
 	if len(d.file.Docs) == 0 || d.file.Docs[0].Body == nil {

@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestString wants a scalar that is read as text to be what was written.
+// TestString checks that a scalar that is read as text is the text that was written.
 func TestString(t *testing.T) {
 	doc, serr := plainyaml.Parse("a: 1.10\nb: 007\nc: True\nd: ' x '\ne: 0x1F\nf: -1_000\ng: [1.20, x]\nh: 2.50 # of it\n", 1)
 	if serr != nil {
@@ -49,7 +49,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestRefused wants what is not plain, or too large, reported with its place.
+// TestRefused checks that YAML that is not plain, or too large, is reported with its place.
 func TestRefused(t *testing.T) {
 	for src, want := range map[string]string{
 		"a: &x 1\nb: *x\n":                       "3:4 anchors, references, tags and special numbers are not used here 4:4 anchors, references, tags and special numbers are not used here",

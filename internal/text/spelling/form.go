@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Form is what a value of a file must be to be read into a type: text, a list, keys with
-// values.
+// Form describes the kind of value that can be read into a type: text, a list, keys with values.
 func Form(t reflect.Type) string {
 	if t == reflect.TypeFor[time.Duration]() {
 		return "a duration as in 90s or 2h"

@@ -1,5 +1,5 @@
-// Package spelling has what many packages do with words: the name that a misspelt one
-// most likely meant, plurals, and texts made shorter.
+// Package spelling helps with words: it finds the name that a misspelt one most likely meant,
+// forms plurals, and shortens texts.
 package spelling
 
 import (
@@ -45,7 +45,7 @@ func DidYouMean(name string, names []string) string {
 	return ""
 }
 
-// Fold removes what people vary in names without meaning anything by it.
+// Fold removes variations in names that carry no meaning.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_- .", r) {
@@ -55,8 +55,8 @@ func Fold(name string) string {
 	}, strings.ToLower(name))
 }
 
-// distance is the number of slips that turn a into b: a byte inserted,
-// deleted or replaced, or two neighbours swapped.
+// distance returns the number of slips that turn a into b: a byte inserted, deleted or replaced,
+// or two neighbours swapped.
 func distance(a, b string) int {
 	older, old, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
@@ -104,15 +104,15 @@ func ClipRunes(s string, most int) string {
 	return s
 }
 
-// FirstLine is the first line that is not blank.
+// FirstLine returns the first line that is not blank.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line
 }
 
-// PathLine is the name of a file so that it is one line and forges none: as a string of Go
-// if it has characters that end lines, steer terminals or turn the direction of writing, as
-// it is otherwise.
+// PathLine returns the name of a file in a form that is one line and cannot forge another: as a Go
+// string if it has characters that end lines, control terminals or change the direction of
+// writing, otherwise unchanged.
 func PathLine(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'

@@ -16,7 +16,7 @@ import (
 // A Template is one of a call of internal/text/hint, and where that is.
 type Template struct{ At, Text string }
 
-// Templates are those of the packages below root that the product has.
+// Templates lists the templates in the product packages below root.
 func Templates(root string) (out []Template, err error) {
 	fset := token.NewFileSet()
 	for _, dir := range []string{"internal", "pkg"} {
@@ -46,7 +46,8 @@ func Templates(root string) (out []Template, err error) {
 	return out, nil
 }
 
-// templateOf is the template of a call of internal/text/hint, a literal as a vet rule has it.
+// templateOf returns the template of a call of internal/text/hint, which a vet rule requires to be
+// a literal.
 func templateOf(n ast.Node) (string, bool) {
 	call, ok := n.(*ast.CallExpr)
 	if !ok || len(call.Args) == 0 {
