@@ -56,8 +56,8 @@ func TestLikely(t *testing.T) {
 	}
 }
 
-// TestImage: the size of an image is read whatever its format; what only begins like
-// one is none.
+// TestImage: the size of an image is read for each format; a file that only begins like an image
+// is refused.
 func TestImage(t *testing.T) {
 	picture := image.NewGray(image.Rect(0, 0, 31, 17))
 	var asPNG, asJPEG, asGIF bytes.Buffer

@@ -23,10 +23,10 @@ When all is done: {"next": [{"answer": "what you have to say"}]}`
 // maxNext bounds the list of an answer: a model that repeats itself would fill its room.
 const maxNext = 16
 
-// AnswerSchema is the schema of a constrained answer: a list of calls of offered tools with
-// their arguments, and of the final answer. The list is inside of an object
-// because some servers want an object at the root. The same tools always give
-// the same bytes. must leaves out the final answer.
+// AnswerSchema returns the schema of a constrained answer: a list of calls of offered tools with
+// their arguments, and of the final answer. The list is inside of an object because some servers
+// want an object at the root. The same tools always give the same bytes. must leaves out the final
+// answer.
 func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (json.RawMessage, error) {
 	if len(output) == 0 {
 		output = json.RawMessage(`{"type":"string"}`)
@@ -59,7 +59,7 @@ func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (js
 	return b, nil
 }
 
-// inForm is an answer that the model gave in another mode, in the form.
+// inForm converts an answer that the model gave in another mode to the constrained form.
 func inForm(m llm.Message) string {
 	var list []string
 	for _, c := range m.Calls {
@@ -165,7 +165,7 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 	return resp, "", nil
 }
 
-// A decision is what a constrained answer contains.
+// A decision is the content of a constrained answer.
 type decision struct {
 	calls []llm.Call
 	text  string
@@ -231,7 +231,7 @@ func Conform(output json.RawMessage, text string) json.RawMessage {
 	return schema.Raise(full, unfenced(text))
 }
 
-// unfenced is the JSON in an answer that may stand in a fence of code.
+// unfenced returns the JSON in an answer that may stand in a fenced code block.
 func unfenced(text string) []byte {
 	b := bytes.TrimSpace([]byte(text))
 	if rest, ok := bytes.CutPrefix(b, []byte("```")); ok {

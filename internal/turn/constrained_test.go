@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// What a model may write in the form, and what it means. Cut or broken text is never completed.
+// The forms that a model may write, with their meaning. Cut or broken text is never completed.
 func TestDecide(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"next":[{"tool":"a","arguments":{"x":1}}]}`:                                                `a{"x":1}`,
@@ -46,8 +46,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// An answer with several calls is run in order, and the history has what the model wrote,
-// character for character.
+// An answer with several calls is run in order, and the history has the model's text unchanged.
 func TestWritten(t *testing.T) {
 	const wrote = "{\"next\": [ {\"tool\": \"a\", \"arguments\": {\"x\": \"<b>\"}},\n {\"answer\": \"Both <done>.\"}]}"
 	offered := []llm.ToolSpec{{Name: "a", Description: "A.", Input: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}}}`)}}

@@ -12,9 +12,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Loop detection finds what a model does again and again without getting anywhere:
-// turns that repeat, and tools that fail in the same way. It has no say in what follows;
-// the loop reminds the model, withholds the tool or ends the job.
+// Loop detection finds repetitions of a model that make no progress: turns that repeat, and tools
+// that fail in the same way. It does not decide what follows; the loop reminds the model,
+// withholds the tool or ends the job.
 
 // A Fingerprint identifies the tool calls of one turn, so that repetitions can be
 // counted.
@@ -24,12 +24,12 @@ type Fingerprint struct {
 	Err  string `json:"err,omitempty"` // the errors, if every call failed
 }
 
-// maxFingerprints is how many turns are remembered; enough for every rule below.
+// maxFingerprints is the number of turns remembered; it is enough for every rule below.
 const maxFingerprints = 24
 
 var digits = lazyregexp.New(`[0-9]+`)
 
-// Of is the fingerprint of a turn's calls, at least one, and their results.
+// Of returns the fingerprint of a turn's calls, at least one, and their results.
 func Of(calls []llm.Call, results []tools.Result) Fingerprint {
 	h := sha256.New()
 	for _, c := range calls {
@@ -66,9 +66,9 @@ func short(s string) string {
 
 func shortSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:6]) }
 
-// loopRules define a loop: a pattern of period turns, equal in what same returns.
-// After remind repetitions the model gets a reminder, after stop repetitions the
-// run ends. The first rule that applies decides.
+// loopRules define a loop: a pattern of period turns whose results of same are equal. After remind
+// repetitions the model gets a reminder, after stop repetitions the run ends. The first rule that
+// applies decides.
 var loopRules = []struct {
 	period, remind, stop int
 	same                 func(Fingerprint) string
@@ -85,7 +85,7 @@ func callsAndResults(f Fingerprint) string { return f.Full }
 func callsOnly(f Fingerprint) string       { return f.Call }
 func errorsOnly(f Fingerprint) string      { return f.Err }
 
-// A Loop is what the last turns repeat, and how often.
+// A Loop describes the repetition in the last turns.
 type Loop struct {
 	Reason string
 	N      int

@@ -17,8 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Mention is an @ in the words of a person with what may be a path or an address
-// behind it.
+// A Mention is an @ in a person's message, followed by a possible path or address.
 type Mention struct {
 	Path     string
 	From, To int    // lines, 0 for all; To is 0 for the rest
@@ -34,8 +33,8 @@ var (
 	behind  = lazyregexp.New(`^:(\d{1,9})(-(\d{0,9}))?`)
 )
 
-// Mentions are those of a text in their order, each once. What is in Markdown code
-// mentions nothing, and neither does an @ behind a backslash or within a word.
+// Mentions lists the mentions in a text in order, each once. Markdown code contains no mentions,
+// and neither does an @ after a backslash or within a word.
 func Mentions(text string) []Mention {
 	var out []Mention
 	seen := map[Mention]bool{}
@@ -80,7 +79,7 @@ func Mentions(text string) []Mention {
 // it is part of an e-mail address or of a package's version.
 func opens(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("([{<\"'“‘«,;", r) }
 
-// mention reads what stands behind an @, and how long it is; 0 for nothing.
+// mention reads the text after an @, and returns its length; 0 for no mention.
 func mention(s string) (Mention, int) {
 	if url := address.FindString(s); url != "" {
 		url = trimEnd(url)
@@ -136,7 +135,7 @@ func (m *Mention) lines(from, dash, to string) {
 	}
 }
 
-// trimEnd takes off what ends a sentence or closes a bracket that s does not open.
+// trimEnd removes punctuation that ends a sentence or closes a bracket that s does not open.
 func trimEnd(s string) string {
 	for s != "" {
 		r, n := utf8.DecodeLastRuneInString(s)
@@ -167,8 +166,7 @@ const (
 // HeadBytes are enough of a file to know whether it is an image.
 const HeadBytes = 16
 
-// ImageType is the media type of an image by its first bytes, "" if it is none that
-// models take.
+// ImageType returns the media type of an image by its first bytes, "" if models do not accept it.
 func ImageType(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
@@ -201,7 +199,7 @@ func Image(name string, b []byte) (*llm.Image, error) {
 	return &llm.Image{Name: name, Type: kind, Width: w, Height: h, Size: len(b), Digest: hex.EncodeToString(sum[:]), Data: b}, nil
 }
 
-// TooLarge is the error for an image of so many bytes.
+// TooLarge returns the error for an image of so many bytes.
 func TooLarge(n int64) error {
 	return fmt.Errorf("the image has %.1f MB, and models take at most %d MB; make it smaller", float64(n)/(1<<20), MaxImage>>20)
 }
@@ -265,8 +263,8 @@ const (
 	MaxAll  = 128 << 10
 )
 
-// Quote puts text that is data into an element that it cannot end itself. what names
-// the data, as attributes: pairs of a name and a value.
+// Quote puts text that is data into an element that it cannot end itself. what describes the data,
+// as attributes: pairs of a name and a value.
 func Quote(text string, what ...string) string {
 	tag := "attached"
 	for n := 2; strings.Contains(strings.ToLower(text), "</"+tag); n++ {

@@ -14,13 +14,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A AgentGrant is what a model that works on its own may do for one answer: see
+// An AgentGrant is the permission of a model that works on its own for one answer: see
 // [extagent.Model]. It follows from the task, so that the step has all of it.
 type AgentGrant struct {
 	Rights extagent.Access `json:"may,omitzero"`
 	Bounds extagent.Limits `json:"bounds,omitzero"`
-	// Needs are those of the task's tools together, Permit what decides: both
-	// are for models that ask before they do something.
+	// Needs are the combined needs of the task's tools, Permit the rules that decide: both are for
+	// models that ask before they act.
 	Needs  tools.Caps         `json:"needs,omitempty"`
 	Permit *PermissionContext `json:"permit,omitempty"`
 }
@@ -29,9 +29,9 @@ const (
 	AgentTimeout = 2 * time.Hour
 )
 
-// A ModelRequest is the input of a model step: what the model has not been sent yet,
-// and a reference to what it has. Asks form a chain by digest, so that each
-// message is stored once however long the run gets.
+// A ModelRequest is the input of a model step: the messages that the model has not been sent yet,
+// and a reference to the earlier ones. Requests form a chain by digest, so that each message is
+// stored once however long the run gets.
 type ModelRequest struct {
 	Head        string          `json:"head,omitempty"` // digest of the previous Ask
 	New         []llm.Message   `json:"new"`
@@ -46,11 +46,10 @@ type ModelRequest struct {
 	// the job's directory.
 	At string `json:"at,omitempty"`
 	Chain
-	// Calling is the way that is set for the job, Setbacks what did not work
-	// in it so far.
+	// CallMode is the mode that is set for the job, ModeFailures the earlier failures in it.
 	CallMode     Mode          `json:"calling,omitempty"`
 	ModeFailures []ModeFailure `json:"setbacks,omitempty"`
-	// Stay is for a model that works on its own.
+	// Grant is for a model that works on its own.
 	Grant *AgentGrant `json:"stay,omitempty"`
 }
 
@@ -58,68 +57,65 @@ type ModelRequest struct {
 type ModelResponse struct {
 	llm.Response
 	Took time.Duration `json:"took_ns"`
-	// Spent was paid for beside it, by a hedge.
+	// ModelCosts were paid besides it, for a hedge.
 	ModelCosts []ModelCost `json:"spent,omitempty"`
 	Ref        string      `json:"-"` // the provider/model that was asked
-	// Calling is the way in which it was asked, Why why not in the first one;
-	// Slip what was wrong with the form of the answer.
+	// CallMode is the mode of the request, ModeReason explains why it is not the first one, and
+	// Malformed what was wrong with the form of the answer.
 	CallMode   Mode   `json:"calling,omitempty"`
 	ModeReason string `json:"why,omitempty"`
 	Malformed  string `json:"slip,omitempty"`
-	// Changed and Artifacts are what a model that works on its own has left: the
-	// files that the ledger saw change, and what the host binds.
+	// Changed and Artifacts are the results of a model that works on its own: the files that the
+	// ledger saw change, and the artifacts that the host binds.
 	Changed   []string                   `json:"changed,omitempty"`
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
 	Grant     *AgentGrant                `json:"-"` // that it was asked with
 }
 
-// A ModelCost is what was paid a model for within a step, beside what the step's
-// answer has: by the requests of a tool, by a hedge.
+// A ModelCost is a cost within a step besides that of the step's answer: of a tool's requests, or
+// of a hedge.
 type ModelCost struct {
 	Model    string    `json:"model"` // provider/model
 	Usage    llm.Usage `json:"usage"`
 	Requests int       `json:"requests"`
-	// Estimated reports that the provider did not get to count: what could have
-	// been read and written was.
+	// Estimated reports that the provider did not report the usage: it is estimated from the text.
 	Estimated bool `json:"guessed,omitempty"`
 }
 
-// A Budget bounds what one request to the model may hold. It is pinned with
-// the task; a task without one sends all there is and fails when the provider
-// reports that it is too long.
+// A Budget bounds the size of one request to the model. It is pinned with the task; a task without
+// one sends the whole conversation and fails when the provider reports that it is too long.
 type Budget struct {
-	// Window is the model's context window in tokens where Options.Window does
-	// not say. Zero is unknown: only the provider's refusal leads to compaction.
+	// Window is the model's context window in tokens, for models whose Options.Window is not set.
+	// Zero is unknown: only the provider's refusal leads to compaction.
 	Window int `json:"window,omitempty"`
 	// Guess reports that Window is one, made from the model's name.
 	Guess bool `json:"guess,omitempty"`
-	// Result is how many bytes of one result the model is shown at once. Zero
-	// is a share of the window, at most 16 KB; -1 is no bound.
+	// Result bounds the bytes of one result that the model is shown at once. Zero is a share of
+	// the window, at most 16 KB; -1 is no bound.
 	Result int `json:"result,omitempty"`
-	// Cheap is the provider/model that summarises; empty is the task's own.
+	// Cheap is the provider/model for summaries; empty: the task's own.
 	Cheap string `json:"cheap,omitempty"`
 }
 
-// An Interruption is what becomes of a call during which the process died, and of which
-// nobody knows whether it happened.
+// An Interruption selects the treatment of a call during which the process died, so that nobody
+// knows whether it happened.
 type Interruption int
 
 const (
 	// Recognized makes a command again that is known to build, test, lint or format, and
 	// has a person decide about all others; the zero value.
 	Recognized Interruption = iota
-	// Again makes the call again: whoever asks for it knows that this does no harm.
+	// Again makes the call again: whoever chooses it knows that this does no harm.
 	Again
 	// AskPerson has a person decide.
 	AskPerson
-	// Reported is the reply that says so: whoever asks for the call finds out what
-	// happened.
+	// Reported reports the interruption to the agent, which finds out what happened.
 	Reported
 )
 
 const (
-	// UncertainChanges is the artifact that lists paths which changed while a command
-	// ran, and may be somebody else's work. They are no evidence for "diff".
+	// UncertainChanges is the artifact that lists paths which changed while a command ran, and may
+	// be somebody else's work. They are not evidence for "diff".
 	UncertainChanges = "uncertain_changes"
 
 	// DiffOmitted is the artifact with the number of bytes that "diff" lacks of the whole
@@ -128,7 +124,8 @@ const (
 
 	// MessageSignal is the name of the signal whose value is an executor.Message.
 	MessageSignal = "message"
-	// CopySignal and the name of a copy is that of one for the sub-agent that works in it.
+	// CopySignal, followed by the name of a copy, is the message signal for the sub-agent that
+	// works in it.
 	CopySignal = MessageSignal + "@"
 )
 
@@ -139,15 +136,15 @@ const (
 	SpawnTotal  = 50
 )
 
-// Unexplained is the code of a model step whose request was refused for a reason that is
-// not known. Outcomes have that of a bad request in its place.
+// Unexplained is the code of a model step whose request was refused for an unknown reason.
+// Outcomes report the code of a bad request instead.
 const Unexplained = "model.unexplained"
 
-// TooManyBytes is the code of a model step whose request was too long in bytes. Outcomes have that
-// of a request that is too long in its place.
+// TooManyBytes is the code of a model step whose request was too long in bytes. Outcomes report
+// the code of a request that is too long instead.
 const TooManyBytes = "model.bytes"
 
-// Revision is what new tasks are pinned with.
+// Revision is the revision of workflow behaviour that new tasks are pinned to.
 //
 //   - 0: a tool that would be refused is left out of the next request.
 //   - 1: every request of a task offers the same tools in the same order, which
@@ -188,7 +185,7 @@ const TooManyBytes = "model.bytes"
 //     What failed is recognised without the colours that its output has spelled out.
 const Revision = 11
 
-// MaxValue bounds, in bytes, what the value of a result has of an output.
+// MaxValue bounds, in bytes, the part of an output that the value of a result contains.
 const MaxValue = 1 << 20
 
 // SharedRoom is the first revision whose results share the room of an answer.
@@ -197,8 +194,8 @@ const SharedRoom = 9
 // CutDiffs is the first revision whose jobs have DiffOmitted.
 const CutDiffs = 10
 
-// NamesWhole is the first revision whose messages have the id of the whole of what they
-// show in part, and whose workers are given the files of a part.
+// NamesWhole is the first revision whose messages have the ID of the whole text that they show in
+// part, and whose workers are given the files of a part.
 const NamesWhole = 11
 
 // TypedResults is the first revision whose workflows read values of results.
@@ -216,8 +213,8 @@ const FinalDenials = 11
 // and cut values only in prompts.
 const WholeValues = 7
 
-// GenuineArguments is the first revision whose pipelines call no tool with what stands for
-// a secret.
+// GenuineArguments is the first revision whose pipelines call no tool with the replacement of a
+// secret.
 const GenuineArguments = 8
 
 // Repeatable reports whether a call of a tool may be made twice.
@@ -225,21 +222,21 @@ func Repeatable(t tools.Metadata) bool {
 	return t.Effect == tools.Pure || t.Effect == tools.Idempotent
 }
 
-// A Project is what parts of a workspace say about themselves. It is pinned
-// with the task: the model is shown a part when a call first touches it, in
-// the same words however often the run is interrupted.
+// A Project has the instructions in a workspace's directories. It is pinned with the task: the
+// model is shown the text for a directory when a call first touches it, in the same words however
+// often the run is interrupted.
 type Project struct {
 	Dir   string    `json:"dir,omitempty"` // the workspace, absolute, as calls may name it
 	Texts []DirText `json:"says,omitempty"`
 }
 
-// DirText is the text that holds for a directory of the workspace and all below.
+// DirText is a text that applies to a directory of the workspace and everything below.
 type DirText struct {
 	Dir  string `json:"dir"` // relative, with slashes
 	Text string `json:"text"`
 }
 
-// Unseen gives the texts that hold for what a call with these arguments touches, the
+// Unseen returns the texts that apply to the paths that a call with these arguments touches, the
 // outermost first, and adds their directories to seen: no text is shown twice.
 func (p *Project) Unseen(args json.RawMessage, seen []string) (texts string, now []string) {
 	var v any
@@ -260,8 +257,7 @@ func (p *Project) Unseen(args json.RawMessage, seen []string) (texts string, now
 // maxNest bounds how deep arguments are searched for paths.
 const maxNest = 4
 
-// touchedPaths finds what looks like names of files in a call's arguments, relative
-// to the workspace dir.
+// touchedPaths finds likely names of files in a call's arguments, relative to the workspace dir.
 func touchedPaths(dir string, v any, depth int) []string {
 	if depth > maxNest {
 		return nil

@@ -23,7 +23,7 @@ type Notes struct {
 	Plain bool `json:"plain,omitempty"`
 }
 
-// NotesSchema is what a model that summarises is asked for.
+// NotesSchema is the schema of a summary by a model.
 const NotesSchema = `{"type":"object","additionalProperties":false,"required":["asked","decided","done","plan","avoid"],"properties":{` +
 	`"asked":{"type":"string","description":"What was asked, in one or two sentences"},` +
 	`"decided":{"type":"array","items":{"type":"string"},"description":"Decisions, with the reason"},` +
@@ -37,8 +37,7 @@ const (
 	maxAsked = 800
 )
 
-// tidy bounds notes, which a model wrote, and takes out what could be taken
-// for the words around them.
+// tidy bounds notes by a model, and removes text that could be mistaken for ours.
 func (n *Notes) tidy() {
 	line := func(s string, most int) string {
 		s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
@@ -63,13 +62,12 @@ func (n *Notes) tidy() {
 	}
 }
 
-// hollow reports that the notes say nothing of what was done.
+// hollow reports that the notes do not mention any completed work.
 func (n *Notes) hollow() bool {
 	return len(n.Decided)+len(n.Done)+len(n.Plan)+len(n.Avoid) == 0
 }
 
-// Text are the notes for the model. They are data: what they tell of was
-// partly written by others.
+// Text renders the notes for the model. They are data: others wrote part of what they report.
 func (n *Notes) Text() string {
 	if n == nil {
 		return ""
@@ -155,7 +153,7 @@ func (n *Notes) NameImages(msgs []llm.Message) {
 	n.tidy()
 }
 
-// ParseNotes reads what a model that was asked for notes has written.
+// ParseNotes reads the notes that a model has written.
 func ParseNotes(text string) (*Notes, bool) {
 	a, b := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if a < 0 || b < a {
@@ -170,8 +168,8 @@ func ParseNotes(text string) (*Notes, bool) {
 	return n, !n.hollow()
 }
 
-// Transcript writes turns out for the model that summarises, in at most so
-// many bytes: the newest are what matters most, and each result is cut.
+// Transcript renders turns for the model that summarises, in at most so many bytes: the newest
+// matter most, and each result is cut.
 func Transcript(msgs []llm.Message, most int) string {
 	var parts []string
 	size := 0

@@ -15,8 +15,8 @@ func NotRun(text string) bool { return strings.HasPrefix(text, "not run: ") }
 // CutDiff reports whether an artifact "diff" lacks the rest.
 func CutDiff(diff string) bool { return strings.HasSuffix(diff, "the rest is left out here)\n") }
 
-// Output is the output of a command, out of the result of the tool shell: a line about
-// the command, the output, and lines in brackets with what models should know besides.
+// Output extracts the output of a command from the result of the tool shell: a line about the
+// command, the output, and lines in brackets with notes for the model.
 func Output(text string) string {
 	about, rest, ok := strings.Cut(text, "\n")
 	if !ok || !strings.HasPrefix(about, "exit code 0 ") {
@@ -37,8 +37,8 @@ func Output(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Committed reports whether git_log shows, after a git_commit that was interrupted, the
-// commit with a subject, by what it said before.
+// Committed reports whether git_log shows, after a git_commit that was interrupted, the commit
+// with a subject; before is its output before the commit.
 func Committed(before, after, subject string) bool {
 	return after != before && strings.Contains(after, subject)
 }

@@ -2,7 +2,7 @@ package turn
 
 import "testing"
 
-// The words are those of journals, for ever.
+// The texts are from old journals and never change.
 func TestOutput(t *testing.T) {
 	for said, want := range map[string]string{
 		"exit code 0 (c1, 3 bytes of output)\nhi\n":                                                                  "hi",

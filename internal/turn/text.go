@@ -50,9 +50,9 @@ const textInstructions = `To call a tool, write on lines of their own:
 <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call>
 You may write several. Stop after them: the results come with the next message.`
 
-// PromptSection is the part of the system prompt that describes the tools and how to
-// call them. A window it would take too much of gets the short form; what a
-// tool wants is then in its refusal of wrong arguments.
+// PromptSection returns the part of the system prompt that describes the tools and how to call
+// them. If it would take too much of the window, it is the short form; the refusal of wrong
+// arguments then describes what a tool wants.
 func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (string, error) {
 	var names []string
 	brief := map[string]bool{}
@@ -78,8 +78,8 @@ func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (
 	return text + "\n" + how, nil
 }
 
-// named lists the tools with what a native call has of them beside their arguments, which are
-// in the form.
+// named lists the tools with the parts of a native definition besides the arguments, which are in
+// the form.
 func named(specs []llm.ToolSpec) string {
 	var b strings.Builder
 	for _, spec := range specs {
@@ -127,8 +127,7 @@ const (
 	// Constrained describes the tools in the prompt and has the server hold
 	// each answer to a schema that allows one call or the final answer.
 	Constrained Mode = "constrained"
-	// Text describes the tools in the prompt and reads calls from what the
-	// model writes.
+	// Text describes the tools in the prompt and reads calls from the model's text.
 	Text Mode = "text"
 )
 
@@ -158,15 +157,15 @@ func (m Mode) Form() string {
 	return "through the interface for tools and not in the text of your answer"
 }
 
-// Meant is the offered tool that a name stands for which no tool has.
+// Meant returns the offered tool that an unknown name stands for.
 func Meant(name string, offered []llm.ToolSpec) (string, bool) { return textcall.Meant(name, offered) }
 
-// BareName is a tool's name without what models leave around it.
+// BareName strips from a tool's name what models add to it.
 func BareName(name string) string { return textcall.BareName(name) }
 
-// RepairArguments reads arguments that are not quite JSON, in place, where they have one
-// meaning, and says what it did. cut says that the answer ran out of room: what
-// its last call lacks is not made up.
+// RepairArguments repairs, in place, arguments that are not quite JSON, where they have one
+// meaning, and reports its changes. cut reports that the answer ran out of room: the missing part
+// of its last call is not made up.
 func RepairArguments(calls []llm.Call, cut bool) (notes []string) {
 	for i := range calls {
 		c := &calls[i]
@@ -181,14 +180,14 @@ func RepairArguments(calls []llm.Call, cut bool) (notes []string) {
 	return notes
 }
 
-// Synonyms are the names that other programs have for tools.
+// Synonyms returns the names that other programs have for tools.
 func Synonyms() map[string]string { return textcall.Synonyms }
 
-// MaxMalformed is how many answers in a row may be malformed tool calls before
-// their mode counts as failed.
+// MaxMalformed is the number of consecutive answers with malformed tool calls after which their
+// mode counts as failed.
 const MaxMalformed = 2
 
-// FlatSchema is an output schema as servers take it: without references.
+// FlatSchema converts an output schema to the form that servers accept: without references.
 func FlatSchema(output json.RawMessage) (json.RawMessage, error) {
 	if len(output) == 0 {
 		return nil, nil

@@ -1,7 +1,7 @@
-// Package turn is what the loop of pkg/executor and its handlers in internal/host share:
-// the inputs and outputs of steps and their names in the journal, the three ways in which
-// a model calls tools, how a conversation is made to fit a context window, what a message
-// attaches, what a model does again and again, and servers that have tools.
+// Package turn is shared by the loop of pkg/executor and its handlers in internal/host. It has the
+// inputs and outputs of steps and their names in the journal, the three ways in which a model
+// calls tools, the trimming of a conversation to a context window, attachments of messages, loop
+// detection, and the interface to tool servers.
 //
 // It is text processing without I/O.
 package turn
@@ -23,38 +23,37 @@ type ToolCall struct {
 	Permission *PermissionContext         `json:"may,omitempty"`
 	// Think is the model for a tool that asks one.
 	Think *Think `json:"think,omitempty"`
-	// Approved is the digest of the question that a person said yes to.
+	// Approved is the digest of the question that a person has approved.
 	Approved string `json:"approved,omitempty"`
-	// Accepted is the digest of a tool that was changed by its server, if a person
-	// said yes to calling it as it is now.
+	// Accepted is the digest of a tool that its server has changed, if a person has agreed to
+	// calling it in its current form.
 	Accepted string `json:"accepted,omitempty"`
-	// Checked is the digest of what the checks that the tool demands have passed on.
+	// Checked is the digest of the data for which the checks that the tool demands have passed.
 	Checked string `json:"checked,omitempty"`
-	// Answers are what the user said to what the tool asked.
+	// Answers are the user's answers to the questions of the tool.
 	Answers []UserAnswer `json:"answers,omitempty"`
-	// At is the worktree that the call is made in; empty is the job's directory.
+	// At names the worktree of the call; empty: the job's directory.
 	At string `json:"at,omitempty"`
-	// Room is how many bytes of the result the model is shown; 0 for no bound.
+	// MaxResultBytes bounds the bytes of the result that the model is shown; 0 means no bound.
 	MaxResultBytes int `json:"room,omitempty"`
-	// Share is how many bytes the model is shown in any case if other results need the rest:
-	// the whole of a longer text is kept. 0 is all of it.
+	// Share is the number of bytes that the model is shown even if other results need the rest; a
+	// longer text is kept whole. 0 means all of it.
 	Share int `json:"share,omitempty"`
-	// Whole is set if a workflow asks, which reads the result's value.
+	// Whole is set by workflows that read the result's value.
 	Whole bool `json:"whole,omitempty"`
-	// PlainText has files shown without the numbers of their lines.
+	// PlainText omits line numbers where files are shown.
 	PlainText bool `json:"plain,omitempty"`
 }
 
-// Unchecked is what must be checked before a call is made. Digest stands for all that
-// the call would make visible to others; that the checks have passed holds for nothing
-// else.
+// Unchecked lists the checks that must pass before a call is made. Digest identifies everything
+// that the call would make visible to others; passed checks count only for that.
 type Unchecked struct {
 	Checks []tools.Precondition `json:"checks"`
 	Tools  []CheckTool          `json:"tools"` // of the checks
 	Digest string               `json:"digest"`
 }
 
-// A CheckTool is what the loop has to know of the tool of a check.
+// A CheckTool has the data that the loop needs about the tool of a check.
 type CheckTool struct {
 	Name     string       `json:"name"`
 	Needs    tools.Caps   `json:"needs,omitempty"`
@@ -68,9 +67,9 @@ type CheckTool struct {
 // to the model.
 const Gone = "workspace.gone"
 
-// A PermissionContext is what decides about a call besides the call itself. It travels with
-// the step, so that the decision is made where the tool is and needs nothing
-// but what was pinned. Nil is a May without rules in ModeEdits.
+// A PermissionContext has everything that decides about a call besides the call itself. It travels
+// with the step, so that the decision is made where the tool runs and needs only pinned data. Nil
+// means no rules, in ModeEdits.
 type PermissionContext struct {
 	Agent   string       `json:"agent,omitempty"`
 	Mode    string       `json:"mode,omitempty"`
@@ -92,10 +91,10 @@ func TextArgument(args json.RawMessage, name string) string {
 	return ""
 }
 
-// ExfiltrationTaint is what makes sending dangerous.
+// ExfiltrationTaint is the taint that makes sending data dangerous.
 const ExfiltrationTaint = tools.Untrusted | tools.Secret
 
-// A UserAnswer is what the user said to a UserQuestion.
+// A UserAnswer is the user's answer to a UserQuestion.
 type UserAnswer struct {
 	ID      string          `json:"id"`
 	Call    string          `json:"call,omitempty"`
@@ -109,8 +108,8 @@ type CommandResult struct {
 	Code     int    `json:"exit_code"`    // -1 while it runs
 	TimedOut bool   `json:"timed_out,omitempty"`
 	Killed   bool   `json:"killed,omitempty"`
-	// Output is what it printed, only where tools.Env has MaxValueBytes; Dropped is how many bytes
-	// of its middle are left out.
+	// Output is the command's output, only where tools.Env has MaxValueBytes; Dropped is the
+	// number of bytes left out of its middle.
 	Output  string `json:"output,omitempty"`
 	Dropped int64  `json:"dropped,omitempty"`
 }
@@ -120,8 +119,7 @@ type Branch struct {
 	Job     string      `json:"job"`
 	Turn    int         `json:"turn"` // of the transcript, the last one of the part
 	Opening llm.Message `json:"opening"`
-	// History is what follows, from the first answer on; the last message is the
-	// user's.
+	// History is the rest, from the first answer on; the last message is the user's.
 	History []llm.Message `json:"history"`
 }
 
@@ -141,8 +139,8 @@ const (
 	CompactRecord  = "record"  // by notes made from the record of calls
 )
 
-// A CompactRequest is the input of a step of kind "compact": a conversation, by its
-// last Ask and what came since, and how small it has to get.
+// A CompactRequest is the input of a step of kind "compact": a conversation, given by its last Ask
+// and the messages since, and the size it has to shrink to.
 type CompactRequest struct {
 	Head   string        `json:"head,omitempty"`
 	New    []llm.Message `json:"new"` // also what is left of an earlier step
@@ -152,8 +150,8 @@ type CompactRequest struct {
 	Target int           `json:"target"`          // tokens to get down to
 	Limit  int           `json:"limit"`           // tokens that fit
 	Rate   int           `json:"rate"`            // thousandths of weight a token
-	// Refused reports that the provider has refused what there is: whatever the
-	// estimate is, it has to get smaller by a good part.
+	// Refused reports that the provider has refused the conversation: whatever the estimate is, it
+	// has to shrink considerably.
 	Refused bool `json:"refused,omitempty"`
 	Window  int  `json:"window,omitempty"` // of the model that summarises, where the client sets it
 	Handle  bool `json:"handle,omitempty"` // the model can read what is left out
@@ -174,7 +172,7 @@ type CompactResult struct {
 	Took      time.Duration `json:"took_ns,omitempty"`
 }
 
-// A Route is the model of a task and what to do when it does not answer.
+// A Route is the model of a task, and the reaction if it does not answer.
 type Route struct {
 	Model string `json:"model"` // provider/model
 	// Window is asked for where the client sets it; zero is the provider's.
@@ -201,22 +199,21 @@ func (r Route) Refs() []string {
 	return out
 }
 
-// A Chain describes the models behind that of a request.
+// A Chain describes the models after the model of a request.
 type Chain struct {
-	// Backed reports that there is another model behind this one, so that it is
-	// not waited for if nobody listens at its address.
+	// Backed reports that another model follows this one, so that a server that does not listen is
+	// not waited for.
 	Backed bool          `json:"backed,omitempty"`
 	Hedge  time.Duration `json:"hedge_ns,omitempty"`
 }
 
-// A Think is the model that tools which think are given, and what one call of
-// such a tool may take of it. It is pinned with the task and part of the
-// call's step, with what the job's limits leave at that point.
+// A Think is the model for tools that think, with the limits of one call of such a tool. It is
+// pinned with the task and part of the call's step, with the job's remaining limits at that point.
 type Think struct {
 	Route
 	MaxTokens int `json:"max_tokens,omitempty"` // of one answer; default 2048
 	Requests  int `json:"requests,omitempty"`   // of one call of a tool; default 16
-	// Tokens and USD are what the job has left; -1 is without end.
+	// Tokens and USD are the job's remaining limits; -1 means no limit.
 	Tokens int        `json:"tokens,omitempty"`
 	USD    float64    `json:"usd,omitempty"`
 	Prices llm.Prices `json:"prices,omitempty"`
@@ -235,8 +232,8 @@ const (
 	WorktreeStep = "worktree" // copies the work tree for a sub-agent, or merges it back
 )
 
-// Data of the deltas of a tool that runs a command: the command, and a piece of what
-// it prints. Others are what a call is doing, in a line.
+// Data of the deltas of a tool that runs a command: the command, and a piece of its output. Other
+// deltas describe in a line what a call is doing.
 var (
 	CommandDelta = json.RawMessage(`{"command":true}`)
 	OutputDelta  = json.RawMessage(`{"output":true}`)

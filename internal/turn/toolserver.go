@@ -31,8 +31,8 @@ const OfClient = "client"
 // where the operator trusts it.
 const ProjectFile = ".mcp.json"
 
-// Servers have tools that are not part of this program, such as those of MCP
-// servers. They are started when a call first needs them.
+// Servers provide tools that are not part of this program, such as those of MCP servers. They are
+// started when a call first needs them.
 type Servers interface {
 	// Tools returns the tools of servers that may be offered to a job.
 	Tools(ctx context.Context, in Scope, servers []string) ([]Tool, error)
@@ -91,8 +91,8 @@ type (
 		Info
 		Version  string `json:"version,omitempty"`  // what the server calls itself
 		Protocol string `json:"protocol,omitempty"` // the revision it uses
-		// Compared are the files of its command whose content is compared with what was
-		// accepted before it is started, with ${workspace} for the directory of the job.
+		// Compared are the files of its command whose content is compared with the accepted
+		// content before it is started, with ${workspace} for the directory of the job.
 		Compared []string `json:"compared,omitempty"`
 		Items    []Item   `json:"items"`
 		Unusable []string `json:"unusable,omitempty"` // tools that cannot be used, and why
@@ -117,18 +117,18 @@ type (
 		Description string          `json:"description,omitempty"`
 		Input       json.RawMessage `json:"input,omitempty"` // the schema of its arguments, as models get it
 		State       string          `json:"state"`           // offered, changed or new
-		// Accepted is what was accepted before, of a tool that is another one now.
+		// Accepted is the earlier, accepted form of a tool that has changed.
 		Accepted *Accepted `json:"accepted,omitempty"`
 		Effect   string    `json:"effect"`
 		Asks     bool      `json:"asks,omitempty"` // a person is asked about each call
-		// Unchecked has what of the schema is not understood: it is left out, and
-		// arguments that break it are sent.
+		// Unchecked lists the parts of the schema that are not understood: they are left out, and
+		// arguments that violate them are sent.
 		Unchecked []string `json:"unchecked,omitempty"`
 	}
 )
 
-// Bounds of what is offered as it is. What is beyond them is behind describe_tool
-// and call_tool.
+// Bounds of the tools that are offered directly. Others are reached through describe_tool and
+// call_tool.
 const (
 	maxDirect      = 40     // tools
 	maxDirectBytes = 20_000 // of what is sent of them, some 6,000 tokens
@@ -147,8 +147,8 @@ func Direct(list []Tool) bool {
 // maxListing bounds the names in a listing, some 1,200 tokens.
 const maxListing = 4000
 
-// Listing are the names of tools by server, as far as there is room: each server
-// gets its part of it.
+// Listing lists the names of tools by server as far as there is room, which is divided among the
+// servers.
 func Listing(list []Tool) string {
 	by := map[string][]string{}
 	var servers []string
@@ -183,7 +183,7 @@ func Listing(list []Tool) string {
 	return b.String()
 }
 
-// mostFound is how many tools a search shows.
+// mostFound is the number of tools that a search shows.
 const mostFound = 20
 
 // FindServer lists the tools that words speak of, the best first, a line each; more is
@@ -233,8 +233,8 @@ const (
 // ReachArtifact is the artifact of a task that has its [Reach].
 const ReachArtifact = "server_tools"
 
-// A Reach is what a task reaches through those tools. It is pinned with the task;
-// the tools themselves are pinned in the directory of the job.
+// A Reach lists the tools that a task reaches through those tools. It is pinned with the task; the
+// tools themselves are pinned in the directory of the job.
 type Reach struct {
 	Allow   []string `json:"allow,omitempty"`   // names of tools, with wildcards
 	Deny    []string `json:"deny,omitempty"`    // names that are left out
@@ -259,8 +259,8 @@ func match(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }
 
-// Meant is the call that a call of call_tool stands for; ok is false if that is
-// not within reach.
+// Meant returns the call that a call of call_tool stands for; ok is false if its tool is not
+// within reach.
 func (r *Reach) Meant(args json.RawMessage) (name string, inner json.RawMessage, ok bool) {
 	var in struct {
 		Name      string          `json:"name"`
@@ -312,12 +312,12 @@ func (c *Changed) Error() string {
 	return "the MCP server " + c.Server + " has changed its tool " + c.Tool
 }
 
-// Hint is what helps where nobody is asked.
+// Hint returns advice for runs in which nobody is asked.
 func (c *Changed) Hint() string {
 	return "adroit mcp check " + c.Server + " --accept accepts it as it is"
 }
 
-// Why states what is asked about, and what the server has.
+// Why describes the question, and what the server can reach.
 func (c *Changed) Why() string {
 	if c.Reach != "" {
 		bare := *c
@@ -330,7 +330,7 @@ func (c *Changed) Why() string {
 	return "the MCP server " + c.Server + " describes its tool " + c.Tool + " otherwise than when it was accepted"
 }
 
-// An Answer is what the user said to an [Asking].
+// An Answer is the user's answer to an [Asking].
 type Answer struct {
 	ID      string          `json:"id"`
 	Call    string          `json:"call,omitempty"`
@@ -338,7 +338,7 @@ type Answer struct {
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// Said is what people have said to what a call asked when it was made before.
+// Said has people's earlier answers to the questions of a call.
 type Said struct {
 	Answers  []Answer
 	Accepted string // the digest of a changed tool
@@ -347,12 +347,12 @@ type Said struct {
 
 type saidKey struct{}
 
-// WithSaid gives a call what people have said.
+// WithSaid returns a context with people's answers to a call.
 func WithSaid(ctx context.Context, s Said) context.Context {
 	return context.WithValue(ctx, saidKey{}, s)
 }
 
-// SaidTo returns what people have said.
+// SaidTo returns people's answers to the call of ctx.
 func SaidTo(ctx context.Context) Said {
 	s, _ := ctx.Value(saidKey{}).(Said)
 	return s

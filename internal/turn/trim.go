@@ -26,7 +26,7 @@ type Trimmer struct {
 	Dropped, Shortened int
 }
 
-// A toolUse is a call with its result, and what is known of it.
+// A toolUse is a call with its result, and derived data.
 type toolUse struct {
 	call   llm.Call
 	result *llm.Message
@@ -170,7 +170,7 @@ func (t *Trimmer) Drop() {
 	}
 }
 
-// old are the uses of all turns but the last.
+// old returns the uses of all turns but the last.
 func (t *Trimmer) old() []toolUse {
 	n := len(t.uses)
 	if n == 0 {
@@ -215,7 +215,7 @@ func (t *Trimmer) set(m *llm.Message, text string) {
 	m.Text = text
 }
 
-// stub is the line that stands for a result.
+// stub returns the line that replaces a result.
 func (t *Trimmer) stub(u *toolUse, why string) string {
 	return fmt.Sprintf("[left out: %d bytes of %s %s, %s.%s]", len(u.result.Text), u.call.Name, OneLine(string(u.call.Args), 120), why, t.handle(u.result))
 }
@@ -244,9 +244,8 @@ func HeadAndTail(s string, head, tail int, handle string) string {
 	return fmt.Sprintf("%s[%d of %d bytes left out here.%s]\n%s", a, len(s)-len(a)-len(b), len(s), handle, b)
 }
 
-// CutMore shows less of a text of whole bytes, of which s lacks the middle perhaps
-// already, and which is kept under an id, "" if it is not. shown is how many lines there
-// are before what is left out.
+// CutMore shortens a text of whole bytes, whose middle s may lack already, and which is kept under
+// an ID, or "" if it is not kept. shown is the number of lines before the omission.
 func CutMore(s string, whole, room int, id string) (text string, shown int) {
 	if id != "" {
 		id = ": " + id
@@ -256,7 +255,7 @@ func CutMore(s string, whole, room int, id string) (text string, shown int) {
 	return fmt.Sprintf("%s[%d of %d bytes left out here%s]\n%s", a, whole-len(a)-len(b), whole, id, b), strings.Count(a, "\n")
 }
 
-// cutNote is about what the line in place of what is left out takes.
+// cutNote is the approximate size of the line that replaces the omitted text.
 const cutNote = 60
 
 func cutMiddle(s string, head, tail int) (a, b string) {
@@ -274,8 +273,8 @@ func cutMiddle(s string, head, tail int) (a, b string) {
 	return a, b
 }
 
-// CutPage is the beginning of a page that fits, at least one line of it, and the number
-// of its last line.
+// CutPage returns the beginning of a page that fits, at least one line of it, and the number of
+// its last line.
 func CutPage(s string, p tools.Page, room int) (text string, last int) {
 	lines := strings.SplitAfter(s, "\n")
 	lines = lines[min(p.Head, len(lines)):]
@@ -295,7 +294,7 @@ func CutPage(s string, p tools.Page, room int) (text string, last int) {
 	return b.String(), last
 }
 
-// TrimRunes drops what a cut has left of a rune at either end.
+// TrimRunes drops partial runes that a cut has left at either end.
 func TrimRunes(s string) string {
 	for len(s) > 0 && !utf8.RuneStart(s[0]) {
 		s = s[1:]
@@ -309,7 +308,7 @@ func TrimRunes(s string) string {
 	return s
 }
 
-// OneLine is s on one line of at most n bytes.
+// OneLine shortens s to one line of at most n bytes.
 func OneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(spelling.FirstLine(s)), " ")
 	if len(s) > n {
@@ -318,8 +317,8 @@ func OneLine(s string, n int) string {
 	return s
 }
 
-// Squeeze makes what is left of a transcript fit by all means but breaking
-// it: results of every turn become small, then long texts in arguments.
+// Squeeze makes the rest of a transcript fit by all means but breaking it: results of every turn
+// become small, then long texts in arguments.
 func (t *Trimmer) Squeeze(over func() bool) {
 	t.cut(t.uses, 3*smallResult, smallResult, over)
 	t.cut(t.uses, smallResult, smallResult/4, over)
@@ -373,5 +372,5 @@ func lessArgs(args json.RawMessage) json.RawMessage {
 	return b
 }
 
-// ReadResult is the tool with which the model reads what it was shown in part.
+// ReadResult is the tool with which the model reads results that it was shown in part.
 const ReadResult = "read_result"

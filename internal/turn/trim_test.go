@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// kinds are tools by what they need; nothing of them runs.
+// kinds returns tools by their needs; their bodies are missing.
 func kinds(name string) (tools.Tool, bool) {
 	needs, ok := map[string]tools.Caps{"read": tools.Read, "edit": tools.Write, "run": tools.Exec, "ask": 0}[name]
 	return tools.Tool{Metadata: tools.Metadata{Name: name, Needs: needs, Paths: []string{"path"}}}, ok

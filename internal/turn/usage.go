@@ -8,9 +8,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Usage is how much of the context window a run uses, in tokens, and what was done
-// to fit. The server's own count is the truth; what came since is estimated by
-// weight, at the rate that its counts imply.
+// A Usage records how much of the context window a run uses, in tokens, and what was done to fit.
+// The server's own count is authoritative; messages since then are estimated by weight, at the
+// rate that its counts imply.
 type Usage struct {
 	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
 	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
@@ -22,11 +22,11 @@ type Usage struct {
 	Extra int `json:"extra,omitempty"` // tokens of the model's template, measured on a short request
 	Limit int `json:"limit,omitempty"` // what a request may have
 	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
-	// Window is what a refusal named as the model's window.
+	// Window is the model's window as named in a refusal.
 	Window int `json:"window,omitempty"`
 
-	// In and Out are what the last request took, by the server's account; zero
-	// after a compaction.
+	// In and Out are the tokens of the last request by the server's account; zero after a
+	// compaction.
 	In  int `json:"in,omitempty"`
 	Out int `json:"out,omitempty"`
 
@@ -44,7 +44,7 @@ const (
 	leastRoom  = 512 // where prompt and tools take most of the window
 )
 
-// PerToken is the rate that the server's counts imply: thousandths of weight a token.
+// PerToken returns the rate that the server's counts imply, in thousandths of weight per token.
 func (u *Usage) PerToken() int {
 	if u.Rate > 0 {
 		return u.Rate
@@ -52,7 +52,7 @@ func (u *Usage) PerToken() int {
 	return FirstRate
 }
 
-// Estimate is how many tokens a weight is.
+// Estimate converts a weight to tokens.
 func (u *Usage) Estimate(weight int) int { return Tokens(weight, u.PerToken()) }
 
 // Beginning estimates a conversation that the model has nothing of yet, its tools included.
@@ -63,9 +63,9 @@ func (u *Usage) Beginning(msgs []llm.Message) int {
 // Continued estimates a conversation of which the model lacks msgs.
 func (u *Usage) Continued(msgs []llm.Message) int { return u.Tokens + u.Estimate(Weigh(msgs...)) }
 
-// Room is how many tokens a request may have: the window without the room for an
-// answer, which is bounded by so many tokens or not at all, and a margin for what the
-// estimate may be wrong by, or less if the provider has refused less. Zero is no limit.
+// Room returns the number of tokens that a request may have: the window less the room for an
+// answer, which answer bounds unless it is 0, and less a margin for errors of the estimate; or
+// less if the provider has refused less. Zero is no limit.
 func (u *Usage) Room(window, answer int) int {
 	n := 0
 	if u.Window > 0 && (window == 0 || u.Window < window) {
@@ -87,8 +87,8 @@ func (u *Usage) Room(window, answer int) int {
 	return n
 }
 
-// ResultBytes is how many bytes of each of n results are shown, at most bound of each if
-// that is not 0. Together they take at most a third of the tokens that a request may have.
+// ResultBytes returns the number of bytes to show of each of n results, at most bound of each
+// unless that is 0. Together they take at most a third of the tokens that a request may have.
 func (u *Usage) ResultBytes(bound, limit, n int) int {
 	each, all := bound, limit*u.PerToken()/1000 // bytes
 	if each == 0 {
@@ -103,8 +103,7 @@ func (u *Usage) ResultBytes(bound, limit, n int) int {
 	return max(each, leastResult)
 }
 
-// Share gives each of some results its part of so many bytes: what small ones do not
-// need, large ones get.
+// Share divides all bytes among some results: large ones get what small ones do not need.
 func Share(sizes []int, all int) []int {
 	out, order := make([]int, len(sizes)), make([]int, len(sizes))
 	for i := range order {
@@ -118,9 +117,8 @@ func Share(sizes []int, all int) []int {
 	return out
 }
 
-// A server's count is believed within these bounds of weight a token, in
-// thousandths: tokenizers of single bytes exist, and so do servers that count
-// nothing, or only what was new to them.
+// A server's count is believed within these bounds of weight per token, in thousandths: tokenizers
+// of single bytes exist, and so do servers that count nothing, or only new messages.
 const (
 	leastRate, mostRate = 500, 10_000
 	enough              = 2000 // weight below which a rate is more about the template than about the text
@@ -158,14 +156,14 @@ func (u *Usage) Learn(estimate, window, named int) {
 	}
 	if window > 0 && estimate > 0 && estimate < window {
 		u.Rate = max(int(int64(u.PerToken())*int64(estimate)/int64(window))*9/10, leastRate/2)
-		// What the server has counted is of the old rate no more than what is new.
+		// The server's count is as wrong as the estimate of the new messages.
 		u.Tokens = int(int64(u.Tokens) * int64(window) / int64(estimate))
 		return
 	}
 	u.Cap = estimate * 3 / 4
 }
 
-// ChangeModel forgets what another model's tokenizer and window made it.
+// ChangeModel resets the values that depend on another model's tokenizer and window.
 func (u *Usage) ChangeModel() {
 	u.Rate, u.Extra, u.Cap, u.Window, u.In, u.Out = 0, 0, 0, 0, 0, 0
 	u.Tokens = u.Estimate(u.Weight + u.Tools)
@@ -180,12 +178,11 @@ func Thousands(n int) string {
 	return s
 }
 
-// eventText bounds what an event carries of a result; the whole is in the
-// journal.
+// eventText bounds the part of a result that an event carries; the whole is in the journal.
 const eventText = 4 << 10
 
-// Excerpt is s, or what an event carries of it: its beginning, and its end, where
-// commands print what matters.
+// Excerpt returns s, or the part that an event carries: its beginning, and its end, where commands
+// print what matters.
 func Excerpt(s string) string {
 	if len(s) <= eventText {
 		return s
@@ -197,9 +194,8 @@ func Excerpt(s string) string {
 // DefaultResult is the most bytes of a result that are shown at once.
 const DefaultResult = 16 << 10
 
-// FirstRate is what is assumed of a tokenizer before the server has counted
-// anything: thousandths of a unit of weight a token. English and code have
-// about 3.3 bytes a token.
+// FirstRate is the assumed rate of a tokenizer before the server has counted anything, in
+// thousandths of a unit of weight per token. English and code have about 3.3 bytes a token.
 const FirstRate = 3300
 
 // Tokens estimates how many tokens a weight is, at a rate of thousandths of
@@ -277,10 +273,10 @@ func WeighTool(t *llm.ToolSpec) int {
 	return callWeight + Weight(t.Name) + Weight(t.Description) + Weight(string(t.Input))
 }
 
-// Reduce is n, or so many tenths of what was refused if that is less.
+// Reduce returns n, or so many tenths of the refused number if that is less.
 func Reduce(n, refused, tenths int) int { return min(n, refused*tenths/10) }
 
-// AcceptFiles is the tool that brings in what a command made and a person has agreed to.
+// AcceptFiles is the tool that brings in files that a command made and a person has approved.
 const AcceptFiles = "accept_files"
 
 // A Held is files that a call's commands made and that are not in the workspace, since
