@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keep reads the state of p and keeps its content, so that it can be restored.
-// Once the ledger is full, what the job itself wrote is no longer kept: the
-// whole job can still be undone, but not every step of it alone.
+// Keep reads the state of p and keeps its content, so that it can be restored. Once the ledger is
+// full, content that the job itself wrote is no longer kept: the whole job can still be undone,
+// but not every single step of it.
 func (l *Ledger) Keep(t *rootfs.Tree, p string) (rootfs.State, error) {
 	l.mu.Lock()
 	_, known := l.first[p]
@@ -31,11 +31,11 @@ func (l *Ledger) Keep(t *rootfs.Tree, p string) (rootfs.State, error) {
 	return l.Capture(t, p, true)
 }
 
-// Full reports whether the ledger has taken all it takes of what is only
-// needed to undo single steps and commands.
+// Full reports whether the ledger has reached its limit for content that is needed only to undo
+// single steps and commands.
 func (b *log) Full() bool { return b.bytes() >= maxShadow }
 
-// Size is how many bytes of content the ledger keeps.
+// Size returns the number of bytes of content that the ledger keeps.
 func (b *log) Size() int64 { return b.bytes() }
 
 func (b *log) bytes() int64 {
@@ -224,8 +224,8 @@ func (b *log) giveReserve() bool {
 	return dir != "" && os.Remove(filepath.Join(dir, reserveName)) == nil
 }
 
-// SweepContent removes from a store of content what no ledger has any more, and
-// returns how many bytes that were.
+// SweepContent removes from a store of content everything that no ledger refers to any more, and
+// returns the number of bytes freed.
 func SweepContent(dir string) (freed int64, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -253,16 +253,15 @@ func SweepContent(dir string) (freed int64, err error) {
 	return freed, errors.Join(append(errs, err)...)
 }
 
-// Content returns what the ledger kept by its digest, the Before of a
-// [Change]. It is an error if it was too much to keep.
+// Content returns content that the ledger kept, by its digest, the Before of a [Change]. It is an
+// error if it was too large to keep.
 func (l *Ledger) Content(digest string) ([]byte, error) { return l.Load(digest) }
 
 // MaxKeep bounds the content kept for one file. A larger one is not changed by
 // the file tools, and a command's change to it cannot be undone.
 const MaxKeep = 256 << 20
 
-// maxShadow bounds what a ledger keeps beyond the files' original content, in
-// bytes.
+// maxShadow bounds the content that a ledger keeps beyond the files' original content, in bytes.
 const maxShadow = 2 << 30
 
 // MaxDiff is the largest content that is compared line by line, in bytes.
@@ -282,8 +281,8 @@ func (l *Ledger) Fault() error {
 	return e
 }
 
-// Await calls f until the host has what it takes, as [exhaustion.Retry] does. A storage failure that
-// has been waited for is none.
+// Await calls f until the host has the resources for it, as [exhaustion.Retry] does. A storage
+// failure that a retry has overcome is not recorded.
 func (l *Ledger) Await(ctx context.Context, f func() error) error {
 	err := exhaustion.Retry(ctx, f)
 	if e := l.fault.Load(); err == nil && e != nil && exhaustion.Of(e) != "" {
@@ -292,20 +291,20 @@ func (l *Ledger) Await(ctx context.Context, f func() error) error {
 	return err
 }
 
-// Lock takes the right to add to the ledger, which only one process has at a
-// time, until Close. Adding takes it too; whoever claims a job takes it first.
+// Lock takes the right to add to the ledger, which only one process has at a time, until Close.
+// Adding takes it too; a process that claims a job takes it first.
 func (l *Ledger) Lock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.begin()
 }
 
-// IsHostError reports whether err is a failure of the machine and not of what was
-// asked for: it is exhausted, or its disk is broken.
+// IsHostError reports whether err is a failure of the machine and not of the operation: the host
+// is exhausted, or its disk is broken.
 func IsHostError(err error) bool { return exhaustion.Of(err) != "" || errors.Is(err, unix.EIO) }
 
-// Verify reads everything that undoing the job needs and returns what is
-// missing or damaged, nil if nothing is.
+// Verify reads all data for undoing the job and returns an error that lists missing or damaged
+// parts, or nil.
 func (l *Ledger) Verify(ctx context.Context) error {
 	l.mu.Lock()
 	first, unkept := maps.Clone(l.first), maps.Clone(l.unkept)

@@ -21,7 +21,7 @@ const (
 	Renamed  Kind = "renamed" // and perhaps modified
 )
 
-// A Change is what a job did to one path, all in all.
+// A Change is the net change of a job to one path.
 type Change struct {
 	Path    string      `json:"path"`
 	Kind    Kind        `json:"kind"`
@@ -40,8 +40,7 @@ type Change struct {
 	Reported bool `json:"reported,omitempty"`
 }
 
-// ineffective reports whether taking the changes out of what they left changes
-// nothing any more.
+// ineffective reports whether reverting the changes would no longer change anything.
 func (l *Ledger) ineffective(n *net) bool {
 	if len(n.foreign()) == 0 {
 		return n.orig().Equal(n.last.After)
@@ -50,9 +49,9 @@ func (l *Ledger) ineffective(n *net) bool {
 	return err == nil && vs[0].Equal(n.last.After)
 }
 
-// Changes returns what the job changed, all in all: a file that was created and
-// deleted again is not in it. It is sorted by path. It lists what the job did,
-// which others may have changed since; Diff looks at the disk.
+// Changes returns the job's net changes, sorted by path: a file that was created and deleted again
+// is not among them. It lists the job's changes even where others have changed the files since;
+// Diff reads the disk.
 func (l *Ledger) Changes(ctx context.Context) ([]Change, error) { return l.All().Changes(ctx) }
 
 // A shift is a change and the net it was read from.
@@ -94,9 +93,8 @@ func (l *Ledger) shifts(ns []net) []shift {
 	return slices.DeleteFunc(cs, func(c shift) bool { return c.Kind == Deleted && moved[c.Path] })
 }
 
-// OwnChanges lists what the ledger's step comes to for each path, in the order in
-// which the step came to them. Uncertain is one that somebody else may have had
-// a part in.
+// OwnChanges lists the net change of the ledger's step to each path, in the order in which the
+// step first changed them. Uncertain marks a change in which somebody else may have had a part.
 func (l *Ledger) OwnChanges() (nets []PathChange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,8 +114,8 @@ func (l *Ledger) OwnChanges() (nets []PathChange) {
 	return nets
 }
 
-// Changes returns what the part comes to, sorted by path. What is uncertain is
-// in it as changes of its own, or as part of the others if it is included.
+// Changes returns the net changes of the selection, sorted by path. Uncertain ones are separate
+// entries, or part of the others if they are included.
 func (p Selection) Changes(ctx context.Context) ([]Change, error) {
 	if err := p.l.peek(ctx); err != nil {
 		return nil, err
@@ -137,14 +135,12 @@ func (l *Ledger) HasStep(path string) bool {
 	return slices.ContainsFunc(l.entries, func(e entry) bool { return e.step == path }) || slices.ContainsFunc(l.moves, func(m moveEntry) bool { return m.step == path })
 }
 
-// A Selection is some of the changes in a ledger: all of them, those of a step, or
-// those since a step. It is a view: changes that are made later and belong to
-// it are in it too.
+// A Selection is a part of the changes in a ledger: all of them, those of a step, or those since a
+// step. It is a view: it includes later changes that belong to it.
 //
-// A change that was found by comparing the tree before and after a command is
-// uncertain: the command, a person or another job made it. Changes lists it as
-// such, Diff leaves it out and Undo leaves it alone, unless the part is one of
-// IncludeUncertain.
+// A change that was found by comparing the tree before and after a command is uncertain: the
+// command, a person or another job made it. Changes lists it as such, Diff leaves it out and Undo
+// leaves it alone, unless the selection is one of IncludeUncertain.
 type Selection struct {
 	l         *Ledger
 	take      func(i int, e entry) bool
@@ -155,21 +151,22 @@ type Selection struct {
 	patch     bool
 }
 
-// IncludeUncertain is the part with what may be somebody else's as its own.
+// IncludeUncertain returns the selection with changes that may be somebody else's treated as its
+// own.
 func (p Selection) IncludeUncertain() Selection {
 	p.uncertain = true
 	return p
 }
 
-// IncludeReported is the part with the uncertain changes that the program which
-// made them reported.
+// IncludeReported returns the selection with those uncertain changes that the program which made
+// them reported.
 func (p Selection) IncludeReported() Selection {
 	p.reported = true
 	return p
 }
 
-// Patch is the part whose Diff git apply takes whole: names are from the top of
-// the repository, as git has them, and binary and large files are in it.
+// Patch returns the selection with a Diff that git apply accepts as a whole: names start at the
+// top of the repository, as in git's diffs, and binary and large files are included.
 func (p Selection) Patch() Selection {
 	p.patch = true
 	return p
@@ -179,23 +176,23 @@ func (p Selection) certain(e entry) bool {
 	return !e.Uncertain || p.uncertain || p.reported && e.Reported
 }
 
-// nets is what the changes of the part come to.
+// nets returns the net changes of the selection.
 func (p Selection) nets() []net {
 	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && p.certain(e) })
 }
 
-// doubtful is what the changes come to that the part leaves alone.
+// doubtful returns the net uncertain changes, which the selection leaves alone.
 func (p Selection) doubtful() []net {
 	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && !p.certain(e) })
 }
 
-// All is everything the job changed.
+// All selects everything the job changed.
 func (l *Ledger) All() Selection {
 	return Selection{l: l, take: func(int, entry) bool { return true }, takeMove: func(int, moveEntry) bool { return true }, whole: true}
 }
 
-// Step is what the step with this path changed, and the steps below it. It is
-// an error if there is no such step in the ledger.
+// Step selects the changes of the step with this path and of the steps below it. It is an error if
+// there is no such step in the ledger.
 func (l *Ledger) Step(ctx context.Context, path string) (Selection, error) {
 	if _, err := l.begun(ctx, path); err != nil {
 		return Selection{}, err
@@ -205,9 +202,9 @@ func (l *Ledger) Step(ctx context.Context, path string) (Selection, error) {
 	return p, nil
 }
 
-// From is what that step and everything after it changed. An undo of what was
-// before is not in it, unless the step is an undo itself: else undoing it would
-// bring back what an undo took away.
+// From selects the changes of that step and of everything after it. It leaves out undos of earlier
+// changes, unless the step is an undo itself: undoing them would bring back changes that were
+// taken back.
 func (l *Ledger) From(ctx context.Context, path string) (Selection, error) {
 	first, err := l.begun(ctx, path)
 	if err != nil {
@@ -249,7 +246,7 @@ func (l *Ledger) From(ctx context.Context, path string) (Selection, error) {
 
 func below(step, path string) bool { return step == path || strings.HasPrefix(step, path+".") }
 
-// begun is the number of a step's first record.
+// begun returns the number of a step's first record.
 func (l *Ledger) begun(ctx context.Context, path string) (int, error) {
 	if err := l.peek(ctx); err != nil {
 		return 0, err
@@ -282,10 +279,10 @@ func (e *StepError) Error() string {
 	return fmt.Sprintf("no step %q of this job changed a file or moved a branch", e.Step)
 }
 
-// includeIt is what to do about a path that is left alone for a doubt.
+// includeIt is the advice about a path that is left alone because of a doubt.
 const includeIt = "; --include-uncertain takes that back too"
 
-// doubt is the reason of an uncertain change.
+// doubt explains an uncertain change.
 func doubt(step string) string {
 	if step == "" {
 		return "it changed while a command ran, perhaps by somebody else"
@@ -293,7 +290,7 @@ func doubt(step string) string {
 	return "it changed while step " + step + " ran, perhaps by somebody else"
 }
 
-// A refNet is what the moves of a part come to for one reference.
+// A refNet is the net move of one reference.
 type refNet struct {
 	git, name    string
 	orig, last   RefMove
@@ -302,7 +299,7 @@ type refNet struct {
 	any, foreign bool
 }
 
-// refNets is what the moves of the part come to, in the order of names, and the
+// refNets returns the net moves of references in the selection, in the order of names, and the
 // uncertain ones that it leaves alone.
 func (p Selection) refNets() (nets []*refNet, doubtful []Change) {
 	p.l.mu.Lock()
@@ -342,8 +339,8 @@ func (p Selection) refNets() (nets []*refNet, doubtful []Change) {
 	return nets, doubtful
 }
 
-// refChange is a change of a reference as one that a caller gets: its path is the name, and
-// Before and After are values.
+// refChange returns the change of a reference as callers get it: its path is the name, and Before
+// and After are values.
 func refChange(name, before, after, step string, uncertain bool) Change {
 	c := Change{Path: name, Kind: Modified, Before: before, After: after, Step: step, Uncertain: uncertain}
 	switch {
@@ -363,7 +360,7 @@ func (l *Ledger) RecordsRefs() bool {
 	return len(l.moves) > 0
 }
 
-// Refs returns what the part did to references, by name.
+// Refs returns the net changes of references, by name.
 func (p Selection) Refs(ctx context.Context) ([]Change, error) {
 	if err := p.l.peek(ctx); err != nil {
 		return nil, err

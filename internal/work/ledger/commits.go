@@ -25,8 +25,8 @@ type Commit = struct {
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 
-// Commits returns the commits that the part made, the newest first: those that what it
-// moved leads to, and nothing did before. It is an error if git has them no more.
+// Commits returns the commits of the selection, the newest first: those reachable from the
+// references that it moved, and not reachable before. It is an error if git no longer has them.
 func (p Selection) Commits(ctx context.Context, root string) ([]Commit, error) {
 	refs, err := p.Refs(ctx)
 	if err != nil || len(refs) == 0 {
@@ -76,7 +76,7 @@ func (p Selection) Commits(ctx context.Context, root string) ([]Commit, error) {
 	return commitsIn(out, sub, known, rootfs.NewClassifier(p.l.DenyList)), nil
 }
 
-// commitsIn reads what git log prints.
+// commitsIn parses the output of git log.
 func commitsIn(out []byte, sub string, known map[string]bool, names *rootfs.Classifier) (commits []Commit) {
 	for field := range bytes.SplitSeq(out, []byte{0}) {
 		if head, ok := bytes.CutPrefix(field, []byte{1}); ok {

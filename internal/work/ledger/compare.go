@@ -18,13 +18,12 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// Record notes in the ledger what is different from when the snapshot was taken
-// and returns the files that are, sorted. Changes the file tools made meanwhile
-// are theirs already. The others are uncertain: a comparison does not show
-// whether the command, a person or another job made them. Reported are paths
-// that the program itself reported to have changed, "." for all: these changes
-// are evidence of work, and as uncertain as the others otherwise. If it fails, the snapshot
-// is recorded with the next one, or by Recover.
+// Record compares the tree with the snapshot, records the differences in the ledger and returns
+// the changed files, sorted. Changes by the file tools meanwhile are recorded already. The others
+// are uncertain: a comparison does not show whether the command, a person or another job made
+// them. reported are paths that the program itself reported to have changed, "." for all: these
+// changes are evidence of work, and otherwise as uncertain as the others. If it fails, the
+// snapshot is recorded with the next one, or by Recover.
 func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []string, err error) {
 	defer s.Leave()
 	err = s.Ledger.Await(ctx, func() error {
@@ -100,7 +99,7 @@ func temporary(p string) bool {
 	return ok
 }
 
-// compare finds what is different now.
+// compare finds the differences from the snapshot.
 func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, changed []string, err error) {
 	t, err := rootfs.Open(s.Root)
 	if err != nil {
@@ -155,9 +154,8 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 	return r, changed, nil
 }
 
-// stateOrNothing is what lies at a path that files and links are noted of: what is
-// behind a link, or neither a file nor a link nor a directory, is none of them. What an
-// undo finds there it names.
+// stateOrNothing returns the state of a path, or none for a path behind a link or a special file,
+// which the ledger does not record. An undo that finds something there reports it.
 func stateOrNothing(t *rootfs.Tree, p string) (rootfs.State, error) {
 	if link := new(rootfs.PathError); errors.As(t.CheckNoLinks(p), &link) {
 		return rootfs.State{}, nil
@@ -216,7 +214,7 @@ func (s *Snapshot) nameGit() error {
 	return errors.Join(err, s.nameExclude(t))
 }
 
-// nameExclude notes that the command changed the repository's own list of what git ignores.
+// nameExclude records that the command changed the repository's .git/info/exclude.
 func (s *Snapshot) nameExclude(t *rootfs.Tree) error {
 	if s.reopened || s.exclude == excludeOf(t) {
 		return nil
@@ -259,7 +257,7 @@ func (s *Snapshot) Recall(ctx context.Context, t *rootfs.Tree, others map[string
 	return nil
 }
 
-// keepFromGit keeps what a command replaced, or has it for a while.
+// keepFromGit keeps content that a command replaced, or caches it for a while.
 func (b *log) keepFromGit(digest string, data []byte, looking bool) error {
 	if !looking {
 		return b.Store(data)
@@ -273,8 +271,8 @@ func (b *log) keepFromGit(digest string, data []byte, looking bool) error {
 	return nil
 }
 
-// since is how the paths were left that other steps changed after an entry:
-// what a command in the background changes later builds on that.
+// since returns the states in which other steps left the paths that they changed after an entry:
+// later changes of a command in the background build on them.
 func (b *log) since(began int) map[string]rootfs.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -293,7 +291,7 @@ func (b *log) Has(p string, now rootfs.State) bool {
 	return ok && d.After.Equal(now)
 }
 
-// created reports whether the job made what lies, or lay, at a path.
+// created reports whether the job created the file that is, or was, at a path.
 func (b *log) created(p string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -307,7 +305,7 @@ func (s *Snapshot) union(after map[string]rootfs.State) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// PairRenames finds what a command renamed: content that went from one name to another.
+// PairRenames finds renames by a command: content that went from one name to another.
 func PairRenames(ds []PathChange) {
 	gone := map[string]rootfs.RawName{}
 	for _, d := range ds {

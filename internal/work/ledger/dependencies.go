@@ -19,8 +19,9 @@ const maxDependencies = 1000
 // see https://bford.info/cachedir/.
 const cacheTag = "Signature: 8a477f597d28d172789f06886806bc55"
 
-// madeBy has for names of directories what tools put into them, or beside them, when they
-// make them. The name alone is no evidence: people keep data in a target, too.
+// madeBy lists, for names of directories, files that tools put into them, or beside them, when
+// they make them. The name alone is not evidence: people keep data in a directory called target,
+// too.
 var madeBy = map[string][]string{
 	"node_modules": {".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".modules.yaml", "../bun.lock", "../bun.lockb"},
 	"venv":         {"pyvenv.cfg"},
@@ -30,8 +31,8 @@ var madeBy = map[string][]string{
 	".gradle":      {"buildOutputCleanup"},
 }
 
-// Dependencies knows which directories named like those of dependencies have been made by
-// a tool, which can make them again.
+// Dependencies knows which directories with names usual for dependencies were made by a tool,
+// which can make them again.
 type Dependencies struct {
 	t    *rootfs.Tree
 	made map[string]bool
@@ -42,8 +43,8 @@ func DependenciesOf(t *rootfs.Tree) *Dependencies {
 	return &Dependencies{t, map[string]bool{}}
 }
 
-// Of returns the directory of dependencies that a path lies in, "" for none, and whether
-// what is there can be made again. Of several, it is the first that can, or the first.
+// Of returns the directory of dependencies that contains a path, "" for none, and whether its
+// content can be made again. Of several, it returns the first one for which it can, or the first.
 func (d *Dependencies) Of(p string) (dir string, made bool) {
 	for i, c := range p {
 		if c != '/' || !slices.Contains(rootfs.DependencyDirs, path.Base(p[:i])) {
@@ -85,7 +86,7 @@ func (d *Dependencies) tagged(dir string) bool {
 	return err == nil && strings.HasPrefix(string(b), cacheTag)
 }
 
-// An ignoredWalk lists what is in directories that git ignores.
+// An ignoredWalk lists the files in directories that git ignores.
 type ignoredWalk struct {
 	deps  *Dependencies
 	names []string
@@ -115,7 +116,7 @@ func (w *ignoredWalk) visit(dir string, end int) (fits bool) {
 	return true
 }
 
-// dependency lists what is in a directory of dependencies, or notes it as a whole.
+// dependency lists the files in a directory of dependencies, or records the directory as a whole.
 func (w *ignoredWalk) dependency(dir string) {
 	if _, made := w.deps.Of(dir + "/x"); made {
 		w.made = append(w.made, dir)
@@ -126,8 +127,8 @@ func (w *ignoredWalk) dependency(dir string) {
 	}
 }
 
-// outside finds the directories of dependencies where there is no repository, which is what
-// nothing else lists.
+// outside finds directories of dependencies outside of a repository, where nothing else lists
+// them.
 func (w *ignoredWalk) outside(dir string) {
 	entries, _ := fs.ReadDir(w.deps.t.Root.FS(), dir)
 	for _, e := range entries {
@@ -141,8 +142,8 @@ func (w *ignoredWalk) outside(dir string) {
 	}
 }
 
-// Crowded are the directories of dependencies in which more of the files that a command
-// removed or overwrote lie than are kept.
+// Crowded returns the directories of dependencies with more files that a command removed or
+// overwrote than are kept.
 func (d *Dependencies) Crowded(names []string) map[string]bool {
 	n, out := map[string]int{}, map[string]bool{}
 	for _, p := range names {

@@ -17,17 +17,16 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// Diff returns a unified diff, in git's form, of what this job changed: from what
-// the files would be like without it to what they are like. What others changed
-// in the same files is not in it, nor are paths that are as they were; binary
-// and very large files are named only. Uncertain changes are left out: see
-// [Selection.IncludeUncertain].
+// Diff returns a unified diff, in git's format, of this job's changes: from the content that the
+// files would have without it to their current content. Changes by others in the same files are
+// not in it, nor are unchanged paths; binary and very large files are only named. Uncertain
+// changes are left out: see [Selection.IncludeUncertain].
 func (l *Ledger) Diff(ctx context.Context, root string) (string, error) {
 	return l.All().Diff(ctx, root)
 }
 
-// Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
-// the steps left, also where the files have been changed since.
+// Diff is like [Ledger.Diff]. For a part of the changes it shows what the steps left, even where
+// the files have been changed since.
 func (p Selection) Diff(ctx context.Context, root string) (string, error) {
 	if err := p.l.peek(ctx); err != nil {
 		return "", err
@@ -76,7 +75,7 @@ func patchForm(ctx context.Context, t *rootfs.Tree) (prefix string, id func() ha
 	return prefix, sha1.New
 }
 
-// names are the two of a change, as git writes them.
+// names returns the two names of a change, in git's notation.
 func (d *differ) names(source, p string) (from, to string) {
 	return quoteName("a/" + d.prefix + source), quoteName("b/" + d.prefix + p)
 }
@@ -128,8 +127,8 @@ func (d *differ) diffOne(c shift) string {
 	return out.String()
 }
 
-// compare is the diff of two sides, "" if there is no difference. Git has no
-// change of a file to a link: that is one removed and one made.
+// compare returns the diff of two sides, "" if they are equal. Git has no change of a file to a
+// link: it is shown as one removed and one made.
 func (d *differ) compare(source, p string, old, now side) string {
 	if old.there() && now.there() && old.Type != now.Type {
 		return d.unified(source, source, old, side{}) + d.unified(p, p, side{}, now)
@@ -228,7 +227,7 @@ func writeLiteral(out *strings.Builder, data []byte) {
 	out.WriteByte('\n')
 }
 
-// kept is a state with its content from the ledger.
+// kept returns a state with its content from the ledger.
 func (d *differ) kept(s rootfs.State, unkept bool) (side, error) {
 	if s.Digest == "" {
 		return side{State: s}, nil
@@ -240,7 +239,7 @@ func (d *differ) kept(s rootfs.State, unkept bool) (side, error) {
 	return side{State: s, data: data}, err
 }
 
-// most is the size of the largest file whose content is in the diff.
+// most returns the size of the largest file whose content is in the diff.
 func (d *differ) most() int64 {
 	if d.patch {
 		return MaxKeep
@@ -248,9 +247,9 @@ func (d *differ) most() int64 {
 	return MaxDiff
 }
 
-// sides are what a path would be like without the part's changes, and what it
-// is like. Where somebody else changed the path as well, their changes are on
-// both sides; if they cannot be separated, there is a pair for each span.
+// sides returns the content that a path would have without the selection's changes, and its
+// current content. Changes of others to the same path are on both sides; if they cannot be
+// separated, there is a pair for each span.
 func (d *differ) sides(c shift) ([][2]side, error) {
 	now, err := sideOf(d.tree, c.Path, d.most())
 	if err != nil && d.whole {
@@ -284,7 +283,7 @@ func (d *differ) sides(c shift) ([][2]side, error) {
 	return pairs, nil
 }
 
-// mergedOut is what is left of a side without the part's changes.
+// mergedOut returns a side without the selection's changes.
 func (d *differ) mergedOut(c shift, now side) (side, error) {
 	vs, err := d.l.without(&c.net, version{now.State, now.data})
 	switch {
@@ -296,8 +295,8 @@ func (d *differ) mergedOut(c shift, now side) (side, error) {
 	return d.kept(vs[0].State, c.Unkept)
 }
 
-// sideOf reads what is on disk, if that is at most so many bytes. Below a link,
-// which git does not follow, there is nothing.
+// sideOf reads a file on disk of at most so many bytes. Below a link, which git does not follow,
+// there is nothing.
 func sideOf(t *rootfs.Tree, p string, most int64) (side, error) {
 	if link := new(rootfs.PathError); errors.As(t.CheckNoLinks(p), &link) {
 		return side{}, nil

@@ -6,14 +6,14 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// Undos is how often an undo was begun.
+// Undos returns the number of undos begun.
 func (l *Ledger) Undos() int { return l.undone }
 
 // CrashTemp is the temporary file of an undo that crashed.
 const CrashTemp = ".adroit-crash.tmp"
 
-// BeginUndo notes what an undo of everything is about to do, path by path, and
-// does nothing: as a crash would leave it, with CrashTemp. It calls crashed after each.
+// BeginUndo records the plan for an undo of everything, path by path, and does nothing: as a crash
+// would leave it, with CrashTemp. It calls crashed after each.
 func (l *Ledger) BeginUndo(crashed func()) error {
 	for _, n := range l.nets(l.All().take) {
 		if err := l.At(fmt.Sprint(undoStep, 1)).Change(CrashTemp, PathChange{Path: rootfs.RawName(n.path), Before: n.last.After, After: n.orig()}); err != nil {

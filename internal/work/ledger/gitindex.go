@@ -24,9 +24,8 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// A gitIndex is what git's index says of the files below a directory. The
-// content of a file that is as the index has it need not be copied before a
-// command: git keeps it.
+// A gitIndex has the entries of git's index for the files below a directory. The content of a file
+// that matches its entry need not be copied before a command: git keeps it.
 type gitIndex struct {
 	file  string    // where it was read from
 	dir   string    // a directory of the repository
@@ -35,7 +34,7 @@ type gitIndex struct {
 	files []tracked // by name
 	rest  []string  // tracked names that are not judged by the index
 	links []string  // where submodules are, whatever .gitmodules has
-	// staged is the digest of all entries, without what the index notes of the files.
+	// staged is the digest of all entries, without the index's cached attributes of the files.
 	staged string
 }
 
@@ -108,7 +107,7 @@ func indexOf(ctx context.Context, t *rootfs.Tree) (*gitIndex, string, error) {
 		return nil, "", err
 	}
 	x.dir, x.now = t.Dir, now
-	// Where git converts what it checks out, only the content shows what is clean.
+	// Where git converts files at checkout, only the content shows which are clean.
 	_, config := t.Git(ctx, nil, "config", "--get-regexp", `^core\.(autocrlf|eol|attributesfile)$`)
 	doubt := config == nil
 	for _, e := range x.files {
@@ -251,8 +250,8 @@ func (e *tracked) Clean(st *unix.Stat_t) bool {
 	return st.Mode&unix.S_IFMT == unix.S_IFREG && e.stamp == stampFrom(st) && e.exec == (st.Mode&0o100 != 0)
 }
 
-// verify reads a file that the index may be out of date about, and remembers it
-// if it is what the index has.
+// verify reads a file whose index entry may be out of date, and remembers it if it matches the
+// entry.
 func (e *tracked) verify(t *rootfs.Tree, p string, st *unix.Stat_t) bool {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > MaxKeep {
 		return false
@@ -269,7 +268,7 @@ func (e *tracked) verify(t *rootfs.Tree, p string, st *unix.Stat_t) bool {
 	return true
 }
 
-// oidOf is git's id of content.
+// oidOf returns git's ID of content.
 func oidOf(content io.Reader, size int64) string {
 	h := sha1.New()
 	fmt.Fprintf(h, "blob %d\x00", size)
@@ -277,8 +276,8 @@ func oidOf(content io.Reader, size int64) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// contents gets files from git by their ids; what it does not have is left out.
-// No filter runs, no attribute is followed, nothing is fetched.
+// contents gets files from git by their IDs; those that git does not have are left out. No filter
+// runs, no attribute is followed, nothing is fetched.
 func contents(ctx context.Context, t *rootfs.Tree, oids []string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	if len(oids) == 0 {

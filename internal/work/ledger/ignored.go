@@ -30,8 +30,7 @@ func InDependencies(p string) bool {
 	return slices.ContainsFunc(parts[:len(parts)-1], func(s string) bool { return slices.Contains(rootfs.DependencyDirs, s) })
 }
 
-// NotKept is the note about ignored files that were too large to be kept, "" for
-// none.
+// NotKept returns the note about ignored files that were too large to be kept, or "".
 func NotKept(names []string) string {
 	const most = 8
 	n := len(names)
@@ -106,8 +105,8 @@ func (s *Snapshot) KeepIgnored(ctx context.Context) error {
 	return nil
 }
 
-// ignoredNow lists the files that git ignores, also in the repositories inside. Outside
-// of repositories it is what lies in directories of dependencies.
+// ignoredNow lists the files that git ignores, also in the repositories inside. Outside of
+// repositories it lists the files in directories of dependencies.
 func ignoredNow(ctx context.Context, t *rootfs.Tree, nested []string) (*ignoredWalk, error) {
 	w, err := ignoredBy(ctx, t)
 	for _, d := range nested {
@@ -164,7 +163,7 @@ func ignoredBy(ctx context.Context, t *rootfs.Tree) (*ignoredWalk, error) {
 	return w, nil
 }
 
-// excludeOf is what the repository's own list has git ignore.
+// excludeOf returns the repository's .git/info/exclude.
 func excludeOf(t *rootfs.Tree) string {
 	dir, err := rootfs.OpenBeneath(t.FD(), ".git/info")
 	if err != nil {
@@ -212,8 +211,8 @@ func (s *Snapshot) wasIgnored(p string) bool {
 	return large || s.ignored[p] || slices.ContainsFunc(s.deps, func(d string) bool { return rootfs.Within(d, p) })
 }
 
-// lost are the large files that git ignores and that are not as they were, and
-// directories of dependencies of which nothing was kept.
+// lost lists the large files that git ignores and that have changed, and directories of
+// dependencies of which nothing was kept.
 func (s *Snapshot) lost(t *rootfs.Tree) []string {
 	var out []string
 	look := looker(t)
@@ -277,7 +276,7 @@ func (s *Snapshot) Watch(ctx context.Context, t *rootfs.Tree) error {
 	return b.add(record{Watch: names}, true)
 }
 
-// names are those that git listed before the command.
+// names lists the names that git listed before the command.
 func (s *Snapshot) names() []string {
 	names := slices.Clone(s.listed)
 	if s.reopened {

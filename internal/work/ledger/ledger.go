@@ -59,8 +59,8 @@ func (l *Ledger) At(step string) *Ledger { return &Ledger{log: l.log, StepPath: 
 
 type stepKey struct{}
 
-// AtStep returns a context for the commands of a step: what one with
-// Cmd.Snapshot changes is noted under the step's path.
+// AtStep returns a context for the commands of a step: the changes of commands with Cmd.Snapshot
+// are recorded under the step's path.
 func AtStep(ctx context.Context, step string) context.Context {
 	return context.WithValue(ctx, stepKey{}, step)
 }
@@ -114,8 +114,7 @@ func (l *Ledger) TakeBack(ds ...PathChange) {
 	_ = l.Change("", back...)
 }
 
-// TakeNotes returns what is to be known about interrupted commands whose changes
-// were joined since, once.
+// TakeNotes returns, once, notes about interrupted commands whose changes were joined since.
 func (b *log) TakeNotes() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,7 +135,7 @@ func (l *Ledger) Seen(path, digest string) error {
 	return l.add(record{Seen: rootfs.RawName(path), Digest: digest}, false)
 }
 
-// LastSeen returns what Seen noted.
+// LastSeen returns the digest that Seen recorded.
 func (l *Ledger) LastSeen(path string) (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,14 +153,14 @@ func (l *Ledger) RemoveTemp(t *rootfs.Tree) {
 	}
 }
 
-// SetDenyList makes diffs of l leave out what those names hide. It is called before l
-// is used.
+// SetDenyList makes diffs of l leave out the files that the names hide. It is called before l is
+// used.
 func (l *Ledger) SetDenyList(n *rootfs.DenyList) { l.DenyList = n }
 
-// Snapshot notes how root's files are, so that whatever a command does to them
-// can be recorded and undone. What git has is not copied. Of the rest up to 256
-// MiB are; of what is beyond that, changes are noted but cannot be undone. What
-// has not been touched since an earlier Snapshot costs no reading.
+// Snapshot records the state of root's files, so that a command's changes to them can be recorded
+// and undone. Content that git has is not copied. Of the rest, up to 256 MiB are copied; changes
+// of files beyond that are recorded but cannot be undone. Files that have not changed since an
+// earlier Snapshot are not read again.
 func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	if err := l.Recover(ctx); err != nil {
 		return nil, err
@@ -191,7 +190,7 @@ func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	return s, s.save()
 }
 
-// StateBefore is what the snapshot found at a path, if it looked at it.
+// StateBefore returns the state of a path in the snapshot, if the snapshot recorded it.
 func (s *Snapshot) StateBefore(p string) (st rootfs.State, known bool) {
 	st, known = s.before[p]
 	return st, known

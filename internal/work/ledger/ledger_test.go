@@ -277,7 +277,7 @@ func TestSnapshotRecordsCommands(t *testing.T) {
 	}
 }
 
-// A runner that is killed while a command runs leaves what is needed to undo it.
+// A runner that is killed while a command runs leaves the data for undoing the command.
 func TestInterruptedCommandIsRecorded(t *testing.T) {
 	_, led, dir := workspacetest.Repository(t)
 	if _, err := led.Snapshot(t.Context(), dir); err != nil {
@@ -303,8 +303,8 @@ func TestInterruptedCommandIsRecorded(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshot: what one command changed is not known, and all else is
-// taken back, also after the next start.
+// TestDamagedSnapshot: the changes of one command are unknown, and all others are undone, also
+// after the next start.
 func TestDamagedSnapshot(t *testing.T) {
 	for name, damage := range map[string]func(string) error{
 		"cut short": func(file string) error { return os.Truncate(file, 20) },
@@ -551,8 +551,8 @@ func TestListInRepository(t *testing.T) {
 	}
 }
 
-// TestReadingStops: what would be compared after an interrupted command is cut
-// short with its context, and the next reader finds it all the same.
+// TestReadingStops: the comparison after an interrupted command ends with its context, and the
+// next reader still finds the changes.
 func TestReadingStops(t *testing.T) {
 	_, led, dir := workspacetest.Repository(t)
 	if _, err := led.Snapshot(t.Context(), dir); err != nil {
@@ -581,8 +581,8 @@ func TestReadingStops(t *testing.T) {
 	}
 }
 
-// A ledger that was closed can be written to at once, whatever programs this process
-// is just starting: until they are executed they have its files open.
+// A ledger that was closed can be written to at once, even while this process is starting
+// programs: until they are executed they have its files open.
 func TestReopenedAmongStarts(t *testing.T) {
 	dir := t.TempDir()
 	ctx, stop := context.WithCancel(t.Context())
@@ -640,7 +640,7 @@ func TestHardLinkToSecretIsNotKept(t *testing.T) {
 	}
 }
 
-// kept are the contents in a ledger.
+// kept returns the contents in a ledger.
 func kept(t *testing.T, data string) (texts []string) {
 	files, err := filepath.Glob(filepath.Join(data, "blobs", "*"))
 	dirtest.Must(t, err)
@@ -652,8 +652,8 @@ func kept(t *testing.T, data string) (texts []string) {
 	return texts
 }
 
-// What a command without an overlay changes in repositories inside, at any depth, is
-// recorded, what they ignore included; the second time by names that were listed before.
+// Changes of a command without an overlay in repositories inside, at any depth, are recorded,
+// ignored files included; the second time using names that were listed before.
 func TestRepositoriesInside(t *testing.T) {
 	f, led, dir := workspacetest.Repository(t)
 	for _, d := range []string{"sub", "sub/in", "clone"} {

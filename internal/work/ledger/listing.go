@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// list returns the names below root, from the last listing if that still holds.
+// list returns the names below root, from the last listing if that is still valid.
 func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, error) {
 	b.mu.Lock()
 	old := b.listing
@@ -91,7 +91,7 @@ func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, 
 	return l, nil
 }
 
-// gitFiles are the files of a repository below the tree that decide what git lists there.
+// gitFiles lists the files of a repository below the tree that decide what git lists there.
 func gitFiles(ctx context.Context, t *rootfs.Tree, dir string) (names []string) {
 	below, err := rootfs.Open(path.Join(t.Dir, dir))
 	if err != nil {
@@ -109,7 +109,7 @@ func gitFiles(ctx context.Context, t *rootfs.Tree, dir string) (names []string) 
 	return names
 }
 
-// holds reports whether the names are still what was listed.
+// holds reports whether the listing is still valid.
 func (l *listing) holds(t *rootfs.Tree) bool {
 	for p, s := range l.stamps {
 		if s != stampAt(t, p) || !s.settled(l.made) {

@@ -28,21 +28,19 @@ import (
 // undoStep and a number is the step that an Undo's own changes are noted under.
 const undoStep = "undo."
 
-// A Ledger is the record of what one job changed in its workspace, kept in a
-// directory of its own outside it: a journal of changes and the content they
-// replaced. Each is on disk before the change it describes, so a ledger opened
-// after a kill or a power cut knows of everything that was done, and of at most
-// one change that was not.
+// A Ledger is the record of one job's changes in its workspace, kept in a directory of its own
+// outside it: a journal of changes and the replaced content. Each record is on disk before the
+// change it describes, so a ledger opened after a kill or a power cut knows of every change that
+// was made, and of at most one that was not.
 //
-// A Ledger is safe for concurrent use. One process at a time may add to it;
-// any number may read it with Steps, Changes, Diff and Incomplete, which write
-// nothing.
+// A Ledger is safe for concurrent use. One process at a time may add to it; any number may read it
+// with Steps, Changes, Diff and Incomplete, which write nothing.
 type Ledger struct {
 	*log
 	StepPath string
 }
 
-// log is what the ledgers made by At share.
+// log is the state shared by the ledgers that At makes.
 type log struct {
 	Dir      string
 	DenyList *rootfs.DenyList // the operator's; see Naming
@@ -86,13 +84,13 @@ type PathChange struct {
 	From   rootfs.RawName `json:"from,omitempty"`
 	Before rootfs.State   `json:"before,omitzero"`
 	After  rootfs.State   `json:"after,omitzero"`
-	// Uncertain: the path was compared before and after a command, which does
-	// not show who changed it in between. An undo of such a change has it too.
+	// Uncertain: the path was compared before and after a command, which does not show who changed
+	// it in between. An undo of such a change is uncertain, too.
 	Uncertain bool `json:"uncertain,omitempty"`
 	// Reported: the program that was watched reported that it changed the path.
 	Reported bool `json:"reported,omitempty"`
-	// Ignored: git did not list the path before the command. What it held is kept,
-	// and an undo brings it back; it is no work of the job's.
+	// Ignored: git did not list the path before the command. Its content is kept, and an undo
+	// restores it, but it is not part of the job's work.
 	Ignored bool `json:"ignored,omitempty"`
 }
 
@@ -117,14 +115,14 @@ type entry struct {
 	PathChange
 }
 
-// IndexRef is the name under which a change of what is staged is noted.
+// IndexRef is the name under which a change of the index is recorded.
 const IndexRef = "index"
 
 // UnderWay is the value of a file that is there while git has begun something.
 const UnderWay = "under way"
 
-// A RefMove is a change of one reference of a git repository: a branch, a tag, HEAD, what
-// is staged (see IndexRef) or what is under way.
+// A RefMove is a change of one reference of a git repository: a branch, a tag, HEAD, the index
+// (see IndexRef) or the state of an operation.
 type RefMove struct {
 	Name   rootfs.RawName `json:"name"`
 	Before string         `json:"before,omitempty"` // see refState; "": there was none
@@ -144,7 +142,7 @@ type moveEntry struct {
 	RefMove
 }
 
-// packedRefs are those of one file.
+// packedRefs are the references of one packed-refs file.
 type packedRefs struct {
 	file   string
 	stamp  fileStamp
@@ -166,9 +164,9 @@ type stamp struct {
 	kept  bool
 }
 
-// A listing is the names of a tree that a snapshot is about. A file that comes,
-// goes or is renamed changes its directory, so the names are the same as long as
-// the directories are, and what says which of them git ignores.
+// A listing has the names in a tree for a snapshot. Creating, removing or renaming a file changes
+// its directory, so the names are unchanged as long as the directories are, and the files that
+// decide which of them git ignores.
 type listing struct {
 	root   string
 	index  *gitIndex
@@ -178,7 +176,7 @@ type listing struct {
 	dirs   map[string]rootfs.State
 	more   bool // there are too many
 	made   time.Time
-	// stamps are those of the directories, the ignore files and the index.
+	// stamps are the stamps of the directories, the ignore files and the index.
 	stamps map[string]fileStamp
 }
 
@@ -189,14 +187,14 @@ type gitEntry struct {
 	head int64 // when HEAD was written; 0: it has none
 }
 
-// reset forgets what was read of the journal.
+// reset forgets the journal's records.
 func (b *log) reset() {
 	b.good, b.entries, b.moves, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, nil, 0, 0, "", nil, false
 	b.first, b.last, b.seen, b.unkept = map[string]rootfs.State{}, map[string]PathChange{}, map[string]string{}, map[string]bool{}
 	b.ignored, b.watched = map[string]bool{}, map[string]bool{}
 }
 
-// read takes in what was added to the journal since it was last read.
+// read reads the records added to the journal since the last read.
 func (b *log) read() error {
 	f, err := os.Open(filepath.Join(b.Dir, "journal"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -346,8 +344,8 @@ func (e *StorageError) Error() string { return e.Err.Error() }
 
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// RecordFailure keeps the first storage failure, so that it is found whatever a tool
-// makes of the error: see Fault.
+// RecordFailure keeps the first storage failure, so that it is found even if a tool hides the
+// error: see Fault.
 func (b *log) RecordFailure(err error) error {
 	if err != nil && !b.fault.CompareAndSwap(nil, &StorageError{err}) {
 		// One that goes by does not hide one that stays.
@@ -371,7 +369,7 @@ type Stale struct {
 // compared by its size.
 const maxStale = 32 << 20
 
-// Stale compares what the job knows of files with how they are.
+// Stale compares the job's knowledge of files with their state.
 func (l *Ledger) Stale(ctx context.Context, root string) (s Stale, err error) {
 	l.mu.Lock()
 	seen := maps.Clone(l.seen)
@@ -379,9 +377,9 @@ func (l *Ledger) Stale(ctx context.Context, root string) (s Stale, err error) {
 	return l.compare(ctx, root, seen, func(string) bool { return true })
 }
 
-// Lost compares the files that finished steps have changed with what these left: after
-// a power cut they may be missing, or as they were. What an interrupted command changed
-// is that command's, whether or not Recover has noted it.
+// Lost compares the files that finished steps have changed with the states that they left: after a
+// power cut files may be missing, or old. Changes of an interrupted command are not lost, whether
+// or not Recover has recorded them.
 func (l *Ledger) Lost(ctx context.Context, root string, finished func(step string) bool) (Stale, error) {
 	if err := l.peek(ctx); err != nil {
 		return Stale{}, err
@@ -439,9 +437,8 @@ func (l *Ledger) compare(ctx context.Context, root string, seen map[string]strin
 	return s, nil
 }
 
-// current is the state of a path; a directory, and what is neither file nor link, has
-// its kind for a digest. It is not known of what cannot be read, and of a
-// large file that has the size that it had.
+// current returns the state of a path; a directory or special file has its kind as its digest. The
+// state is unknown if the file cannot be read, or is large and has its old size.
 func current(t *rootfs.Tree, p string, left rootfs.State) (rootfs.State, bool) {
 	info, err := t.Root.Lstat(p)
 	if err == nil && info.Mode()&^fs.ModePerm == 0 && info.Size() > maxStale {
@@ -461,7 +458,7 @@ func current(t *rootfs.Tree, p string, left rootfs.State) (rootfs.State, bool) {
 // mostNamed bounds the files of one kind that a message names.
 const mostNamed = 20
 
-// String is what a model is given to know of the files, "" if there are none.
+// String describes the files for a model, "" if there are none.
 func (s Stale) String() string {
 	list := s.List()
 	if list == "" {

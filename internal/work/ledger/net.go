@@ -22,7 +22,7 @@ type net struct {
 	last  PathChange   // the newest of the deltas
 	begun rootfs.State // before the record of that
 	all   []rootfs.State
-	// sources are the names that what is here was renamed from, one after another.
+	// sources are the names from which the file was renamed, one after another.
 	sources []string
 	step    string
 	// record is the number of the newest one's record.
@@ -36,10 +36,10 @@ type net struct {
 	ignored      bool // all of the deltas are
 }
 
-// orig is the state before the first of the deltas.
+// orig returns the state before the first of the deltas.
 func (n *net) orig() rootfs.State { return n.spans[0].from }
 
-// foreign are the states that somebody else left between the spans.
+// foreign returns the states that somebody else left between the spans.
 func (n *net) foreign() []rootfs.State {
 	var out []rootfs.State
 	for i, s := range n.spans[1:] {
@@ -84,7 +84,7 @@ func (b *log) happened() []bool {
 	return real
 }
 
-// nets returns what the chosen changes come to, sorted by path.
+// nets returns the net changes of the chosen entries, sorted by path.
 func (b *log) nets(take func(i int, e entry) bool) []net {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -94,7 +94,7 @@ func linked(p string) bool {
 	return err != nil || real != filepath.Dir(p) || lerr == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// gitSees is a tree as git keeps it: no directories, no modes but one.
+// gitSees lists a tree as git keeps it: no directories, and of the modes only the executable bit.
 func gitSees(t testing.TB, dir string) []string {
 	var out []string
 	for _, line := range dirtest.WorkTree(t, dir) {

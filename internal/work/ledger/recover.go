@@ -12,11 +12,10 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// Recover notes what commands changed that were under way when the process that
-// ran them was killed. Who changed it, and whether before or after that, is not
-// known: all of it is uncertain, but for commands that had an overlay: what that
-// has is brought into the workspace. It does nothing while another process has the
-// ledger. A run calls it before its first step.
+// Recover records changes of commands that were running when their process was killed. It is
+// unknown who made these changes, and whether before or after that: all of them are uncertain,
+// except those of commands with an overlay, whose content is brought into the workspace. It does
+// nothing while another process has the ledger. A run calls it before its first step.
 func (l *Ledger) Recover(ctx context.Context) error {
 	if err := l.joinOverlays(ctx); err != nil {
 		return err
@@ -43,9 +42,9 @@ func (l *Ledger) Recover(ctx context.Context) error {
 	return nil
 }
 
-// abandon notes that what a command changed is not known, because its snapshot
-// cannot be read, and puts the file aside. Nothing else of the job depends on it:
-// an undo leaves alone what is not as the job is known to have left it.
+// abandon records that a command's changes are unknown, because its snapshot cannot be read, and
+// puts the file aside. Nothing else of the job depends on it: an undo leaves alone any file that
+// differs from its last recorded state.
 func (l *Ledger) abandon(file string, why error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +60,7 @@ func (l *Ledger) abandon(file string, why error) error {
 
 const unknownChanges = "a command was cut short, and what it changed is not known: "
 
-// joinOverlays joins what interrupted commands changed in overlays.
+// joinOverlays joins the changes of interrupted commands in overlays.
 func (l *Ledger) joinOverlays(ctx context.Context) error {
 	if l.overlays != nil {
 		return l.overlays(ctx, l)
@@ -104,14 +103,14 @@ func (l *Ledger) Reopen(name, root string) (*Snapshot, error) {
 	return s, err
 }
 
-// AddNotes adds to what the reader of the next command's output gets to know.
+// AddNotes adds notes for the reader of the next command's output.
 func (b *log) AddNotes(notes ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.later = append(b.later, notes...)
 }
 
-// interrupted are the snapshots on disk that nobody of ours waits to record.
+// interrupted lists the snapshots on disk that no running step of ours will record.
 func (b *log) interrupted() ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(b.Dir, "pending-*"))
 	if err != nil {
@@ -120,9 +119,9 @@ func (b *log) interrupted() ([]string, error) {
 	return slices.DeleteFunc(files, func(f string) bool { return b.active[f] }), nil
 }
 
-// peek takes in what Recover would note, without noting it: for those who only
-// read, while no run of the job has taken care of it. The end of ctx, which cuts
-// comparing short, is an error, and the next one looks again.
+// peek computes the changes that Recover would record, without recording them: for readers before
+// a run of the job has done so. The end of ctx interrupts the comparison and is an error; the next
+// call tries again.
 func (l *Ledger) peek(ctx context.Context) error {
 	l.mu.Lock()
 	files, err := l.interrupted()

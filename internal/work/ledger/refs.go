@@ -19,18 +19,18 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// unread is the value of what is there and cannot be read.
+// unread is the value of a reference that exists and cannot be read.
 const unread = "?"
 
-// underWay are files of a git directory that are there while git has begun something,
-// and what ends that and changes no file.
+// underWay maps files of a git directory that exist while an operation is in progress to the
+// command that ends it without changing files.
 var underWay = map[string]string{
 	"MERGE_HEAD": "git merge --quit", "CHERRY_PICK_HEAD": "git cherry-pick --quit", "REVERT_HEAD": "git revert --quit",
 	"rebase-merge": "git rebase --quit", "rebase-apply": "git rebase --quit", "BISECT_LOG": "git bisect reset HEAD",
 	"sequencer": "git cherry-pick --quit",
 }
 
-// ownRefs are references of a work tree by itself, about what is under way in it.
+// ownRefs are references that each work tree has for itself, about its operation in progress.
 var ownRefs = []string{"refs/bisect", "refs/worktree", "refs/rewritten"}
 
 const (
@@ -38,9 +38,8 @@ const (
 	maxPacked = 256 << 20
 )
 
-// A refState is what the references of a repository were at one moment, with the HEAD
-// of one work tree and what is staged and under way there. A value is the id of a commit
-// or tag, or "ref: " and a name.
+// A refState has the references of a repository at one moment, with the HEAD, the index and the
+// operation of one work tree. A value is the ID of a commit or tag, or "ref: " and a name.
 type refState struct {
 	Dir    string    `json:"dir"`              // the git directory of the work tree
 	Common string    `json:"common"`           // that of the repository
@@ -59,9 +58,9 @@ type refPair struct {
 	Value string         `json:"value"`
 }
 
-// readRefs reads the references of the repository that a tree lies in, nil if there is
-// none or it is not the tree's own. Git is not asked, unless the repository keeps
-// them in tables. keep has the ledger keep what the state has the digest of.
+// readRefs reads the references of the repository that contains a tree, or nil if there is none or
+// it is not the tree's own. It does not run git, unless the repository keeps them in tables. keep
+// makes the ledger keep the content of the digests in the state.
 func (b *log) readRefs(ctx context.Context, t *rootfs.Tree, x *gitIndex, keep bool) (*refState, error) {
 	top, _, ok := t.Repository()
 	if !ok {
@@ -111,7 +110,7 @@ func openGitDir(dir string) (int, error) {
 	return unix.Open(filepath.FromSlash(dir), rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// refAt is the value of a reference that is a file of its own.
+// refAt returns the value of a reference that is a file of its own.
 func refAt(dir int, name string) string {
 	if to, err := rootfs.LinkAt(dir, name); err == nil {
 		return "ref: " + strings.ToValidUTF8(to, unread) // as git had it once, or it is none
@@ -225,8 +224,8 @@ func tableRefs(ctx context.Context, dir string, into map[string]string) error {
 	return err
 }
 
-// jobs finds which references are those of jobs in work trees of their own: a
-// command changes none but those of its own work tree.
+// jobs finds the references that belong to jobs in work trees of their own: a command changes only
+// those of its own work tree.
 func (s *refState) jobs(own, common int, head string) {
 	inUse := func(head string) string {
 		branch, ok := strings.CutPrefix(head, "ref: ")
@@ -254,8 +253,7 @@ func (s *refState) jobs(own, common int, head string) {
 	slices.Sort(s.Others)
 }
 
-// otherHeads are the HEADs of the other work trees of a repository, by their git
-// directories.
+// otherHeads returns the HEADs of the other work trees of a repository, by their git directories.
 func otherHeads(dir, repo string, own, common int) map[string]string {
 	heads := map[string]string{}
 	if dir != repo && !bare(common) {
@@ -273,7 +271,7 @@ func otherHeads(dir, repo string, own, common int) map[string]string {
 	return heads
 }
 
-// bare reports whether a repository says that it has no work tree of its own.
+// bare reports whether a repository is configured to have no work tree of its own.
 func bare(common int) bool {
 	for _, name := range []string{"config", "config.worktree"} {
 		b, err := rootfs.ReadAt(common, name, 1<<20)
@@ -290,8 +288,8 @@ func bare(common int) bool {
 	return false
 }
 
-// indexDigest is that of what is staged: "" if there is nothing, unread if it cannot
-// be read here. x is the index if it has been read before.
+// indexDigest returns the digest of the staged changes: "" if there are none, unread if the index
+// cannot be read here. x is the index if it has been read before.
 func indexDigest(own int, x *gitIndex) string {
 	st, err := rootfs.StatAt(own, "index")
 	switch {
@@ -309,7 +307,7 @@ func indexDigest(own int, x *gitIndex) string {
 	return stagedIn(b)
 }
 
-// stagedIn is the digest of what an index has, unread if it is of another form.
+// stagedIn returns the digest of an index's content, unread if its format is unknown.
 func stagedIn(b []byte) string {
 	x, err := parseIndex(b, "")
 	if err != nil {
@@ -322,7 +320,7 @@ func stagedIn(b []byte) string {
 	return x.staged
 }
 
-// values are the values of all references.
+// values returns the values of all references.
 func (s *refState) values() map[string]string {
 	all := maps.Clone(s.packed)
 	if all == nil {
@@ -343,7 +341,7 @@ func (s *refState) counts(name string) bool {
 	return strings.HasPrefix(name, s.Only) && !slices.ContainsFunc(s.Others, func(o string) bool { return strings.HasPrefix(name, o) })
 }
 
-// moved returns the names of what has another value in another state, sorted.
+// moved returns the names of the references that differ in another state, sorted.
 func (s *refState) moved(now *refState) (names []string, was, is map[string]string) {
 	if s.Packed == now.Packed && s.Index == now.Index && slices.Equal(s.Loose, now.Loose) {
 		return nil, nil, nil
@@ -359,7 +357,7 @@ func (s *refState) moved(now *refState) (names []string, was, is map[string]stri
 	return names, was, is
 }
 
-// load reads what a state that was kept has only the digest of.
+// load reads the content for the digests in a stored state.
 func (s *refState) load(b *log) error {
 	if s.Packed == "" || s.packed != nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// What git lists of a repository that keeps references in tables is what is read of
-// one that has files for them.
+// The references that git lists of a repository that keeps them in tables equal those read from
+// files.
 func TestTableRefs(t *testing.T) {
 	dir := t.TempDir()
 	dirtest.Git(t, dir, "init", "-q", "-b", "main")

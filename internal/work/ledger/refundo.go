@@ -98,7 +98,7 @@ func order(n *refNet) int {
 	return 2
 }
 
-// refuses is why a reference is not moved back, "" if it may be.
+// refuses explains why a reference is not moved back, or returns "".
 func (r *refUndo) refuses(n *refNet) string {
 	value := r.values[n.name]
 	end, isUnderWay := underWay[n.name]
@@ -189,7 +189,7 @@ func (r *refUndo) git(ctx context.Context, input string, args ...string) error {
 	return rootfs.RunGit(ctx, r.now.Dir, nil, []byte(input), io.Discard, append([]string{"--git-dir=" + r.now.Dir}, args...)...)
 }
 
-// restoreIndex puts back what was staged, as git itself writes an index.
+// restoreIndex restores the index, as git itself writes one.
 func (r *refUndo) restoreIndex(n *refNet) error {
 	var data []byte
 	if n.orig.Before != "" {
@@ -221,7 +221,7 @@ func (r *refUndo) restoreIndex(n *refNet) error {
 	return rootfs.SyncDir(path.Clean(r.now.Dir))
 }
 
-// lastMove is the newest move of a reference, and its number.
+// lastMove returns the newest move of a reference, and its number.
 func (b *log) lastMove(git, name string) (int, RefMove) {
 	for i := len(b.moves) - 1; i >= 0; i-- {
 		if m := b.moves[i]; m.git == git && string(m.Name) == name {
@@ -231,9 +231,9 @@ func (b *log) lastMove(git, name string) (int, RefMove) {
 	return -1, RefMove{}
 }
 
-// compareRefs finds which references are others now. The git directory is that of
-// everybody also for a command with an overlay, so who moved them is uncertain. In a job's
-// own work tree nobody else moves what counts.
+// compareRefs finds the references that have moved. Everybody shares the git directory, even a
+// command with an overlay, so it is uncertain who moved them, except in a job's own work tree,
+// whose references nobody else moves.
 func (s *Snapshot) compareRefs(ctx context.Context, t *rootfs.Tree) (moves []RefMove, partial string) {
 	was, err := s.refs, s.unread
 	if was == nil && err == nil {
@@ -311,7 +311,7 @@ func (s *Snapshot) Joined(ctx context.Context, t *rootfs.Tree) error {
 	return l.add(record{Step: l.StepPath, Git: s.git(moves), Refs: moves, Partial: partial}, true)
 }
 
-// git is the git directory of moves.
+// git returns the git directory of moves.
 func (s *Snapshot) git(moves []RefMove) rootfs.RawName {
 	if len(moves) == 0 {
 		return ""

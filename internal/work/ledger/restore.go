@@ -73,7 +73,7 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// remove takes away what the job created.
+// remove removes a file that the job created.
 func (u *undoing) remove(g *goal, now rootfs.State) error {
 	if now.Type == rootfs.TypeDir {
 		d, err := u.t.Root.Open(g.path)
@@ -104,8 +104,8 @@ func (u *undoing) remove(g *goal, now rootfs.State) error {
 	return nil
 }
 
-// save keeps what goes away, so that the undo can be undone. What is too large
-// for that goes without.
+// save keeps the content that is about to go, so that the undo can be undone, unless it is too
+// large.
 func (u *undoing) save(g *goal, now rootfs.State) error {
 	if now.Type != rootfs.TypeFile && now.Type != rootfs.TypeLink {
 		return nil
@@ -121,7 +121,7 @@ func (u *undoing) save(g *goal, now rootfs.State) error {
 	return err
 }
 
-// restore brings back what the job changed or deleted.
+// restore restores a file that the job changed or deleted.
 func (u *undoing) restore(g *goal, now rootfs.State) error {
 	data := g.to.data
 	if g.to.Type != rootfs.TypeDir && data == nil {

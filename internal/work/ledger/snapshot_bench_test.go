@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// cpu is the processor time of this process and of its children that have ended.
+// cpu returns the CPU time of this process and of its children that have ended.
 func cpu() time.Duration {
 	var sum time.Duration
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
@@ -25,8 +25,8 @@ func cpu() time.Duration {
 	return sum
 }
 
-// BenchmarkCommandInALargeTree compares what it takes to note what a command
-// changes among 50,000 files with git status there, in processor time.
+// BenchmarkCommandInALargeTree compares the CPU time for recording a command's changes among
+// 50,000 files with git status there.
 func BenchmarkCommandInALargeTree(b *testing.B) {
 	base := b.TempDir()
 	dir := filepath.Join(base, "ws")

@@ -147,9 +147,9 @@ func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	return s, nil
 }
 
-// SyncWorkspace makes what a command changed below root durable, with one call. It
-// comes before the end of the snapshot and the outcome of the step: after a power cut
-// the command is interrupted or its files are there.
+// SyncWorkspace makes a command's changes below root durable, with one call. It comes before the
+// end of the snapshot and the outcome of the step: after a power cut either the command counts as
+// interrupted or its files are there.
 func (b *log) SyncWorkspace(root string) error {
 	b.syncs.Add(1)
 	if err := rootfs.SyncFS(root); err != nil {
@@ -158,11 +158,10 @@ func (b *log) SyncWorkspace(root string) error {
 	return nil
 }
 
-// Syncs is how often the workspace was synced.
+// Syncs returns the number of times that the workspace was synced.
 func (b *log) Syncs() int64 { return b.syncs.Load() }
 
-// Drop takes the snapshot away without a comparison: what the command changed
-// is known otherwise.
+// Drop drops the snapshot without a comparison: the command's changes are known from elsewhere.
 func (s *Snapshot) Drop() error {
 	s.Leave()
 	if err := os.Remove(s.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -171,23 +170,23 @@ func (s *Snapshot) Drop() error {
 	return nil
 }
 
-// Leave gives the snapshot to whoever recovers what was interrupted.
+// Leave leaves the snapshot to Recover.
 func (s *Snapshot) Leave() {
 	s.Ledger.mu.Lock()
 	defer s.Ledger.mu.Unlock()
 	delete(s.Ledger.active, s.File)
 }
 
-// A Waiting is what a command has changed and no tree has yet: the command was killed with
-// its runner, or what it left could not be brought into the workspace. [Ledger.Recover]
-// brings it there.
+// A Waiting lists a command's changes that no tree has yet: the command was killed with its
+// runner, or its changes could not be brought into the workspace. [Ledger.Recover] brings them
+// there.
 type Waiting struct {
 	Dir   string   // has it, and nothing else does
 	Paths []string // in the workspace, of what was made, changed or removed; sorted
 }
 
-// FindWaiting finds what waits in the ledger in dir, without opening it. There may be
-// commands that still run: whoever asks knows that the job does not.
+// FindWaiting finds the waiting changes in the ledger in dir, without opening it. Commands may
+// still run, so the caller must know that the job does not.
 func FindWaiting(dir string) ([]Waiting, error) {
 	notes, err := filepath.Glob(filepath.Join(dir, "overlays", "*", "overlay.json"))
 	if err != nil {
@@ -214,8 +213,8 @@ func FindWaiting(dir string) ([]Waiting, error) {
 	return all, nil
 }
 
-// leaves are the names below dir that have none below them; without empty, those of
-// directories are left out, which stay where what was in them has been joined.
+// leaves lists the names below dir that have none below them. Without empty, it leaves out
+// directories, which remain after their content has been joined.
 func leaves(dir string, empty bool) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -242,7 +241,7 @@ func leaves(dir string, empty bool) (names []string, err error) {
 	return names, err
 }
 
-// StepChanges is what one step changed.
+// StepChanges are the changes of one step.
 type StepChanges struct {
 	Step    string   `json:"step"` // empty: before steps were noted
 	Changes []Change `json:"changes"`

@@ -45,19 +45,19 @@ type Snapshot struct {
 	// looking: nothing may be written, so content from git stays in memory.
 	looking bool
 	secrets func() map[inode]bool // see secretFiles
-	// reopened: it was read from disk, where only the index has what it has.
+	// reopened: it was read from disk, where only the index has the entries.
 	reopened bool
 	refs     *refState // nil: there is no repository
 	unread   error     // that kept refs from being read
 	ownGit   bool      // see OwnGit
 	saved    string    // the copy of the index in the ledger
 	vanished bool      // compare found something that git listed before and does not list now
-	// Partial says why not everything was noted, if that is so: changes to what
-	// was left out are not in the record and cannot be undone.
+	// Partial explains why the record is incomplete, if it is: changes to the missing files are
+	// not in the record and cannot be undone.
 	Partial string
 }
 
-// indexed is git's index, read anew if it has changed; nil if it cannot be used.
+// indexed returns git's index, read again if it has changed, or nil if it cannot be used.
 func (b *log) indexed(ctx context.Context, t *rootfs.Tree) (*gitIndex, string) {
 	b.scans.Lock()
 	defer b.scans.Unlock()
@@ -73,8 +73,8 @@ func (b *log) indexed(ctx context.Context, t *rootfs.Tree) (*gitIndex, string) {
 	return b.index, b.prefix
 }
 
-// Paths returns the paths that snapshots look at whatever git lists, sorted: those
-// that the job changed, and those that are ignored only since a command of the job.
+// Paths returns the paths that snapshots include regardless of git's list, sorted: those that the
+// job changed, and those that are ignored only since a command of the job.
 func (b *log) Paths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,7 +218,7 @@ func (s *Snapshot) read(t *rootfs.Tree, p string, keep bool, bytes *int64, found
 	return nil
 }
 
-// An inode is a file, whatever its names are.
+// An inode identifies a file independently of its names.
 type inode struct{ dev, ino uint64 }
 
 // OtherNameOfSecret reports whether a file, of which links names are there, is also a
@@ -227,9 +227,8 @@ func (s *Snapshot) OtherNameOfSecret(dev, ino, links uint64) bool {
 	return links > 1 && s.secrets != nil && s.secrets()[inode{dev, ino}]
 }
 
-// secretFiles are the files on the list of secrets that have several names, in all
-// directories but those of dependencies. It is asked for only if something that is
-// listed has several names.
+// secretFiles finds the files on the list of secrets that have several names, in all directories
+// but those of dependencies. It is called only if a listed file has several names.
 func (s *Snapshot) secretFiles(ctx context.Context) map[inode]bool {
 	found := map[inode]bool{}
 	t, err := rootfs.Open(s.Root)
@@ -289,9 +288,8 @@ func (b *log) stampOf(t *rootfs.Tree, p string, info fs.FileInfo, keep bool) (ro
 // InIndex reports whether git's index has the file as the snapshot found it.
 func (s *Snapshot) InIndex(p string) bool { return s.index != nil && s.index.find(p) != nil }
 
-// Listed reports whether a path was there before the command and git tracked it, or
-// did not ignore it, or the ledger knows it: whatever the command has git ignore
-// since, its change is noted.
+// Listed reports whether a path was there before the command and git tracked it, or did not ignore
+// it, or the ledger knows it: its change is recorded even if the command makes git ignore it.
 func (s *Snapshot) Listed(p string) bool {
 	_, found := s.before[p]
 	return found || s.InIndex(p)

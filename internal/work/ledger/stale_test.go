@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// TestStale: what somebody else made of a file that the job has read or written is
-// found, and what nobody touched is not.
+// TestStale: changes by others to a file that the job has read or written are found, and untouched
+// files are not reported.
 func TestStale(t *testing.T) {
 	dir := t.TempDir()
 	led, err := ledger.Open(t.TempDir(), nil)
@@ -68,8 +68,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestLost: what an interrupted command made of files is not lost, though nobody has
-// noted it yet, and a file in whose place something else is, is.
+// TestLost: changes of an interrupted command are not lost, though nobody has recorded them yet,
+// and a file that was replaced by something else is.
 func TestLost(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	led, err := ledger.Open(home, nil)

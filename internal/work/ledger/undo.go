@@ -15,11 +15,10 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 )
 
-// Undo gives the paths this job changed their original content and mode back,
-// and removes what it created. A path is skipped, with a reason, if it is not
-// as the job left it. Nothing is followed and nothing outside root is written.
-// Undo is itself noted in the ledger, as a step that can be undone: doing it
-// again does nothing more, and after a crash it goes on where it stopped.
+// Undo restores the original content and mode of the paths that this job changed, and removes
+// those that it created. A path is skipped, with a reason, if it is not as the job left it. No
+// link is followed and nothing outside root is written. Undo is itself recorded in the ledger, as
+// a step that can be undone: repeating it does nothing more, and after a crash it continues.
 func (l *Ledger) Undo(ctx context.Context, root string) (UndoReport, error) {
 	return l.All().Undo(ctx, root)
 }
@@ -53,8 +52,8 @@ func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 			back = append(back, g)
 		}
 	}
-	// Deepest first, so that a directory is empty when its turn comes; what is
-	// put back follows, directories before what is in them.
+	// Deepest first, so that a directory is empty when its turn comes; then files are restored,
+	// directories before their content.
 	slices.SortStableFunc(away, func(a, b *goal) int { return cmp.Compare(strings.Count(b.path, "/"), strings.Count(a.path, "/")) })
 	for i, g := range slices.Concat(away, back) {
 		if err := context.Cause(ctx); err != nil {
@@ -84,8 +83,8 @@ func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 	return u.report, nil
 }
 
-// plan finds what each path is to be. A path that is left alone is reported,
-// and so is one that has the only copy of what somebody else wrote there.
+// plan determines the goal of each path. It reports a path that is left alone, and one with the
+// only copy of somebody else's text.
 func (u *undoing) plan(ns []net) []*goal {
 	var goals []*goal
 	left, kept, lines := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -166,8 +165,8 @@ func (u *undoing) foreignLines(n *net, lines map[string]bool) {
 	}
 }
 
-// takes reports whether a path has one of the lines, which it would lose. A
-// sub-agent may have moved what was in a file to another that has it alone.
+// takes reports whether undoing a path would remove one of the lines. A sub-agent may have moved
+// them from another file, so that this one has the only copy.
 func (u *undoing) takes(g *goal, lines map[string]bool) bool {
 	if len(lines) == 0 || g.to.Equal(g.last.After) {
 		return false
@@ -243,13 +242,12 @@ type version struct {
 	data []byte // nil: in the ledger, by its digest
 }
 
-// equal reports whether two versions have the same content, whatever their modes.
+// equal reports whether two versions have the same content, regardless of modes.
 func (v version) equal(o version) bool { return v.Type == o.Type && v.Digest == o.Digest }
 
-// without takes the part's changes out of now and leaves everybody else's: each
-// span, the newest first, by a three-way merge. The first version is what is
-// left of all, the others are without the spans from theirs on. It is an errSkip
-// if the changes cannot be separated.
+// without removes the selection's changes from now and keeps everybody else's: each span, the
+// newest first, by a three-way merge. The first version is without all of them, the others are
+// without the spans from theirs on. It returns an errSkip if the changes cannot be separated.
 func (l *Ledger) without(n *net, now version) ([]version, error) {
 	vs := make([]version, len(n.spans))
 	for i := len(n.spans) - 1; i >= 0; i-- {
@@ -266,7 +264,7 @@ func (l *Ledger) without(n *net, now version) ([]version, error) {
 // errTangled reports that the changes of two sides cannot be separated.
 const errTangled = errSkip("somebody else changed the same lines in between; undo single steps of it, or edit it by hand")
 
-// merge3 applies what led from base to theirs to ours.
+// merge3 applies the changes from base to theirs to ours.
 func (l *Ledger) merge3(base, ours, theirs version) (version, error) {
 	out := ours
 	switch {
@@ -297,9 +295,8 @@ func mergeMode(base, ours, theirs version) fs.FileMode {
 	return theirs.Mode
 }
 
-// mergeContent merges texts line by line. What one side removed and what the
-// other side put at the same place do not conflict, two different new texts for
-// the same lines do.
+// mergeContent merges texts line by line. Lines that one side removed and lines that the other
+// side added at the same place do not conflict; two different replacements of the same lines do.
 func (l *Ledger) mergeContent(base, ours, theirs version) ([]byte, error) {
 	var text [3]string
 	for i, v := range []version{base, ours, theirs} {
@@ -334,7 +331,7 @@ func (l *Ledger) mergeContent(base, ours, theirs version) ([]byte, error) {
 	return []byte(merged), nil
 }
 
-// An UndoReport says what Undo did.
+// An UndoReport describes the result of an undo.
 type UndoReport struct {
 	Restored []string  `json:"restored,omitempty"` // have their original content and mode again
 	Removed  []string  `json:"removed,omitempty"`  // the job had created them
@@ -353,14 +350,13 @@ type undoing struct {
 	l    *Ledger
 	t    *rootfs.Tree
 	part bool // later steps may have worked in the same directories
-	// uncertain: what may be somebody else's is undone, too.
+	// uncertain: changes that may be somebody else's are undone, too.
 	uncertain bool
 	report    UndoReport
 	links     map[string]*net // while it is planned: where the job put a link in a directory's place
 }
 
-// A goal is what an undo makes of a path: what it would be like without the
-// changes of the part.
+// A goal is the target state of a path in an undo: its state without the changes of the selection.
 type goal struct {
 	net
 	to    version
@@ -388,8 +384,8 @@ func (u *undoing) Note(g *goal, now rootfs.State, temp string) error {
 	return nil
 }
 
-// deltas lead from now to the goal. Each is as uncertain as what it undoes, so
-// that afterwards nothing is left of the one nor of the other.
+// deltas returns the changes from now to the goal. Each is as uncertain as the change that it
+// undoes, so that afterwards the two cancel out.
 func (g *goal) deltas(now rootfs.State) []PathChange {
 	var ds []PathChange
 	for i := len(g.steps) - 1; i > 0; i-- {
@@ -401,7 +397,7 @@ func (g *goal) deltas(now rootfs.State) []PathChange {
 	return append(ds, PathChange{Path: rootfs.RawName(g.path), Before: now, After: g.to.State, Uncertain: g.spans[0].uncertain, Ignored: g.ignored})
 }
 
-// delta is a change of the undo's own that is not the goal.
+// delta returns a change of the undo's own that is not the goal.
 func (g *goal) delta(before, after rootfs.State) PathChange {
 	return PathChange{Path: rootfs.RawName(g.path), Before: before, After: after, Uncertain: g.spans[len(g.spans)-1].uncertain, Ignored: g.ignored}
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A party of several works in one tree: a job, a second job and a person. Each
-// line that somebody writes is in no other place and begins with who wrote it.
+// A party is several participants who work in one tree: a job, a second job and a person. Each
+// line is written only once and begins with its author.
 type party struct {
 	*testing.T
 	rnd  *rand.Rand
@@ -49,7 +49,7 @@ func (p *party) line(who string) string {
 	return fmt.Sprintf("%s wrote %d\n", who, p.n)
 }
 
-// files are the regular files of the tree.
+// files lists the regular files of the tree.
 func (p *party) files() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(dirtest.Lines(p.T, p.dir))), func(name string) bool { return name == ".git" || strings.HasPrefix(name, ".git/") })
 }
@@ -116,8 +116,7 @@ func (p *party) scribbles(who string) {
 	}
 }
 
-// tools has job j change something through its tools; what they refuse is not
-// done.
+// tools makes changes by job j through its tools; refused ones are not made.
 func (p *party) tools(j int) {
 	p.step++
 	at := p.f[j].At(fmt.Sprint(p.step))
@@ -230,7 +229,7 @@ func (p *party) subAgent() {
 	}
 }
 
-// persons are the person's lines in the tree, and how many files have each.
+// persons returns the person's lines in the tree, and the number of files with each.
 func (p *party) persons() map[string]int {
 	found := map[string]int{}
 	for name, lines := range dirtest.Lines(p.T, p.dir) {
@@ -246,7 +245,7 @@ func (p *party) persons() map[string]int {
 	return found
 }
 
-// undo takes back the first job, or a part of it, and checks what is left.
+// undo undoes the first job, or a part of it, and checks the result.
 func (p *party) undo(what string, part ledger.Selection, err error) {
 	var none *ledger.StepError
 	if errors.As(err, &none) {
@@ -303,10 +302,9 @@ func (p *party) journal() string {
 	return dirtest.Content(p.T, filepath.Join(p.led[0].Dir, "journal"))
 }
 
-// A person's last bytes survive any undo that does not include uncertain
-// changes: whatever a job, a second job and a person do, in whatever order,
-// also through links, across kills and in sub-agents' copies. ADROIT_UNDO_RUNS
-// is how many interleavings are tried, ADROIT_SEED the first.
+// A person's last bytes survive any undo that does not include uncertain changes: for any actions
+// of a job, a second job and a person, in any order, also through links, across kills and in
+// sub-agents' copies. ADROIT_UNDO_RUNS is the number of interleavings, ADROIT_SEED the first.
 func TestUndoLeavesThePersonsWork(t *testing.T) {
 	runs, first := 60, testenv.Seed(t)
 	if n, err := strconv.Atoi(os.Getenv("ADROIT_UNDO_RUNS")); err == nil {

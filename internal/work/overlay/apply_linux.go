@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// errLeft is why a directory is not removed: somebody put something into it.
+// errLeft reports that a directory was not removed because somebody put something into it.
 var errLeft = errors.New("it is not empty")
 
 // do performs one op. whole reports that everything in a new directory came
@@ -107,7 +107,7 @@ func (j *joiner) Keep(op *operation) error {
 	return nil
 }
 
-// refuse is for what turns out to be a conflict only when it is done.
+// refuse handles an operation that turns out to be a conflict only when it is performed.
 func (j *joiner) refuse(op *operation, why string) error {
 	if to, err := j.keepAside(op); err == nil {
 		why += "; the command's version is kept in " + to
@@ -122,8 +122,8 @@ func unchanged(now, then *unix.Stat_t) bool {
 	return now != nil && then != nil && now.Ino == then.Ino && now.Dev == then.Dev && now.Size == then.Size && now.Mtim == then.Mtim && now.Mode == then.Mode
 }
 
-// remove takes a file away, unless somebody changes it at this moment: it gets
-// another name first, so that what is removed is what was looked at.
+// remove removes a file, unless somebody changes it at this moment: it is renamed first, so that
+// the removed file is the one that was inspected.
 func (j *joiner) remove(op *operation, dir int, name string) error {
 	if op.quiet {
 		if now := lstat(dir, name); now != nil && !unchanged(now, op.low) {
@@ -263,7 +263,7 @@ func (j *joiner) Put(op *operation, above, below int, name string) error {
 	return j.used(op, above, name, err)
 }
 
-// used takes what was joined out of the upper layer.
+// used removes a joined file from the upper layer.
 func (j *joiner) used(op *operation, above int, name string, err error) error {
 	if err != nil {
 		return err
@@ -275,8 +275,8 @@ func (j *joiner) used(op *operation, above int, name string, err error) error {
 	return nil
 }
 
-// swap exchanges what is in the workspace for the new content in one step and
-// looks at what was there: if it is not what was looked at before, it goes back.
+// swap exchanges a file in the workspace for the new content atomically and checks the old one: if
+// it is not the file that was inspected before, it is put back.
 func (j *joiner) swap(op *operation, from int, src string, below int, name string) error {
 	err := rootfs.RenameAt(from, src, below, name, unix.RENAME_EXCHANGE)
 	if err == unix.EXDEV {

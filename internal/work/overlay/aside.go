@@ -2,8 +2,8 @@ package overlay
 
 import "github.com/adroit-run/adroit/internal/text/match"
 
-// An Aside is what a command made and what is not brought into the workspace, Why is a
-// verb and more, and where it is kept.
+// An Aside is a file that a command made and that is not brought into the workspace. Why is a verb
+// phrase, Kept the path where it is kept.
 type Aside struct{ Path, Kept, Why string }
 
 // A Denied is a path that commands must not change: a glob, as in a rule about paths, and
@@ -13,8 +13,7 @@ type Denied struct {
 	Rule string `json:"rule"`
 }
 
-// DenialOf is the rule, in words, that keeps commands from a path of the workspace, "" if
-// there is none.
+// DenialOf returns the rule, in words, that denies a path of the workspace to commands, or "".
 func DenialOf(all []Denied, path string) string {
 	for _, d := range all {
 		if match.Covers(d.Path, path, true) {

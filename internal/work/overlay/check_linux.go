@@ -42,8 +42,8 @@ type dirState struct {
 // upper layer of an overlay can lie on.
 var localFS = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC}
 
-// Usable says why no command in root can have an overlay, "" if they can. It is
-// found out once, by running one.
+// Usable explains why no command in root can have an overlay, or returns "". It is determined
+// once, by running one.
 func (c *Support) Usable(root, dir string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,9 +72,9 @@ func tryOverlay(root, dir string) string {
 	return ""
 }
 
-// probeOverlay runs a command that writes, removes and renames a directory of
-// the lower layer, and looks at what was collected. The workspace may be of another
-// file system, and nothing can be put there for that: the command writes in it too.
+// probeOverlay runs a command that writes, removes and renames a directory of the lower layer, and
+// checks the collected changes. The workspace may be on another file system, and nothing may be
+// left there for the probe: the command writes in it too.
 func probeOverlay(root, dir string) error {
 	lower := filepath.Join(dir, "lower")
 	for _, d := range []string{"lower", "lower/.adroit-gone", "lower/.adroit-old", "upper", "work", "probe", "probe/upper", "probe/work", "private"} {
@@ -99,8 +99,8 @@ func probeOverlay(root, dir string) error {
 	return nil
 }
 
-// Fits says why the workspace must not be seen through an overlay now, "" if it
-// can be. It reads the directories that have changed since it was last asked.
+// Fits explains why the workspace must not be seen through an overlay now, or returns "". It reads
+// the directories that have changed since the last call.
 func (c *Support) Fits(root string, write []string) string {
 	for _, w := range write[1:] {
 		if rootfs.Within(root, w) {
@@ -165,8 +165,8 @@ func (c *Support) visit(up int, name, dir string, deps bool, old map[string]*dir
 	return ""
 }
 
-// foreign says why the kernel could not copy a file up: its owner is not known
-// in the command's user namespace, which has one user and one group.
+// foreign explains why the kernel could not copy a file up: its owner is not known in the
+// command's user namespace, which has one user and one group.
 func foreign(p string, st *unix.Stat_t) string {
 	if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() {
 		return fmt.Sprintf("%s belongs to another user or group (%d:%d)", p, st.Uid, st.Gid)
@@ -174,9 +174,8 @@ func foreign(p string, st *unix.Stat_t) string {
 	return ""
 }
 
-// readOverlayDir looks at what is in a directory, which is open unless that was
-// refused. deps is set in directories of
-// dependencies, where hard links of each other are common and not written to.
+// readOverlayDir reads the entries of a directory, which is open unless that was refused. deps is
+// set in directories of dependencies, where hard links among files are common and not written to.
 func readOverlayDir(fd int, dir string, deps bool) *dirState {
 	d := &dirState{read: time.Now(), linked: map[uint64]int{}}
 	if fd < 0 {

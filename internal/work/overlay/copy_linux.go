@@ -187,8 +187,7 @@ func copySparse(out, in *os.File) error {
 	return out.Truncate(info.Size())
 }
 
-// copyXattrs copies what a user set on a file. File systems without them go
-// without.
+// copyXattrs copies a file's user attributes. File systems without them are skipped.
 func copyXattrs(to, from int) {
 	list := make([]byte, 1<<12)
 	n, err := unix.Flistxattr(from, list)

@@ -74,7 +74,7 @@ func (j *joiner) weighRemove(op *operation) error {
 	return j.remember(op)
 }
 
-// remember keeps what lies in the workspace for undo.
+// remember keeps the workspace's file for undo.
 func (j *joiner) remember(op *operation) error {
 	l, p := j.o.led, op.path
 	var err error
@@ -92,8 +92,8 @@ func (j *joiner) remember(op *operation) error {
 	return j.oddState(op, err)
 }
 
-// setAside keeps what a file held that git ignores and that the command removed or
-// overwrote, unless it is too large, or what a tool makes.
+// setAside keeps the content of an ignored file that the command removed or overwrote, unless it
+// is too large, or a tool can make it again.
 func (j *joiner) setAside(op *operation) error {
 	if !op.hadContent() {
 		return nil
@@ -183,8 +183,7 @@ func (j *joiner) findEmptied() {
 	}
 }
 
-// oddState leaves out of the ledger what has no state that could be noted, such as
-// a FIFO.
+// oddState leaves files without a recordable state, such as a FIFO, out of the ledger.
 func (j *joiner) oddState(op *operation, err error) error {
 	var odd *rootfs.PathError
 	if errors.As(err, &odd) || errors.Is(err, fs.ErrPermission) {
@@ -194,7 +193,7 @@ func (j *joiner) oddState(op *operation, err error) error {
 	return err
 }
 
-// weighQuiet decides about what the ledger does not note, by times alone.
+// weighQuiet decides about files that the ledger does not record, by times alone.
 func (j *joiner) weighQuiet(op *operation) {
 	if op.low == nil {
 		return

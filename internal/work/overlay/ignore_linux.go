@@ -16,16 +16,15 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// What git ignores is decided by what was there before the command: else the
-// command would decide what is recorded of it. The ignore files of the workspace
-// are still those, since the command wrote its own into the upper layer. The git
-// directory is not below the overlay, so what it says is kept apart before.
+// Which files git ignores is decided by the state before the command: otherwise the command would
+// decide what is recorded about it. The ignore files of the workspace are still unchanged, since
+// the command wrote its own into the upper layer. The git directory is not below the overlay, so
+// its settings are saved separately before.
 
 // maxIgnoreFile bounds an ignore file, in bytes.
 const maxIgnoreFile = 32 << 20
 
-// noteExcludes keeps what the repository has git ignore in a git directory of the
-// overlay's own.
+// noteExcludes saves the repository's own ignore settings in a git directory of the overlay's own.
 func (o *Overlay) noteExcludes(ctx context.Context, t *rootfs.Tree) error {
 	top, _, ok := t.Repository()
 	if !ok {
@@ -41,7 +40,7 @@ func (o *Overlay) noteExcludes(ctx context.Context, t *rootfs.Tree) error {
 		}
 		file = strings.TrimSuffix(string(out), "\n")
 	}
-	// Without a setting there is none, and the user's own file holds.
+	// Without the setting, the user's own file applies.
 	out, _ := t.Git(ctx, nil, "config", "--type=path", "--get", "core.excludesFile")
 	o.Excludes = strings.TrimSuffix(string(out), "\n")
 	var text []byte
@@ -83,13 +82,13 @@ func (o *Overlay) gitDir(exclude []byte) error {
 	return o.gitHead()
 }
 
-// gitHead is written anew for each use: after a power failure it may be empty.
+// gitHead writes HEAD, anew for each use: after a power failure it may be empty.
 func (o *Overlay) gitHead() error {
 	return rootfs.WriteScratch(filepath.Join(o.dir, "git", "HEAD"), 0o600, []byte("ref: refs/heads/none\n"))
 }
 
-// ignored finds which of the paths git did not list before the command. In no
-// repository it is what lies in the usual directories of dependencies.
+// ignored finds which of the paths git did not list before the command. Outside of a repository
+// these are the files in the usual directories of dependencies.
 func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	dir := filepath.Join(j.o.dir, "git")

@@ -16,11 +16,10 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// An joiner brings an upper layer into the workspace: it lists what is
-// there, decides name by name, notes the decisions in the ledger and performs
-// them. What the command changed and nobody else did is taken over; a text that
-// both changed is merged; of everything else, what lies in the workspace stays
-// and the command's version is moved aside.
+// A joiner brings an upper layer into the workspace: it lists the layer, decides name by name,
+// records the decisions in the ledger and performs them. Files that only the command changed are
+// taken over; a text that both sides changed is merged; otherwise the workspace's file stays and
+// the command's version is moved aside.
 type joiner struct {
 	o      *Overlay
 	snap   *ledger.Snapshot
@@ -88,8 +87,8 @@ func (j *joiner) run(ctx context.Context) error {
 	return errors.Join(j.perform(), j.watch(ctx), j.snap.Joined(ctx, j.t))
 }
 
-// watch has later snapshots look at what git listed before the command and does
-// not list any more.
+// watch makes later snapshots include files that git listed before the command and no longer
+// lists.
 func (j *joiner) watch(ctx context.Context) error {
 	again := j.snap.IndexChanged(j.t)
 	for _, op := range j.ops {
@@ -101,13 +100,13 @@ func (j *joiner) watch(ctx context.Context) error {
 	return j.snap.Watch(ctx, j.t)
 }
 
-// changes reports whether the command changed anything, what git ignores too.
+// changes reports whether the command changed anything, including ignored files.
 func (j *joiner) changes() bool {
 	return slices.ContainsFunc(j.ops, func(op operation) bool { return op.kind != opNothing && op.kind != opKeep })
 }
 
-// Recall has the snapshot know what the files were like before the command that
-// somebody else changed since: of most, only git has that.
+// Recall adds to the snapshot the content before the command of files that somebody else changed
+// since: for most of them, only git has it.
 func (j *joiner) Recall(ctx context.Context) error {
 	names := map[string]bool{}
 	for _, op := range j.ops {
@@ -118,8 +117,9 @@ func (j *joiner) Recall(ctx context.Context) error {
 	return j.snap.Recall(ctx, j.t, names)
 }
 
-// sift finds the ops that are no work: what git ignored before the command. What
-// it listed is recorded, whatever the command has git ignore.
+// sift drops the operations that are not work: changes of files that git ignored before the
+// command. Changes of files that it listed are recorded, even if the command makes git ignore
+// them.
 func (j *joiner) sift(ctx context.Context) error {
 	var ask []string
 	for i := range j.ops {
@@ -148,7 +148,7 @@ func (j *joiner) sift(ctx context.Context) error {
 			op.quiet = !found
 		}
 	}
-	// A directory is noted for what is in it, or if nothing is.
+	// A directory is recorded for its content, or if it is empty.
 	for i := range j.ops {
 		op := &j.ops[i]
 		if op.kind != opTree || op.quiet {
@@ -172,7 +172,7 @@ const (
 	keptHere     = "it was removed by the command, and changed here while the command ran"
 )
 
-// Note puts what is about to be done into the ledger.
+// Note records the planned operations in the ledger.
 func (j *joiner) Note() error {
 	l := j.o.led
 	j.deltas = map[string]ledger.PathChange{}
@@ -227,15 +227,15 @@ func (j *joiner) Note() error {
 	return l.Note(ds, unkept)
 }
 
-// perform does what was noted. A path that cannot be changed is taken out of the
-// ledger again; the first error that is the disk's is returned in the end.
+// perform performs the recorded operations. A path that cannot be changed is removed from the
+// ledger again; the first error of the disk is returned in the end.
 func (j *joiner) perform() error {
 	var bad error
 	var back []ledger.PathChange
 	failed := func(op *operation, err error) {
 		var why *rootfs.PathError
 		if err == errLeft {
-			// Nothing to report: what is in it is somebody else's.
+			// Nothing to report: the directory's content is somebody else's.
 		} else if errors.As(err, &why) {
 			j.conflict(op, op.kind, why.Reason)
 		} else if bad == nil {

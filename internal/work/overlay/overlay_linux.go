@@ -19,11 +19,10 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// An Overlay collects what one command changes: the command sees the workspace
-// as the lower layer and writes to the upper one, a directory of the ledger's.
-// When the command has ended, join brings the upper layer into the workspace.
-// What is joined leaves the upper layer, so that the layer itself is the journal
-// of the join: after a kill or an error it goes on with what is left.
+// An Overlay collects the changes of one command: the command sees the workspace as the lower
+// layer and writes to the upper one, a directory of the ledger's. When the command has ended, join
+// brings the upper layer into the workspace. Joined files leave the upper layer, so that the layer
+// itself is the journal of the join: after a kill or an error it continues with the rest.
 type Overlay struct {
 	note
 	led  *ledger.Ledger
@@ -31,23 +30,23 @@ type Overlay struct {
 	lock *os.File
 }
 
-// An note is what join needs to know besides the upper layer. It is on
-// disk before the command starts.
+// A note has the data that join needs besides the upper layer. It is on disk before the command
+// starts.
 type note struct {
 	Root    string `json:"root"`
 	Step    string `json:"step,omitempty"`
 	Began   int64  `json:"began"`             // what was touched later has a later ctime; Unix nanoseconds
 	Pending string `json:"pending,omitempty"` // base name of the snapshot's file in the ledger
 	Temp    string `json:"temp"`              // name of temporary files that join makes in the workspace
-	// Excludes is core.excludesFile. Where an older version wrote the note, what git
-	// ignores is not kept apart; see Kept.
+	// Excludes is core.excludesFile. In notes of older versions it is missing, and ignored files
+	// are not kept separately; see Kept.
 	Excludes string `json:"excludes,omitempty"`
 	Kept     bool   `json:"kept,omitempty"`
-	// Denied is what the command must not change, also where another process joins it.
+	// Denied are the paths that the command must not change, even if another process joins it.
 	Denied []Denied `json:"denied,omitempty"`
 }
 
-// Path is the directory for sandbox.Policy.Collect.
+// Path returns the directory for sandbox.Policy.Collect.
 func (o *Overlay) Path() string { return o.dir }
 
 // old reports whether an older version made the overlay.
@@ -55,9 +54,9 @@ func (o *Overlay) old() bool { return !o.Kept }
 
 func (o *Overlay) upper() string { return filepath.Join(o.dir, "upper") }
 
-// New prepares the directories of an overlay for a command that
-// belongs to the snapshot and must not change what is denied. It returns once the times of files
-// distinguish changes from now on from earlier ones.
+// New prepares the directories of an overlay for a command that belongs to the snapshot and must
+// not change the denied paths. It returns once the times of files distinguish later changes from
+// earlier ones.
 func New(ctx context.Context, led *ledger.Ledger, s *ledger.Snapshot, denied []Denied) (*Overlay, error) {
 	fail := func(err error) (*Overlay, error) {
 		return nil, fmt.Errorf("preparing the overlay for the command's changes: %w", err)
@@ -138,7 +137,7 @@ func passTick() (int64, error) {
 	}
 }
 
-// Discard removes the overlay with what is left in it.
+// Discard removes the overlay with its remaining content.
 func (o *Overlay) Discard() {
 	if o == nil {
 		return
@@ -151,7 +150,7 @@ func (o *Overlay) Discard() {
 	_ = rootfs.RemoveAll(o.dir) // what is left of it goes with the ledger
 }
 
-// An Report is what join did.
+// A Report is the result of a join.
 type Report struct {
 	Changed   []string
 	Conflicts []ledger.Skipped
@@ -201,8 +200,8 @@ func (o *Overlay) alone() error {
 	}
 }
 
-// Recover joins what commands changed whose runner was killed. It does
-// nothing while another process has the ledger.
+// Recover joins the changes of commands whose runner was killed. It does nothing while another
+// process has the ledger.
 func Recover(ctx context.Context, l *ledger.Ledger) error {
 	notes, err := filepath.Glob(filepath.Join(l.Dir, "overlays", "*", "overlay.json"))
 	if err != nil {
@@ -256,7 +255,7 @@ func recoverOverlay(ctx context.Context, l *ledger.Ledger, note string) error {
 // maxListed bounds how many paths are listed.
 const maxListed = 8
 
-// Messages are what the reader of the command's output should know.
+// Messages returns notes for the reader of the command's output.
 func (r *Report) Messages() []string {
 	var out []string
 	for _, a := range r.Aside {

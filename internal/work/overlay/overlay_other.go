@@ -9,10 +9,10 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// An Overlay collects what one command changes. There are none on this system.
+// An Overlay collects the changes of one command. There are none on this system.
 type Overlay struct{}
 
-// A Report is what Finish did.
+// A Report is the result of Finish.
 type Report struct {
 	Changed []string
 	Aside   []Aside

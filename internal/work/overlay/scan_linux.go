@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/ledger"
 )
 
-// An operation is what is to be done about one name.
+// An operation is the planned treatment of one name.
 type operation struct {
 	kind   opKind
 	path   string
@@ -45,8 +45,8 @@ const (
 	opDrop           // the upper layer's whiteout or copy is of no use
 )
 
-// scan lists the names of the upper layer's directory at rel with what is
-// there in the workspace. lower is -1 if there is no such directory.
+// scan compares the names of the upper layer's directory at rel with the workspace. lower is -1 if
+// the workspace has no such directory.
 func (j *joiner) scan(ctx context.Context, upper, lower int, rel string, opaque, quiet bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (j *joiner) scan(ctx context.Context, upper, lower int, rel string, opaque,
 	return nil
 }
 
-// visit decides what becomes of one name of the upper layer. In an opaque
-// directory every directory is opaque, marked or not: overlayfs looks no further.
+// visit decides about one name of the upper layer. In an opaque directory every directory is
+// opaque, marked or not: overlayfs looks no further.
 func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, quiet bool) error {
 	name := path.Base(p)
 	op := operation{path: p, quiet: quiet || name == ".git"}
@@ -163,8 +163,8 @@ func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, 
 	return nil
 }
 
-// deny leaves what lies in the workspace as a rule wants it. What the command wrote is kept
-// aside, unless it is the same.
+// deny leaves the workspace's file in place, as a rule demands. The command's version is kept
+// aside, unless it is equal.
 func (j *joiner) deny(op operation, rule string) {
 	op.kind, op.why, op.denied = opKeep, rule, true
 	if op.low != nil && j.equal(op.path) {
@@ -173,7 +173,7 @@ func (j *joiner) deny(op operation, rule string) {
 	j.ops = append(j.ops, op)
 }
 
-// gone lists what lies in the workspace at p and is not there for the command.
+// gone lists the files in the workspace at p that do not exist for the command.
 func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -209,8 +209,7 @@ func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) erro
 	return nil
 }
 
-// noteTimes keeps the times that a directory has to have in the end: those of
-// who worked in it last.
+// noteTimes records the final times of a directory: those of the last writer.
 func (j *joiner) noteTimes(upper, lower int, rel string) {
 	var up, low unix.Stat_t
 	if unix.Fstat(upper, &up) != nil || unix.Fstat(lower, &low) != nil {

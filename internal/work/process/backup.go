@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxBackup bounds what is kept of one file or tree, in bytes.
+// maxBackup bounds the size kept of one file or tree, in bytes.
 const maxBackup = 4 << 20
 
-// A backup is what a file, a link or a small tree held before a command.
+// A backup is the content of a file, a link or a small tree before a command.
 type backup struct {
 	scan *scan
 	rel  string // as it was named then
-	// anchor is the directory, by what it is, from which below leads to the file:
-	// a repository, or the directory that the file is in.
+	// anchor is the directory, identified by ID, from which below leads to the file: a repository,
+	// or the directory of the file.
 	anchor rootfs.ID
 	below  string
 	held   *node
@@ -37,7 +37,8 @@ type node struct {
 
 var errTooLarge = errors.New("it is too large to be kept")
 
-// readNode reads what a name stands for. left is how many bytes may still be read.
+// readNode reads the file or small tree at a name. left is the number of bytes that may still be
+// read.
 func readNode(dir int, name string, left *int64) (*node, error) {
 	st, err := rootfs.StatAt(dir, name)
 	if err != nil {
@@ -114,7 +115,7 @@ func (n *node) write(dir int, name string) error {
 	return nil
 }
 
-// now reads what is in the place of a backup.
+// now reads the current file in place of a backup.
 func (b backup) now() (*node, error) {
 	dir, base, err := rootfs.OpenParent(b.scan.tree.FD(), b.rel)
 	if err != nil {
@@ -125,8 +126,8 @@ func (b backup) now() (*node, error) {
 	return readNode(dir, base, &left)
 }
 
-// restore puts back what a backup holds if it was changed, in the directory that
-// it was in, wherever that is by now, and in no other.
+// restore restores a changed file from its backup, in the directory that it was in, wherever that
+// is by now, and in no other.
 func (c *check) restore(b backup) {
 	anchor, rel := c.locate(b)
 	if anchor < 0 {
@@ -198,9 +199,9 @@ func (c *check) locate(b backup) (int, string) {
 	return -1, ""
 }
 
-// allowed reports whether a change is one that git makes when a repository, a
-// submodule or a linked work tree is moved or removed.
-// It looks at what lies now at a name of the tree, in the open directory dir.
+// allowed reports whether a change is one that git makes when a repository, a submodule or a
+// linked work tree is moved or removed. It inspects the current file at a name of the tree, in the
+// open directory dir.
 func (c *check) allowed(b backup, now *node, err error, dir int, at string) bool {
 	gone := errors.Is(err, unix.ENOENT)
 	base := path.Base(b.rel)

@@ -16,28 +16,27 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// A baseline is the state of trees that one command goes by, in a file, so that
-// commands of all processes go by it that begin while this one runs: what it
-// changes is no state that the end of another puts back. It is two files: the one with
-// the names of the trees is locked as long as the command runs, the other until the
-// state in it is whole.
+// A baseline is the state of trees on which one command is checked, in a file, so that commands of
+// all processes that begin while it runs use the same state, rather than its changes. It is two
+// files: the one with the names of the trees is locked as long as the command runs, the other
+// until the state in it is complete.
 type baseline struct {
 	running, state *os.File
 	earlier        []*os.File // states of commands that run in the same trees
-	// dead are those of commands in the same trees whose processes were killed, where
-	// nothing was locked: nobody has looked at what they made.
+	// dead are the states of commands in the same trees whose processes were killed, where nothing
+	// was locked: nobody has checked what these commands made.
 	dead []*treeState
 }
 
-// A treeState is what the trees of a command had when the first of the commands
-// that overlap with it began.
+// A treeState is the state of a command's trees when the first of the commands that overlap with
+// it began.
 type treeState struct {
 	Trees  []string
 	Held   map[string]heldNode // backups, by absolute name
 	Before map[string]bool     // what was found
 	Links  map[string]string
 	Repos  map[rootfs.ID]repoState
-	// Unlocked is set where what must not change is put back rather than locked.
+	// Unlocked is set where protected files are restored rather than locked.
 	Unlocked bool
 }
 
@@ -50,9 +49,9 @@ type repoState struct {
 
 const runningSuffix = ".running"
 
-// openBaseline begins the baseline of a command in a directory. It is called before
-// anything is looked at: who is not among the earlier ones has ended, and what was
-// put back then is what will be found.
+// openBaseline begins the baseline of a command in a directory. It is called before any
+// inspection: a command that is not among the earlier ones has ended, and its restored files will
+// be found.
 func openBaseline(dir string, scans []*scan) (_ *baseline, err error) {
 	defer func() {
 		if err != nil {
@@ -98,8 +97,8 @@ func openBaseline(dir string, scans []*scan) (_ *baseline, err error) {
 	return b, gob.NewEncoder(b.running).Encode(trees)
 }
 
-// meet notes another baseline if its command runs in one of the trees, and removes
-// what a process left that was killed.
+// meet records another baseline if its command runs in one of the trees, and removes the remains
+// of a killed process.
 func (b *baseline) meet(name string, trees []string) error {
 	running, err := os.Open(name + runningSuffix)
 	if err == nil {
@@ -142,8 +141,8 @@ func overlap(a, b []string) bool {
 	})
 }
 
-// deadState is the state that a process left that was killed, nil if it has none or
-// locked what must not change, and whether its trees overlap with others.
+// deadState returns the state that a killed process left, or nil if it has none or had locked
+// everything that must not change, and whether its trees overlap with trees.
 func deadState(name string, trees []string) (_ *treeState, here bool) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -225,7 +224,7 @@ func (b *baseline) write(s treeState) error {
 	return nil
 }
 
-// close ends the baseline. Nobody who begins from now on goes by it.
+// close ends the baseline. No command that begins from now on uses it.
 func (b *baseline) close() {
 	if b == nil {
 		return

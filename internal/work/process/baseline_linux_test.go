@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// A file that the settings include is not changed or made by a command, and no list of
-// a rebase has the user run what a command wrote into it. One that git writes stays.
+// A file that the settings include is not changed or made by a command, and no list of a rebase
+// makes the user run a command's addition. A list that git writes stays.
 func TestGitObeys(t *testing.T) {
 	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
@@ -52,8 +52,8 @@ func TestGitObeys(t *testing.T) {
 // plant is a command that has programs outside of the sandbox run something, and waits.
 const plant = `printf '[core]\n\tfsmonitor = evil\n' >>.git/config; echo . >.git/commondir; mkdir -p .vscode && echo evil >.vscode/tasks.json; ln -s /etc .claude; echo evil >.git/hooks/pre-commit; echo planted; read x`
 
-// Of commands that overlap, of one job, of two, of two processes, or of a directory
-// inside, the end of a later one does not put back what an earlier one had planted.
+// If commands overlap, of one job, of two, of two processes, or of a directory inside, the end of
+// a later one does not restore a file that an earlier one had planted.
 func TestOneBaseline(t *testing.T) {
 	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
@@ -130,8 +130,8 @@ func another(t *testing.T, dir string, level sandbox.Level, cache string) (end f
 	}
 }
 
-// What is made or changed while a command runs at landlock whose process is killed then is
-// named when the next job begins there, once.
+// Files that are made or changed at the level landlock while a command runs whose process is then
+// killed are named when the next job begins there, once.
 func TestWhatTheKilledLeft(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
@@ -189,8 +189,8 @@ func TestWhatTheKilledLeft(t *testing.T) {
 	}
 }
 
-// What a process that was killed has left of its baseline is no state of later commands,
-// and one that is killed before it has a state keeps nobody waiting.
+// A killed process's baseline is not used by later commands, and a process that is killed before
+// it has a state keeps nobody waiting.
 func TestBaselineOfTheDead(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
 	s := scanned(t, dir)

@@ -15,9 +15,9 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// Where Go's build cache of a command is. The user's own is never written,
-// since what is in it is linked into the user's programs without a question;
-// and no job finds what another wrote, since that could make its tests pass.
+// Places of a command's Go build cache. The user's own cache is never written, since its content
+// is linked into the user's programs without a question; and no job uses another job's output,
+// since that could make its tests pass.
 const (
 	warmSlots  = 4       // caches of one job that are kept for its next commands
 	maxSlots   = 64      // commands of one job at a time that have the user's below their own
@@ -25,16 +25,16 @@ const (
 	staleCache = 30 * 24 * time.Hour
 )
 
-// A slot is a build cache that belongs to one command while it runs: the kernel
-// does not say what becomes of two that write into one layer. It is locked by
-// the file, so that a runner which is killed holds none.
+// A slot is a build cache that belongs to one command while it runs: the kernel does not specify
+// what happens if two write into one layer. The lock of the file ends with the runner, also if
+// that is killed.
 type slot struct {
 	dir  string
 	lock *os.File
 	warm bool // kept when the command has ended
 }
 
-// upper is the layer that the command writes.
+// upper returns the layer that the command writes.
 func (s *slot) upper() string { return filepath.Join(s.dir, "go-build") }
 
 // takeSlot locks the first free slot below dir. The first is the one that the
@@ -109,7 +109,7 @@ func larger(dir string, limit int64) bool {
 	return size > limit
 }
 
-// userCache is Go's cache of the user, empty if there is none.
+// userCache returns the user's Go build cache, or "".
 func userCache() string {
 	dir := os.Getenv("GOCACHE")
 	if dir == "" {
@@ -123,9 +123,9 @@ func userCache() string {
 	return ""
 }
 
-// cacheName is that of the cache of all jobs of one workspace, for the levels
-// that cannot have the user's below a job's own: compiling the standard library
-// for each job would be too slow. No other workspace ever sees it.
+// cacheName returns the name of the build cache of all jobs of one workspace, for the levels that
+// cannot put a job's own cache on top of the user's: compiling the standard library for each job
+// would be too slow. No other workspace ever sees it.
 func cacheName(root string) string {
 	return fmt.Sprintf("go-build-%x", sha256.Sum256([]byte(root)))[:25]
 }

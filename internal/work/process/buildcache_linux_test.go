@@ -20,7 +20,7 @@ func full(t *testing.T) {
 	}
 }
 
-// background starts a command and returns when it says that it has begun.
+// background starts a command and returns when its output shows that it has begun.
 func background(t *testing.T, r *Runner, c Cmd) *Process {
 	t.Helper()
 	p, err := r.Start(t.Context(), c)
@@ -31,8 +31,8 @@ func background(t *testing.T, r *Runner, c Cmd) *Process {
 	return p
 }
 
-// Commands at the same time never write one build cache, the next one finds
-// what the last one built, and the user's own is below all of them.
+// Concurrent commands never write one build cache, the next one uses the output of the last one,
+// and the user's own cache is below all of them.
 func TestBuildCachesAtOnce(t *testing.T) {
 	full(t)
 	user := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// confine settles what a command may touch.
+// confine determines what a command may access.
 func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 	if c.Outside {
 		p.level, p.sandbox = sandbox.Off, string(sandbox.Off)
@@ -72,8 +72,8 @@ func (r *Runner) confine(ctx context.Context, p *Process, c Cmd) error {
 	return nil
 }
 
-// noteLeft notes in the ledger what a process that was killed may have left, so that the run,
-// diff and undo name it, and has the next command's output name it.
+// noteLeft records in the ledger the possible remains of a killed process, so that the run, diff
+// and undo name them, and adds them to the next command's output.
 func (r *Runner) noteLeft(p *protection) error {
 	note := p.leftNote()
 	if note == "" || r.led == nil {
@@ -83,8 +83,8 @@ func (r *Runner) noteLeft(p *protection) error {
 	return r.led.NotePartial(note)
 }
 
-// LookBack notes what was left of commands in the workspace whose processes were killed,
-// before anything runs.
+// LookBack records remains of commands in the workspace whose processes were killed, before any
+// command runs.
 func (r *Runner) LookBack() error {
 	level, err := r.sandbox.level()
 	if err != nil || level == sandbox.Off || r.sandbox.Cache == "" || !anyDead(filepath.Join(r.sandbox.Cache, "baselines"), r.root) {
@@ -132,7 +132,7 @@ func (r *Runner) background() bool {
 	return false
 }
 
-// attempts is how often a command is started whose workspace changes meanwhile.
+// attempts bounds how often a command is started whose workspace changes meanwhile.
 const attempts = 3
 
 // launch starts the command, in its sandbox or not at all. If something else lies
@@ -162,8 +162,8 @@ func (r *Runner) launch(p *Process) error {
 	}
 }
 
-// finish does what is left when the command has ended, and says what that was.
-// unseen is whether some of its output went elsewhere.
+// finish checks the workspace after the command has ended, and returns a note about the result.
+// unseen reports whether some of its output went elsewhere.
 func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen bool) string {
 	s := p.confined
 	if s == nil {
@@ -197,7 +197,8 @@ func (c *runnerSandbox) finish(p *Process, led *ledger.Ledger, o *Output, unseen
 	return note
 }
 
-// holds has a hold take what was put aside, if the command has one.
+// holds moves a file that was put aside into the command's hold, and reports whether it has one
+// that took it.
 func (p *Process) holds(led *ledger.Ledger, rel, to string) bool {
 	return p.hold.take(led, p.confined.protection.scans[0].names, rel, to)
 }

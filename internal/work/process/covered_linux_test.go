@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// A test that fails because its key file is hidden says so to who reads it: by
-// name, once, and not where something else went wrong.
+// The output of a test that fails because its key file is hidden explains that: by name, once, and
+// not where another cause is evident.
 func TestConfinedSaysWhatIsHidden(t *testing.T) {
 	full(t)
 	r, dir := cellmate(t, SandboxOptions{Level: sandbox.Full})
@@ -33,7 +33,7 @@ func TestConfinedSaysWhatIsHidden(t *testing.T) {
 	if o := did(t, r, "cat testdata/server.pem", 1, "ermission denied"); o.Note != "" {
 		t.Errorf("the second time: %q", o.Note)
 	}
-	// Where a program does not name what it could not read, all are.
+	// If a program does not name the file that it could not read, all hidden ones are named.
 	for i := range mostNamed + 3 {
 		dirtest.Write(t, filepath.Join(dir, fmt.Sprintf("k%02d.pem", i)), "")
 	}

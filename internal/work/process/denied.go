@@ -16,15 +16,15 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// Denied is a path that commands must not change, and the rule that says so.
+// Denied is a path that commands must not change, with the rule that denies it.
 type Denied = overlay.Denied
 
 type deniedKey struct{}
 
-// WithDenied returns a context in which commands do not change what is denied, however they
-// name it: where their changes are collected, those are left out, and elsewhere what exists
-// is read-only to them. At the levels that cannot lock it, and for names that are new, the
-// output says that it was changed.
+// WithDenied returns a context in which commands do not change denied paths, however they name
+// them: where their changes are collected, those are left out, and elsewhere existing paths are
+// read-only to them. At levels that cannot lock them, and for new names, the output reports that
+// they were changed.
 func WithDenied(ctx context.Context, denied []Denied) context.Context {
 	return context.WithValue(ctx, deniedKey{}, denied)
 }
@@ -37,8 +37,7 @@ func deniedOf(ctx context.Context) []Denied {
 // maxDenied bounds how many denied entries of a workspace are locked one by one.
 const maxDenied = 2000
 
-// lock makes what a command must not change read-only to it, where nothing collects what it
-// changes.
+// lock makes denied paths read-only to a command whose changes are not collected.
 func (p *Process) lock(t *rootfs.Tree) error {
 	if p.overlay != nil || len(p.denied) == 0 || p.level == sandbox.Landlock {
 		return nil
@@ -91,8 +90,8 @@ func (p *Process) fix(t *rootfs.Tree, rel string) {
 	}
 }
 
-// deniedNote says what of the changed files a rule denies, where it could not be kept from
-// changing, "" if nothing.
+// deniedNote names the changed files that a rule denies and that could not be kept from changing,
+// or returns "".
 func (p *Process) deniedNote(changed []string) string {
 	var list []string
 	for _, c := range changed {

@@ -13,7 +13,7 @@ import (
 
 var denials = []Denied{{Path: "private/**", Rule: "the rule: deny private/**"}, {Path: "*.lock", Rule: "the rule: deny *.lock, it is made by a program"}}
 
-// deniedTree are the denied files of a workspace, and one that is not.
+// deniedTree makes the denied files of a workspace, and one that is not denied.
 func deniedTree(t *testing.T, dir string) (state func() []string) {
 	for _, p := range []string{"private/key", "private/sub/p", "lib/a.lock", "lib/free"} {
 		dirtest.Write(t, filepath.Join(dir, p), "text of "+p+"\n")
@@ -35,7 +35,7 @@ func deniedTree(t *testing.T, dir string) (state func() []string) {
 	}
 }
 
-// changesDenied change what is denied without a word that names it, each another way.
+// changesDenied are commands that change denied files without naming them, each in another way.
 var changesDenied = []string{
 	`find . -name p -delete; find . -name free -delete`,
 	`echo n >x/key; rm lib/free`,
@@ -63,8 +63,8 @@ git apply </tmp/d; rm lib/free`,
 	`echo new >x/new; echo new >lib/b.lock; rm lib/free`,
 }
 
-// No command changes what a rule denies, whatever it names, and the note names the path
-// and the rule; what is not denied is changed as ever.
+// No command changes a denied file, however it names it, and the note gives the path and the rule;
+// other files are changed as usual.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	for i, script := range changesDenied {
@@ -91,7 +91,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// Where nothing collects what a command changes, what is denied is read-only to it.
+// Where a command's changes are not collected, denied files are read-only to it.
 func TestDeniedWithoutOverlay(t *testing.T) {
 	t.Parallel()
 	for i, script := range changesDenied {

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// The name of a directory is no evidence that what is in it can be made again.
+// The name of a directory is not evidence that its content can be made again.
 func TestDataInDirectoriesNamedLikeDependencies(t *testing.T) {
 	t.Parallel()
 	names := slices.DeleteFunc(slices.Clone(rootfs.DependencyDirs), func(d string) bool { return d == ".git" })

@@ -55,7 +55,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// An undo works on a full disk: it has a reserve for what it has to note.
+// An undo works on a full disk: it has a reserve for its records.
 func TestUndoOnAFullDisk(t *testing.T) {
 	base := t.TempDir()
 	if err := unix.Mount("tmpfs", base, "tmpfs", 0, "size=3m"); err != nil {

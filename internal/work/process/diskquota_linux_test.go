@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// small is a directory on a file system of its own.
+// small returns a directory on a file system of its own.
 func small(t *testing.T, options string) string {
 	t.Helper()
 	base := t.TempDir()

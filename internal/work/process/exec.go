@@ -26,9 +26,9 @@ const DefaultTimeout = 10 * time.Minute
 
 // Exec runs commands for tools. Implementations are safe for concurrent use.
 type Exec interface {
-	// Run runs a command to its end. A command that ran and failed is no error:
-	// look at Output.Code. It is an error if the command could not be started;
-	// if ctx ended, the error is that of ctx and the output so far comes with it.
+	// Run runs a command to its end. It returns an error only if the command could not be started
+	// or ctx ended; in the latter case the error is that of ctx and the output so far comes with
+	// it. For a command that ran and failed, see Output.Code.
 	Run(ctx context.Context, c Cmd) (*Output, error)
 	// Start starts a command that goes on after the call, also after ctx ends,
 	// until it is done, killed, over its timeout, or the Exec is closed.
@@ -151,7 +151,7 @@ func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, erro
 	return p, nil
 }
 
-// How it is known who changed a file while a command ran.
+// Ways to attribute changes of files while a command ran.
 const (
 	// Exact: the command's changes are collected apart from everybody else's.
 	Exact = "exact"
@@ -206,19 +206,19 @@ type Cmd struct {
 	// Stdout, if set, gets standard output as it is, and Output.Text has standard
 	// error alone. It is written to by one goroutine, until the command is done.
 	Stdout io.Writer
-	// StdoutEnded, if set, is called when nothing comes to Stdout any more, which may be
-	// before the command is done.
+	// StdoutEnded, if set, is called at the end of Stdout, which may come before the command is
+	// done.
 	StdoutEnded func()
-	// Watch, if set, gets what Output.Text has, as it comes. It is written to by one
+	// Watch, if set, gets the text of Output.Text as it arrives. It is written to by one
 	// goroutine, until the command is done, and must not block.
 	Watch io.Writer
-	// Snapshot records in the ledger what the command changed in the workspace.
+	// Snapshot records the command's changes of the workspace in the ledger.
 	Snapshot bool
-	// OwnGit: with Snapshot, the command is a git of this program's own that moves
-	// references, and what moves meanwhile it has moved.
+	// OwnGit: with Snapshot, the command is a git of this program's own that moves references, and
+	// moves of references meanwhile are attributed to it.
 	OwnGit bool
-	// Net gives the command the network of this machine, whatever the sandbox
-	// says: for a tool that has the network and runs a program of its own choice.
+	// Net gives the command the network of this machine despite the sandbox: for a tool that has
+	// the network and runs a program of its own choice.
 	Net bool
 	// Outside runs the command outside the sandbox, as the user's own shell would, with
 	// all of the environment: for a tool that a person is asked about each time.
@@ -243,7 +243,7 @@ func (c Cmd) argv() ([]string, error) {
 	return c.Args, nil
 }
 
-// An Output is what a command did, or has done so far.
+// An Output is the result of a command, so far if it still runs.
 type Output struct {
 	ID       string        `json:"id"`
 	Code     int           `json:"code"` // 128 + signal if a signal ended it, as in a shell; -1 while it runs
@@ -256,14 +256,14 @@ type Output struct {
 	Log      string        `json:"log,omitempty"`     // file with the output up to MaxLog bytes
 	Sandbox  string        `json:"sandbox"`           // the level in force; see Confined
 	Changed  []string      `json:"changed,omitempty"` // with Cmd.Snapshot: files that changed
-	// Uncertain: Changed was found by comparing the files before and after, which
-	// does not show who changed them.
+	// Uncertain: Changed was found by comparing the files before and after, which does not show
+	// who changed them.
 	Uncertain bool   `json:"uncertain,omitempty"`
 	Note      string `json:"note,omitempty"` // something about the record that the reader should know
 }
 
-// Whole is all of the output, printable, if it has at most n bytes, else its head and its
-// tail and how many bytes are missing between them.
+// Whole returns all of the output, printable, if it has at most n bytes; otherwise its head and
+// its tail, and the number of bytes missing between them.
 func (o *Output) Whole(n int) (text string, dropped int64) {
 	if o.Dropped == 0 {
 		return o.Text, 0
@@ -279,7 +279,7 @@ func (o *Output) Whole(n int) (text string, dropped int64) {
 	return rootfs.Visible(string(b)), 0
 }
 
-// ExitCode is the code a shell would report.
+// ExitCode returns the code that a shell would report.
 func ExitCode(s *os.ProcessState) int {
 	if s == nil {
 		return -1

@@ -273,7 +273,7 @@ func TestOutputIsPrintable(t *testing.T) {
 	}
 }
 
-// What commands print, and what is shown of it.
+// unprintable maps outputs of commands to their printable form.
 var unprintable = map[string]string{
 	`printf 'a\000b\377\355\240\200c'`:       `a\x00b\xff\xed\xa0\x80c`,
 	`printf '\033[31mred\033]52;c;x\007'`:    `\x1b[31mred\x1b]52;c;x\x07`,
@@ -311,7 +311,7 @@ func TestNothingWaitsForAPerson(t *testing.T) {
 	}
 }
 
-// Commands that would wait for a person who is not there.
+// impatient are commands that would wait for a person who is not there.
 var impatient = []string{"cat", "read x", "exec 3</dev/tty", "git commit", "git -c credential.helper= ls-remote https://127.0.0.1:1/x",
 	"git log --help >/dev/null 2>&1; true", "vim f", "vi", "view f"}
 

@@ -23,7 +23,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// flips is how many commands TestFlips runs at each level and as each user.
+// flips returns the number of commands that TestFlips runs at each level and as each user.
 // ADROIT_FLIPS=2000 is the whole test, make flips.
 func flips() int {
 	if n, err := strconv.Atoi(os.Getenv("ADROIT_FLIPS")); err == nil {
@@ -41,8 +41,8 @@ type flipper struct {
 	done        chan uint64 // how often it did
 }
 
-// flipped are what is exchanged, each with what it is exchanged for: a link to
-// what has the same names in it outside.
+// pairs lists the paths that are exchanged, each with its replacement: a link to a directory
+// outside with the same names in it.
 func (f *flipper) pairs() [][2]string {
 	if f.dirs != nil {
 		var out [][2]string
@@ -216,9 +216,9 @@ func flipsAsUser(t *testing.T) {
 	}
 }
 
-// TestFlipsOverlay has jobs with overlays in a workspace that another process changes all the
-// time, two at once: what one joins, the other does, too. Nothing outside is linked
-// into the workspace, written, removed, or gets another mode.
+// TestFlipsOverlay runs jobs with overlays in a workspace that another process changes all the
+// time, two at once, which join the same changes. Nothing outside is linked into the workspace,
+// written, removed, or gets another mode.
 func TestFlipsOverlay(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

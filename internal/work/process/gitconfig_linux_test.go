@@ -68,7 +68,7 @@ func TestConfinedHooksPath(t *testing.T) {
 	})
 }
 
-// gitFails runs git as a user would who looks at what a command left.
+// gitFails runs git as a user would who inspects a command's results.
 func gitFails(dir string, args ...string) error {
 	return exec.Command("git", append([]string{"-C", dir}, args...)...).Run()
 }

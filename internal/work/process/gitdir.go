@@ -43,8 +43,8 @@ var (
 
 const maxGitConfig = 1 << 20
 
-// entry is what a git directory has under a name, the zero found if it has
-// nothing; link is where it leads if it is one.
+// entry returns the entry of a git directory under a name, the zero found if there is none, and
+// its target if it is a link.
 func (r *gitDir) entry(name string) (f found, link string) {
 	dir, err := rootfs.OpenBeneath(r.fd, path.Dir(name))
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *gitDir) entry(name string) (f found, link string) {
 	return f, link
 }
 
-// rebaseExecs are the programs that a rebase under way runs.
+// rebaseExecs lists the programs that a rebase in progress runs.
 func (r *gitDir) rebaseExecs() []string {
 	dir, err := rootfs.OpenBeneath(r.fd, path.Dir(todoFile))
 	if err != nil {
@@ -83,14 +83,13 @@ func (r *gitDir) Inside(dir string) bool {
 	return ok
 }
 
-// isRepo reports whether the tree itself is a git directory, as that of a linked
-// work tree's is.
+// isRepo reports whether the tree itself is a git directory, such as that of a linked work tree.
 func (s *scan) isRepo() bool {
 	return s.repo || filepath.Base(s.tree.Dir) == ".git" && rootfs.IsGitDir(s.tree.FD())
 }
 
-// makeMissing makes what a git directory lacks of gitNames. Where it cannot, what
-// a command makes is judged afterwards.
+// makeMissing makes those of gitNames that a git directory lacks. Where it cannot, those that a
+// command makes are judged afterwards.
 func makeMissing(fd int) {
 	for _, name := range gitNames {
 		switch {

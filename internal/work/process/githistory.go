@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// keepStores notes what the repositories have that commands may change.
+// keepStores records the history of the repositories that commands may change.
 func (c *runnerSandbox) keepStores(p *protection) {
 	if c.removed.dir == "" {
 		return
@@ -71,8 +71,8 @@ func (c *runnerSandbox) keepStore(p *protection, id rootfs.ID, h *heldStore, fir
 	return true
 }
 
-// restoreStores puts back what the command took from the histories of repositories: of those
-// that are still there, or of those that are not.
+// restoreStores restores the histories of repositories that the command damaged: with removed, of
+// those that are gone, otherwise of those that still exist.
 func (c *check) restoreStores(removed bool) {
 	for _, h := range c.stores {
 		var st unix.Stat_t

@@ -27,9 +27,9 @@ var storeNeeds = []string{"HEAD", "refs"}
 // maxStore bounds how many single objects of one repository have a second link.
 const maxStore = 200_000
 
-// A gitStore is what a repository keeps its history in, as it was before a command. Files of
-// objects never change, so that a second link to each keeps them: git may pack them
-// otherwise, but none that was there is gone when a command has ended.
+// A gitStore is the stored history of a repository, as it was before a command. Files of objects
+// never change, so a second link to each keeps them: git may repack them, but no object is lost
+// when a command has ended.
 type gitStore struct {
 	links string                     // the directory of the links
 	files map[string]map[string]bool // by directory below objects: names that have a link, or should
@@ -48,7 +48,7 @@ type objectDir struct {
 	files   map[string]bool
 }
 
-// settling is how old a change must be for the next one to have another time.
+// settling is the age of a change after which any later change has another time.
 const settling = time.Second
 
 // A smallNode is one that need not be read again while its file has not changed.
@@ -59,7 +59,7 @@ type smallNode struct {
 	settled bool
 }
 
-// keep notes what the repository has, and makes links of what has none yet.
+// keep records the repository's files, and makes missing links.
 func (g *gitStore) keep(fd int) {
 	shared := g.users.Load() > 0 // a command may be removing what is gone
 	g.keepSmall(fd, shared)
@@ -105,7 +105,8 @@ func (g *gitStore) link(fd int, name string, to int) {
 	}
 }
 
-// keepSmall reads what is no object. If it is shared, what a repository needs stays known.
+// keepSmall reads the files that are not objects. If the store is shared, files that a repository
+// needs stay known.
 func (g *gitStore) keepSmall(fd int, shared bool) {
 	was := g.small
 	g.small = map[string]*smallNode{}
@@ -179,7 +180,7 @@ func openStore(links string) *gitStore {
 	return g
 }
 
-// at is where the link of a file is.
+// at returns the path of the link to a file.
 func (g *gitStore) at(name string) string {
 	return filepath.Join(g.links, strings.Replace(name, "/", "-", 1))
 }
@@ -267,8 +268,8 @@ func openLinks(dir string) (int, error) {
 	return unix.Open(dir, rootfs.PathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// restore puts back into an open git directory what git itself does not take away, and the
-// files of objects that are in no other file now. It returns in words what that was.
+// restore restores into an open git directory the files that git itself never removes, and the
+// files of objects that are in no other file now. It returns them in words.
 func (g *gitStore) restore(fd int) (back []string, err error) {
 	names := slices.Clone(storeNeeds)
 	if _, err := rootfs.StatAt(fd, "refs"); err != nil {

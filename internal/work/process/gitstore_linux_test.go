@@ -12,7 +12,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// history is a repository with a pack, single objects and a branch, and what git lists of it.
+// history makes a repository with a pack, single objects and a branch; list returns what git lists
+// of it.
 func history(t *testing.T, dir string) (list func() string) {
 	t.Helper()
 	git := func(args ...string) string {
@@ -38,8 +39,8 @@ func history(t *testing.T, dir string) (list func() string) {
 	}
 }
 
-// What holds the history of a repository is there when a command has ended, whatever the
-// command did: what is in no other file is put back.
+// The history of a repository survives any command: files with content that is in no other file
+// are put back.
 func TestHistoryStays(t *testing.T) {
 	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
@@ -79,7 +80,7 @@ func TestHistoryStays(t *testing.T) {
 	})
 }
 
-// The same holds for a repository in the workspace, for the second command, and for one
+// This also applies to a repository in the workspace, to the second command, and to a command
 // whose process was killed.
 func TestHistoryOfOthersStays(t *testing.T) {
 	t.Parallel()
@@ -131,7 +132,7 @@ func TestHistoryOfWorktreeStays(t *testing.T) {
 	})
 }
 
-// A command that begins while another one runs does not take what that one removed for
+// A command that begins while another one runs does not take objects that that one removed for
 // packed.
 func TestHistoryStaysBesideCommands(t *testing.T) {
 	t.Parallel()

@@ -27,8 +27,8 @@ type Held struct {
 	Kept       string // where a copy lies
 }
 
-// A Hold collects what the commands of one call have held back. Without one, it is put
-// aside and noted in the output.
+// A Hold collects the files that were held back from the commands of one call. Without one, they
+// are put aside and noted in the output.
 type Hold struct {
 	mu    sync.Mutex
 	files map[string]Held
@@ -42,13 +42,13 @@ func WithHold(ctx context.Context) (context.Context, *Hold) {
 	return context.WithValue(ctx, holdKey{}, h), h
 }
 
-// holdOf is the hold of a context, nil if there is none.
+// holdOf returns the hold of a context, or nil.
 func holdOf(ctx context.Context) *Hold {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	return h
 }
 
-// Files are those held, by path.
+// Files lists the held files, by path.
 func (h *Hold) Files() []Held {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,8 +67,8 @@ const (
 	maxHeldBytes = 128 << 10 // of all of them: a person reads it
 )
 
-// take holds what was put aside of a name of the workspace, to with all that is in it,
-// and reports whether it did: all of it, or nothing.
+// take holds the files that were moved aside from rel in the workspace to to, with everything in
+// them. It takes all of them or none, and reports which.
 func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to string) bool {
 	if h == nil || led == nil || led.Full() {
 		return false
@@ -103,8 +103,8 @@ func (h *Hold) take(led *ledger.Ledger, names *rootfs.Classifier, rel, to string
 	return true
 }
 
-// texts lists the files of a node, and reports whether all are texts that programs obey
-// and that hide nothing from who reads them.
+// texts lists the files of a node, and reports whether all are texts that programs obey and that
+// hide nothing from their reader.
 func texts(n *node, names *rootfs.Classifier, rel string, files map[string]*node) bool {
 	switch n.Mode & unix.S_IFMT {
 	case unix.S_IFREG:

@@ -14,9 +14,9 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// git status of a repository asks every repository inside that its index or its
-// list of modules names. What a command leaves in one of those must not run when
-// the user looks at the work, nor by what the user's shell shows of it.
+// git status of a repository asks every repository inside that its index or its list of modules
+// names. A program that a command leaves in one of those must not run when the user inspects the
+// work, nor because of the user's shell prompt.
 func TestConfinedRepositoriesInside(t *testing.T) {
 	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
@@ -78,7 +78,7 @@ func TestConfinedRepositoriesInside(t *testing.T) {
 	})
 }
 
-// With another HOME, what the account keeps in its own is hidden as well.
+// With another HOME, the secrets in the account's own home are hidden as well.
 func TestConfinedAccount(t *testing.T) {
 	u, err := user.Current()
 	if err != nil {

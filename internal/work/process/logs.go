@@ -25,7 +25,7 @@ const (
 	MaxLogs = 4 * MaxLog
 )
 
-// emptied is what the log of a command has that was emptied.
+// emptied is the text of a log whose content was dropped.
 const emptied = "[the output of this command is not kept any more: a job keeps 256 MB of the latest]\n"
 
 // keptLogs are the logs of a job's commands that have ended. The zero value is good.
@@ -36,7 +36,7 @@ type keptLogs struct {
 	earlier int   // the highest number of a command of an earlier run
 }
 
-// begin counts what earlier runs have left, once.
+// begin counts the logs of earlier runs, once.
 func (k *keptLogs) begin(dir string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,8 +50,8 @@ func (k *keptLogs) begin(dir string) {
 	}
 }
 
-// ended counts the log of a command that has ended. To empty logs gives space back,
-// and no more: what cannot be emptied stays.
+// ended counts the log of a command that has ended. Emptying logs only frees space: a log that
+// cannot be emptied stays.
 func (k *keptLogs) ended(dir string, size int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,7 +79,7 @@ type oldLog struct {
 	sealed bool
 }
 
-// listLogs are the logs in a directory, oldest first.
+// listLogs lists the logs in a directory, oldest first.
 func listLogs(dir string) (all []oldLog) {
 	entries, _ := os.ReadDir(dir) // there may be none
 	for _, e := range entries {

@@ -9,8 +9,8 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
-// The logs of a job are bounded: the oldest are emptied, say so, and keep their ids. That
-// of a command that runs stays.
+// The logs of a job are bounded: the oldest are emptied, with a note, and keep their IDs. The log
+// of a running command stays.
 func TestLogsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	size := func(n int) int64 {

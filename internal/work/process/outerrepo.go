@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// An outerRepo is what lies outside of a workspace of the repository that it is
-// in: commands see it, or git would find no repository, and files that are gone.
+// An outerRepo is the part of a workspace's repository that lies outside of the workspace:
+// commands see it, or git would find no repository, and report missing files.
 type outerRepo struct {
 	git string // the git directory, which commands may change as they may a .git
 	top string // the top of the work tree, read-only; empty: it is the workspace
@@ -23,9 +23,9 @@ type outerRepo struct {
 	unnamed string // what to do where the git directory names no work tree
 }
 
-// outerRepoOf finds what is outside of a workspace. It is nothing if the git
-// directory is in the workspace, and where a .git leads to what belongs to
-// another work tree. A home is never shown for being a repository.
+// outerRepoOf finds the part outside of a workspace. It is empty if the git directory is in the
+// workspace, or if .git leads to another work tree's. A home is never shown for being a
+// repository.
 func outerRepoOf(root string) (o outerRepo) {
 	top, ok := rootfs.Repository(root)
 	if !ok || path.Dir(top) == top || top != root && holdsHome(top) {
@@ -54,7 +54,7 @@ func holdsHome(dir string) bool {
 	return slices.ContainsFunc(homes, func(h string) bool { h = realPath(h); return h != "" && rootfs.Within(dir, h) })
 }
 
-// realPath is a path without links, empty if there is nothing.
+// realPath returns a path without links, or "" if it does not exist.
 func realPath(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(p) {
 		return p
@@ -62,8 +62,8 @@ func realPath(path string) string {
 	return ""
 }
 
-// addOuter protects what of the repository is outside of the workspace: hooks
-// that its settings put into the workspace, and secrets beside it.
+// addOuter protects the part of the repository outside of the workspace: hooks that its settings
+// put into the workspace, and secrets beside it.
 func (p *protection) addOuter(beside *scan, top string) error {
 	for _, r := range p.repos {
 		if r.scan.repo && r.rel == "." && r.hooks != "" && len(p.scans) > 0 {

@@ -11,10 +11,9 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// BenchmarkOverlay compares commands with and without an collected: 20,000 small
-// files in a directory that git ignores, the same once more, which removes the
-// first ones, and one file of 500 MB. x-compared is the time against that of a
-// command whose files are compared.
+// BenchmarkOverlay compares commands with and without an overlay: 20,000 small files in a
+// directory that git ignores, the same once more, which removes the first ones, and one file of
+// 500 MB. x-compared is the ratio of the time to that of a command whose files are compared.
 func BenchmarkOverlay(b *testing.B) {
 	const small = `rm -rf node_modules; mkdir -p node_modules/tmp; cd node_modules; for i in $(seq 200); do mkdir p$i; for j in $(seq 100); do echo $i $j >p$i/f$j; done; done`
 	for _, c := range []struct{ name, first, script string }{

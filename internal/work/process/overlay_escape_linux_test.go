@@ -11,9 +11,9 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
 )
 
-// Another program that may write in the workspace exchanges a directory for a link
-// while a command's changes are joined. The join works on what it opened: it links,
-// changes and reads nothing outside.
+// Another program that may write in the workspace exchanges a directory for a link while a
+// command's changes are joined. The join works on the files that it opened: it links, changes and
+// reads nothing outside.
 func TestOverlayJoinStaysInside(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

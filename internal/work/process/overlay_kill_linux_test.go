@@ -90,8 +90,7 @@ rm -r swap; echo file >swap; rm turn; mkdir turn; echo in >turn/in; echo log >>i
 rm -r gone; mkdir -p deep/er; echo d >deep/er/d; mkdir .vscode; echo {} >.vscode/settings.json
 while [ ! -e /tmp/go ]; do sleep 0.02; done; echo end >>both; echo theirs >fight`
 
-// prepareKill makes a workspace, and a person who edits in it while the command
-// runs.
+// prepareKill makes a workspace, and a person who edits in it while the command runs.
 func prepareKill(t *testing.T) (e overlayKillJob, person func()) {
 	base := t.TempDir()
 	e = overlayKillJob{Dir: filepath.Join(base, "ws"), Ledger: filepath.Join(base, "ledger"), Private: filepath.Join(base, "private"), Notes: filepath.Join(base, "notes"), Points: filepath.Join(base, "points"), Script: killScript}
@@ -117,9 +116,9 @@ func prepareKill(t *testing.T) (e overlayKillJob, person func()) {
 	}
 }
 
-// A join that is killed at any point, once or twice, ends as one that is not:
-// nothing is lost, nothing is half done, a person's edits stay, and undo takes
-// back what the command did and nothing else.
+// A join that is killed at any point, once or twice, has the same result as any other: nothing is
+// lost, nothing is half done, a person's edits stay, and undo reverts exactly the command's
+// changes.
 func TestOverlayKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -20,8 +20,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// overlaid is a Runner whose commands have an overlay, in a workspace with a
-// ledger.
+// overlaid returns a Runner whose commands have an overlay, in a workspace with a ledger.
 func overlaid(t *testing.T) (*Runner, *ledger.Ledger, string) {
 	t.Helper()
 	base := t.TempDir()
@@ -44,7 +43,7 @@ func overlaidAt(t *testing.T, dir, home string) (*Runner, *ledger.Ledger, string
 	return r, led, dir
 }
 
-// ran runs a command that records what it changes.
+// ran runs a command whose changes are recorded.
 func ran(t *testing.T, r *Runner, script string) *Output {
 	t.Helper()
 	return ranDenied(t, r, script, nil)
@@ -224,8 +223,7 @@ func TestOverlayAcrossFileSystems(t *testing.T) {
 	}
 }
 
-// What configures programs outside of the sandbox never comes to lie in the
-// workspace.
+// Files that configure programs outside of the sandbox never reach the workspace.
 func TestOverlayProtects(t *testing.T) {
 	t.Parallel()
 	r, _, dir := overlaid(t)
@@ -241,8 +239,8 @@ func TestOverlayProtects(t *testing.T) {
 	}
 }
 
-// toolScripts are what commands do, each after the other in one workspace, with
-// the program that each needs.
+// toolScripts are commands, run one after the other in one workspace, with the program that each
+// needs.
 var toolScripts = [][2]string{
 	{"git", `git init -q; git config user.name x; git config user.email x@y; mkdir -p d/e; echo 1 >d/e/f; git add -A; git commit -qm 1`},
 	{"git", `git mv d moved && git commit -qm 2 && git status --porcelain && test -z "$(git status --porcelain)" && test -e moved/e/f`},
@@ -279,8 +277,7 @@ func TestOverlayWithTools(t *testing.T) {
 	}
 }
 
-// A file that git ignores and that is written to stays the file it is, for who
-// has it open.
+// An ignored file that is written to stays the same file for a process that has it open.
 func TestOverlayWritesInPlace(t *testing.T) {
 	t.Parallel()
 	r, _, dir := overlaid(t)

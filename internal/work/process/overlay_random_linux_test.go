@@ -19,7 +19,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// scriptOf is a random shell script over a few names, some of which are there.
+// scriptOf returns a random shell script that uses a few names, some of which exist.
 func scriptOf(rnd *rand.Rand, n int) string {
 	names := []string{"a", "b", "d", "d/x", "d/e", "d/e/y", "n", "n/z", "ig/o", "ig", "h", "l", "sp ace", "$'\\xff\\xfe'", "A", "deep/1/2/3/4/5", "deep", "keep"}
 	pick := func() string {
@@ -64,7 +64,7 @@ func seedTree(t *testing.T, dir string) {
 	dirtest.Must(t, os.Symlink("a", filepath.Join(dir, "l")))
 }
 
-// facts are what must be alike: names, kinds, modes, contents, link targets,
+// facts lists the properties that must be equal: names, kinds, modes, contents, link targets,
 // which names are one file, and the order of the times of files.
 func facts(t *testing.T, dir string) []string {
 	t.Helper()

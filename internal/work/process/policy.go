@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// policy is that of one command in dir, and what to look at when it has ended.
+// policy returns the policy of one command in dir, and the state to check after it has ended.
 func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *rootfs.DenyList, lasts bool) (*sandbox.Policy, *commandSandbox, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,14 +53,14 @@ func (c *runnerSandbox) policy(level sandbox.Level, root, dir string, names *roo
 	return &p, st, nil
 }
 
-// baselines is where the commands of all processes note what they found.
+// baselines returns the directory in which the commands of all processes record their baselines.
 func (c *runnerSandbox) baselines() string {
 	return filepath.Join(cmp.Or(c.Cache, c.base.Private), "baselines")
 }
 
-// caches are the build caches of one command. alone leaves the user's out: for
-// what lives long, since the kernel keeps to what it once saw of a layer below
-// that others write, and go then misses what is there.
+// caches returns the build caches of one command. alone leaves out the user's: it is for
+// long-lived commands, since the kernel remembers the first view of a lower layer that others
+// write to, and go would then miss files in it.
 func (c *runnerSandbox) caches(level sandbox.Level, p *sandbox.Policy, alone bool) ([]sandbox.Overlay, *slot, error) {
 	if level != sandbox.Full {
 		dir := filepath.Join(p.Private, "go-build")
@@ -120,7 +120,7 @@ func (c *runnerSandbox) look(names *rootfs.DenyList) ([]*scan, error) {
 	return out, nil
 }
 
-// apply adds what was found to the policy of a command.
+// apply adds the findings to the policy of a command.
 func (p *protection) apply(to *sandbox.Policy) {
 	to.Mask, to.Fix, to.Pin, to.Expect = slices.Clone(to.Mask), slices.Clone(to.Fix), nil, map[string]rootfs.ID{}
 	for _, s := range p.scans {
@@ -173,8 +173,8 @@ func (c *runnerSandbox) build(level sandbox.Level, root string) (*sandbox.Policy
 	return p, nil
 }
 
-// see adds the repository outside of the workspace to what commands see. That of
-// a work tree that we made has the parts that it may change already.
+// see adds the repository outside of the workspace to the paths that commands see. For a work tree
+// that we made, the parts that it may change are there already.
 func (c *runnerSandbox) see(root string, write []string) []string {
 	c.outer = outerRepoOf(root)
 	if c.outer.top != "" {
@@ -209,10 +209,10 @@ func (c *runnerSandbox) privateDir() (string, error) {
 	return dir, nil
 }
 
-// cover hides the homes of the user and what else commands must not read, and
-// shows the toolchains in them.
+// cover hides the homes of the user and other paths that commands must not read, and shows the
+// toolchains in them.
 func (c *runnerSandbox) cover(p *sandbox.Policy, root string) {
-	// A workspace that is the home, or around it, is what the operator chose.
+	// A workspace that is the home, or around it, is the operator's choice.
 	if home := realPath(os.Getenv("HOME")); home != "" && home != "/" && !rootfs.Within(root, home) {
 		p.Home = home
 	}
@@ -221,8 +221,8 @@ func (c *runnerSandbox) cover(p *sandbox.Policy, root string) {
 			p.Hide = append(p.Hide, h)
 		}
 	}
-	// HOME may be another, as after sudo or in a build: what the account itself
-	// keeps is a secret all the same.
+	// HOME may be another, as after sudo or in a build: secrets in the account's own home are
+	// hidden all the same.
 	own := ""
 	if u, err := user.Current(); err == nil {
 		own = realPath(u.HomeDir)
@@ -257,7 +257,7 @@ func (c *runnerSandbox) cover(p *sandbox.Policy, root string) {
 	}
 }
 
-// environ is what a command finds, given what it would find without a sandbox.
+// environ returns the environment of a command; env is its environment without a sandbox.
 func (c *runnerSandbox) environ(level sandbox.Level, p *sandbox.Policy, env []string) []string {
 	out := p.Environ(level, env)
 	if c.outer.top != "" { // the workspace is a mount of its own
@@ -273,7 +273,7 @@ func (c *runnerSandbox) environ(level sandbox.Level, p *sandbox.Policy, env []st
 	case level == sandbox.Full || level == sandbox.Bubblewrap:
 		return out
 	}
-	// HOME moved: what is found by it stays where it was.
+	// HOME moved: directories that are found by it stay where they were.
 	for name, sub := range map[string]string{"GOPATH": "go", "CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "NVM_DIR": ".nvm", "PYENV_ROOT": ".pyenv"} {
 		given := slices.ContainsFunc(out, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 		if d := filepath.Join(home, sub); !given && rootfs.Exists(d) {
@@ -301,9 +301,8 @@ func (p *Process) Hides(path string) bool {
 	return in(covered...) && !in(p.policy.Show...) && !in(p.policy.Write...)
 }
 
-// toolchains are the places below home in which programs and what they are
-// built from usually lie. Those with credentials beside it are not among them
-// whole.
+// toolchains lists the places below home in which programs and their sources usually lie. Places
+// that also contain credentials are included only in part.
 func toolchains(getenv func(string) string, home string) []string {
 	var out []string
 	add := func(paths ...string) {
@@ -342,7 +341,8 @@ func toolchains(getenv func(string) string, home string) []string {
 // identity gives commands the name and address that the user commits under,
 // and nothing else of the user's git settings, which may hold tokens.
 func identity(home string) error {
-	// Those that git reads, the last one wins. Without any, git says itself what it lacks.
+	// The files that git reads, the last one takes precedence. Without any, git itself reports
+	// what is missing.
 	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
 	files := []string{filepath.Join(config, "git", "config"), filepath.Join(os.Getenv("HOME"), ".gitconfig")}
 	if one, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
@@ -385,8 +385,8 @@ func identity(home string) error {
 	return rootfs.CreateAt(dir, ".gitconfig", strings.NewReader("[user]\n"+out.String()), 0o600)
 }
 
-// resolver is the file by which names are looked up, where it is a link into
-// /run, as it often is.
+// resolver returns the file by which names are looked up, if it is a link into /run, as it often
+// is.
 func resolver() []string {
 	if f, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && rootfs.Within("/run", f) {
 		return []string{f}

@@ -66,13 +66,13 @@ func (p *Process) running() bool {
 	}
 }
 
-// Done is closed when the command has ended, its group is gone and its output
-// is complete.
+// Done returns a channel that is closed when the command has ended, its group is gone and its
+// output is complete.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Stdin is the standard input of a command that was started as Interactive, else
-// nil. Writing blocks while the command does not read, and fails once it has
-// closed its input or ended. Closing it ends the command's input.
+// Stdin returns the standard input of a command that was started as Interactive, or nil. Writing
+// blocks while the command does not read, and fails once it has closed its input or ended. Closing
+// it ends the command's input.
 func (p *Process) Stdin() io.WriteCloser {
 	if p.stdin == nil {
 		return nil
@@ -80,7 +80,7 @@ func (p *Process) Stdin() io.WriteCloser {
 	return p.stdin
 }
 
-// Output is what there is so far; after Done, all of it.
+// Output returns the output so far; after Done, all of it.
 func (p *Process) Output() *Output {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,10 +108,10 @@ func (p *Process) Kill() {
 }
 
 const (
-	// defaultFree is what a command must leave free of a disk, in bytes, where a
-	// sixteenth of the disk is not less.
+	// defaultFree is the space in bytes that a command must leave free on a disk, unless a
+	// sixteenth of the disk is less.
 	defaultFree = 512 << 20
-	// reserve is the part of that below which no command is started at all.
+	// reserve is the part of that (1/reserve) below which no command is started at all.
 	reserve = 8
 	// fill and spawn are faster than any disk: in bytes and in files a second.
 	fill  = 8 << 30
@@ -129,7 +129,7 @@ type disk struct {
 	left         int64 // inodes
 }
 
-// measure looks at the disk again. A disk that does not say is not watched.
+// measure measures the disk again. A disk whose size is unknown is not watched.
 func (d *disk) measure() bool {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.at, &s); err != nil || s.Blocks == 0 {
@@ -144,7 +144,7 @@ func (d *disk) measure() bool {
 	return true
 }
 
-// disks are those that a command of the policy may fill, each once.
+// disks lists the disks that a command of the policy may fill, each once.
 func disks(p *sandbox.Policy, limitMB int) ([]*disk, error) {
 	if limitMB < 0 {
 		return nil, nil
@@ -184,7 +184,7 @@ func disks(p *sandbox.Policy, limitMB int) ([]*disk, error) {
 	return out, nil
 }
 
-// crowded is why a command has to stop, "" if it need not, and when to look again.
+// crowded explains why a command has to stop, or returns "", and when to check again.
 func crowded(ds []*disk) (string, time.Duration) {
 	next := 250 * time.Millisecond
 	for _, d := range ds {
@@ -213,10 +213,10 @@ func crowded(ds []*disk) (string, time.Duration) {
 	return "", max(next, 5*time.Millisecond)
 }
 
-// keepHalf is how much of the beginning and of the end of an output is kept, in bytes.
+// keepHalf is the number of bytes kept of the beginning and of the end of an output.
 const keepHalf = 32 << 10
 
-// A HeadTail keeps the head and the tail of what is written to it.
+// A HeadTail keeps the head and the tail of the bytes written to it.
 type HeadTail struct {
 	mu    sync.Mutex
 	head  []byte
@@ -249,7 +249,7 @@ func (t *HeadTail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Text is the printable form, with a line that says where something is missing.
+// Text returns the printable form, with a line where bytes are missing.
 func (t *HeadTail) Text() (s string, total, dropped int64) {
 	t.mu.Lock()
 	head := string(t.head)

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// treeOf is all that lies below a directory, links for themselves.
+// treeOf lists everything below a directory, without following links.
 func treeOf(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder
@@ -44,7 +44,7 @@ func treeOf(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// victim is a directory of the user's outside of any workspace.
+// victim returns a directory of the user's outside of any workspace.
 func victim(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -166,7 +166,7 @@ func TestReplacedParent(t *testing.T) {
 	})
 }
 
-// Report 5. A repository that is moved, copied, cloned or made keeps what it had.
+// Report 5. A repository that is moved, copied, cloned or made keeps its content.
 func TestMovedRepositories(t *testing.T) {
 	t.Parallel()
 	const user = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always "
@@ -303,9 +303,9 @@ func TestMovedRepositories(t *testing.T) {
 	})
 }
 
-// Report 17. What configures programs is not left by a command in any directory,
-// as no file tool writes it there without asking; what a command removes of it
-// nobody loses without a word.
+// Report 17. A command leaves no file that configures programs in any directory, just as no file
+// tool writes it there without asking; content of such files that a command removes is never lost
+// silently.
 func TestConfigurationAnywhere(t *testing.T) {
 	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
@@ -333,7 +333,7 @@ func TestConfigurationAnywhere(t *testing.T) {
 		if !strings.Contains(o.Note, "write it with a file tool, which asks for approval") {
 			t.Errorf("note: %s", o.Note)
 		}
-		// What a note says was kept is there.
+		// Files that a note reports as kept exist.
 		kept := 0
 		for _, note := range strings.Split(o.Note, "; ") {
 			if _, rest, ok := strings.Cut(note, " taken away to "); ok {
@@ -394,7 +394,7 @@ func TestIdentityFollowsNoLink(t *testing.T) {
 	})
 }
 
-// Discarding what commands made changes the modes of nothing outside.
+// Discarding a command's files changes no modes outside.
 func TestDiscardFollowsNoLink(t *testing.T) {
 	outside := t.TempDir()
 	if err := os.Chmod(outside, 0o755); err != nil {

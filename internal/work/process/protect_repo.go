@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addGitFile protects a file named .git, which says where the repository is. Git
-// rewrites those of submodules and linked work trees that are moved, so what
-// became of them is judged afterwards. Others are locked.
+// addGitFile protects a file named .git, which names its git directory. Git rewrites those of
+// submodules and linked work trees that are moved, so their changes are judged afterwards. Others
+// are locked.
 func (p *protection) addGitFile(s *scan, f found) {
 	p.backup(s, path.Dir(f.rel), ".git")
 	if f.rel != ".git" {
@@ -29,8 +29,8 @@ func (p *protection) addGitFile(s *scan, f found) {
 	p.fixed = append(p.fixed, s.located(f))
 }
 
-// addLink notes a link in the place of something that needs protection. The link
-// cannot be locked, so it is kept; what it leads to in the tree is protected there.
+// addLink records a link in the place of a file that needs protection. The link cannot be locked,
+// so it is kept; its target in the tree is protected there.
 func (p *protection) addLink(s *scan, f found) {
 	dir, base, err := rootfs.OpenParent(s.tree.FD(), f.rel)
 	if err != nil {
@@ -61,8 +61,8 @@ func (p *protection) addLink(s *scan, f found) {
 	}
 }
 
-// addRepo protects a git directory, those of its submodules, which git reads when
-// it is asked about the one around, and those of its linked work trees.
+// addRepo protects a git directory, the ones of its submodules, which git reads along with the
+// outer one, and the ones of its linked work trees.
 func (p *protection) addRepo(s *scan, rel string, kind gitKind) {
 	fd, err := rootfs.OpenBeneath(s.tree.FD(), rel)
 	if err != nil {
@@ -165,8 +165,8 @@ func (p *protection) addIncluded(s *scan, dir string, config []byte, depth int) 
 	}
 }
 
-// addHooks protects the hooks that a repository's settings put elsewhere in the
-// tree: husky's own files only run those of the directory around them.
+// addHooks protects the hooks that a repository's settings put elsewhere in the tree: husky's own
+// files only run the hooks in the directory around them.
 func (p *protection) addHooks(s *scan, r *gitDir) {
 	if r.hooks == "" {
 		return
@@ -178,8 +178,7 @@ func (p *protection) addHooks(s *scan, r *gitDir) {
 	p.addPlace(s, rel)
 }
 
-// addOwn protects what lies in a tree of the places that programs outside of the sandbox
-// are known to obey.
+// addOwn protects those places in a tree that programs outside of the sandbox are known to obey.
 func (p *protection) addOwn(s *scan) {
 	for _, o := range s.tree.Owned() {
 		if o.Path != "." {
@@ -208,9 +207,9 @@ func (p *protection) addPlace(s *scan, rel string) {
 	}
 }
 
-// A protection is what commands must leave as it is in the trees that they may
-// change, as it was found before one command. Everything is found and judged
-// through the open directories of the trees.
+// A protection records the files that commands must not change in the trees that they may change,
+// as found before one command. Everything is found and judged through the open directories of the
+// trees.
 type protection struct {
 	scans []*scan
 
@@ -234,8 +233,8 @@ type protection struct {
 	made       []string // git directories of the workspace that the command made
 }
 
-// share has the protection go by what the trees had before the commands that run
-// already, and the commands that begin later by the same.
+// share makes the protection use the state of the trees before the commands that are running
+// already, and publishes that state for commands that begin later.
 func (p *protection) share() error {
 	for _, s := range p.shared.dead {
 		p.addLeft(s)
@@ -267,8 +266,8 @@ func (p *protection) share() error {
 	return p.shared.write(own)
 }
 
-// addLeft adds what was made or changed since an earlier state. It is no state to put back:
-// a person may have done it since.
+// addLeft adds files that were made or changed since an earlier state. They are not put back: a
+// person may have changed them since.
 func (p *protection) addLeft(s *treeState) {
 	for at, was := range s.Held {
 		for _, t := range p.scans {
@@ -304,7 +303,7 @@ func (p *protection) addLeft(s *treeState) {
 // maxNotes bounds how many things a note names.
 const maxNotes = 20
 
-// leftNote is the note about what was left, "" if nothing was.
+// leftNote returns the note about left files, or "".
 func (p *protection) leftNote() string {
 	if len(p.left) == 0 {
 		return ""
@@ -316,7 +315,7 @@ func (p *protection) leftNote() string {
 	return "made or changed since a command began whose process was killed, perhaps by it, and obeyed by git, agents, editors or other programs outside of the sandbox: " + strings.Join(names, ", ")
 }
 
-// follow takes out of a protection what was not there in an earlier state.
+// follow removes from a protection files that did not exist in an earlier state.
 func (p *protection) follow(s *treeState) {
 	p.backups = slices.DeleteFunc(p.backups, func(k backup) bool {
 		_, had := s.Held[k.scan.abs(k.rel)]
@@ -354,8 +353,8 @@ func (p *protection) follow(s *treeState) {
 	}
 }
 
-// uncover leaves out what lies in something that is covered: nothing in there can
-// be reached, or mounted.
+// uncover leaves out files inside covered directories: nothing in there can be reached, or
+// mounted.
 func (p *protection) uncover() {
 	inSecret := func(f found) bool {
 		return slices.ContainsFunc(p.masked, func(m string) bool { return m != f.rel && rootfs.Within(m, f.rel) })
@@ -387,7 +386,7 @@ func (p *protection) fix(s *scan, f found) {
 	}
 }
 
-// backup keeps what lies at below in the directory dir.
+// backup keeps the file at below in the directory dir.
 func (p *protection) backup(s *scan, dir, below string) {
 	b := backup{scan: s, rel: path.Join(dir, below), below: below}
 	fd, err := rootfs.OpenBeneath(s.tree.FD(), dir)
@@ -411,7 +410,7 @@ func (p *protection) backup(s *scan, dir, below string) {
 	}
 }
 
-// target finds what a name leads to in its tree.
+// target finds the file in the tree that a name leads to.
 func (p *protection) target(s *scan, rel string) (found, bool) {
 	real, err := s.tree.Resolve(rel, rel, true)
 	if err != nil || real == "." {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// check ends the protection of a command. It returns what it did in words for the
-// reader of the output, without what hold takes: it gets the names in the workspace of what
-// was taken away, and where that is.
+// check ends the protection of a command. It returns notes about its actions for the reader of the
+// output, except for files that hold takes: hold gets the name in the workspace of a file that was
+// moved away, and its new place.
 func (p *protection) check(to *removed, hold func(rel, to string) bool) string {
 	defer p.Close()
 	c := &check{protection: p, removed: to, hold: hold, known: map[rootfs.ID]bool{}}
@@ -104,8 +104,8 @@ func (c *check) judge(s *scan, f found) {
 	}
 }
 
-// stays reports whether an entry that configures programs was locked while the
-// command ran, or holds what it held.
+// stays reports whether an entry that configures programs was locked while the command ran, or has
+// its old content.
 func (c *check) stays(at string, was, now found) bool {
 	switch {
 	case was.kind != now.kind:
@@ -116,9 +116,8 @@ func (c *check) stays(at string, was, now found) bool {
 	return true
 }
 
-// refuses says why what a command made must not come into the workspace, "" if
-// it may. It lies in an open directory outside of the workspace by now, under
-// the base name of rel.
+// refuses explains why a command's file must not come into the workspace, or returns "". The file
+// lies in an open directory outside of the workspace by now, under the base name of rel.
 func (p *protection) refuses(dir int, rel string) string {
 	names := p.scans[0].names
 	if !names.Maybe(rootfs.Fold(path.Base(rel))) || !names.Class(rel).Config() || (&check{protection: p}).copyOf(dir, path.Base(rel)) {
@@ -162,14 +161,14 @@ func (c *check) copyOf(dir int, base string) bool {
 	return false
 }
 
-// removed is where what commands must not leave is kept. It is safe for
-// concurrent use if calls of take are not concurrent.
+// removed is the directory for files that a command must not leave in the workspace. It is safe
+// for concurrent use if calls of take are not concurrent.
 type removed struct {
 	dir    string // made when it is needed; empty: a new temporary one
 	number int
 }
 
-// take moves what a name stands for, a link as such, and returns where it is.
+// take moves the file of a name, a link as such, and returns its new place.
 func (r *removed) take(dir int, name string) (string, error) {
 	if r.dir == "" {
 		dir, err := os.MkdirTemp("", "adroit-removed-")
@@ -196,8 +195,8 @@ func (r *removed) take(dir int, name string) (string, error) {
 	}
 }
 
-// A check looks at the trees after a command, takes away what must not be there,
-// and puts back what must not have changed.
+// A check inspects the trees after a command, removes forbidden files, and restores files that
+// must not have changed.
 type check struct {
 	*protection
 	removed *removed

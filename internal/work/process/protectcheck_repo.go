@@ -43,8 +43,7 @@ func (c *check) closeRepos() {
 	}
 }
 
-// judgeRepo takes from a git directory what was not there before and makes git
-// run something.
+// judgeRepo removes from a git directory new files that make git run a program.
 func (c *check) judgeRepo(r *gitDir) {
 	eachInnerLink(r.fd, r.rel, func(dir int, rel, to string) {
 		if old, ok := c.links[r.scan.abs(rel)]; !ok || old != to {
@@ -71,8 +70,8 @@ func (c *check) judgeRepo(r *gitDir) {
 				c.judgeHooks(r.scan, dir, now.rel)
 			}
 		case r.kind == gitBare && r.had == nil:
-			// What is in a directory may have been there long before git took it for a
-			// repository: what makes it one goes.
+			// The content of a directory may be older than its use as a repository: only the file
+			// that makes it one is removed.
 			c.take(r.scan, r.fd, path.Join(r.rel, "HEAD"), rootfs.ConfiguresPrograms)
 			unix.Close(dir)
 			return
@@ -176,9 +175,8 @@ func (c *check) judgeHooks(s *scan, up int, rel string) {
 	}
 }
 
-// judgeWorktree takes the hooks of a new work tree that are not those of its
-// repository, where settings put them into the work tree. It reports whether the
-// work tree may stay one.
+// judgeWorktree removes the hooks of a new work tree that differ from its repository's, where
+// settings put hooks into the work tree. It reports whether the work tree may stay one.
 func (c *check) judgeWorktree(s *scan, rel string, r *gitDir) bool {
 	if r.kind != gitWorktree {
 		return true
@@ -243,7 +241,7 @@ func (c *check) judgeHooksPath(was found) {
 	}
 }
 
-// unchanged reports whether a file holds what its backup does.
+// unchanged reports whether a file has the content of its backup.
 func (c *check) unchanged(at string) bool {
 	for _, b := range c.backups {
 		if b.scan.abs(b.rel) == at {
@@ -291,10 +289,10 @@ func (c *check) leadsHere(s *scan, dir int, f found) bool {
 	return false
 }
 
-// todoFile is what git rebase --continue goes on with.
+// todoFile lists the steps that git rebase --continue will run.
 const todoFile = "rebase-merge/git-rebase-todo"
 
-// execLines are the lines of a list of a rebase that run a program.
+// execLines returns the lines in the list of a rebase that run a program.
 func execLines(todo []byte) (lines []string) {
 	for line := range strings.Lines(string(todo)) {
 		if f := strings.Fields(line); len(f) > 1 && (f[0] == "exec" || f[0] == "x") {
@@ -313,8 +311,8 @@ var plainKeys = map[string][]string{
 	"remote.":    {"fetch", "tagopt", "prune"}, "branch.": {"merge", "rebase", "description"}, "submodule.": {"active", "branch", "ignore"},
 }
 
-// plain reports whether a setting is of the kind that git init, git clone and
-// git submodule write, or says who commits. inside judges a work tree.
+// plain reports whether a setting is of the kind that git init, git clone and git submodule write,
+// or names the committer. inside judges a work tree.
 func plain(s rootfs.GitSetting, inside func(dir string) bool) bool {
 	section := s.Section
 	if s.Name != "" {

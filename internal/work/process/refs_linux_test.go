@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// moving are commands that move references, and change what is staged and under way.
+// moving are commands that move references, and change the index and the operation in progress.
 var moving = []string{
 	"echo $RANDOM%[1]d >>f; git add f", "echo %[1]d >n%[1]d; git add .", "git rm -q --cached f", "git mv f f%[1]d", "git update-index --skip-worktree g",
 	"git commit -qam c%[1]d", "git commit -q --allow-empty -m e%[1]d", "git commit -q --amend -m a%[1]d --allow-empty",
@@ -33,11 +33,12 @@ var moving = []string{
 	"git fast-import --quiet </dev/null", "git replace -f HEAD HEAD~1", "echo %[1]d >>g",
 }
 
-// refRounds is how many jobs TestUndoMovesReferences has at each level; make undo has more.
+// refRounds returns the number of jobs that TestUndoMovesReferences runs at each level; make undo
+// runs more.
 func refRounds() int { return min(3*undoRounds(), 400) }
 
-// Whatever commands do to branches, tags, HEAD and what is staged: after undo it is what
-// it was, or is named.
+// For all commands that change branches, tags, HEAD and the index: after undo each is restored, or
+// is named.
 func TestUndoMovesReferences(t *testing.T) {
 	t.Parallel()
 	seed := testenv.Seed(t)
@@ -80,7 +81,7 @@ func TestUndoMovesReferences(t *testing.T) {
 	}, without...)
 }
 
-// refJob is a job in a repository with a few branches.
+// refJob makes a job in a repository with a few branches.
 func refJob(t *testing.T, level sandbox.Level) (*Runner, *ledger.Ledger, string) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "ws")
@@ -154,8 +155,8 @@ func referencesAreBack(t *testing.T, level sandbox.Level, commands []string) {
 	same(left, redo, "the undo of the undo")
 }
 
-// references are the references of a repository, as git lists them, its HEAD, what is
-// staged, and what is under way.
+// references returns the references of a repository as git lists them, its HEAD, what is staged,
+// and what is in progress.
 func references(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	git := func(args ...string) string {
@@ -183,8 +184,8 @@ func references(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// What somebody moved since, or while a command ran, and what is checked out elsewhere
-// stays, and is named.
+// References that somebody moved since, or while a command ran, and branches checked out elsewhere
+// stay, and are named.
 func TestUndoLeavesReferences(t *testing.T) {
 	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {

@@ -17,12 +17,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 )
 
-// remember is how many finished commands keep their output in memory.
+// remember is the number of finished commands whose output stays in memory.
 const remember = 32
 
-// A Runner is the Exec of this machine. Each command is a session of its own
-// without a terminal; when its leader ends, whatever is left of its process
-// group is killed.
+// A Runner is the Exec of this machine. Each command is a session of its own without a terminal;
+// when its leader ends, the rest of its process group is killed.
 type Runner struct {
 	// Hide keeps secrets out of logs and of Output.Text. It is set before the
 	// first command; nil hides nothing.
@@ -48,8 +47,8 @@ type Runner struct {
 // An Option changes how a Runner runs commands.
 type Option func(*Runner)
 
-// WithSandbox puts every command of a Runner into the sandbox. If the level cannot
-// be had, every command is refused. Without this option there is no sandbox.
+// WithSandbox runs every command of a Runner in the sandbox. If the level is not available, every
+// command is refused. Without this option there is no sandbox.
 func WithSandbox(c SandboxOptions) Option {
 	return func(r *Runner) {
 		hostexec.Forbid(c.Write...)
@@ -69,7 +68,7 @@ func New(root, logDir string, led *ledger.Ledger, opts ...Option) *Runner {
 	return r
 }
 
-// Sandbox is the level in force for commands, "refused" if none runs.
+// Sandbox returns the level in force for commands, or "refused" if none runs.
 func (r *Runner) Sandbox() string {
 	level, err := r.sandbox.level()
 	switch {
@@ -121,7 +120,7 @@ func (r *Runner) admit(c Cmd, awaited bool) (*Process, string, error) {
 	return p, dir, nil
 }
 
-// workdir is the absolute path of a directory of the tree.
+// workdir returns the absolute path of a directory of the tree.
 func workdir(t *rootfs.Tree, name string) (string, error) {
 	name = cmp.Or(name, ".")
 	p, err := t.Clean(name)

@@ -15,15 +15,13 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// A SandboxOptions says how the commands of a Runner are confined. What a command may
-// change is the workspace, Write, a /tmp and home of its own, and nothing else.
-// See [sandbox] for the levels.
+// SandboxOptions configure the sandbox of a Runner's commands. A command may change the workspace,
+// Write, a /tmp and home of its own, and nothing else. See [sandbox] for the levels.
 //
-// The names that the file tools refuse cannot be read in the workspace either,
-// and the files that make git, agents and editors run something (.git/hooks,
-// .git/config, .claude, .vscode and the like) cannot be changed. Those that do
-// not exist are looked for when the command has ended: what it made of them is
-// put aside, and Output.Note says so. While it runs they are there.
+// The names that the file tools refuse cannot be read in the workspace either, and the files that
+// make git, agents and editors run a program (.git/hooks, .git/config, .claude, .vscode and the
+// like) cannot be changed. Those that do not exist are looked for when the command has ended: if
+// it made any, they are put aside, and Output.Note reports that. While it runs they are there.
 type SandboxOptions struct {
 	Level   sandbox.Level // Auto if empty
 	Private string        // keeps /tmp, home and build caches of the commands; empty: a temporary directory
@@ -57,7 +55,7 @@ type runnerSandbox struct {
 	overlays overlay.Support
 }
 
-// level is the one in force, found out at the first call.
+// level returns the level in force, determined at the first call.
 func (c *runnerSandbox) level() (sandbox.Level, error) {
 	if c == nil {
 		return sandbox.Off, nil
@@ -74,14 +72,14 @@ func (c *runnerSandbox) level() (sandbox.Level, error) {
 	return c.report.Level, c.report.Err()
 }
 
-// A commandSandbox is what one command has of the sandbox, to be settled when it has ended.
+// A commandSandbox is the sandbox of one command, to be settled when it has ended.
 type commandSandbox struct {
 	protection *protection
 	slot       *slot
 	hidden     []string // in the workspace, where the level hides it
 }
 
-// abandon gives back what a command had that did not run.
+// abandon releases the sandbox of a command that did not run.
 func (c *runnerSandbox) abandon(s *commandSandbox) {
 	if s == nil {
 		return
@@ -156,8 +154,8 @@ func mentions(text, name string) bool {
 	}
 }
 
-// covered explains to who reads about a command that failed which files it could
-// not read, if that may be why. Each is named once in a job.
+// covered explains, for the reader of a failed command's output, which files it could not read, if
+// that may be the cause. Each is named once in a job.
 func (c *runnerSandbox) covered(s *commandSandbox, text string, unseen bool) string {
 	if why := c.outer.unnamed; why != "" && mentions(text, "git") {
 		c.outer.unnamed = ""

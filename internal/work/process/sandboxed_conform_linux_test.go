@@ -118,9 +118,8 @@ func TestConfinedManyCommandsLeakNothing(t *testing.T) {
 	})
 }
 
-// A workspace may be the user's home, or around it. Then what is in the home
-// can be changed, except for what is a secret, adroit's own, or linked into the
-// user's programs.
+// A workspace may be the user's home, or around it. Then files in the home can be changed, except
+// for secrets, adroit's own files, and files linked into the user's programs.
 func TestConfinedHome(t *testing.T) {
 	for _, below := range []string{"", "home/a"} {
 		t.Run("home="+below, func(t *testing.T) {

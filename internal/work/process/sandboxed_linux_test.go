@@ -33,7 +33,7 @@ func levels(t *testing.T, test func(t *testing.T, level sandbox.Level), without 
 	}
 }
 
-// cellmate is a Runner whose commands are confined.
+// cellmate returns a Runner whose commands are confined.
 func cellmate(t *testing.T, c SandboxOptions) (*Runner, string) {
 	t.Helper()
 	base := t.TempDir()
@@ -122,7 +122,7 @@ func TestX(t *testing.T) {
 	began := time.Now()
 	did(t, r, "go test ./...", 0, "ok")
 	cold := time.Since(began)
-	// What the first command built, the second finds: go would not say so else.
+	// The second command finds the first one's build: otherwise go would not report it as cached.
 	began = time.Now()
 	did(t, r, "go test ./...", 0, "(cached)")
 	t.Logf("go test took %s, then %s", cold, time.Since(began))

@@ -31,7 +31,7 @@ func inhabited(dir string) bool {
 	return false
 }
 
-// until polls what the kernel does not tell, yielding in between.
+// until polls a condition that the kernel does not report, yielding in between.
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -67,8 +67,8 @@ func TestConfinedLeavesNothing(t *testing.T) {
 	}
 }
 
-// TERM reaches the command, which has its time to clean up; what ignores it is
-// killed after the grace.
+// TERM reaches the command, which has time to clean up; a command that ignores it is killed after
+// the grace period.
 func TestConfinedTermination(t *testing.T) {
 	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
@@ -187,7 +187,7 @@ func TestConfinedRepository(t *testing.T) {
 	})
 }
 
-// A level that cannot be had refuses commands and says what would help.
+// A level that is not available refuses commands and gives advice.
 func TestRefusedCommand(t *testing.T) {
 	r, _ := cellmate(t, SandboxOptions{Level: sandbox.Seatbelt})
 	_, err := r.Run(t.Context(), Cmd{Args: []string{"true"}})

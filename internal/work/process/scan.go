@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A scan is what a tree has of names that need protection from commands. It is
-// brought up to date before and after each command, so it remembers every
-// directory with the state that it was in and reads again only those that have
-// changed: what comes, goes or is renamed changes the directory that it is in.
+// A scan records the names in a tree that need protection from commands. It is brought up to date
+// before and after each command, so it remembers every directory with its state and reads again
+// only those that have changed: creating, removing or renaming an entry changes its directory.
 type scan struct {
 	tree  *rootfs.Tree
 	names *rootfs.Classifier
@@ -31,7 +30,7 @@ type scan struct {
 	except string
 }
 
-// A dirState is what one directory of a scan was found to have.
+// A dirState records the findings in one directory of a scan.
 type dirState struct {
 	stamp   dirStamp
 	checked time.Time // when it was about to be read
@@ -59,15 +58,15 @@ type found struct {
 	id   rootfs.ID
 }
 
-// rereads is how many times its cost passes until a scan is made anew in whole,
-// for file systems that do not note what changes a directory.
+// rereads is the minimum time between two complete scans, as a multiple of the time that one takes.
+// They are for file systems that do not record what changes a directory.
 const rereads = 100
 
 func newScan(t *rootfs.Tree, names *rootfs.DenyList) *scan {
 	return &scan{tree: t, names: rootfs.NewClassifier(names), dirs: map[string]*dirState{}}
 }
 
-// abs is the absolute name of an entry.
+// abs returns the absolute name of an entry.
 func (s *scan) abs(rel string) string { return path.Join(s.tree.Dir, rel) }
 
 // update brings the scan up to date. It fails if it could not look everywhere
@@ -151,8 +150,8 @@ func (s *scan) Keep(rel string, d *dirState) {
 	}
 }
 
-// missed notes why a directory could not be looked at. What is gone and what we
-// have no right to is nothing to a command either.
+// missed records why a directory could not be scanned. A directory that is gone or that we may not
+// read is inaccessible to a command, too.
 func (s *scan) missed(rel string, err error) {
 	for _, e := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES, unix.EPERM} {
 		if errors.Is(err, e) {
@@ -170,7 +169,7 @@ func (d *dirState) current(st *unix.Stat_t) bool {
 	return d.stamp == dirStamp{rootfs.FileID(st), changed} && changed != 0 && d.checked.Sub(time.Unix(0, changed)) >= rootfs.ClockGranularity
 }
 
-// readDir notes what one directory has. listed is whether its entries are all.
+// readDir records the entries of one directory. listed reports whether entries is complete.
 func (s *scan) readDir(fd int, sub subdir, rel string, entries []fs.DirEntry, listed bool) *dirState {
 	s.read++
 	d := &dirState{}
@@ -217,7 +216,7 @@ func (s *scan) readDir(fd int, sub subdir, rel string, entries []fs.DirEntry, li
 	return d
 }
 
-// all yields what was found, in the order of the names of directories.
+// all yields the findings, in the order of the names of directories.
 func (s *scan) all(yield func(found) bool) {
 	for _, rel := range s.hits {
 		d := s.dirs[rel]
@@ -234,13 +233,13 @@ func (s *scan) all(yield func(found) bool) {
 	}
 }
 
-// located is f with its absolute name.
+// located returns f with its absolute name.
 func (s *scan) located(f found) found {
 	f.rel = s.abs(f.rel)
 	return f
 }
 
-// lookup is what lies at a name of the tree that has no links in it.
+// lookup returns the file or directory at a name of the tree, without following links.
 func (s *scan) lookup(rel string) (found, bool) {
 	dir, base, err := rootfs.OpenParent(s.tree.FD(), rel)
 	if err != nil {
@@ -254,11 +253,10 @@ func (s *scan) lookup(rel string) (found, bool) {
 	return found{rel: rel, kind: rootfs.TypeOf(&st), id: rootfs.FileID(&st)}, true
 }
 
-// protect looks through trees that commands may change. everything asks for a
-// backup of all that must not change, for levels that do not lock it.
-// beside is a tree around them that commands may read, nil if there is none; top
-// is that of the work tree. baselines is where the commands of all processes
-// note what they found.
+// protect scans trees that commands may change. everything asks for a backup of all that must not
+// change, for levels that do not lock it. beside is a tree around them that commands may read, or
+// nil; top is the top of the work tree. baselines is the directory in which the commands of all
+// processes record their baselines.
 func protect(scans []*scan, beside *scan, top, baselines string, everything bool) (_ *protection, err error) {
 	p := &protection{
 		scans: scans, everything: everything, before: map[string]found{}, configs: map[rootfs.ID]found{}, links: map[string]string{}, repos: map[rootfs.ID]*gitDir{},

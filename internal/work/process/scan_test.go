@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// seen is what a scan has found, whatever it took to find it.
+// seen lists everything a scan has found, without the way it found it.
 func (s *scan) seen() []string {
 	var out []string
 	for _, dir := range slices.Sorted(maps.Keys(s.dirs)) {
@@ -25,7 +25,7 @@ func (s *scan) seen() []string {
 	return out
 }
 
-// sorted lists what a directory has in an order that does not depend on it.
+// sorted renders a directory's findings in a fixed order.
 func sorted[T any](all []T) []string {
 	var out []string
 	for _, e := range all {
@@ -52,7 +52,7 @@ func (s *scan) must(t testing.TB) {
 	}
 }
 
-// After any changes, a scan that reads only what changed has what one has that
+// After any changes, a scan that reads only changed directories has the same result as one that
 // reads everything.
 func TestScanKeepsUp(t *testing.T) {
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func TestScanKeepsUp(t *testing.T) {
 	}
 }
 
-// A second look reads only what changed.
+// A second scan reads only changed directories.
 func TestScanIsCheap(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("this system does not say when a directory changed")
@@ -183,7 +183,7 @@ func TestScanLeavesWhatWasThere(t *testing.T) {
 	}
 }
 
-// BenchmarkScan is a scan of a workspace of 10,000 files in 1,000 directories.
+// BenchmarkScan scans a workspace of 10,000 files in 1,000 directories.
 func BenchmarkScan(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {

@@ -90,9 +90,9 @@ func (r *Runner) supervise(p *Process, c Cmd, started chan<- error) {
 	r.retire(p)
 }
 
-// record notes what the command changed and settles what the sandbox protects.
-// It returns what the reader of the output should know. The command is over,
-// whatever became of the caller: its changes are real.
+// record records the command's changes and ends the protection of its sandbox. It returns notes
+// for the reader of the output. The command is over, whatever happened to the caller: its changes
+// are real.
 func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
 	if p.overlay != nil {
 		rep, err := p.overlay.Finish(p.late, p.snap, p.confined.protection.refuses)
@@ -148,8 +148,8 @@ func (p *Process) watch(group int, timeout time.Duration, ended <-chan struct{})
 	return timedOut, killed
 }
 
-// leaveRoom kills the command when it leaves too little room on a disk, and says
-// so. There is no time for it to clean up: it may write gigabytes a second.
+// leaveRoom kills the command if it leaves too little room on a disk, and returns the reason.
+// There is no time for the command to clean up: it may write gigabytes a second.
 func (p *Process) leaveRoom(group int, ended <-chan struct{}) string {
 	if len(p.disks) == 0 {
 		return ""
@@ -190,8 +190,8 @@ type plumbing struct {
 	pumps        []func()
 }
 
-// plumb connects the command's standard files. The command gets plain files,
-// so that waiting for it never means waiting for whoever holds a copy of them.
+// plumb connects the command's standard files. The command gets plain files, so that waiting for
+// it never means waiting for another process that has a copy of them.
 func (p *Process) plumb(c Cmd) (*plumbing, error) {
 	s := &plumbing{copied: make(chan struct{})}
 	p.cmd.Env = append(p.cmd.Env, tag(p))
@@ -295,7 +295,7 @@ func (s *plumbing) Close() {
 	s.copying.Wait()
 }
 
-// anonymous is a file with the given content and no name.
+// anonymous returns a file with the given content and no name.
 func anonymous(data []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "adroit-in-")
 	if err != nil {

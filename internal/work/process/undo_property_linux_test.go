@@ -20,7 +20,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// undoRounds is how many jobs TestUndoIsTrue has at each level; make undo has more.
+// undoRounds returns the number of jobs that TestUndoIsTrue runs at each level; make undo runs
+// more.
 func undoRounds() int {
 	if n, err := strconv.Atoi(os.Getenv("ADROIT_UNDO_ROUNDS")); err == nil {
 		return n
@@ -28,8 +29,8 @@ func undoRounds() int {
 	return 4
 }
 
-// hiding are commands that have git ignore or forget files, or that make a
-// repository around them, so that git does not list what the command did.
+// hiding are commands that make git ignore or forget files, or that make a repository around them,
+// so that git does not list their changes.
 var hiding = []string{
 	"echo %s >.gitignore", "echo %s >>.gitignore", "rm -f .gitignore", "echo '*' >.gitignore", "echo '!ig' >>.gitignore", "echo '*' >data/.gitignore",
 	"echo %s >>.git/info/exclude", "echo '*' >.git/info/exclude", "rm -rf .git/info; mkdir -p .git/info; echo '*' >.git/info/exclude",
@@ -63,8 +64,8 @@ func undoCommand(rnd *rand.Rand) string {
 	return b.String() + "true"
 }
 
-// Whatever commands do to what git ignores, tracks and takes for a repository: after
-// undo each file is what it was, or is named.
+// For all commands that change what git ignores, tracks and takes for a repository: after undo
+// each file is restored, or is named.
 func TestUndoIsTrue(t *testing.T) {
 	t.Parallel()
 	seed := testenv.Seed(t)
@@ -193,8 +194,8 @@ func ignoredNow(dir string, ignored map[string]bool) {
 	}
 }
 
-// nameless are the differences that nothing names: what is new, and was ignored
-// before the command that made it.
+// nameless reports whether a difference is one that the ledger does not name: a new file that git
+// ignored before the command that made it.
 func nameless(want, got map[string]string, ignored map[string]bool, p string) bool {
 	if want[p] != "" {
 		return false
@@ -229,8 +230,8 @@ func keys(maps ...map[string]string) func(func(string) bool) {
 	}
 }
 
-// workOf is what lies in a workspace. Of a git directory it is HEAD, and of the
-// workspace's own the list of what is ignored.
+// workOf lists the content of a workspace: of a git directory only HEAD, and of the workspace's
+// own the list of ignored files.
 func workOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -4,7 +4,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// Offsets into what the filter sees of a call.
+// Offsets into the data of a call that the filter sees.
 const (
 	offNr   = 0
 	offArch = 4

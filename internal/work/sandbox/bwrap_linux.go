@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// bwrapSelf is where bwrap puts a link to this program: in what it shows as
-// /run, which is empty otherwise. The name makes the program a stage again.
+// bwrapSelf is the path of the link to this program that bwrap puts into its /run, which is empty
+// otherwise. Its name makes the program start as a stage again.
 const bwrapSelf = "/run/" + stageName
 
 // bwrap becomes the system's bubblewrap, which builds the view and starts this
@@ -78,7 +78,7 @@ func (p *Policy) bwrapNamespaces() []string {
 	return args
 }
 
-// bwrapArgs is the view in bwrap's words.
+// bwrapArgs renders the view as arguments of bwrap.
 func (p *Policy) bwrapArgs() []string {
 	args := append(p.bwrapNamespaces(), "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm")
 	exists := func(path string) bool {
@@ -112,8 +112,8 @@ func (p *Policy) bwrapArgs() []string {
 				closed = append(closed, m.at)
 			}
 		case m.kind == "overlay":
-			// Old versions of bwrap have no overlays: the command gets what it
-			// wrote itself, at the place that Environ names.
+			// Old versions of bwrap have no overlays: the command gets only its own files, at the
+			// place that Environ names.
 			args = append(args, "--bind", m.from, m.from)
 		case m.at == "/var/tmp" && !isDir(m.at):
 		case m.ro && (m.want != nil || exists(m.from)):
@@ -132,9 +132,8 @@ func (p *Policy) bwrapArgs() []string {
 	return append(args, "--chdir", p.Dir, "--")
 }
 
-// verifyMounts checks from inside that bwrap mounted what the policy names where
-// the policy names it: bwrap follows links in both, and another process of the
-// user's may have put one there.
+// verifyMounts checks from inside that bwrap made each mount of the policy at its place: bwrap
+// follows links in both paths, and another process of the user's may have put one there.
 func (p *Policy) verifyMounts() error {
 	for _, m := range p.view() {
 		if m.want == nil {
@@ -163,7 +162,7 @@ func (p *Policy) verifyMounts() error {
 	return nil
 }
 
-// nothing is a file that has ended. bwrap reads one for each secret it covers.
+// nothing returns an empty file. bwrap reads one for each secret that it covers.
 func nothing() int {
 	fd, err := unix.MemfdCreate("nothing", 0)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine restricts the calling thread, which must be locked. Landlock, the
-// filter and no_new_privs are properties of a thread: execve keeps those of
-// the thread that calls it and ends all others, and a child has those of the
-// thread that started it. So nothing has to reach all threads of the Go runtime.
+// confine restricts the calling thread, which must be locked. Landlock, the filter and
+// no_new_privs are properties of a thread: execve keeps those of the calling thread and ends all
+// others, and a child inherits those of the thread that started it. So nothing has to reach all
+// threads of the Go runtime.
 func (p *Policy) confine() error {
 	if err := p.limit(); err != nil {
 		return err
@@ -48,9 +48,9 @@ func (p *Policy) confine() error {
 	return restrictCalls(n)
 }
 
-// limit sets what the kernel can hold a process to by itself. Memory is not
-// among it: a limit on address space breaks race detectors and JavaScript
-// engines, which reserve far more than they use; see watchMemory.
+// limit sets the limits that the kernel can enforce on a process by itself. Memory is not among
+// them: a limit on address space breaks race detectors and JavaScript engines, which reserve far
+// more than they use; see watchMemory.
 func (p *Policy) limit() error {
 	l := p.Limits.or()
 	set := func(what string, resource, n, unit int) error {
@@ -72,16 +72,16 @@ func (p *Policy) limit() error {
 		set("core dumps", unix.RLIMIT_CORE, 0, 1),
 		set("file size", unix.RLIMIT_FSIZE, l.FileMB, 1<<20),
 		set("processor time", unix.RLIMIT_CPU, l.CPUSecs, 1))
-	// Without namespaces the count is that of all processes of the user, so
-	// only a number that the operator chose can mean anything.
+	// Without namespaces the limit counts all processes of the user, so only a number that the
+	// operator chose can mean anything.
 	if p.Level == Full || p.Limits.Processes > 0 {
 		err = errors.Join(err, set("processes", unix.RLIMIT_NPROC, l.Processes, 1))
 	}
 	if p.Level != Full && p.Limits.MemoryMB > 0 {
 		err = errors.Join(err, set("memory", unix.RLIMIT_AS, p.Limits.MemoryMB, 1<<20))
 	}
-	// If memory runs out, a command goes before anything of the user's. It is
-	// a preference: where /proc cannot be written it stays what it was.
+	// If memory runs out, the kernel kills a command before any process of the user's. It is a
+	// preference: where /proc cannot be written it stays as it is.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0)
 	return err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 )
 
-// order is what Auto tries, best first.
+// order lists the levels that Auto tries, best first.
 var order = []Level{Full, Bubblewrap, Landlock}
 
 // What this machine can do does not change while a process lives, and finding
@@ -63,7 +63,7 @@ func try(l Level) Finding {
 	return f
 }
 
-// help is what an operator can do about a level that cannot be had.
+// help advises an operator about a level that is not available.
 func help(l Level) string {
 	read := func(name string) string {
 		b, _ := os.ReadFile("/proc/sys/" + name)
@@ -90,10 +90,9 @@ func help(l Level) string {
 	return "in a container, allow user namespaces and an unmasked /proc (docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
 }
 
-// ProbeCollect runs a command, at Full with the policy's Collect and Probe, and
-// fails if it could not do what it does: remove .adroit-gone in the first of the
-// policy's Write, rename .adroit-old there, make new/made, and make something in
-// Probe.
+// ProbeCollect runs a command, at Full with the policy's Collect and Probe, and fails if the
+// command could not remove .adroit-gone in the first of the policy's Write, rename .adroit-old
+// there, make new/made, and make a file in Probe.
 func ProbeCollect(ctx context.Context, p *Policy) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

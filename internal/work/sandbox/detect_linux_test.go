@@ -57,8 +57,8 @@ func TestShortageIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Where there is no directory for temporary files, no level is to be had, and that is what
-// is to be put right.
+// Without a directory for temporary files no level is available, and the help names the directory
+// to make.
 func TestHelpWithoutTemporaryFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", dir)

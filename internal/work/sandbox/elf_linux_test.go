@@ -14,8 +14,8 @@ import (
 // have other numbers. A Go program makes none, so these two are put together
 // byte by byte.
 
-// callsI386 is a 64-bit program that asks for its process number by the 32-bit
-// way and ends with 0 if it got one.
+// callsI386 returns a 64-bit program that asks for its process ID by a 32-bit system call and
+// exits with 0 if it got one.
 func callsI386() []byte {
 	code := []byte{
 		0xb8, 20, 0, 0, 0, // mov eax, getpid (i386)
@@ -37,7 +37,7 @@ func callsI386() []byte {
 		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), size, size, uint64(4096), code)
 }
 
-// programI386 is a 32-bit program that ends with 0.
+// programI386 returns a 32-bit program that exits with 0.
 func programI386() []byte {
 	code := []byte{
 		0xb8, 1, 0, 0, 0, // mov eax, exit

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// identity is the ID of what lies at a path.
+// identity returns the ID of the file at a path.
 func identity(t *testing.T, path string) rootfs.ID {
 	t.Helper()
 	var st syscall.Stat_t
@@ -44,8 +44,8 @@ func confinedRun(level Level, p *Policy, script string) (string, error) {
 	return out.String(), err
 }
 
-// A command does not run if a path of its policy has been replaced since the
-// policy was made: what would be mounted is not what the runner looked at.
+// A command does not run if a path of its policy has been replaced since the policy was made: the
+// runner has not inspected the file that would be mounted.
 func TestExpect(t *testing.T) {
 	// Bubblewrap twice: as on this machine, and as where only bwrap makes mounts.
 	for i, f := range append(Survey(), try(Bubblewrap)) {

@@ -16,8 +16,8 @@ import (
 
 const withoutCloseRange = "without-close-range"
 
-// runWithoutCloseRange is a runner where close_range fails, as in a container
-// whose filter does not know it.
+// runWithoutCloseRange runs a command where close_range fails, as in a container whose filter does
+// not know it.
 func runWithoutCloseRange(level Level, dir string) int {
 	prog := []unix.SockFilter{stmt(opLoad, offNr), jump(opEq, unix.SYS_CLOSE_RANGE, 0, 1), stmt(opRet, eperm), stmt(opRet, allow)}
 	fp := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}

@@ -21,7 +21,7 @@ const (
 	llDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// landlockABI is the version of Landlock that the kernel supports, 0 if none.
+// landlockABI returns the version of Landlock that the kernel supports, or 0.
 func landlockABI() int {
 	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {
@@ -30,7 +30,7 @@ func landlockABI() int {
 	return int(v)
 }
 
-// A ruleset is what Landlock will allow, while it is put together.
+// A ruleset is a set of Landlock rules under construction.
 type ruleset struct {
 	fd   int
 	mask uint64
@@ -96,9 +96,9 @@ func (r *ruleset) allowFD(fd int, path string, access uint64) error {
 	return nil
 }
 
-// allowAllBut gives a right to everything below dir except for what is hidden.
-// Landlock cannot subtract, so a directory that has something hidden in it is
-// opened up into its entries, and itself stays closed.
+// allowAllBut gives a right to everything below dir except hidden paths. Landlock cannot subtract,
+// so for a directory with a hidden entry the right is given to its other entries, and not to
+// itself.
 func (r *ruleset) allowAllBut(dir string, hidden []string, access uint64) error {
 	inside := false
 	for _, h := range hidden {
@@ -125,8 +125,8 @@ func (r *ruleset) allowAllBut(dir string, hidden []string, access uint64) error 
 	return nil
 }
 
-// restrictFiles puts the calling thread, and what it becomes or starts, under
-// the policy's file rules.
+// restrictFiles puts the calling thread, and the programs that it executes or starts, under the
+// policy's file rules.
 func (p *Policy) restrictFiles() error {
 	abi := landlockABI()
 	if abi == 0 {

@@ -1,5 +1,5 @@
-// Package sandbox confines a command, so that what a model writes can touch
-// its workspace and nothing else.
+// Package sandbox confines a command, so that code written by a model can access its workspace and
+// nothing else.
 //
 //	level, report := sandbox.Choose(sandbox.Auto)
 //	cmd := exec.Command("go", "test", "./...")
@@ -7,15 +7,14 @@
 //	err = cmd.Start()
 //	err = stage.Started(err) // an error means that the command did not run
 //
-// There is no helper program. A binary that links this package starts itself
-// again under the name adroit-sandbox, and an init function takes over before
-// main: it sets up the confinement and then becomes the command, or stays as
-// the first process of the command's own process namespace. The policy travels
-// in a memory file that the command never sees.
+// There is no helper program. A binary that links this package starts itself again under the name
+// adroit-sandbox, and an init function takes over before main: it sets up the confinement and then
+// becomes the command, or stays as the first process of the command's own process namespace. The
+// policy travels in a memory file that the command never sees.
 //
-// A level is had or not had; nothing is half on. If any part of the set-up
-// fails, the command does not run. Which levels a machine can do is found out
-// by running a command under each, never by looking at version numbers.
+// A level applies completely or not at all. If any part of the set-up fails, the command does not
+// run. The available levels of a machine are determined by running a command under each, never by
+// version numbers.
 //
 // It is not a virtual machine: a hole in the kernel is a hole in the sandbox.
 package sandbox
@@ -30,11 +29,11 @@ import (
 	"github.com/adroit-run/adroit/internal/text/hint"
 )
 
-// A Level says how much stands between a command and the machine.
+// A Level states how far a command is separated from the machine.
 type Level string
 
 const (
-	// Auto takes the best level that this machine can do, and none is no choice.
+	// Auto takes the best level that is available on this machine, and fails if there is none.
 	Auto Level = "auto"
 	// Full has namespaces of its own for users, mounts, processes, network,
 	// IPC and host name, with Landlock and a system call filter inside.
@@ -42,19 +41,19 @@ const (
 	// Bubblewrap lets the system's bwrap make the namespaces, where only that
 	// program may; Landlock and the filter inside are ours.
 	Bubblewrap Level = "bubblewrap"
-	// Seatbelt is what macOS has.
+	// Seatbelt is the sandbox of macOS.
 	Seatbelt Level = "seatbelt"
-	// Landlock has Landlock and the system call filter, without namespaces.
-	// See Gaps for what it cannot hold.
+	// Landlock has Landlock and the system call filter, without namespaces. See Gaps for what it
+	// cannot enforce.
 	Landlock Level = "landlock"
-	// Off runs commands with the rights of whoever started adroit.
+	// Off runs commands with the rights of the user who started adroit.
 	Off Level = "off"
 )
 
 // Levels are the levels that a person may ask for, best first after auto.
 var Levels = []Level{Auto, Full, Bubblewrap, Seatbelt, Landlock, Off}
 
-// Parse reads what a person asked for; nothing means Auto.
+// Parse reads a person's setting; an empty one means Auto.
 func Parse(s string) (Level, error) {
 	if s == "" {
 		return Auto, nil
@@ -69,7 +68,7 @@ func Parse(s string) (Level, error) {
 	return "", fmt.Errorf("there is no sandbox level %q; it is one of %s", s, strings.Join(names, ", "))
 }
 
-// Gaps are what a level does not enforce, in words for the operator.
+// Gaps lists what a level does not enforce, in words for the operator.
 func (l Level) Gaps() []string {
 	switch l {
 	case Off:
@@ -101,7 +100,7 @@ var ErrRefused = errors.New("the sandbox is not available")
 // policy that is made anew.
 var ErrChanged = errors.New("the workspace changed while the sandbox was being set up")
 
-// A Finding is what became of one level on this machine.
+// A Finding is the result of probing one level on this machine.
 type Finding struct {
 	Level  Level    `json:"level"`
 	OK     bool     `json:"ok"`
@@ -121,8 +120,8 @@ type Report struct {
 	Notice string    `json:"notice,omitempty"`
 }
 
-// Err is nil if commands may run. It is an error of an exhausted host if that kept the
-// level from being found out: it can be asked for again.
+// Err returns nil if commands may run. If an exhausted host prevented the level from being
+// determined, it returns the host's error, and the caller may try again.
 func (r Report) Err() error {
 	if r.Level != "" {
 		return nil
@@ -184,8 +183,8 @@ func Survey() []Finding {
 	return out
 }
 
-// SeatbeltProfile is a policy in the language of macOS's sandbox-exec. Later
-// rules win there, so it goes from the general to the particular.
+// SeatbeltProfile renders a policy in the language of macOS's sandbox-exec. Later rules take
+// precedence there, so it goes from the general to the particular.
 func (p *Policy) SeatbeltProfile() string {
 	var b strings.Builder
 	rule := func(verb, filter string, paths ...string) {
@@ -208,7 +207,7 @@ func (p *Policy) SeatbeltProfile() string {
 	rule("allow file-read*", "subpath", p.Show...)
 	rule("allow file-read* file-write*", "subpath", p.writable(Seatbelt)...)
 	rule("deny file-write*", "subpath", p.Fix...)
-	// A pinned directory may be written but not moved away with what it protects.
+	// A pinned directory may be written but not moved away with its protected files.
 	rule("deny file-write-unlink", "literal", p.Pin...)
 	rule("deny file-read* file-write*", "subpath", p.Mask...)
 	if p.NetOpen {

@@ -46,7 +46,7 @@ var known = map[Level][]string{
 	},
 }
 
-// attack runs all hostile probes under a level and returns what became of each.
+// attack runs all hostile probes under a level and returns the result of each.
 func attack(t *testing.T, level Level) map[string]string {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -175,7 +175,7 @@ func attack(t *testing.T, level Level) map[string]string {
 	if len(got) != len(hostiles) {
 		t.Fatalf("%d of %d probes ran:\n%s", len(got), len(hostiles), &out)
 	}
-	// Whatever a probe reports: what it wrote for itself alone is no escape.
+	// Whatever a probe reports: a file that only the command itself sees is not an escape.
 	for probe, made := range map[string]string{"write the user's build cache": to.Cache + "/poison", "create a file beside the workspace by ..": base + "/new"} {
 		if _, err := os.Lstat(made); err != nil {
 			got[probe] = "held"

@@ -69,8 +69,8 @@ func openNoLinks(path string) (int, error) {
 	})
 }
 
-// open opens what is at a mount's place and fails if that is not what the policy
-// expects there. From then on the descriptor is used and no longer the name.
+// open opens the file at a mount's place and fails if it is not the one that the policy expects
+// there. From then on the descriptor is used instead of the name.
 func (m mount) open() (int, error) {
 	fd, err := openNoLinks(m.at)
 	if err != nil {
@@ -94,7 +94,7 @@ func (m mount) open() (int, error) {
 	return fd, nil
 }
 
-// changed says that a path of Policy.Expect has something else or nothing by now.
+// changed returns the error for a path of Policy.Expect that is gone or replaced.
 func changed(path string, err error) error {
 	if err == nil {
 		return fmt.Errorf("%w: %s is something else now", ErrChanged, path)
@@ -102,10 +102,9 @@ func changed(path string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrChanged, path, err)
 }
 
-// take opens what is to be mounted, -1 if there is nothing to do. Descriptors
-// of the runner's are of no use here: the kernel clones mounts of the caller's
-// own namespace only, so each is opened anew and compared with what the runner
-// found.
+// take opens the file to mount, or returns -1 if there is nothing to do. Descriptors of the
+// runner's are of no use here: the kernel clones mounts of the caller's own namespace only, so
+// each is opened anew and compared with the runner's finding.
 func (m mount) take(b blank) (int, error) {
 	if m.kind == "collect" {
 		return m.takeCollect()
@@ -147,8 +146,7 @@ func (m mount) take(b blank) (int, error) {
 	return fd, nil
 }
 
-// takeExpected is take for what lies in a tree that other processes may be
-// changing.
+// takeExpected is like take, for a file in a tree that other processes may be changing.
 func (m mount) takeExpected(b blank) (int, error) {
 	at, err := m.open()
 	if err != nil {
@@ -191,8 +189,8 @@ func overlay(lower, upper string) (int, error) {
 	return fd, nil
 }
 
-// place attaches what take opened. The way there is walked without following
-// links: whoever can write the workspace could have put one there meanwhile.
+// place attaches a mount that take opened. The path is walked without following links: another
+// process that can write the workspace could have put one there meanwhile.
 func (m mount) place(fd int) error {
 	set := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if m.ro && m.kind != "tmpfs" {
@@ -234,8 +232,7 @@ func (m mount) place(fd int) error {
 	return nil
 }
 
-// mountpoint makes path if it is not there, for what comes to lie in a place
-// that was covered before.
+// mountpoint makes path if it does not exist, as the place for a mount inside a covered directory.
 func mountpoint(path string, dir bool) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
@@ -272,8 +269,7 @@ func openDevices() (map[string]int, error) {
 	return out, nil
 }
 
-// placeDevices covers /dev: that of the host has the disks, and user 0 may
-// read them raw.
+// placeDevices covers /dev: the host's /dev contains the disks, which user 0 may read raw.
 func placeDevices(dev map[string]int) error {
 	fs, err := newTmpfs("size=1m,mode=0755")
 	if err != nil {
@@ -315,10 +311,9 @@ func placeDevices(dev map[string]int) error {
 	return nil
 }
 
-// takeCollect makes the overlay that collects what a command writes.
-// There is no fallback: whoever asked for it reads the record of the command
-// from the upper directory. The directories are handed over as descriptors, so
-// the kernel does not walk their paths again.
+// takeCollect makes the overlay that collects a command's writes. There is no fallback: the caller
+// reads the record of the command from the upper directory. The directories are passed as
+// descriptors, so the kernel does not walk their paths again.
 func (m mount) takeCollect() (int, error) {
 	lower, err := m.open()
 	if err != nil {
@@ -342,8 +337,8 @@ func (m mount) takeCollect() (int, error) {
 	return fd, nil
 }
 
-// hostSecrets are the files that only root can read: a command of root's, who
-// keeps that right without any capability, must not.
+// hostSecrets lists the files that only root can read: a command of root's, which keeps that right
+// without any capability, must not read them.
 func hostSecrets() []string {
 	if os.Geteuid() != 0 {
 		return nil

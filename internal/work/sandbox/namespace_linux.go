@@ -25,14 +25,13 @@ func namespaces(attr *syscall.SysProcAttr, netOpen bool) {
 	}
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	// The last three are what an overlay needs for its work directory.
+	// An overlay needs the last three for its work directory.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN}
 }
 
-// first is the life of the first process of a command's namespace: it builds
-// what the command sees, confines itself, starts the command, takes in what is
-// orphaned, and ends with the command's code. With it the kernel ends every
-// other process of the namespace, wherever it has hidden.
+// first runs as the first process of a command's namespace: it builds the view of the command,
+// confines itself, starts the command, adopts orphans, and exits with the command's code. The
+// kernel then kills every other process of the namespace, wherever it has hidden.
 func (p *Policy) first(argv []string, status *os.File) error {
 	limits := p.Limits.or()
 	if p.Collect != "" {
@@ -85,8 +84,8 @@ func (p *Policy) first(argv []string, status *os.File) error {
 	}
 	_ = status.Close()
 	go watch(limits)
-	// Only the command holds its files now: when it closes its output, the
-	// reader at the other end sees that.
+	// Only the command has its output open now: when it closes it, the reader at the other end
+	// sees that.
 	for _, fd := range []int{0, 1} {
 		_ = unix.Close(fd)
 	}

@@ -33,9 +33,9 @@ func overlayMount(lower, upper, work string) (int, error) {
 
 func fdName(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// holdCollect takes a shared lock on the directory of the overlay for the life
-// of this process, which is the first of the command's namespace: whoever gets
-// the exclusive lock knows that nothing writes to the overlay any more.
+// holdCollect takes a shared lock on the directory of the overlay for the life of this process,
+// which is the first of the command's namespace: a process that gets the exclusive lock knows that
+// nothing writes to the overlay any more.
 func holdCollect(dir string) error {
 	fd, err := unix.Open(filepath.Join(dir, "lock"), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err == nil {

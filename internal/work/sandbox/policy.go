@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// A Policy is what one command may touch. All paths are absolute and have
-// their links followed. Everything that it does not name is read-only.
+// A Policy lists what one command may access. All paths are absolute and have their links
+// resolved. Everything that it does not name is read-only.
 type Policy struct {
 	Dir   string   `json:"dir"`   // where the command starts
 	Write []string `json:"write"` // trees that the command may change
@@ -26,15 +26,14 @@ type Policy struct {
 	// directories that can be written but not renamed or replaced.
 	Fix []string `json:"fix,omitempty"`
 	Pin []string `json:"pin,omitempty"`
-	// Expect is what was found at paths of Write, Fix, Pin and Mask when the
-	// policy was made. Each is opened once, without following a link, and
-	// compared: if something else is there by now, the command does not run and
-	// the error is ErrChanged. Paths that it does not have are taken as they are.
+	// Expect records the files found at paths of Write, Fix, Pin and Mask when the policy was
+	// made. Each is opened once, without following a link, and compared: if another file is there
+	// by now, the command does not run and the error is ErrChanged. Paths without an entry are not
+	// compared.
 	Expect map[string]rootfs.ID `json:"expect,omitempty"`
-	// Collect is a directory of ours with the directories upper and work and the
-	// file lock. At Full, what the command changes in the first of Write goes to
-	// upper, as the upper layer of an overlay, and nothing there changes. Other
-	// levels refuse it.
+	// Collect is a directory of ours with the directories upper and work and the file lock. At
+	// Full, the command's changes in the first of Write go to upper, as the upper layer of an
+	// overlay, and the directory itself does not change. Other levels refuse it.
 	Collect string `json:"collect,omitempty"`
 	// Probe is another directory to see through an overlay, whose upper and work are
 	// in the directory probe of Collect; see ProbeCollect.
@@ -50,7 +49,7 @@ type Policy struct {
 	renames int // with Collect, where the renames of the command are reported
 }
 
-// A bwrapMount says who makes the mounts at the level Bubblewrap.
+// A bwrapMount states who makes the mounts at the level Bubblewrap.
 type bwrapMount string
 
 const (
@@ -61,8 +60,8 @@ const (
 	mountsByName bwrapMount = "by name"
 )
 
-// An Overlay shows Lower at its own place, while what is written goes to Upper.
-// No two commands may use one Upper at a time, unless Alone is set.
+// An Overlay shows Lower at its own place, while writes go to Upper. No two commands may use one
+// Upper at a time, unless Alone is set.
 type Overlay struct {
 	Lower string `json:"lower"`
 	Upper string `json:"upper"`           // with Upper-work beside it
@@ -75,8 +74,9 @@ type Limits struct {
 	FileMB    int `json:"file_mb,omitempty"`     // size of a file; default 8192
 	Processes int `json:"processes,omitempty"`   // processes and threads; default 4096
 	CPUSecs   int `json:"cpu_seconds,omitempty"` // of one process; default 7200
-	// FreeMB is what must stay free on each disk that the command may write to.
-	// Who runs the command watches it; default the smaller of 512 and a sixteenth.
+	// FreeMB is the space that must stay free on each disk that the command may write to. The
+	// runner of the command watches it; the default is the smaller of 512 and a sixteenth of the
+	// disk.
 	FreeMB int `json:"free_mb,omitempty"`
 }
 
@@ -111,7 +111,7 @@ func (p *Policy) prepare() error {
 	return nil
 }
 
-// Environ is env changed to what the command finds under a level.
+// Environ returns env with the changes that a level requires.
 func (p *Policy) Environ(level Level, env []string) []string {
 	if level == Off {
 		return env
@@ -147,7 +147,7 @@ func under(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// A mount is one step of building what the command sees.
+// A mount is one step of building the command's view of the file system.
 type mount struct {
 	kind string // bind, tmpfs, overlay, collect, mask
 	from string
@@ -158,8 +158,8 @@ type mount struct {
 	over bool       // its place is seen through an overlay, where files have other identities
 }
 
-// view is the mounts of a policy in the order they are made: parents first, so
-// that a thing inside of a hidden place comes to lie on top of it.
+// view returns the mounts of a policy in the order they are made: parents first, so that a mount
+// inside a hidden directory lies on top of it.
 func (p *Policy) view() []mount {
 	var out []mount
 	out = append(out, mount{kind: "bind", from: p.tmp(), at: "/tmp"}, mount{kind: "bind", from: p.tmp(), at: "/var/tmp"})
@@ -210,7 +210,7 @@ func (p *Policy) view() []mount {
 	return out
 }
 
-// writable are the trees that Landlock leaves writable.
+// writable lists the trees that Landlock leaves writable.
 func (p *Policy) writable(level Level) []string {
 	out := slices.Clone(p.Write)
 	if p.Probe != "" {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A target is what the hostile probes try to reach.
+// A target has the files and processes that the hostile probes attack.
 type target struct {
 	WS, Outside, Home, Data, Cache string
 	Unix, Abstract, TCP, UDP       string
@@ -24,7 +24,7 @@ type target struct {
 	FD                             int // a file that the runner forgot to close
 }
 
-// victimName is what no process of a probe is called.
+// victimName is a name that no process of a probe has.
 const victimName = "cat"
 
 // A hostile probe tries one way out. It returns nil if that worked.
@@ -54,7 +54,8 @@ func call(nr uintptr, args ...uintptr) error {
 	return nil
 }
 
-// reaches is for calls that fail anyway: what counts is who says no.
+// reaches judges calls that fail anyway: it returns the error only if the sandbox refused the
+// call.
 func reaches(err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EACCES) {
 		return err
@@ -138,7 +139,7 @@ func makeProgram(bit uint32) error {
 		}
 		return err
 	}
-	// Each must fail: the first that works is what became of the probe.
+	// Each must fail: the first that works is the result of the probe.
 	if err := os.WriteFile("plain", nil, 0o644); err != nil {
 		return err
 	}
@@ -351,8 +352,8 @@ var hostiles = []hostile{
 	}},
 }
 
-// beHostile is the probe program. Each probe runs in a process of its own, a
-// grandchild of the one that was confined, since some are killed for trying.
+// beHostile runs the probes. Each probe runs in a process of its own, a grandchild of the confined
+// one, since some are killed for trying.
 func beHostile(args []string) int {
 	var t target
 	if err := json.Unmarshal([]byte(args[0]), &t); err != nil {

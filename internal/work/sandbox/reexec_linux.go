@@ -27,9 +27,9 @@ func init() {
 		return
 	}
 	runtime.LockOSThread()
-	// What comes after fd 5 was not given to us on purpose, or is what the
-	// runtime polls if another package read a file before our turn came. So it is
-	// not closed, which would end us, but the command does not get it.
+	// Descriptors after 5 were not passed on purpose, or belong to the runtime's poller if another
+	// package read a file before our turn came. So they are not closed, which would crash us, but
+	// the command does not get them.
 	err := unix.CloseRange(selfFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	unix.CloseOnExec(policyFD)
 	unix.CloseOnExec(statusFD)
@@ -47,7 +47,7 @@ func init() {
 	os.Exit(126)
 }
 
-// stage does what the policy says and returns only if it fails.
+// stage carries out the policy and returns only if it fails.
 func stage(argv []string, status *os.File) error {
 	f := os.NewFile(policyFD, "policy")
 	raw, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<24))

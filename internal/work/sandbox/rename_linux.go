@@ -34,9 +34,9 @@ type seccompResp struct {
 	flags uint32
 }
 
-// notifyRenames puts a filter on the calling thread, and on what it starts,
-// that reports renames to the listener it returns. The flag keeps a call that
-// is being answered from being repeated after a signal; it needs Linux 5.19.
+// notifyRenames puts a filter on the calling thread, and on programs that it starts, that reports
+// renames to the listener it returns. The flag keeps a call that is being answered from being
+// repeated after a signal; it needs Linux 5.19.
 func notifyRenames() (int, error) {
 	var prog []unix.SockFilter
 	prog = append(prog, stmt(opLoad, offNr))
@@ -104,8 +104,8 @@ func (r *renamer) serve(fd int) {
 // errContinue lets the kernel perform the call.
 var errContinue = errors.New("continue")
 
-// answer performs the rename of a directory. Everything else, and whatever
-// cannot be looked at, is the kernel's to judge.
+// answer performs the rename of a directory. Everything else, and everything that cannot be
+// inspected, is left to the kernel.
 func (r *renamer) answer(n *seccompNotif) error {
 	from, to, flags := renameArgs(&n.data)
 	if flags&^unix.RENAME_NOREPLACE != 0 {
@@ -147,8 +147,8 @@ type place struct {
 	name string
 }
 
-// locate finds the directory of a path of a process. It fails for what is not
-// on the overlay.
+// locate finds the directory of a path of a process. It fails for paths that are not on the
+// overlay.
 func (r *renamer) locate(pid uint32, o operand) (place, error) {
 	p, err := readPath(int(pid), o.addr)
 	if err != nil {
@@ -262,8 +262,8 @@ func movable(dir int, name string) bool {
 	return true
 }
 
-// moveDir makes a directory under its new name and moves what is in it there.
-// If it fails half way, everything is in one of the two.
+// moveDir makes a directory under its new name and moves its content there. If it fails half way,
+// each file is in one of the two.
 func moveDir(src, dst place) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(src.dir, src.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {

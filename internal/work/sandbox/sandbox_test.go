@@ -2,8 +2,7 @@ package sandbox
 
 import "testing"
 
-// What cannot be had says why and what would help, and auto is the first that
-// can be had.
+// A level that is not available has a reason and advice, and auto is the first available one.
 func TestSurvey(t *testing.T) {
 	best := Level("")
 	for _, f := range Survey() {

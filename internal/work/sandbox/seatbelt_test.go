@@ -47,8 +47,8 @@ func seatbeltPolicy() *Policy {
 	}
 }
 
-// All of the policy is in the profile, and in an order in which what takes away
-// wins: the last rule that matches decides.
+// The whole policy is in the profile, and in an order in which restrictions take precedence: the
+// last matching rule decides.
 func TestSeatbeltProfile(t *testing.T) {
 	got := rules(t, seatbeltPolicy().SeatbeltProfile())
 	want := []string{
@@ -86,7 +86,7 @@ func TestSeatbeltProfile(t *testing.T) {
 	}
 }
 
-// What is empty makes no rule: one without a path would match everything.
+// An empty path makes no rule: a rule without a path would match everything.
 func TestSeatbeltProfileOfLittle(t *testing.T) {
 	p := &Policy{Dir: "/ws", Write: []string{"/ws"}, Private: "/p", NetOpen: true}
 	got := rules(t, p.SeatbeltProfile())
@@ -110,7 +110,7 @@ func TestSeatbeltProfileOfLittle(t *testing.T) {
 	}
 }
 
-// A path cannot end the string that it is in, whatever it is called.
+// A path cannot end the string that contains it, whatever characters it has.
 func TestSeatbeltQuoting(t *testing.T) {
 	for _, odd := range []string{
 		`/ws/a b`, `/ws/quote"d`, `/ws/back\slash`, `/ws/both\"`, "/ws/line\nbreak", `/ws/") (allow file-write* (subpath "/`, `/ws/(paren`, `/ws/semi;colon`, `/ws/größe`, `/ws/end\`,

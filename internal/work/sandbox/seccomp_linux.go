@@ -38,9 +38,8 @@ const (
 	anyUnix network = 1 << 4
 )
 
-// filter is the program that judges system calls: what it does not name is
-// allowed, what it names fails with EPERM, and foreign numberings of the
-// calls end the process.
+// filter returns the program that judges system calls: calls that it does not name are allowed,
+// those that it names fail with EPERM, and calls in foreign numberings end the process.
 func filter(n network) ([]unix.SockFilter, error) {
 	prog := []unix.SockFilter{
 		stmt(opLoad, offArch),
@@ -89,7 +88,7 @@ func filter(n network) ([]unix.SockFilter, error) {
 		jump(opEq, 0, 1, 0), // the caller itself
 		stmt(opRet, eperm),
 		stmt(opRet, allow))
-	// Typing into the terminal of the person who runs us.
+	// Typing into the terminal of the user who runs us.
 	prog = append(prog,
 		jump(opEq, unix.SYS_IOCTL, 0, 4),
 		stmt(opLoad, offArg1),
@@ -107,9 +106,9 @@ var modes = []moder{
 	{unix.SYS_MKNODAT, offArg2, 0}, {unix.SYS_OPENAT, offArg3, offArg2},
 }
 
-// rule refuses set-user-ID and set-group-ID programs. Out here, where no sandbox
-// is, anybody who can reach one could run it with the rights of whoever runs
-// adroit. The filter cannot tell a directory, for which the latter is harmless.
+// rule refuses set-user-ID and set-group-ID programs. On the host, outside of any sandbox, anybody
+// who can reach one could run it with the rights of the user who runs adroit. The filter cannot
+// recognise a directory, for which the latter bit is harmless.
 func (m moder) rule() []unix.SockFilter {
 	judge := []unix.SockFilter{stmt(opLoad, m.mode), jump(opSet, unix.S_ISUID|unix.S_ISGID, 0, 1), stmt(opRet, eperm), stmt(opRet, allow)}
 	if m.flags != 0 {
@@ -128,8 +127,8 @@ func socketRule(n network) ([]unix.SockFilter, error) {
 		rule = append(rule, jump(opEq, unix.AF_UNIX, 0, 1), stmt(opRet, allow))
 	}
 	if n&^anyUnix != noNet {
-		// Netlink is how a program learns which addresses it has. Unlike
-		// the stream types below, only raw and datagram sockets are allowed.
+		// Programs learn their addresses by netlink. Unlike the stream types below, only raw and
+		// datagram sockets are allowed.
 		rule = append(rule, jump(opEq, unix.AF_NETLINK, 0, 4),
 			stmt(opLoad, offArg2),
 			jump(opEq, unix.NETLINK_ROUTE, 0, 1),
@@ -157,8 +156,8 @@ func socketRule(n network) ([]unix.SockFilter, error) {
 	return append([]unix.SockFilter{jump(opEq, unix.SYS_SOCKET, 0, uint8(len(rule)))}, rule...), nil
 }
 
-// restrictCalls puts the calling thread, and what it becomes or starts, under
-// the filter. There is no way back.
+// restrictCalls puts the calling thread, and the programs that it executes or starts, under the
+// filter, irrevocably.
 func restrictCalls(n network) error {
 	prog, err := filter(n)
 	if err != nil {

@@ -16,7 +16,7 @@ var modesHere = []moder{{unix.SYS_CHMOD, offArg1, 0}, {unix.SYS_CREAT, offArg1, 
 // renames are the calls that rename.
 var renames = []uint32{unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2}
 
-// renameArgs are the two paths and the flags of such a call.
+// renameArgs returns the two paths and the flags of such a call.
 func renameArgs(d *seccompData) (from, to operand, flags uint64) {
 	switch d.nr {
 	case unix.SYS_RENAME:

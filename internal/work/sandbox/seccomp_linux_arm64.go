@@ -14,7 +14,7 @@ var modesHere []moder
 // renames are the calls that rename.
 var renames = []uint32{unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2}
 
-// renameArgs are the two paths and the flags of such a call.
+// renameArgs returns the two paths and the flags of such a call.
 func renameArgs(d *seccompData) (from, to operand, flags uint64) {
 	if d.nr == unix.SYS_RENAMEAT2 {
 		flags = uint64(uint32(d.args[4]))

@@ -17,8 +17,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/hostexec"
 )
 
-// stageName is the name under which a program starts itself as its own helper.
-// Nobody types it; it is what ps shows of a command being set up.
+// stageName is the name under which a program starts itself as its own helper. Nobody types it; ps
+// shows it for a command being set up.
 const stageName = "adroit-sandbox"
 
 // The files that a stage inherits. The command inherits neither.
@@ -42,11 +42,11 @@ const commandMark = "command "
 // notFound ends the report of a program that is not there.
 const notFound = ": executable file not found"
 
-// numberMark comes before the error number by which the host is exhausted, and a line
-// end, and these before the text of what went wrong.
+// numberMark precedes the error number by which the host is exhausted, and a line end, in front of
+// the error's text.
 const numberMark = "\x05"
 
-// readNumber takes the error number out of what a helper wrote; nil if there is none.
+// readNumber extracts the error number from a helper's output; nil if there is none.
 func readNumber(text string) (rest string, number error) {
 	after, ok := strings.CutPrefix(text, numberMark)
 	if !ok {
@@ -70,7 +70,7 @@ func program(name string) (string, error) {
 	return exe, nil
 }
 
-// startFault marks what went wrong as the command's own fault, not the sandbox's.
+// startFault marks an error as the command's own fault, not the sandbox's.
 func startFault(name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s%s"+notFound, commandMark, name)
@@ -78,7 +78,7 @@ func startFault(name string, err error) error {
 	return fmt.Errorf("%s%s: %w", commandMark, name, err)
 }
 
-// memory is a file without a name that holds the policy.
+// memory returns an unnamed file with the policy.
 func memory(p *Policy) (*os.File, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {

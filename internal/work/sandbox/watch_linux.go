@@ -34,14 +34,14 @@ func watch(l Limits) {
 	}
 }
 
-// end says why, as the last of the command's output, and kills all but us.
+// end prints the reason, as the last of the command's output, and kills all processes but ours.
 func end(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "\nadroit: "+format+"\n", args...)
 	_ = syscall.Kill(-1, syscall.SIGKILL)
 }
 
-// usage is the memory in use, in bytes without what is shared, and the number
-// of processes, ours apart.
+// usage returns the memory in use, in bytes without shared memory, and the number of processes,
+// apart from ours.
 func usage(page int64) (bytes int64, n int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -72,7 +72,7 @@ func usage(page int64) (bytes int64, n int) {
 	return bytes, n
 }
 
-// machineMB is the memory of the machine.
+// machineMB returns the memory of the machine.
 func machineMB() int {
 	var s unix.Sysinfo_t
 	if unix.Sysinfo(&s) != nil {

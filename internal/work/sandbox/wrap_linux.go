@@ -26,9 +26,9 @@ type Stage struct {
 	status *os.File
 }
 
-// Wrap changes cmd, which is not started yet, so that it starts confined. It
-// keeps cmd's files, environment and SysProcAttr and adds to the latter. The
-// policy's level is set to level. Call Started with what cmd.Start returned.
+// Wrap changes cmd, which is not started yet, so that it starts confined. It keeps cmd's files,
+// environment and SysProcAttr and adds to the latter. The policy's level is set to level. Call
+// Started with the result of cmd.Start.
 func Wrap(cmd *exec.Cmd, level Level, p *Policy) (*Stage, error) {
 	if level == Off {
 		return &Stage{level: level}, nil
@@ -83,7 +83,7 @@ var (
 	bwrapFound bwrapMount
 )
 
-// bwrapMounts is who makes the mounts at the level Bubblewrap on this machine.
+// bwrapMounts determines who makes the mounts at the level Bubblewrap on this machine.
 func bwrapMounts() bwrapMount {
 	bwrapOnce.Do(func() {
 		bwrapFound = mountsByName
@@ -141,8 +141,8 @@ func attempt(l Level, mounts bwrapMount) error {
 	return err
 }
 
-// probeEnv is the environment of a probe. It keeps GORACE: without, a helper that
-// was built with -race sleeps for a second before it exits.
+// probeEnv returns the environment of a probe. It keeps GORACE: otherwise a helper that was built
+// with -race sleeps for a second before it exits.
 func probeEnv() []string {
 	return []string{"PATH=/usr/bin:/bin", "GORACE=" + os.Getenv("GORACE")}
 }
@@ -150,9 +150,9 @@ func probeEnv() []string {
 // notRun ends the errors of a level under which the command did not run.
 const notRun = "; the command did not run"
 
-// Started returns when the command is running under its policy, or why it is
-// not. err is what cmd.Start returned. After an error the process, if there is
-// one, is about to end and must still be waited for.
+// Started returns nil when the command is running under its policy, or else the reason why it is
+// not. err is the result of cmd.Start. After an error the process, if there is one, is about to
+// end and must still be waited for.
 func (s *Stage) Started(err error) error {
 	if s.level == Off {
 		return err
