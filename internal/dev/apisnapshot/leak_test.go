@@ -12,9 +12,9 @@ import (
 
 const module = "github.com/adroit-run/adroit/"
 
-// unnamed are the internal types that an exported declaration may mention though no
-// public package gives them a name: our own packages alone use what mentions them.
-// There may only be fewer.
+// unnamed lists the internal types that an exported declaration may mention though no public
+// package names them, because only our own packages use the declaration. The list may only get
+// shorter.
 var unnamed = []string{
 	"internal/text/plainyaml.Places",    // agents.Source has where the keys are, for problems
 	"internal/system/rootfs.State",      // workspace.Files.Keep, for what changes files

@@ -45,7 +45,7 @@ func main() {
 	fmt.Println(count(packages), "names in public packages, without test kits")
 }
 
-// A pkg is what there is of a package outside its tests.
+// A pkg describes a package without its tests.
 type pkg struct {
 	dir            string // from the root of the module, with slashes
 	lines, files   int    // of all systems
@@ -174,7 +174,8 @@ func receiver(x ast.Expr) string {
 	return ""
 }
 
-// count is how many names programs outside this module see, without test kits.
+// count returns the number of exported names visible to programs outside this module, without test
+// kits.
 func count(packages []pkg) (n int) {
 	for _, p := range packages {
 		if p.public() && !p.testKit() {

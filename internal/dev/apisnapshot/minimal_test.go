@@ -17,8 +17,8 @@ const (
 	minimalBytes   = 18<<20 + 768<<10
 )
 
-// TestMinimal fails when the smallest program comes to link more than before, and
-// when it or pkg/adroit comes to link what is for other programs.
+// TestMinimal fails if the smallest program links more than before, or if it or pkg/adroit links
+// packages that are for other programs.
 func TestMinimal(t *testing.T) {
 	deps := func(pkg string) []string {
 		out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", pkg).Output()

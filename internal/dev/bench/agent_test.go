@@ -20,7 +20,7 @@ import (
 
 var agent = flow.Define("agent", executor.Loop)
 
-// kit is what the agents of a benchmark share, as the jobs of a process do.
+// kit is shared by the agents of a benchmark, as it is by the jobs of a process.
 type kit struct {
 	model llm.Model
 	tools *tools.Set
@@ -83,8 +83,7 @@ func state(out json.RawMessage, err error) (*executor.State, error) {
 	return s, json.Unmarshal(out, s)
 }
 
-// cpu is the time that this process has spent computing, the kernel's work
-// for it included.
+// cpu returns the CPU time of this process, including the kernel's work for it.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -2,10 +2,10 @@ package bench
 
 import "testing"
 
-// TestAllocations bounds what a turn allocates, bare and with all that the command
-// line puts around it, and checks that it does not depend on how many came before. The
-// bounds are a little above what was measured: whoever needs more raises them here,
-// and the figures in docs/performance.md.
+// TestAllocations bounds the allocations of a turn, bare and with all additions of the command
+// line, and checks that they do not depend on the number of earlier turns. The bounds are a little
+// above the measured values: whoever needs more raises them here, and the figures in
+// docs/performance.md.
 func TestAllocations(t *testing.T) {
 	const short, long, longer = 10, 110, 310
 	for name, most := range map[string]float64{"bare": 500, "full": 570} {
@@ -26,7 +26,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// mallocs is how often a job of so many turns allocates, at the least of three.
+// mallocs returns the number of allocations of a job of so many turns: the minimum of three runs.
 func (k *kit) mallocs(t *testing.T, turns int) float64 {
 	task, least := k.task(turns), 0.0
 	for range 3 {

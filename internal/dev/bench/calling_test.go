@@ -50,8 +50,8 @@ func called(b *testing.B, model llm.Model, way turn.Mode) {
 	b.ReportMetric(float64(used.Out)/float64(b.N), "tokens-out/job")
 }
 
-// BenchmarkCalling is what each way to call tools costs besides the model,
-// and what it costs to find out that the first one does not work (auto).
+// BenchmarkCalling measures the cost of each way to call tools besides the model, and the cost of
+// finding out that the first one does not work (auto).
 func BenchmarkCalling(b *testing.B) {
 	for _, way := range []turn.Mode{turn.Native, turn.Constrained, turn.Text, turn.Auto} {
 		b.Run(string(way), func(b *testing.B) {
@@ -85,8 +85,7 @@ func BenchmarkCalling(b *testing.B) {
 	}
 }
 
-// BenchmarkCallingOllama is the same at a real server, whose tokenizer counts
-// bytes.
+// BenchmarkCallingOllama does the same with a real server, whose tokenizer counts bytes.
 func BenchmarkCallingOllama(b *testing.B) {
 	url := ollamatest.Start(b)
 	for _, way := range []turn.Mode{turn.Native, turn.Constrained, turn.Text} {

@@ -18,10 +18,10 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// BenchmarkChat measures what a person at a terminal feels who resumes a conversation
-// of 10,000 messages in a tree of 50,000 files: the time from a key to the first byte
-// of its echo beside that of cat on the same kind of terminal, from @ to a list of
-// files, CPU until the first frame, and memory.
+// BenchmarkChat measures how responsive a terminal feels to a person who resumes a conversation of
+// 10,000 messages in a tree of 50,000 files: the time from a key to the first byte of its echo,
+// compared with cat on the same kind of terminal; from @ to a list of files; CPU until the first
+// frame; and memory.
 func BenchmarkChat(b *testing.B) {
 	dir := b.TempDir()
 	repo, home := filepath.Join(dir, "repo"), filepath.Join(dir, "home")
@@ -82,7 +82,7 @@ func script(b *testing.B, dir string, cmd *exec.Cmd) {
 	}
 }
 
-// tree is a git repository of n files that git has not seen.
+// tree makes a git repository of n untracked files.
 func tree(b *testing.B, dir string, n int) {
 	for i := range n {
 		sub := filepath.Join(dir, fmt.Sprintf("d%d", i/100))
@@ -198,7 +198,7 @@ func (t *terminal) write(keys string) {
 	}
 }
 
-// see waits until something is printed, and forgets what was printed until then.
+// see waits until what is printed, and forgets the output so far.
 func (t *terminal) see(what string) {
 	for {
 		if _, after, found := bytes.Cut(t.seen, []byte(what)); found {
@@ -254,7 +254,7 @@ func (t *terminal) end() {
 	t.ours.Close()
 }
 
-// cpu is what the program has used of the processors.
+// cpu returns the CPU time of the program.
 func (t *terminal) cpu() time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", t.cmd.Process.Pid))
 	if err != nil {
@@ -269,7 +269,7 @@ func (t *terminal) cpu() time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// peak is the most memory that the program had, in MB.
+// peak returns the peak memory of the program in MB.
 func (t *terminal) peak() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", t.cmd.Process.Pid))
 	if err != nil {

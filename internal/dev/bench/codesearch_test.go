@@ -81,7 +81,7 @@ func BenchmarkCodeSearch(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process and the children it waited for have used.
+// cpuTime returns the CPU time of this process and of the children it waited for.
 func cpuTime(b *testing.B) time.Duration {
 	total := time.Duration(0)
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {

@@ -84,10 +84,9 @@ func whole(ctx context.Context, db *sqlite.DB, id string, turns int) error {
 	return nil
 }
 
-// TestNothingLost stops a crowd of jobs (forty; in make bench a hundred, and longer
-// ones) in their midst, twice, lets a new
-// manager on a newly opened file go on, and looks at what each job and its log
-// then say.
+// TestNothingLost interrupts a crowd of jobs (forty; in make bench a hundred, and longer ones),
+// twice, continues them with a new manager on a newly opened file, and checks each job and its
+// log.
 func TestNothingLost(t *testing.T) {
 	agents, turns := size(100, 40), size(20, 9)
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -143,8 +142,8 @@ func TestNothingLost(t *testing.T) {
 	})
 }
 
-// BenchmarkThousand runs a thousand agents of fifty turns at once, everything
-// durable, and counts what is missing afterwards.
+// BenchmarkThousand runs a thousand durable agents of fifty turns at once, and counts missing
+// records afterwards.
 func BenchmarkThousand(b *testing.B) {
 	const agents, turns = 1000, 50
 	k := newKit(b, client(b), true)

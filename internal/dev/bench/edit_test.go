@@ -19,7 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// hands is a workspace with undo, and what a tool gets of it.
+// hands returns a tool's environment in a workspace with undo.
 func hands(b *testing.B, dir string) *tools.Env {
 	b.Helper()
 	led, err := ledger.Open(filepath.Join(b.TempDir(), "ledger"), nil)
@@ -97,9 +97,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkEdit compares edit_file, with the stale check, the ledger and the
-// report, with writing the file and syncing it: what an edit that survives a
-// power cut costs at least.
+// BenchmarkEdit compares edit_file, with the stale check, the ledger and the report, with writing
+// the file and syncing it: the minimum cost of an edit that survives a power cut.
 func BenchmarkEdit(b *testing.B) {
 	for _, lines := range []int{300, 30_000} {
 		b.Run(fmt.Sprintf("%d-lines", lines), func(b *testing.B) {

@@ -13,9 +13,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 )
 
-// Among 50,000 facts a search finds the one, and what is forgotten leaves no trace
-// in the file. It is here and not beside the store, where it would run with the race
-// detector: it has no goroutines of its own and takes three times as long there.
+// Among 50,000 facts a search finds the right one, and a removed fact leaves no trace in the file.
+// It is here and not beside the store, where it would run with the race detector: it has no
+// goroutines of its own and takes three times as long there.
 func TestManyFacts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "facts.db")
 	d, err := sqlite.Open(t.Context(), path, sqlite.Options{})

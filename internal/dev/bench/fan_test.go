@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 )
 
-// kilobyte is what the steps of these workflows give.
+// kilobyte is the result of the steps of these workflows.
 var kilobyte = json.RawMessage(`"` + strings.Repeat("x", 1000) + `"`)
 
 // pure serves steps of kind "do", which give a kilobyte.
@@ -28,7 +28,7 @@ var pure = flow.Mux{"do": {Safe: flow.Always, Handler: func(context.Context, flo
 	return kilobyte, nil
 }}}
 
-// fan is a workflow of n branches of one step.
+// fan runs n branches of one step.
 func fan(r *flow.Run, n int) (int, error) {
 	outs, err := flow.Map(r, make([]struct{}, n), func(r *flow.Run, _ struct{}) (int, error) {
 		out, err := flow.Do[json.RawMessage](r, "do", "branch", nil)
@@ -41,7 +41,7 @@ func fan(r *flow.Run, n int) (int, error) {
 	return sum, err
 }
 
-// long is a workflow of n steps, one after the other. at is called before each.
+// long runs n steps, one after the other. at is called before each.
 func long(r *flow.Run, n int, at func(int)) (int, error) {
 	sum := 0
 	for i := range n {
@@ -55,7 +55,7 @@ func long(r *flow.Run, n int, at func(int)) (int, error) {
 	return sum, nil
 }
 
-// claimed is the journal of a new job that is held.
+// claimed returns the journal of a new job with a lease.
 func claimed(t testing.TB, db *sqlite.DB, id string) flow.Journal {
 	t.Helper()
 	if _, err := db.Add(t.Context(), &jobs.Job{ID: id, Workflow: "bench", Input: json.RawMessage("{}")}); err != nil {
@@ -70,8 +70,8 @@ func claimed(t testing.TB, db *sqlite.DB, id string) flow.Journal {
 	return db.Journal(id, j.Lease.Token)
 }
 
-// BenchmarkFan is durable branches of one step beside two plain commits each,
-// and beside bare goroutines.
+// BenchmarkFan compares durable branches of one step with two plain commits each, and with bare
+// goroutines.
 func BenchmarkFan(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -112,7 +112,7 @@ func BenchmarkFan(b *testing.B) {
 	}
 }
 
-// last is pure with a look at the world when the n-th step is performed.
+// last is pure, and calls look when the n-th step is performed.
 func last(n int, look func()) flow.Mux {
 	var count atomic.Int64
 	return flow.Mux{"do": {Safe: flow.Always, Handler: func(context.Context, flow.Step, event.Sink) (json.RawMessage, error) {
@@ -148,8 +148,8 @@ func recorded(t testing.TB, n int) string {
 	return path
 }
 
-// BenchmarkReplay is a workflow that is resumed after its last step, beside
-// reading the same rows with plain SQL: in one query, and one by one.
+// BenchmarkReplay compares resuming a workflow after its last step with reading the same rows with
+// plain SQL: in one query, and one by one.
 func BenchmarkReplay(b *testing.B) {
 	for _, n := range []int{1000, 5000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -261,7 +261,7 @@ func TestFlat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t)
-			// A step gives a kilobyte: a tenth of that is what no list of them holds.
+			// A step returns a kilobyte: a tenth of that shows that no list keeps the results.
 			each := (late - early) / int64(n-n/10)
 			if each > 100 {
 				t.Errorf("each keeps %d bytes", each)

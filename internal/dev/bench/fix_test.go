@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/fix.md")
 
-// A cause is why a synthetic failure happens, and who can repair it.
+// A cause is the cause of a synthetic failure, with the agent that can repair it.
 type cause struct {
 	name   string
 	helper string // the agent whose repair helps; nobody's does if empty
@@ -39,7 +39,7 @@ var causes = []cause{
 	{"juliett", "environment-setup"}, {"kilo", "environment-setup"}, {"lima", ""},
 }
 
-// agentOf is the agent that a request is made for.
+// agentOf returns the agent that makes a request.
 func agentOf(req *llm.Request) string {
 	for _, a := range [][2]string{{"You decide what happens next", "failure-analyst"}, {"You repair the code", "code-fix"}, {"because of a dependency", "dependency-resolution"}, {"because of what surrounds it", "environment-setup"}} {
 		if strings.Contains(req.Messages[0].Text, a[0]) {
@@ -49,8 +49,8 @@ func agentOf(req *llm.Request) string {
 	return "another"
 }
 
-// repairer is a model that repairs what its agent can, and decides by what it is
-// shown. Each request counts 3,000 tokens and each answer 200.
+// repairer is a model that repairs the failures that its agent can repair, and decides by its
+// prompt. Each request counts 3,000 tokens and each answer 200.
 type repairer struct {
 	mu    sync.Mutex
 	calls int
@@ -96,11 +96,11 @@ func (m *repairer) answer(_ context.Context, req *llm.Request, _ func(llm.Delta)
 	return res, nil
 }
 
-// A window is what ten failures came to. Hopeless are those that only a person can repair.
+// A window has the results of ten failures. Hopeless counts those that only a person can repair.
 type window struct{ Fixed, Escalated, Requests, Tokens, Hopeless int }
 
-// fixAll runs adroit's coordinator on failures, one after the other in one project,
-// and returns what each ten came to.
+// fixAll runs adroit's coordinator on failures, one after the other in one project, and returns
+// the results of each ten.
 func fixAll(t *testing.T, failures []int, memory string) (out []window) {
 	t.Helper()
 	ctx := t.Context()
@@ -125,7 +125,7 @@ func fixAll(t *testing.T, failures []int, memory string) (out []window) {
 			out = append(out, window{})
 		}
 		w, c := &out[i/10], causes[k]
-		// Other lines above it each time: what is repaired is where it was, not at the same line.
+		// Each time with other lines above it: the same fault is at another line.
 		text := strings.Repeat("a line\n", 3+i%7) + "before\nbroken " + c.name + "\nafter\n"
 		if err := os.WriteFile(filepath.Join(dir, "src", c.name+".txt"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestFixLearns(t *testing.T) {
 	}
 	row("all", a, z)
 	t.Logf("\n%s", b.String())
-	// By thirds: what a person is asked without need, and the tokens, fall, and stay below.
+	// By thirds: needless questions to a person, and the tokens, fall, and stay below.
 	for i := 0; i < 4; i += 2 {
 		w, next := with[i].add(with[i+1]), with[i+2].add(with[i+3])
 		if next.Escalated-next.Hopeless > w.Escalated-w.Hopeless || i == 0 && (next.Escalated-next.Hopeless == w.Escalated-w.Hopeless || next.Tokens*2 > w.Tokens) || next.Tokens*3 > without[i+2].add(without[i+3]).Tokens {

@@ -105,9 +105,9 @@ func offers(req *llm.Request, tool string) bool {
 	return slices.ContainsFunc(req.Tools, func(t llm.ToolSpec) bool { return t.Name == tool })
 }
 
-// TestSupervisorCost holds supervisor to 1.5 times what the builder takes for the same fault:
-// planned, validated, done by a worker that has its edit and its report in one answer, reviewed,
-// summed up.
+// TestSupervisorCost fails if supervisor takes more than 1.5 times as much as the builder for the
+// same fault: planned, validated, done by a worker that has its edit and its report in one answer,
+// reviewed, summed up.
 func TestSupervisorCost(t *testing.T) {
 	run := func(r adroit.Request) *mender { return mend(t, r, "alpha") }
 	builder := run(adroit.Request{Target: "builder", Input: agents.Input{Prompt: "sh check.sh fails; repair what it complains about.", Test: "sh check.sh", Approve: executor.ApproveAll}})
@@ -121,8 +121,8 @@ func TestSupervisorCost(t *testing.T) {
 	}
 }
 
-// TestFixCost holds adroit fix to 1.2 times what the builder takes for the same fault, one
-// that is repaired at once and one whose repair shows the next.
+// TestFixCost fails if adroit fix takes more than 1.2 times as much as the builder for the same
+// faults: one repaired at once, and several of which each repair shows the next.
 func TestFixCost(t *testing.T) {
 	for _, words := range [][]string{{"alpha"}, {"alpha", "bravo"}, {"alpha", "bravo", "charlie"}} {
 		run := func(r adroit.Request) *mender { return mend(t, r, words...) }

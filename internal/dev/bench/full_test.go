@@ -14,10 +14,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// full is what the command line puts around a loop: secrets are looked for in
-// all that is kept and shown, calls are judged by rules, a budget bounds the
-// conversation, results are shown within bounds and prices are counted. A nil
-// full is a loop without any of it.
+// full is the command line's additions to a loop: secrets are looked for in all that is kept and
+// shown, calls are judged by rules, a budget bounds the conversation, results are shown within
+// bounds and prices are counted. A nil full is a loop without any of it.
 type full struct {
 	hide    *secret.Redactor
 	results *host.ResultStore
@@ -56,8 +55,7 @@ func (f *full) sink() event.Sink {
 	return func(e event.Event) { host.Clean(f.hide, e) }
 }
 
-// BenchmarkFull is BenchmarkLoop with all that the command line puts around
-// the loop.
+// BenchmarkFull is BenchmarkLoop with the command line's additions to the loop.
 func BenchmarkFull(b *testing.B) {
 	for _, turns := range []int{10, 100, 400} {
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {

@@ -19,9 +19,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A tape is a model in this process that calls echo so many times. It looks
-// only at the last message: what a turn costs then is the loop's and the
-// journal's own. at is called before each answer.
+// A tape is a model in this process that calls echo so many times. It reads only the last message,
+// so the cost of a turn is that of the loop and the journal. at is called before each answer.
 type tape struct {
 	turns int
 	asked atomic.Int64
@@ -53,8 +52,8 @@ func longKit(t testing.TB, p *tape) *kit {
 	return k
 }
 
-// size is usual, but full in make bench, which sets ADROIT_BENCH=full: there a
-// test takes minutes, and what it looks at is the same at a fifth of it.
+// size returns usual, but full in make bench, which sets ADROIT_BENCH=full: there a test takes
+// minutes, and a fifth of the size shows the same.
 func size(full, usual int) int {
 	if os.Getenv("ADROIT_BENCH") == "full" {
 		return full
@@ -62,7 +61,7 @@ func size(full, usual int) int {
 	return usual
 }
 
-// heap is what lives after a collection.
+// heap returns the bytes that are alive after a collection.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -70,10 +69,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestLongJob runs a job of two thousand turns (in make bench: ten thousand) that
-// is stopped near its end: what is resumed replays at most one turn, and what a turn leaves in memory
-// is not more than a few times its messages. The same holds of a shorter job
-// whose journal waits for a disk.
+// TestLongJob runs a job of two thousand turns (in make bench: ten thousand) that is stopped near
+// its end: resuming it replays at most one turn, and a turn leaves in memory no more than a few
+// times its messages. The same applies to a shorter job whose journal waits for a disk.
 func TestLongJob(t *testing.T) {
 	long, durable := size(10_000, 2000), size(1000, 200)
 	t.Run("memory", func(t *testing.T) {
@@ -152,8 +150,8 @@ func (p *tape) check(t *testing.T, run func(context.Context, event.Sink) (*execu
 	t.Logf("resumed to the end in %s with %d steps recalled", time.Since(start).Round(time.Millisecond), recalled)
 }
 
-// BenchmarkLong is what a turn costs early and late in a long job with
-// nothing kept, the model's part not counted.
+// BenchmarkLong measures the cost of a turn early and late in a long job without a journal, not
+// counting the model.
 func BenchmarkLong(b *testing.B) {
 	const turns, window = 10_000, 500
 	var early, late time.Duration

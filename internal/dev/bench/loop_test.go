@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A cost is what some turns took of this process.
+// A cost is the resources of this process that some turns took.
 type cost struct {
 	turns   int
 	cpu     time.Duration
@@ -81,7 +81,7 @@ func beside(b *testing.B, k *kit, turns int) {
 	report(b, theirs, ours)
 }
 
-// BenchmarkStream is the loop with streamed answers, as it runs by default.
+// BenchmarkStream measures the loop with streamed answers, the default.
 func BenchmarkStream(b *testing.B) {
 	const turns = 100
 	hc := client(b)

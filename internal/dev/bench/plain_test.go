@@ -42,7 +42,7 @@ type plainRequest struct {
 	Tools    []plainTool    `json:"tools"`
 }
 
-// plain is the loop to compare with.
+// plain is the loop to compare with: it runs without adroit.
 func plain(ctx context.Context, hc *http.Client, url string, turns int) (string, error) {
 	var tool plainTool
 	tool.Type = "function"
@@ -92,5 +92,5 @@ func plain(ctx context.Context, hc *http.Client, url string, turns int) (string,
 	}
 }
 
-// echo is the one tool: half a kilobyte of result.
+// echo is the only tool; it returns half a kilobyte.
 func echo(text string) string { return strings.Repeat(text+" ", 1+500/(len(text)+1)) }

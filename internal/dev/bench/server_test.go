@@ -49,8 +49,8 @@ func serve() error {
 	return nil
 }
 
-// answer plays a tape: as many calls of echo as the model's name says, then a
-// last word. Where it stands follows from the conversation alone.
+// answer plays a tape: as many calls of echo as the model's name states, then a last message. The
+// position follows from the conversation alone.
 func answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -80,7 +80,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"model":"tape","choices":[{"index":0,"message":{"role":"assistant",%s},"finish_reason":%q}],%s}`, message, finish, usage)
 }
 
-// server is the one server process of this test binary.
+// server is the only server process of this test binary.
 var server child
 
 type child struct {

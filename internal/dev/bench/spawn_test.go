@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/sandbox"
 )
 
-// BenchmarkSpawn is what a command costs that does nothing, at each level,
-// beside os/exec in the same run.
+// BenchmarkSpawn measures the cost of a command that does nothing, at each level, and with os/exec
+// in the same run.
 func BenchmarkSpawn(b *testing.B) {
 	const rounds = 40
 	median := func(b *testing.B, do func() error) time.Duration {

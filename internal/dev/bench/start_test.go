@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// BenchmarkStart compares the CPU time of commands that do next to nothing
-// with that of a Go program that prints a line: the least of several runs,
-// taken in turn. Allocations before main are bounded by TestInit of cmd/adroit.
+// BenchmarkStart compares the CPU time of commands that do next to nothing with a Go program that
+// prints a line: the minimum of several runs, taken in turn. TestInit of cmd/adroit bounds
+// allocations before main.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	hello, adroit := filepath.Join(dir, "hello"), filepath.Join(dir, "adroit")

@@ -12,9 +12,9 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
-// BenchmarkSyncs counts, by strace, the syncs of a turn of adroit run by what it calls:
-// those of a job with twenty such turns without those of a job with none. The workspace
-// is synced by one syncfs for a command that changed something, and for no other.
+// BenchmarkSyncs counts with strace the syncs of a turn of adroit run, by system call: those of a
+// job with twenty such turns less those of a job with none. The workspace is synced by one syncfs
+// for a command that changed something, and for no other.
 func BenchmarkSyncs(b *testing.B) {
 	testenv.NeedsProgram(b, "strace")
 	bin := filepath.Join(b.TempDir(), "adroit")

@@ -1,5 +1,5 @@
-// Package dirtest holds what tests of the workspace do with directories: write
-// and read files, list a tree, run git.
+// Package dirtest helps tests of the workspace with directories: it writes and reads files, lists
+// a tree and runs git.
 package dirtest
 
 import (
@@ -26,7 +26,7 @@ func Write(t testing.TB, path, content string) {
 	}
 }
 
-// Content is what is in a file.
+// Content returns the content of a file.
 func Content(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -81,7 +81,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Lines are the lines of each file.
+// Lines returns the lines of each file.
 func Lines(t testing.TB, dir string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -99,8 +99,8 @@ func Lines(t testing.TB, dir string) map[string][]string {
 // Twenty is a text of twenty lines.
 const Twenty = "l1\nl2\nl3\nl4\nl5\nl6\nl7\nl8\nl9\nl10\nl11\nl12\nl13\nl14\nl15\nl16\nl17\nl18\nl19\nl20\n"
 
-// Git runs git as an author of its own and returns what it prints. After a commit
-// git starts no other gits that look whether there is something to tidy up.
+// Git runs git as an author of its own and returns its output. After a commit, git starts no
+// background maintenance.
 func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", slices.Concat([]string{"-c", "maintenance.auto=false"}, args)...)
@@ -132,7 +132,7 @@ func Config(t testing.TB, file string, kv ...string) {
 	Must(t, f.Close())
 }
 
-// Diff lists what only one of two listings has.
+// Diff lists the lines that only one of two listings has.
 func Diff(a, b []string) string {
 	var out []string
 	for _, s := range a {
@@ -148,7 +148,7 @@ func Diff(a, b []string) string {
 	return strings.Join(out, "\n")
 }
 
-// WorkTree is what of a tree is somebody's work.
+// WorkTree lists the files of a tree without its git directory.
 func WorkTree(t testing.TB, dir string) []string {
 	t.Helper()
 	return slices.DeleteFunc(Tree(t, dir), func(line string) bool {
@@ -156,7 +156,7 @@ func WorkTree(t testing.TB, dir string) []string {
 	})
 }
 
-// Golden wants got to be what a golden file has; update writes the file.
+// Golden fails unless got is the content of a golden file; update writes the file.
 func Golden(t testing.TB, update bool, file string, got []byte) {
 	t.Helper()
 	if update {

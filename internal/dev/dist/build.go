@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// platforms are those that CI builds and vets; see docs/platforms.md.
+// platforms lists the platforms that CI builds and vets; see docs/platforms.md.
 const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"
 
-// A dist is what is made of one version.
+// A dist builds the release files of one version.
 type dist struct {
 	tree    string // the repository
 	out     string
@@ -49,5 +49,5 @@ func (d *dist) command(env []string, name string, args ...string) ([]byte, error
 	return b, nil
 }
 
-// stamp is the variable that holds the version.
+// stamp is the variable for the version.
 const stamp = "github.com/adroit-run/adroit/pkg/cli/internal/kit.stamped"

@@ -106,7 +106,7 @@ func unpack(t *testing.T, path, dir string) map[string][]byte {
 	}
 }
 
-// inspect runs the program, and looks for what must not be in it.
+// inspect runs the program, and searches it for forbidden content.
 func inspect(t *testing.T, program []byte, trees ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "adroit")
@@ -136,8 +136,8 @@ func inspect(t *testing.T, program []byte, trees ...string) {
 	}
 }
 
-// components compares the list with what the tests are linked with, of which the
-// program has most.
+// components compares the list with the packages that the tests are linked with, most of which are
+// in the program.
 func components(t *testing.T, list []byte) {
 	t.Helper()
 	var b bom

@@ -1,7 +1,6 @@
-// Command dist makes what is published of a version: for each platform an archive
-// with the program, man pages, completions and a list of what it was made of
-// (SBOM), and the checksums of all of them. Two runs over the same files make the
-// same bytes, wherever the tree lies.
+// Command dist makes the release files of a version: for each platform an archive with the
+// program, man pages, completions and a list of its components (SBOM), and the checksums of all of
+// them. Two runs over the same files make the same bytes, wherever the tree lies.
 //
 //	go run ./internal/dev/dist -version v1.2.3 -time 1763798400 -out dist
 package main
@@ -37,7 +36,7 @@ func main() {
 	}
 }
 
-// describe takes from git what was not given.
+// describe takes missing options from git.
 func (d *dist) describe(seconds int64) error {
 	if d.version == "" {
 		b, err := d.command(nil, "git", "describe", "--tags", "--always", "--dirty")
@@ -92,7 +91,7 @@ func (d *dist) run(platforms []string) error {
 	return os.WriteFile(filepath.Join(d.out, "SHA256SUMS"), sums.Bytes(), 0o644)
 }
 
-// files are what an archive has of its own platform, and what is in the tree.
+// files lists the files of an archive: those of its own platform, and those in the tree.
 func (d *dist) files(goos, goarch string) ([]file, error) {
 	program, err := d.build(goos, goarch)
 	if err != nil {

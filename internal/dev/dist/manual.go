@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts"
 )
 
-// manual is a man page for each command, and the completions for three shells.
+// manual returns a man page for each command, and the completions for three shells.
 func (d *dist) manual() ([]file, error) {
 	root := cli.Program{Parts: parts.All()}.Command()
 	root.DisableAutoGenTag = true

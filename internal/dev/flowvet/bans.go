@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A ban says which functions and variables of packages workflow code may not
-// mention. Names are F, T.M or T.*; no names are all names.
+// A ban lists functions and variables of packages that workflow code may not mention. Names are F,
+// T.M or T.*; no names are all names.
 type ban struct {
 	paths string // a trailing slash stands for everything below too
 	names string
@@ -26,8 +26,8 @@ const (
 	sayLog    = "a replay writes it again; tell watchers with r.Note, which is said once"
 )
 
-// idMaker is what ids from a hash or a text are called: those are the same
-// each time.
+// idMaker lists the usual names of functions that make IDs from a hash or a text: these are the
+// same each time.
 const idMaker = "Parse ParseBytes MustParse ParseStrict FromBytes FromString FromBytesOrNil FromStringOrNil Validate IsInvalidLengthError " +
 	"NewSHA1 NewMD5 NewHash NewV3 NewV5 Nil Max NameSpaceDNS NameSpaceURL NameSpaceOID NameSpaceX500 NamespaceDNS NamespaceURL " +
 	"NamespaceOID NamespaceX500 UUID.* NullUUID.* UUIDs.* ID.* ULID.* KSUID.* CompressedSet.*"

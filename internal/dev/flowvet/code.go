@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// code is what a package's functions do and whom they call.
+// code records what a package's functions do and whom they call.
 type code struct {
 	pass    *analysis.Pass
 	info    *types.Info
@@ -26,7 +26,7 @@ type unit struct {
 	name string
 	obj  types.Object // nil for a literal
 	root bool         // workflow code by its parameters
-	// variable says that this is what a package variable begins as.
+	// variable marks the initial value of a package variable.
 	variable bool
 	faults   []fault
 	refs     []ref
@@ -61,8 +61,8 @@ func (c *code) file(f *ast.File) {
 	}
 }
 
-// vars makes units of what package variables begin as: a function, a table of
-// functions, or a value that differs in each process.
+// vars makes units of the initial values of package variables: a function, a table of functions,
+// or a value that differs in each process.
 func (c *code) vars(s *ast.ValueSpec) {
 	for i, v := range s.Values {
 		names := s.Names
@@ -93,7 +93,7 @@ func (c *code) rootLit(lit *ast.FuncLit) bool {
 	return ok && workflow(sig)
 }
 
-// plainName is f or T.f.
+// plainName returns f or T.f.
 func plainName(fn *types.Func) string {
 	if recv := fn.Signature().Recv(); recv != nil {
 		t := types.Unalias(recv.Type())
@@ -107,7 +107,7 @@ func plainName(fn *types.Func) string {
 	return fn.Name()
 }
 
-// refer notes that u mentions obj, or what is wrong with that by itself.
+// refer records that u mentions obj, or the fault of that mention.
 func (c *code) refer(u *unit, id *ast.Ident) {
 	obj := c.info.Uses[id]
 	switch o := obj.(type) {
@@ -132,7 +132,7 @@ func (c *code) refer(u *unit, id *ast.Ident) {
 	u.refs = append(u.refs, ref{id.Pos(), obj})
 }
 
-// short is pkg.F or pkg.T.F.
+// short returns pkg.F or pkg.T.F.
 func short(obj types.Object) string {
 	if fn, ok := obj.(*types.Func); ok {
 		return fn.Pkg().Name() + "." + plainName(fn)
@@ -184,8 +184,8 @@ func (c *code) report() {
 	}
 }
 
-// all are the faults of u and those that are known of what it mentions in
-// other packages and of variables.
+// all returns the faults of u and the known faults of functions in other packages and of variables
+// that it mentions.
 func (c *code) all(u *unit) []fault {
 	out := slices.Clone(u.faults)
 	for _, r := range u.refs {
@@ -202,8 +202,8 @@ func (c *code) all(u *unit) []fault {
 	return out
 }
 
-// export makes facts of what the package's functions and variables are, for the
-// packages that import it.
+// export exports facts about the package's functions and variables for the packages that import
+// it.
 func (c *code) export() {
 	known := map[types.Object]*varies{}
 	find := func(u *unit) *varies {

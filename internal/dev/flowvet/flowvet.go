@@ -1,22 +1,19 @@
-// Package flowvet finds what makes workflow code run otherwise when it is
-// replayed: clocks, randomness, goroutines, map order, the machine, and
-// package variables that change.
+// Package flowvet finds code that makes a workflow behave differently when it is replayed: clocks,
+// randomness, goroutines, map order, the machine, and package variables that change.
 //
 //	go install github.com/adroit-run/adroit/cmd/flowvet@latest
 //	go vet -vettool=$(which flowvet) ./...
 //
-// Workflow code is every function that has a *flow.Run or an *executor.Scope
-// as a parameter, the function literals in it, and what it calls: in its own
-// package whatever that is, in other packages of the same module as far as
-// clocks, randomness, goroutines, order and the machine go. What is called
-// through an interface or a variable is not followed. Test files are not
-// looked at.
+// Workflow code is every function that has a *flow.Run or an *executor.Scope as a parameter, the
+// function literals in it, and the functions it calls: in its own package all of them, in other
+// packages of the same module as far as clocks, randomness, goroutines, order and the machine go.
+// Calls through an interface or a variable are not followed. Test files are not examined.
 //
-// A finding that is none is excused where it is, with a reason:
+// A false finding is excused where it is, with a reason:
 //
 //	level := slog.Default() //flowvet:ignore set once in main, and only for people
 //
-// The package is not a proof. What it does not see, a golden journal does.
+// The package is not a proof. A golden journal detects what it misses.
 package flowvet
 
 import (
@@ -80,9 +77,9 @@ func workflow(sig *types.Signature) bool {
 	return sig.Recv() != nil && marked(sig.Recv().Type())
 }
 
-// foreign reports whether a package is of the standard library or of another
-// module than the ones worked on, whose functions are not looked into:
-// a cache behind a mutex there is no concern of ours.
+// foreign reports whether a package belongs to the standard library or to a module other than the
+// ones worked on. The analysis does not look into its functions: a cache behind a mutex there does
+// not matter here.
 func foreign(path string, mod *analysis.Module) bool {
 	if mod != nil && mod.Path != "" && mod.Path != "std" {
 		return mod.Version != ""

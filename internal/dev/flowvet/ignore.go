@@ -40,7 +40,7 @@ func excuses(pass *analysis.Pass, files []*ast.File) excused {
 	return x
 }
 
-// drop takes what is excused out of all units.
+// drop removes excused faults from all units.
 func (c *code) drop(x excused) {
 	off := func(pos token.Pos) bool {
 		p := c.pass.Fset.Position(pos)
@@ -58,7 +58,7 @@ func (c *code) drop(x excused) {
 	}
 }
 
-// report says which excuses have no reason, or nothing to excuse.
+// report reports excuses that have no reason, or nothing to excuse.
 func (x excused) report(pass *analysis.Pass) {
 	for _, lines := range x { // diagnostics are sorted by their driver
 		for _, e := range lines {

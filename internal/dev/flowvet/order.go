@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// mapIter is the name of the function if x calls one that goes through a map
-// in its own order, else empty.
+// mapIter returns the name of the function if x calls one that iterates over a map in map order,
+// or "".
 func (c *code) mapIter(x ast.Expr) string {
 	call, ok := ast.Unparen(x).(*ast.CallExpr)
 	if !ok {
@@ -33,8 +33,8 @@ func (c *code) is(call *ast.CallExpr, paths, names string) bool {
 	return ok && fn.Pkg() != nil && of(paths, fn.Pkg().Path()) && has(names, fn.Name())
 }
 
-// sorted reports whether the order in which n, a call that mapIter names, gives
-// what is in a map is lost at once.
+// sorted reports whether the map order of the values from n, a call that mapIter names, is lost at
+// once.
 func (c *code) sorted(n *ast.CallExpr, stack []ast.Node) bool {
 	if len(stack) == 0 {
 		return false
@@ -95,7 +95,7 @@ func (c *code) sortedAfter(s ast.Stmt, name string, stack []ast.Node) bool {
 	return false
 }
 
-// after are the statements that follow s in block.
+// after returns the statements that follow s in block.
 func after(block ast.Node, s ast.Stmt) []ast.Stmt {
 	var list []ast.Stmt
 	switch b := block.(type) {
@@ -146,8 +146,8 @@ func (c *code) unordered(n *ast.RangeStmt, stack []ast.Node) bool {
 	return true
 }
 
-// A loop is a body over a map in which each round leaves the same behind
-// whatever the rounds before it were.
+// A loop is a body over a map in which each iteration has the same effect independently of earlier
+// ones.
 type loop struct {
 	c       *code
 	n       *ast.RangeStmt

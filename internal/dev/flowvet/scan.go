@@ -66,7 +66,7 @@ func (c *code) scan(u *unit, body ast.Node) {
 	})
 }
 
-// comm reports whether n is what a case of a select waits for.
+// comm reports whether n is the communication of a select case.
 func comm(stack []ast.Node, n ast.Node) bool {
 	if len(stack) == 0 {
 		return false
@@ -75,7 +75,7 @@ func comm(stack []ast.Node, n ast.Node) bool {
 	return ok && cc.Comm == n
 }
 
-// inComm is comm for a receive, which lies in a statement.
+// inComm reports whether a receive is in the communication of a select case.
 func inComm(stack []ast.Node) bool {
 	for i := len(stack) - 1; i > 0; i-- {
 		if s, ok := stack[i].(ast.Stmt); ok {
@@ -123,7 +123,7 @@ func (c *code) call(n *ast.CallExpr, stack []ast.Node, add func(ast.Node, string
 	}
 }
 
-// callee is the name that is called, nil if it has none.
+// callee returns the name of the called function, or nil.
 func callee(n *ast.CallExpr) *ast.Ident {
 	f := ast.Unparen(n.Fun)
 	switch x := f.(type) {
@@ -141,7 +141,7 @@ func callee(n *ast.CallExpr) *ast.Ident {
 	return nil
 }
 
-// under is the underlying type, of a type parameter that of its constraint.
+// under returns the underlying type; for a type parameter, that of its constraint.
 func under(t types.Type) types.Type {
 	if t == nil {
 		return nil

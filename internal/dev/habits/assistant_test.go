@@ -7,8 +7,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// TestAssistant has weak models only write a change for the agent that also answers questions, and
-// claim it then: it is no answer, and if they make it in the end the work is done.
+// TestAssistant: weak models write a change only as text for the agent that also answers
+// questions, and then claim to have made it. That is not an answer, and if they make the change in
+// the end the work is done.
 func TestAssistant(t *testing.T) {
 	for _, write := range []string{
 		"edit_file(path=\"calc.sh\", old=" + text(wrong) + ", new=" + text(right) + ")",

@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 )
 
-// files is a task with files of so many lines of 41 bytes, and the fault of the first task.
+// files returns a task with files of so many lines of 41 bytes, and the fault of the first task.
 func files(lines ...int) (*job, []raw) {
 	j := &job{
 		name: "many files", prompt: "calc.sh prints the wrong sum. Repair it; the other files say how.",
@@ -29,9 +29,9 @@ func files(lines ...int) (*job, []raw) {
 	return j, read
 }
 
-// TestReadBudget has a model read many files in one answer, on each wire: what small ones
-// leave over goes to the large ones, and what is cut is named once, at the end, with calls
-// that go on from there.
+// TestReadBudget makes a model read many files in one answer, on each wire: space that small ones
+// leave goes to the large ones, and cut results are named once, at the end, with calls that
+// continue from there.
 func TestReadBudget(t *testing.T) {
 	end := [][]raw{{edits("calc.sh", wrong, right), done}}
 	for _, wire := range servers {
@@ -69,7 +69,7 @@ func TestReadBudget(t *testing.T) {
 	}
 }
 
-// named are the calls that the last result of a request goes on with.
+// named returns the calls that the last result of a request suggests to continue with.
 func named(body string) (out []raw) {
 	var req struct{ Messages []json.RawMessage }
 	if json.Unmarshal([]byte(body), &req) != nil || len(req.Messages) == 0 {
@@ -96,7 +96,7 @@ func named(body string) (out []raw) {
 	return out
 }
 
-// texts are all the texts in a message of any wire.
+// texts returns all the texts in a message of any wire format.
 func texts(v json.RawMessage) (out []string) {
 	var s string
 	var list []json.RawMessage
@@ -155,8 +155,8 @@ func TestSearchesThatFindNothing(t *testing.T) {
 	}
 }
 
-// TestSilence has a model say nothing, or only think, for good: it is shown on each wire what it
-// thought, and the job ends in three requests with words of its own.
+// TestSilence makes a model return nothing, or only thinking, every time: on each wire it is shown
+// its thinking, and the job ends in three requests with a message of its own.
 func TestSilence(t *testing.T) {
 	for _, wire := range servers {
 		for what, a := range map[string]answer{"empty": {}, "thoughts": {thinking: "I should look at calc.sh first."}} {

@@ -18,8 +18,8 @@ func edits(path string, pairs ...string) raw {
 
 func reads(args map[string]any) raw { return raw{"read_file", text(args)} }
 
-// costs are five tasks as a capable model does them, with what they may cost: requests, and
-// the bytes of all requests together. The bounds are what they cost in November 2026 and 3 % more.
+// costs are five tasks as a capable model does them, with bounds for the requests, and the bytes
+// of all requests together. The bounds are the costs of November 2026 plus 3 %.
 var costs = []struct {
 	job   job
 	turns [][]raw
@@ -83,14 +83,14 @@ var costs = []struct {
 
 var done = raw{"finish", `{"summary":"It is done, and the tests pass."}`}
 
-// long is a script of so many lines that does what body does.
+// long returns a script of so many lines that does what body does.
 func long(lines int, body string) string {
 	return strings.Repeat("# This line says nothing that matters here.\n", lines-strings.Count(body, "\n")) + body
 }
 
-// TestCosts holds what a small task may cost with the builder: the requests that the model needs
-// and no more, the bytes of them all, at most 2,000 tokens in the first, and all of
-// a request at the beginning of the next.
+// TestCosts bounds the cost of a small task with the builder: exactly the requests that the model
+// needs, the bytes of them all, at most 2,000 tokens in the first, and each request as the
+// beginning of the next.
 func TestCosts(t *testing.T) {
 	for _, c := range costs {
 		t.Run(c.job.name, func(t *testing.T) {

@@ -40,7 +40,7 @@ type result struct {
 	reason   string
 }
 
-// faults are what must not be, whatever the model does.
+// faults lists the violations of conditions that must hold whatever the model does.
 func (r result) faults() []string {
 	out := slices.Concat(r.wrong, r.lost)
 	if r.done && r.status != executor.Done {
@@ -122,7 +122,7 @@ func runModel(t testing.TB, h habit, j *job, mode turn.Mode, wire string, with f
 	return s, r
 }
 
-// wrongCalls are calls that ran and that the model did not mean.
+// wrongCalls returns calls that ran although the model did not mean them.
 func wrongCalls(h habit, j *job, ran []string, dir string) (out []string) {
 	meant := []string{"read_file", "search", "edit_file", "write_file", "run_tests", "finish"}
 	if h.shell {
@@ -152,8 +152,8 @@ func wrongCalls(h habit, j *job, ran []string, dir string) (out []string) {
 	return out
 }
 
-// lostCalls are calls in the model's answers of which the next request does not speak.
-// What it does not answer to is no more than the list of what is missing.
+// lostCalls lists calls in the model's answers that the next request does not mention. A request
+// that only repeats what is missing does not count as mentioning them.
 func lostCalls(s *server) (out []string) {
 	for i, a := range s.wrote {
 		if len(a.calls) == 0 && !a.said || i+1 == len(s.bodies) {

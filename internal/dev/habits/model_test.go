@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A job is a small task: what it begins with, and what is right.
+// A job is a small task: its initial files, and the correct result.
 type job struct {
 	name, prompt string
 	seen         string // stands in a request only if the file has been read; "" if there is none to read
@@ -26,7 +26,7 @@ const (
 	usage    = "echo usage: count.sh FILE..."
 )
 
-// count is a script of 300 lines with a fault at its end.
+// count returns a script of 300 lines with a fault at its end.
 func count(last string) string {
 	return "# Counts lines. " + seen + "\n" + strings.Repeat("# It does no more than this.\n", 290) + "test $# -gt 0 || { " + usage + "; " + last + "; }\ncat \"$@\" | wc -l\n"
 }
@@ -71,7 +71,7 @@ type call struct {
 
 func (c call) json() string { return text(c.args) }
 
-// text is a value as JSON, with < and > as they are.
+// text returns a value as JSON, without escaping < and >.
 func text(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -85,7 +85,7 @@ func text(v any) string {
 // A raw call has its arguments as text, which may be no JSON.
 type raw struct{ name, args string }
 
-// An answer is what the model writes. said has calls that are written in its text.
+// An answer is the model's output. said has calls that are written in its text.
 type answer struct {
 	text, thinking string
 	calls          []raw
@@ -93,7 +93,7 @@ type answer struct {
 	cut            bool // it reached its token limit
 }
 
-// A situation is what the model knows when it answers.
+// A situation is the model's knowledge when it answers.
 type situation struct {
 	step string // read, edit or finish
 	try  int    // how often it has tried this step, from 0
@@ -103,7 +103,7 @@ type situation struct {
 	call call // that does the step
 }
 
-// proper is the answer without any habit.
+// proper returns the answer without any habit.
 func (t situation) proper() answer { return answer{calls: []raw{{t.call.name, t.call.json()}}} }
 
 // A model does the task, one step after the other, and sees from the conversation and the

@@ -12,7 +12,7 @@ var update = flag.Bool("update", false, "write docs/dev/habits.md instead of com
 
 var servers = []string{"ollama", "openai", "anthropic"}
 
-// page is the matrix as docs/dev/habits.md has it.
+// page renders the matrix of docs/dev/habits.md.
 func page(cells map[string]result) string {
 	var b strings.Builder
 	reports := map[string]bool{}

@@ -161,7 +161,7 @@ func streamed(w io.Writer, whole string) {
 	io.WriteString(w, "data: [DONE]\n\n")
 }
 
-// peerTable is what peers did beside ours, "" if nobody has tried.
+// peerTable renders the results of other programs next to ours, "" if there are none.
 func peerTable(cells map[string]result) string {
 	b, err := os.ReadFile(peersFile)
 	if err != nil {

@@ -97,7 +97,7 @@ func TestRealWindows(t *testing.T) {
 	}
 }
 
-// loaded is the window that the server has a model loaded with.
+// loaded returns the context window with which the server has loaded a model.
 func loaded(t *testing.T, url, name string) int {
 	res, err := http.Get(url + "/api/ps")
 	if err != nil {

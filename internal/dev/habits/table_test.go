@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A habit is what a weak model does in place of a proper answer.
+// A habit is a weak model's usual deviation from a proper answer.
 type habit struct {
 	name   string
 	source string // the report that shows it
@@ -83,7 +83,7 @@ func at(step string, a answer) func(situation) (answer, bool) {
 
 func says(s string) answer { return answer{text: s} }
 
-// object is a call as an object.
+// object renders a call as an object.
 func object(name, args string) string {
 	return fmt.Sprintf(`{"name": %s, "arguments": %s}`, text(name), args)
 }
@@ -92,7 +92,7 @@ func fence(kind, body string) string {
 	return "```" + kind + "\n" + strings.TrimSuffix(body, "\n") + "\n```"
 }
 
-// parameters are arguments as elements, as some models are trained to write them.
+// parameters renders arguments as elements, as some models are trained to write them.
 func parameters(args string) string {
 	var m map[string]any
 	if err := json.Unmarshal([]byte(args), &m); err != nil {
@@ -107,7 +107,7 @@ func parameters(args string) string {
 	return b.String()
 }
 
-// elements are arguments as elements of their names.
+// elements renders arguments as elements that bear their names.
 func elements(args string) string {
 	var m map[string]any
 	if err := json.Unmarshal([]byte(args), &m); err != nil {

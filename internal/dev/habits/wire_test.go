@@ -14,7 +14,7 @@ import (
 // wires are the interfaces of servers, by the path of their requests.
 var wires = map[string]string{"openai": "/v1/chat/completions", "ollama": "/api/chat", "anthropic": "/v1/messages"}
 
-// A server answers for a model on one wire and keeps what it was asked.
+// A server answers for a model on one wire and keeps the requests.
 type server struct {
 	*httptest.Server
 	wire  string
@@ -83,7 +83,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// modeOf is how a request wants calls: natively, held to a form, or in the text.
+// modeOf returns the form in which a request wants calls: native, constrained, or in the text.
 func modeOf(body []byte) string {
 	var req map[string]json.RawMessage
 	if json.Unmarshal(body, &req) != nil {
@@ -98,8 +98,8 @@ func modeOf(body []byte) string {
 	return "text"
 }
 
-// inMode writes calls as the mode wants them. Of a form that a server holds a model
-// to, arguments that are no JSON cannot be written: the server did not hold it then.
+// inMode writes calls in the form of the mode. If the server constrains the model's output,
+// arguments that are not JSON cannot be written; then the server did not constrain it.
 func inMode(a answer, mode string) answer {
 	if mode == "native" || a.said && len(a.calls) == 0 {
 		return a
@@ -162,7 +162,7 @@ func (s *server) ollama(w http.ResponseWriter, a answer) {
 	for _, c := range a.calls {
 		var args any
 		if json.Unmarshal([]byte(c.args), &args) != nil {
-			// As the server does that cannot read what a model wrote.
+			// Like a server that cannot parse a model's output.
 			w.WriteHeader(http.StatusInternalServerError)
 			io.WriteString(w, text(map[string]any{"error": "error parsing tool call: raw='" + c.args + "', err=invalid character"}))
 			return
@@ -216,5 +216,5 @@ func (s *server) anthropic(w http.ResponseWriter, a answer) {
 	event("message_stop", map[string]any{})
 }
 
-// tokens is about what the last request takes.
+// tokens estimates the tokens of the last request.
 func (s *server) tokens() int { return len(s.bodies[len(s.bodies)-1]) / 4 }

@@ -1,9 +1,10 @@
-// Command house prints the rooms of the product, how they lie on one another, and what
-// is in them: go run ./internal/dev/house
+// Command house prints the rooms of the product, their order and their contents:
 //
-// A room is a folder at depth two (pkg/jobs, internal/git), an arrow says that a file of
-// one room imports the other, and a floor is one above all that it imports. Tests, test
-// kits (…test) and what serves development alone (internal/dev) are left out.
+//	go run ./internal/dev/house
+//
+// A room is a folder at depth two (pkg/jobs, internal/git), an arrow says that a file of one room
+// imports the other, and a floor is one above all that it imports. Tests, test kits (…test) and
+// packages that serve only development (internal/dev) are left out.
 package main
 
 import (
@@ -35,7 +36,7 @@ func main() {
 	h.print(*rooms)
 }
 
-// A house is the product's packages with what they import.
+// A house has the product's packages with their imports.
 type house struct {
 	packages map[string]*pack
 	arrows   map[string]map[string]bool // between rooms
@@ -54,7 +55,7 @@ func room(dir string) string {
 	return strings.Join(parts, "/")
 }
 
-// product reports whether a folder is part of what people run and import.
+// product reports whether a folder is part of the product that people run and import.
 func product(dir string) bool {
 	for p := range strings.SplitSeq(dir, "/") {
 		if p == "testdata" || strings.HasSuffix(p, "test") && p != "test" || strings.HasPrefix(p, ".") {
@@ -112,7 +113,7 @@ func read(root string) (*house, error) {
 	return h, err
 }
 
-// circles are the sets of rooms that reach one another.
+// circles returns the sets of rooms that reach one another.
 func (h *house) circles() (out [][]string) {
 	reach := map[string]map[string]bool{}
 	for r := range h.arrows {
@@ -146,7 +147,7 @@ func (h *house) circles() (out [][]string) {
 	return out
 }
 
-// floors numbers the rooms; those of a circle share one.
+// floors numbers the rooms; the rooms of a circle share a number.
 func (h *house) floors(rooms []string) map[string]int {
 	in := map[string]string{}
 	for _, c := range h.circles() {

@@ -1,4 +1,4 @@
-// Package layers holds the tests that keep the tree what docs/architecture.md says it is.
+// Package layers tests that the tree is as docs/architecture.md describes it.
 package layers
 
 import (
@@ -53,18 +53,18 @@ var rooms = strings.Fields(`
 	internal/text
 `)
 
-// tooling is what only developers run: it may import anything. Test kits (…test) may, too.
+// tooling lists packages that only developers run: they may import anything. Test kits (…test)
+// may, too.
 var tooling = []string{"internal/dev", "cmd/flowvet"}
 
-// deterministic packages are replayed: what they do must follow from their
-// arguments, so they may not import the effects.
+// deterministic packages are replayed: their behaviour must follow from their arguments, so they
+// may not import packages with effects.
 var (
 	deterministic = []string{"pkg/executor", "internal/turn"}
 	effects       = []string{"io/fs", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "syscall", module + "internal/system/hostexec"}
 )
 
-// TestLayers prints every import that goes where it may not. Tests may import
-// what they like: they are nobody's dependency.
+// TestLayers prints every forbidden import. Tests may import anything: nobody depends on them.
 func TestLayers(t *testing.T) {
 	used := map[string]bool{}
 	each(t, func(name string) {
@@ -109,8 +109,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestNames fails where two packages of the product have one name, or what ships has a
-// public and a private folder of one name.
+// TestNames fails if two packages of the product have one name, or if a public and a private
+// folder of the product do.
 func TestNames(t *testing.T) {
 	dirs := map[string]map[string]bool{}
 	each(t, func(name string) {
@@ -161,7 +161,7 @@ func room(dir string) string {
 	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
-// part is the part that a package belongs to, "" for none.
+// part returns the part that a package belongs to, or "".
 func part(dir string) string {
 	below, _ := strings.CutPrefix(dir, "pkg/parts/internal/")
 	name, _, _ := strings.Cut(below, "/")
@@ -171,7 +171,7 @@ func part(dir string) string {
 	return name
 }
 
-// isKit reports whether a package is for tests of what it lies beside.
+// isKit reports whether a package supports tests of the package beside it.
 func isKit(dir string) bool {
 	return strings.HasSuffix(dir, "test") && path.Base(dir) != "test"
 }

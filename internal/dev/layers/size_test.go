@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// maxFunction is how many lines a function of the product may have.
+// maxFunction bounds the lines of a function of the product.
 const maxFunction = 80
 
 // TestFunctionSize fails where a function is too long to be read at once. Test
@@ -56,7 +56,7 @@ func TestFunctionSize(t *testing.T) {
 	}
 }
 
-// maxFile is how many lines a file outside tests may have.
+// maxFile bounds the lines of a file outside tests.
 const maxFile = 600
 
 // TestFileSize fails where a file is about more than one thing, as far as lines can

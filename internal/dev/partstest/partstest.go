@@ -7,7 +7,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Tool is the tool that ships under a name. It panics if there is none.
+// Tool returns the shipped tool with a name. It panics if there is none.
 func Tool(name string) tools.Tool {
 	for _, t := range parts.Tools() {
 		if t.Name == name {

@@ -1,5 +1,5 @@
-// Package race holds the list of packages that are tested with the race
-// detector, and the test that nothing concurrent is missing from it.
+// Package race lists the packages that are tested with the race detector, and tests that nothing
+// concurrent is missing from the list.
 package race
 
 import (
@@ -144,7 +144,7 @@ func concurrent(file *ast.File) (at token.Pos, what string) {
 	return at, what
 }
 
-// TestConcurrent holds the check itself to what it must find.
+// TestConcurrent tests the check itself.
 func TestConcurrent(t *testing.T) {
 	for body, want := range map[string]string{
 		"func f() { go g() }":                           "starts a goroutine",

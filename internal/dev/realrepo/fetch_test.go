@@ -65,7 +65,7 @@ func npm(name, version string) func(*testing.T) (string, error) {
 	}
 }
 
-// repository is a fresh copy of the project with one commit.
+// repository makes a fresh copy of the project with one commit.
 func (p project) repository(t *testing.T) string {
 	t.Helper()
 	src, err := p.fetch(t)
@@ -146,7 +146,7 @@ func copied(t *testing.T, src string) string {
 	return dst
 }
 
-// tree is everything below dir but .git: mode and content by name.
+// tree returns everything below dir but .git: mode and content by name.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -35,8 +35,7 @@ done: {all: [{signal: TASK_COMPLETE}, {artifact: diff, where: {minLength: 1}}, {
 You edit.
 `
 
-// A job is what a scripted model does to a project: a change, and a test that
-// only passes with it.
+// A job is a scripted model's work on a project: a change, and a test that only passes with it.
 type job struct {
 	p     project
 	agent string
@@ -82,8 +81,8 @@ var jobs = []job{
 	}, args{"target": "gyp/escape_test.py"}, "passed"},
 }
 
-// TestJobs has each project edited and tested by a job, and undone: the tree
-// is what it was, modes included, and the repository's index and refs too.
+// TestJobs edits and tests each project in a job, and undoes it: the tree is restored, modes
+// included, and the repository's index and refs too.
 func TestJobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and runs the tests of five projects; run it without -short")
@@ -163,8 +162,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// caches are where Go keeps what it fetched and built, for commands that have
-// another home.
+// caches returns the variables that locate Go's caches, for commands that have another home.
 func caches(t *testing.T) []string {
 	t.Helper()
 	var env []string

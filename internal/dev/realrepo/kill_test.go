@@ -19,8 +19,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// patches rewrites three files by apply_patch, again and again, until it is
-// killed. It says a line before each patch.
+// patches rewrites three files by apply_patch, again and again, until it is killed. It prints a
+// line before each patch.
 func patches(base string) int {
 	led, err := ledger.Open(filepath.Join(base, "ledger"), nil)
 	if err == nil {
@@ -58,11 +58,10 @@ func patchFor(env *tools.Env) error {
 	}
 }
 
-// TestKillAmidPatches kills a process that patches three files at once, fifty
-// times at different moments; with ADROIT_KILL_POINTS=all, as make kill has it,
-// two hundred times, of which ADROIT_SEED takes others each time. Each file is one version, whole; they
-// are at most one version apart; nothing is left lying about; and the ledger
-// gives back what was there before.
+// TestKillAmidPatches kills a process that patches three files at once, fifty times at different
+// moments; with ADROIT_KILL_POINTS=all, as in make kill, two hundred times, for which ADROIT_SEED
+// chooses other moments each time. Each file is one version, whole; they are at most one version
+// apart; no other files remain; and the ledger restores the old content.
 func TestKillAmidPatches(t *testing.T) {
 	const most = 200
 	first, step := int(testenv.Seed(t)%4), 4

@@ -19,7 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// open makes what a tool gets of a directory.
+// open returns a tool's environment in a directory.
 func open(t *testing.T, dir string) (*tools.Env, *ledger.Ledger) {
 	t.Helper()
 	led, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"), nil)
@@ -57,8 +57,8 @@ type query struct {
 	args []string
 }
 
-// TestSearch compares what search finds with what ripgrep finds: the same
-// lines of the same files, and with context the same lines around.
+// TestSearch compares the results of search and ripgrep: the same lines of the same files, and
+// with context the same lines around.
 func TestSearch(t *testing.T) {
 	testenv.NeedsProgram(t, "rg") // the judge
 	for _, c := range []struct {
@@ -133,7 +133,7 @@ func (q query) compare(t *testing.T, env *tools.Env, dir string) {
 	t.Logf("%q: %d lines", q.in.Pattern, len(want))
 }
 
-// judged reads what ripgrep prints with --json.
+// judged parses the output of ripgrep --json.
 func judged(t *testing.T, out []byte) []string {
 	var lines []string
 	for _, l := range bytes.Split(out, []byte("\n")) {
@@ -158,7 +158,7 @@ func judged(t *testing.T, out []byte) []string {
 	return slices.Compact(lines)
 }
 
-// found reads what search answers.
+// found parses the result of search.
 func found(text string) []string {
 	var lines []string
 	name := ""

@@ -71,7 +71,7 @@ func TestUndoFifty(t *testing.T) {
 		}
 	}
 	if done < 50 {
-		// The Go files ran out: what is left is made of changes to one file.
+		// The Go files ran out: the remaining changes are to one file.
 		for i := 0; done < 50; i++ {
 			r := do(t.Context(), t, partstest.Tool("write_file"), env, map[string]string{"path": "README.md", "content": fmt.Sprintf("# %d\n", i)})
 			if r.Failed {

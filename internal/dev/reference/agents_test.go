@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/configs"
 )
 
-// A pageSchema is what the page needs of a JSON Schema.
+// A pageSchema is the part of a JSON Schema that the page needs.
 type pageSchema struct {
 	Type        string                 `json:"type"`
 	Ref         string                 `json:"$ref"`

@@ -162,8 +162,8 @@ func exitCodes(t *testing.T) map[string]string {
 
 var variable = regexp.MustCompile(`^[A-Z][A-Z_]{3,}$`)
 
-// variablesOf finds what the command line reads from the environment: every
-// string in capitals counts as a variable, so that none is missed.
+// variablesOf finds the variables that the command line reads from the environment: every string
+// in capitals counts as a variable, so that none is missed.
 func variablesOf(t *testing.T) (out []string) {
 	not := []string{
 		"ADROIT_KILL_AT", // only in programs built for crash tests
@@ -184,7 +184,7 @@ func variablesOf(t *testing.T) (out []string) {
 	return slices.Compact(out)
 }
 
-// cliDirs are the folders whose code reads the environment.
+// cliDirs lists the folders whose code reads the environment.
 func cliDirs(t *testing.T) (dirs []string) {
 	root := "../../.."
 	for _, top := range []string{"pkg/cli", "pkg/config", "pkg/adroit", "pkg/config/internal/provider"} {

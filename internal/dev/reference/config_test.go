@@ -19,8 +19,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts"
 )
 
-// settings says what the keys of the configuration mean. NAME, MODEL and
-// HEADER stand for what the user calls things.
+// settings describes the keys of the configuration. NAME, MODEL and HEADER stand for names that
+// the user chooses.
 var settings = withParts([]word{
 	{"agent", "The agent of `adroit run \"a sentence\"`, which names none. Without it: `assistant`"},
 	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else OpenAI if there is a key"},
@@ -140,7 +140,7 @@ func withParts(list []word) []word {
 	return slices.Insert(list, i, own...)
 }
 
-// named is what stands for the keys of a map, by the map's key.
+// named lists the placeholders for the keys of a map, by the map's key.
 var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME", "cli": "NAME", "fields": "TERM", "types": "TYPE", "test": "DIRECTORY", "compare": "WHAT"}
 
 func TestConfig(t *testing.T) {
@@ -178,8 +178,8 @@ func TestConfig(t *testing.T) {
 	dirtest.Golden(t, *update, "../../../configs/schemas/config.schema.json", configSchema(t, kinds))
 }
 
-// configSchema is the JSON Schema of the configuration, so that editors complete its keys. It
-// is stricter than the program nowhere: a value that has several forms has no type.
+// configSchema returns the JSON Schema of the configuration, with which editors complete its keys.
+// It is never stricter than the program: a value that has several forms has no type.
 func configSchema(t *testing.T, kinds map[string]string) []byte {
 	type m = map[string]any
 	object := func() m { return m{"properties": m{}, "additionalProperties": false} }
@@ -229,8 +229,8 @@ func configSchema(t *testing.T, kinds map[string]string) []byte {
 	return append(out, '\n')
 }
 
-// TestConfigSchema holds the example, and what a typing error makes of it, against the schema
-// that ships.
+// TestConfigSchema validates the example, and copies with typing errors, against the schema that
+// ships.
 func TestConfigSchema(t *testing.T) {
 	raw, err := os.ReadFile("../../../configs/schemas/config.schema.json")
 	if err != nil {
@@ -336,7 +336,7 @@ func keysOfSection(kind reflect.Type, kinds map[string]string, at string) (out [
 	return []string{at}
 }
 
-// plain is a Go type in words for people.
+// plain describes a Go type in words for people.
 func plain(kind string) string {
 	switch kind {
 	case "int":

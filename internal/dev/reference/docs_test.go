@@ -1,5 +1,5 @@
-// Package reference holds the tests that write the reference pages in docs/ and
-// fail when a page no longer says what the code does.
+// Package reference contains the tests that write the reference pages in docs/ and fail when a
+// page no longer matches the code.
 package reference
 
 import (
@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write the pages instead of comparing them")
 
-// hold compares a page with what the code says, or writes it. A page is a
-// head by hand, testdata/NAME, and what was generated.
+// hold compares a page with the content generated from the code, or writes it. A page is a head by
+// hand, testdata/NAME, followed by the generated content.
 func hold(t *testing.T, name, generated string) {
 	t.Helper()
 	head, err := os.ReadFile(filepath.Join("testdata", name))
@@ -89,10 +89,10 @@ func source(t *testing.T, dir string) []*ast.File {
 	return files
 }
 
-// A word is something the code defines and what the page says of it.
+// A word is a name that the code defines, with the page's description of it.
 type word struct{ name, about string }
 
-// complete fails unless the page's words are exactly those of the code.
+// complete fails unless the page describes exactly the names in the code.
 func complete(t *testing.T, what string, words []word, code []string) {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(1)

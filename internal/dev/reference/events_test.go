@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// kinds says of each kind of event when it comes and what it holds.
+// kinds describes for each kind of event when it is emitted and what it contains.
 var kinds = []word{
 	{"job.queued", "More jobs are started than may run at once: this one waits for a place. `data` has its `position`, from 1, and `at_once`; the event comes again when the position changes."},
 	{"job.started", "A runner took the job. `text` is `started` or `resumed`; `data` has `workflow`, `agent`, `model`, `dir`, `title` and `resumed`."},
@@ -37,7 +37,7 @@ var kinds = []word{
 	{"activity", "A model that works on its own (`cli/…`) did something during its step, by its own account: `text` is a line for people; `data` has `activity` (`session`, `tool.started`, `tool.finished`, `file.changed`, `warning`, `retry`, `usage` or `permission`) and, as it applies, `id`, `name`, `text`, `code` (of a command), `status` (`ok`, `error`, `denied` or `unknown`) and `usage`."},
 }
 
-// eventFields says what the fields of an event are, by their JSON names.
+// eventFields describes the fields of an event, by their JSON names.
 var eventFields = []word{
 	{"seq", "Counts from 1 in each job, without gaps; missing in events that are not kept"},
 	{"job", "The job's id"},

@@ -17,9 +17,9 @@ import (
 
 var inlineCommand = regexp.MustCompile("`(adroit [^`]+)`")
 
-// TestCommandLines holds that each command line of the documents can be typed: its
-// command and its flags exist and, where it is not a name within a sentence, it has
-// the arguments that it needs.
+// TestCommandLines checks that each command line of the documents can be typed: its command and
+// its flags exist and, where it is not a name within a sentence, it has the arguments that it
+// needs.
 func TestCommandLines(t *testing.T) {
 	files, err := filepath.Glob("../../../docs/*.md")
 	if err != nil {
@@ -60,8 +60,8 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// commandsIn are the arguments of the calls of adroit in a line of a shell, nil if
-// the line is not one or describes a usage.
+// commandsIn returns the arguments of the calls of adroit in a line of a shell, or nil if the line
+// is not one or describes a usage.
 func commandsIn(line string) (all [][]string) {
 	if !strings.Contains(line, "adroit ") || strings.ContainsAny(line, "[…") || strings.Contains(line, "...") {
 		return nil
@@ -96,8 +96,8 @@ func commandsIn(line string) (all [][]string) {
 	return all
 }
 
-// untypable says why the command line does not accept arguments, which may be only
-// the name of a command if they are not whole. It is "" if it does.
+// untypable explains why the command line does not accept arguments, or returns "". Unless whole
+// is set, args may be only the name of a command.
 func untypable(args []string, whole bool) string {
 	root := cli.Program{Parts: parts.All()}.Command()
 	cmd, rest, err := root.Find(args)

@@ -14,7 +14,7 @@ import (
 
 const module = "github.com/adroit-run/adroit/"
 
-// A tree is what comments and pages may name.
+// A tree has the names that comments and pages may use.
 type tree struct {
 	names    map[string]bool            // paths below the top, base names of files, and "ADR 7"
 	packages map[string]map[string]bool // a package's folder → its names; "" → those of all
@@ -45,8 +45,8 @@ var (
 	article   = regexp.MustCompile(`^(?:A|An|The) `)
 )
 
-// TestNamedThingsExist wants that whatever comments and pages name exists: in comments doc links,
-// packages, paths, files, tests and decisions; in pages what stands in backquotes.
+// TestNamedThingsExist checks that everything that comments and pages name exists: in comments doc
+// links, packages, paths, files, tests and decisions; in pages the words in backquotes.
 func TestNamedThingsExist(t *testing.T) {
 	tree := readTree(t)
 	find := func(at string, line int, text string, pattern *regexp.Regexp, ok func(string) bool) {
@@ -103,8 +103,8 @@ func TestNamedThingsExist(t *testing.T) {
 	}
 }
 
-// docs checks that the text of a package and those of exported names begin with their names, and
-// that others begin with no other name.
+// docs checks that the doc comments of the package and of exported names begin with their names,
+// and that other doc comments begin with no other name.
 func (t *tree) docs(test *testing.T, f sourceFile) {
 	if about, ok := strings.CutPrefix(f.Doc.Text(), "Package "); ok && !strings.HasPrefix(about, f.File.Name.Name+" ") {
 		test.Errorf("%s: the text of package %s is about another", f.name, f.File.Name.Name)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestNewcomer holds that the files and tests that docs/dev/newcomer.md names are there.
+// TestNewcomer checks that the files and tests named in docs/dev/newcomer.md exist.
 func TestNewcomer(t *testing.T) {
 	b, err := os.ReadFile("../../../docs/dev/newcomer.md")
 	if err != nil {

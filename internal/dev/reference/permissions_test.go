@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPermissions holds docs/permissions.md to the list that decides.
+// TestPermissions compares docs/permissions.md with the list that decides.
 func TestPermissions(t *testing.T) {
 	list, err := os.ReadFile("../../../pkg/guard/permit/options.txt")
 	if err != nil {

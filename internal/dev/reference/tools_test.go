@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// fields says of each field of tools.Metadata where it is used.
+// fields describes for each field of tools.Metadata where it is used.
 var fields = []word{
 	{"Name", "What the model calls; also what agents list, criteria check and `adroit tools call` takes. Unknown names are answered with the nearest one."},
 	{"Description", "Sent to the model with every request."},
@@ -119,7 +119,7 @@ func only(t *testing.T, tool tools.Tool) *tools.Set {
 	return set
 }
 
-// A parameter's line in the prompt section: what people read is what models do.
+// parameter matches a parameter's line in the prompt section: people read the same text as models.
 var parameter = regexp.MustCompile(`(?m)^- (\w+) \((.*?), (required|optional)\)(?:: (.*))?$`)
 
 func writeParameters(t *testing.T, b *strings.Builder, section string) {

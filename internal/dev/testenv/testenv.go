@@ -1,5 +1,6 @@
-// Package testenv says what a test needs of the machine: it skips where that is
-// missing, and fails in CI, where nothing skips. It builds adroit for tests that start it.
+// Package testenv checks a test's requirements of the machine: it skips the test if one is
+// missing, and fails in CI, where nothing may be skipped. It builds adroit for tests that start
+// it.
 package testenv
 
 import (
@@ -15,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/lock"
 )
 
-// NeedsProgram ends the test where one of the programs is not on PATH, or is but a name
-// for what is not installed.
+// NeedsProgram ends the test if one of the programs is not on PATH, or is only a placeholder for a
+// program that is not installed.
 func NeedsProgram(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
@@ -33,9 +34,9 @@ func NeedsProgram(t testing.TB, programs ...string) {
 	}
 }
 
-// Seed is what a random test draws from: ADROIT_SEED, which CI makes of the commit, so that
-// it tries other inputs with each commit and the same ones on each machine; without it, one
-// seed for the process, drawn. It is logged.
+// Seed returns the seed for a random test and logs it. It is ADROIT_SEED, which CI derives from
+// the commit, so that each commit tries other inputs and every machine the same ones; without it,
+// one random seed for the process.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := drawn()
@@ -52,9 +53,9 @@ func Seed(t testing.TB) uint64 {
 
 var drawn = sync.OnceValue(rand.Uint64)
 
-// NeedsBuilt puts a program on PATH that a script of internal/dev/e2e has made: variable is
-// where .ci/run says where it is, the program's file or its directory.
-// A program that is on PATH already does too.
+// NeedsBuilt puts a program on PATH that a script of internal/dev/e2e has made: variable, which
+// .ci/run sets, names the program's file or its directory. A program that is already on PATH
+// suffices, too.
 func NeedsBuilt(t testing.TB, program, variable string) {
 	t.Helper()
 	if at := os.Getenv(variable); at != "" {
@@ -68,8 +69,8 @@ func NeedsBuilt(t testing.TB, program, variable string) {
 	}
 }
 
-// NeedsVariable is what a script of internal/dev/e2e printed, which .ci/run puts into the
-// environment: script is its path below internal/dev/e2e, with arguments.
+// NeedsVariable returns the output of a script of internal/dev/e2e, which .ci/run puts into the
+// environment. script is its path below internal/dev/e2e, with arguments.
 func NeedsVariable(t testing.TB, variable, script string) string {
 	t.Helper()
 	value := os.Getenv(variable)
@@ -79,10 +80,10 @@ func NeedsVariable(t testing.TB, variable, script string) string {
 	return value
 }
 
-// Adroit is the program that tests start. It is built in dir, or in ADROIT_BUILT, which
-// internal/dev/race/test makes for the packages of one run: whoever needs it first builds it for
-// all. It has no cgo, as in releases, and the tag failpoints, which changes nothing unless
-// ADROIT_KILL_AT is set.
+// Adroit builds the program that tests start and returns its path. It is built in dir, or in
+// ADROIT_BUILT, which internal/dev/race/test makes for the packages of one run: the first one that
+// needs it builds it for all. It has no cgo, as in releases, and the tag failpoints, which changes
+// nothing unless ADROIT_KILL_AT is set.
 func Adroit(dir string) (string, error) {
 	if built := os.Getenv("ADROIT_BUILT"); built != "" {
 		dir = built

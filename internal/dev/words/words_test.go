@@ -1,5 +1,5 @@
-// Package words holds the test that keeps private words out of the tree:
-// words.txt lists them with what the field says instead.
+// Package words contains the test that keeps private words out of the tree: words.txt lists them
+// with the field's terms.
 package words
 
 import (
@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "lower the counts in allowed.txt to what is there")
 
-// skipped are quotations: decisions and history say what things were called,
-// and recordings are other people's bytes.
+// skipped are quotations: decisions and history use the old names, and recordings are other
+// people's bytes.
 var skipped = []string{"docs/adr/", "CHANGELOG.md", "internal/dev/words/", "docs/glossary.md"}
 
 // TestWords fails where a directory has more of a private word than allowed.txt

@@ -65,9 +65,9 @@ var commit struct {
 	files fstest.MapFS
 }
 
-// committed is the .git of a repository with what fill writes in a commit. It is made
-// once for all tests. It has no index, which notes when files were written, and none
-// of the samples of hooks.
+// committed returns the .git of a repository with the files that fill writes in a commit. It is
+// made once for all tests. It has no index, which records when files were written, and none of the
+// sample hooks.
 func committed(t testing.TB) fstest.MapFS {
 	t.Helper()
 	commit.Lock()

@@ -1,6 +1,5 @@
-// Package authserver is an MCP server that wants a login, with an authorization
-// server of its own, for tests: it checks what OAuth 2.1 says and misbehaves on
-// request.
+// Package authserver is an MCP server that wants a login, with an authorization server of its own,
+// for tests: it checks the requirements of OAuth 2.1 and misbehaves on request.
 //
 //	s := authserver.New(t, "")
 //	// adroit mcp add docs --url s.URL+"/mcp"
@@ -26,8 +25,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Server is an MCP server that wants a login, with its authorization server.
-// It checks what OAuth 2.1 says, and misbehaves as How says.
+// A Server is an MCP server that wants a login, with its authorization server. It checks the
+// requirements of OAuth 2.1, and misbehaves as How states.
 type Server struct {
 	*httptest.Server
 	How      string // it misbehaves
@@ -50,7 +49,7 @@ type Server struct {
 	handler http.Handler
 }
 
-// New starts one, which misbehaves as how says, "" not at all.
+// New starts a server, which misbehaves as how states, or not at all if how is "".
 func New(t testing.TB, how string) *Server {
 	t.Helper()
 	s := &Server{How: how, codes: map[string]url.Values{}, Expires: 3600}

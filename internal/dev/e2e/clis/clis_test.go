@@ -68,12 +68,12 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// quick has opencode compile and collect less: it runs for seconds only, in which neither
-// its better compilers nor its collector save what they cost.
+// quick makes opencode compile and collect less: it runs for seconds only, in which its better
+// compilers and its collector cost more than they save.
 var quick = []string{"BUN_JSC_useFTLJIT=0", "BUN_JSC_thresholdForJITAfterWarmUp=5000", "BUN_JSC_thresholdForOptimizeAfterWarmUp=20000",
 	"BUN_JSC_largeHeapSize=1000000000", "BUN_JSC_numberOfGCMarkers=1", "BUN_JSC_useConcurrentGC=0", "BUN_GC_TIMER_DISABLE=1"}
 
-// quickNames are the names of quick.
+// quickNames returns the names of quick.
 func quickNames() []string {
 	var names []string
 	for _, kv := range quick {
@@ -197,7 +197,7 @@ func (w *world) command(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// A result is what the events of a run come to.
+// A result summarises the events of a run.
 type result struct {
 	job        string
 	final      jobs.Final
@@ -246,8 +246,8 @@ func (r result) has(kind string, in string) bool {
 
 var all = []string{"codex", "opencode", "claude", "gemini"}
 
-// The program claims to be done too early, is sent what is missing in the same
-// session, and does it: the change is the job's, in diff and in undo.
+// The program claims to be done too early, is shown in the same session what is missing, and does
+// it: the change belongs to the job, in diff and in undo.
 func TestWork(t *testing.T) {
 	for _, cli := range all {
 		t.Run(cli, func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// In plan mode the program may change nothing, whatever its model runs.
+// In plan mode the program may change nothing, whatever commands its model runs.
 func TestReadOnly(t *testing.T) {
 	for _, cli := range all {
 		t.Run(cli, func(t *testing.T) {
@@ -384,8 +384,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A session that the program does not know is begun anew, with all that was
-// said before.
+// A session that the program does not know is begun anew, with the whole conversation so far.
 func TestLostSession(t *testing.T) {
 	for cli, id := range map[string]string{"codex": "01a1ffd8-bace-79f1-ab48-c3cadffa13c5", "claude": "534e437e-cf3d-4d9a-9369-2b55f98da184",
 		"gemini": "71dafca4-9526-427c-8ef9-ea162a35c5f3", "opencode": "ses_e073c15d0ffecNlCjLKPOz7oD2"} {
@@ -513,7 +512,8 @@ func (w *world) move(cli string, s *clis.Server) {
 	w.put(file, strings.ReplaceAll(string(b), w.server.URL, s.URL))
 }
 
-// processes are those of this world's programs that run: they know its home.
+// processes lists the running processes of this world's programs, which are recognised by their
+// home.
 func (w *world) processes() []string {
 	var out []string
 	files, err := filepath.Glob("/proc/[0-9]*/environ")

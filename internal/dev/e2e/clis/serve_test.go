@@ -33,10 +33,9 @@ const handTurns = `turns:
   - calls: [{name: finish, args: {summary: The file is there.}}]
 `
 
-// Real programs call an agent of ours over adroit mcp serve, as docs/mcp-server.md
-// configures them: the job is done, and their model reads what it came to. They keep a
-// fact and recall it over adroit serve, which knows them by its token: what they kept is
-// untrusted.
+// Real programs call an agent of ours over adroit mcp serve, as docs/mcp-server.md configures
+// them: the job is done, and their model reads its result. They keep a fact and recall it over
+// adroit serve, which recognises them by its token: their facts are untrusted.
 func TestServe(t *testing.T) {
 	for _, cli := range []string{"claude", "codex", "opencode"} {
 		t.Run(cli, func(t *testing.T) {
@@ -73,7 +72,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// stdio is the server as a program starts it.
+// stdio configures the server as a program that the client starts.
 func (w *world) stdio(cli string) any {
 	serve := []string{"mcp", "serve", "-m", "script:" + filepath.Join(w.home, "turns.yaml")}
 	env := map[string]string{"HOME": w.home, "ADROIT_HOME": filepath.Join(w.home, "data")}
@@ -118,7 +117,7 @@ func (w *world) overHTTP(cli string) any {
 	return map[string]any{"type": "http", "url": url, "headers": headers}
 }
 
-// callThrough has a program do its turn with MCP servers; tools are those allowed.
+// callThrough runs a program's turn with MCP servers; tools are the allowed ones.
 func (w *world) callThrough(cli string, servers map[string]any, tools ...string) string {
 	w.Helper()
 	const task = "Do what you can."

@@ -1,6 +1,6 @@
-// Package clis has what the end-to-end tests of command-line agents need: the
-// real programs, installed by ../install.sh, and a server on the loopback that
-// plays a script in the protocols of their models.
+// Package clis supports the end-to-end tests of command-line agents with the real programs,
+// installed by ../install.sh, and a server on the loopback that plays a script in the protocols of
+// their models.
 package clis
 
 import (
@@ -23,8 +23,8 @@ type Turn struct {
 	Hang   bool // never answer
 }
 
-// A Server answers as a script says: the n-th turn of a conversation gets the
-// n-th entry, and the last one ever after. It is safe for concurrent use.
+// A Server answers from a script: the n-th turn of a conversation gets the n-th entry, and later
+// turns the last one. It is safe for concurrent use.
 type Server struct {
 	URL string
 
@@ -46,14 +46,14 @@ func Serve(turns ...Turn) *Server {
 	return s
 }
 
-// Close ends the server and what hangs in it.
+// Close ends the server and its pending requests.
 func (s *Server) Close() {
 	close(s.quit)
 	s.server.CloseClientConnections()
 	s.server.Close()
 }
 
-// Requests are the bodies that asked for an answer so far.
+// Requests returns the bodies of the requests for an answer so far.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *request) at() int {
 	return n
 }
 
-// shell is the tool that runs commands, and its arguments for one.
+// shell returns the tool that runs commands, and its arguments for command.
 func (r *request) shell(command string) (name string, args any) {
 	have := map[string]bool{}
 	for _, t := range r.Tools {
@@ -123,8 +123,8 @@ func (r *request) shell(command string) (name string, args any) {
 	return "no_shell_is_offered", map[string]any{"command": command}
 }
 
-// tool is the full name of the tool of an MCP server, and the namespace that it is
-// in if the program has these.
+// tool returns the full name of an MCP server's tool, and its namespace if the program has
+// namespaces.
 func (r *request) tool(end string) (name, namespace string) {
 	for _, t := range r.Tools {
 		for _, name := range []string{t.Name, t.Function.Name} {
@@ -218,8 +218,8 @@ func encoded(v any) string {
 	return string(b)
 }
 
-// responses is OpenAI's Responses API. Each answer takes 100 tokens in, 40 of
-// them cached, and 20 out.
+// responses implements OpenAI's Responses API. Each answer takes 100 tokens in, 40 of them cached,
+// and 20 out.
 func responses(w http.ResponseWriter, t Turn, id, name, namespace string, args any) {
 	stream(w)
 	event(w, "response.created", object{"type": "response.created", "response": object{"id": "resp_" + id}})

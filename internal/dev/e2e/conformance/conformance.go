@@ -39,7 +39,7 @@ func Run(t testing.TB, args ...string) {
 	t.Logf("%s", out)
 }
 
-// failures are the checks that failed, with what the suite found wrong.
+// failures lists the failed checks, with the suite's explanations.
 func failures(dir string) string {
 	var b strings.Builder
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -1,5 +1,5 @@
-// Package ollamatest runs a real Ollama server for a test, with models that
-// say what the test wants (see internal/dev/e2e/tinymodel).
+// Package ollamatest runs a real Ollama server for a test, with models whose output the test
+// chooses (see internal/dev/e2e/tinymodel).
 //
 //	url := ollamatest.Start(t)
 //	ollamatest.CreateModel(t, url, "greeter", []tinymodel.Turn{{Say: "Hello."}})
@@ -44,7 +44,7 @@ type Server struct {
 // returns its URL. The server and its runners are gone when the test ends.
 func Start(t testing.TB) string { return Run(t).URL }
 
-// Run is [Start] with additions to the server's environment.
+// Run is like [Start], with additions to the server's environment.
 func Run(t testing.TB, env ...string) *Server {
 	t.Helper()
 	bin := testenv.NeedsVariable(t, "OLLAMA_BIN", "ollama/build.sh")
@@ -97,8 +97,8 @@ func Run(t testing.TB, env ...string) *Server {
 	}
 }
 
-// listening is what the server logs when it does. Who chose a port for it might see
-// another program take it first.
+// listening matches the server's log when it listens. A port chosen in advance might be taken by
+// another program first.
 var listening = lazyregexp.New(`"Listening on (127\.0\.0\.1:\d+) `)
 
 // KillRunners kills the processes that hold the server's models, as the

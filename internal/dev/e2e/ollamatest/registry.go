@@ -60,7 +60,7 @@ func NewRegistry(t testing.TB, from *Server) *Registry {
 	return r
 }
 
-// Name is what to pull for a model of the registry's.
+// Name returns the name with which to pull a model of the registry.
 func (r *Registry) Name(model string) string { return r.http.URL + "/library/" + model + ":latest" }
 
 // Hold has blobs wait until gate is closed; nil for no longer.
@@ -70,7 +70,7 @@ func (r *Registry) Hold(gate <-chan struct{}) {
 	r.gate = gate
 }
 
-// Served is how many blobs were asked for.
+// Served returns the number of requests for blobs.
 func (r *Registry) Served() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -135,8 +135,8 @@ func (f *file) value(v any) {
 	}
 }
 
-// half is x in IEEE binary16, rounded to nearest even; what is too small for
-// a normal number becomes zero.
+// half converts x to IEEE binary16, rounding to nearest even; a value too small for a normal
+// number becomes zero.
 func half(x float32) uint16 {
 	bits := math.Float32bits(x)
 	sign := uint16(bits >> 16 & 0x8000)

@@ -6,10 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// Random returns a model, of 240 KB, whose weights are noise of a seed: what
-// it says has no sense, so that what a grammar makes of it, and what readers
-// make of that, is tried where no sensible model would lead. It was made for
-// a context of so many tokens.
+// Random returns a model, of 240 KB, whose weights are noise of a seed: its output has no sense,
+// so that grammars and readers are tested on text that no sensible model would write. It is made
+// for a context of so many tokens.
 func Random(seed uint64, context int) []byte {
 	const dim, heads, layers, hidden = 64, 2, 2, 128
 	r := rand.New(rand.NewPCG(seed, 7))

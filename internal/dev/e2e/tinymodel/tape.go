@@ -1,16 +1,15 @@
-// Package tinymodel makes a language model by hand, of 55 KB, that says what
-// a test wants it to say: nothing is trained, nothing is downloaded.
+// Package tinymodel makes a language model of 55 KB by hand whose output a test chooses: nothing
+// is trained, nothing is downloaded.
 //
-// The model is a tape: it repeats the last [Period] tokens of its prompt. A
-// chat template that ends every prompt in a script, an end token and padding
-// makes it say the script and stop; [Template] writes such a template for a
-// list of turns. Server, tokenizer, sampler, template engine and tool parser
-// are the real ones, only the words are arranged.
+// The model is a tape: it repeats the last [Period] tokens of its prompt. A chat template that
+// ends every prompt in a script, an end token and padding makes it output the script and stop;
+// [Template] writes such a template for a list of turns. Server, tokenizer, sampler, template
+// engine and tool parser are the real ones, only the words are arranged.
 //
 //	os.WriteFile("tape.gguf", tinymodel.Tape(16384), 0o644)
 //	template, err := tinymodel.Template([]tinymodel.Turn{{Say: "Hello."}})
 //
-// It is a fixture. It says nothing about how well a real model would do.
+// It is a fixture. It does not show how well a real model would do.
 package tinymodel
 
 import (
@@ -28,8 +27,8 @@ const (
 	padding   = 259
 )
 
-// vocabulary is the 256 bytes in GPT-2's spelling, then the special tokens and words.
-// No two may have the same text, or llama.cpp takes the server down.
+// vocabulary returns the 256 bytes in GPT-2's spelling, then the special tokens and words. No two
+// may have the same text, or llama.cpp crashes the server.
 func vocabulary(words ...string) (texts []string, types []int32) {
 	unprintable := 0
 	for b := range 256 {
@@ -49,8 +48,7 @@ func vocabulary(words ...string) (texts []string, types []int32) {
 	return texts, types
 }
 
-// Tokens is the number of tokens of s: its bytes, except that a special token
-// is one.
+// Tokens returns the number of tokens of s: its bytes, with each special token counting as one.
 func Tokens(s string) int { return Vocabulary(nil).Tokens(s) }
 
 // Dimensions of the tape: 0 is 1 for every token, so that queries and keys
@@ -75,12 +73,11 @@ func Tape(context int) []byte { return Vocabulary(nil).Tape(context) }
 
 // Tape returns the model with the words in its vocabulary.
 //
-// It has one attention head. Its keys are rotated ahead by Period-1 steps of
-// the position encoding, so that query and key agree best at just that
-// distance: the token found is the one that followed, a period ago, what was
-// said last. The output is read from the copied bits; the constant dimension
-// shifts all scores so that the winner is near 0, where a repeat penalty
-// cannot touch it.
+// It has one attention head. Its keys are rotated ahead by Period-1 steps of the position
+// encoding, so that query and key agree best at just that distance: the token found is the one
+// that followed, a period ago, the latest token. The output is read from the copied bits; the
+// constant dimension shifts all scores so that the winner is near 0, where a repeat penalty cannot
+// touch it.
 func (v Vocabulary) Tape(context int) []byte {
 	texts, types := vocabulary(v...)
 	n := &net{}

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// A Turn is what the model says when the conversation holds as many of its
-// messages as there are turns before this one. The last turn is repeated.
+// A Turn is the model's output when the conversation has as many of its messages as there are
+// turns before this one. The last turn is repeated.
 type Turn struct {
-	// Say is said word for word, tags included: a tool call is
-	// <tool_call>{"name": …, "arguments": {…}}</tool_call>.
+	// Say is the exact output, tags included: a tool call is <tool_call>{"name": …, "arguments":
+	// {…}}</tool_call>.
 	Say string
-	// If, when set, says Then instead of Say after a last tool result that
-	// is exactly If, so that a test sees what reached the model.
+	// If, when set, makes the model say Then instead of Say after a last tool result that is
+	// exactly If, so that a test sees which result reached the model.
 	If, Then string
 }
 
@@ -56,17 +56,16 @@ const head = `{{- if or .System .Tools }}<|im_start|>system
 // turns.
 func Template(turns []Turn) (string, error) { return Vocabulary(nil).Template(turns) }
 
-// Template is [Template] for a model with the vocabulary.
+// Template is like [Template], for a model with the vocabulary.
 func (v Vocabulary) Template(turns []Turn) (string, error) { return v.play(head, turns) }
 
-// Plain is [Template] for a model that knows no tools and does not think.
+// Plain is like [Template], for a model that knows no tools and does not think.
 func Plain(turns []Turn) (string, error) { return Vocabulary(nil).Plain(turns) }
 
-// Plain is [Plain] for a model with the vocabulary.
+// Plain is like [Plain], for a model with the vocabulary.
 func (v Vocabulary) Plain(turns []Turn) (string, error) { return v.play(plainHead, turns) }
 
-// Endless writes the template of a model that says text over and over and
-// never stops of itself.
+// Endless writes the template of a model that repeats text and never stops by itself.
 func Endless(text string) string {
 	return plainHead + "{{ " + quote(strings.Repeat(text, Period/len(text)+1)[:Period]) + " }}"
 }
@@ -116,8 +115,8 @@ func (v Vocabulary) play(head string, turns []Turn) (string, error) {
 	return b.String(), nil
 }
 
-// tape is a template that renders script, the end token and padding, exactly
-// Period tokens long.
+// tape returns a template that renders script, the end token and padding, exactly Period tokens
+// long.
 func (v Vocabulary) tape(script string) (string, error) {
 	n := v.Tokens(script) + 1
 	if n > Period {
@@ -136,5 +135,5 @@ func quote(s string) string {
 	return "(print `" + strings.Join(parts, "` \"`\" `") + "`)"
 }
 
-// Head is the template of a model that says what it likes.
+// Head returns the template of a model with free output.
 func Head() string { return head }

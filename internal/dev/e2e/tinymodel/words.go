@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// A Vocabulary is words that are one token each, beside the bytes and the
-// special tokens. Reading a prompt takes time with the square of its tokens, and a
-// prompt in Words has half as many as in bytes.
+// A Vocabulary lists words that are one token each, besides the bytes and the special tokens. The
+// time to read a prompt grows with the square of its tokens, and a prompt in Words has half as
+// many as in bytes.
 //
-// Two of the same length must not overlap: the server looks for the longest
-// first, and for those of one length in an order of its own.
+// Two words of the same length must not overlap: the server looks for the longest first, and for
+// words of one length in an order of its own.
 type Vocabulary []string
 
 //go:embed words.txt
 var words string
 
-// Words is what prompts and schemas of tools are made of, most of the time.
+// Words are the most frequent words of prompts and schemas of tools.
 var Words = Vocabulary(strings.Split(strings.TrimSuffix(words, "\n"), "\n"))
 
-// Tokens is the number of tokens of s: each place that a special token or word
-// takes, the longest first, and each byte between them.
+// Tokens returns the number of tokens of s: one for each special token or word, the longest first,
+// and one for each byte between them.
 func (v Vocabulary) Tokens(s string) int {
 	special := slices.Concat(control, tags, v)
 	slices.SortStableFunc(special, func(a, b string) int { return len(b) - len(a) })

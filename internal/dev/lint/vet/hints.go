@@ -21,9 +21,9 @@ const (
 	pflagPkg = "github.com/spf13/pflag"
 )
 
-// hints finds commands of adroit in strings that internal/text/hint does not make: no test
-// looks at those, and they lack what the person gave to lead to the data. The help of a
-// command is in the command, where it is no hint.
+// hints finds commands of adroit in strings that internal/text/hint does not make: no test covers
+// those, and they lack the flag with which the user chose the data directory. The help of a
+// command is exempt.
 var hints = &analysis.Analyzer{
 	Name: "hints",
 	Doc:  "refuse commands of adroit in strings other than the templates of internal/text/hint",
@@ -31,9 +31,10 @@ var hints = &analysis.Analyzer{
 }
 
 var (
-	// typed is where a command is in a text: its first word, or a verb for it.
+	// typed finds a command in a text: its first word, or a verb for it.
 	typed = lazyregexp.New(`(?:^|[\s("'\x60:;,|])adroit (-{1,2}[a-z]|%|[a-z]+\b|$)`)
-	// commands are the first words of all commands, and commandLike what is one if its word is.
+	// commands has the first words of all commands, and commandLike the texts that are commands if
+	// their first words are.
 	commands, commandLike sync.Map
 	// templates counts the calls of internal/text/hint.
 	templates sync.Map
@@ -85,7 +86,7 @@ func findHints(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// isHelp are the fields of a command that its help pages show.
+// isHelp reports whether help pages show a field of a command.
 func isHelp(field string) bool {
 	return slices.Contains([]string{"Use", "Short", "Long", "Example"}, field)
 }
@@ -104,7 +105,7 @@ func declare(info *types.Info, use ast.Expr) {
 	}
 }
 
-// lookAtCall reports whether what is in a call is to be looked at, too.
+// lookAtCall reports whether the arguments of a call are to be searched, too.
 func lookAtCall(pass *analysis.Pass, call *ast.CallExpr, inFunc bool) bool {
 	fn, ok := typeutil.Callee(pass.TypesInfo, call).(*types.Func)
 	if !ok || fn.Pkg() == nil {
@@ -143,8 +144,8 @@ func lookAtText(pass *analysis.Pass, x ast.Expr) bool {
 	return true
 }
 
-// otherHints are the commands in other strings, when all packages were looked at. It
-// fails closed: no command at all is not believed.
+// otherHints returns the commands in other strings, once all packages were examined. It fails
+// closed: finding no command at all is an error.
 func otherHints() (found []string) {
 	n := 0
 	templates.Range(func(any, any) bool { n++; return true })

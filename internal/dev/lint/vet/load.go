@@ -54,8 +54,8 @@ func (c *checks) load(env []string) ([]*packages.Package, error) {
 	}, "./...")
 }
 
-// parse reads a file once. Outside the module it leaves out bodies of functions and
-// what is in tables: nothing but their types is needed.
+// parse reads a file once. Outside the module it omits bodies of functions and elements of tables:
+// only their types are needed.
 func (c *checks) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	read := sync.OnceValues(func() (*ast.File, error) {
 		f, err := parser.ParseFile(fset, name, src, parser.AllErrors|parser.ParseComments|parser.SkipObjectResolution)
@@ -110,7 +110,7 @@ func own(p *packages.Package) bool {
 	return p.Module != nil && p.Module.Main && !strings.HasSuffix(p.PkgPath, ".test")
 }
 
-// foreign are the packages of other modules below list, with their versions.
+// foreign returns the packages of other modules below list, with their versions.
 func foreign(list []*packages.Package) []string {
 	found := map[string]bool{}
 	packages.Visit(list, nil, func(p *packages.Package) {

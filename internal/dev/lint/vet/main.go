@@ -31,7 +31,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/flowvet"
 )
 
-// suite is what go vet runs, and our own.
+// suite lists the analyzers of go vet and our own.
 var suite = append(slices.Clone(vet.Suite), flowvet.Analyzer, hints, hostPrograms, oneName, readsProse, toolRuns, writes)
 
 // formats are functions of other modules that go vet knows by their bodies to format
@@ -70,7 +70,7 @@ func main() {
 	}
 }
 
-// check reports whether the module is right for a platform; what is wrong is printed.
+// check reports whether the module is correct for a platform, and prints the errors.
 func (c *checks) check(platform string) (bool, error) {
 	goos, goarch, ok := strings.Cut(platform, "/")
 	if !ok {
@@ -94,8 +94,8 @@ func (c *checks) check(platform string) (bool, error) {
 	return true, c.link(goos+"-"+goarch, env, others)
 }
 
-// errors prints what makes a package of the module not compile, and counts it.
-// Bodies of other modules are not read, so what is wrong in their types is link's.
+// errors prints and counts the errors that keep a package of the module from compiling. Bodies of
+// other modules are not read, so errors in their types are left to link.
 func (c *checks) errors(list []*packages.Package) int {
 	printed := map[string]bool{}
 	packages.Visit(list, nil, func(p *packages.Package) {
@@ -129,7 +129,7 @@ func (c *checks) errors(list []*packages.Package) int {
 	return len(printed)
 }
 
-// vet prints what go vet finds in the module, and counts it.
+// vet prints and counts the findings of go vet in the module.
 func (c *checks) vet(goos string, list []*packages.Package) (int, error) {
 	tested := map[string]bool{} // those that list has with their tests too
 	for _, p := range list {

@@ -11,11 +11,10 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// oneName holds the packages that work in a tree which commands can write to one
-// name at a time. A path of several parts, or a name that is followed, can lead
-// somewhere else than a moment ago: to a file of the user's own. Below
-// internal/work the calls of the system that take a name are left to the
-// functions of internal/system/rootfs, which refuse a path. There, and in the sandbox,
+// oneName restricts the packages that work in a tree which commands can write to one path element
+// at a time. A path of several elements, or a followed link, can lead to a different file than a
+// moment ago: to one of the user's own. Below internal/work the system calls that take a name are
+// left to the functions of internal/system/rootfs, which refuse a path. There, and in the sandbox,
 // which comes before them, none follows a link.
 var oneName = &analysis.Analyzer{
 	Name: "onename",
@@ -62,7 +61,7 @@ func runOneName(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// followed says what is wrong with a call of the system, "" if nothing is.
+// followed explains what is wrong with a system call, or returns "".
 func followed(info *types.Info, call *ast.CallExpr, outer bool) string {
 	fn, ok := typeutil.Callee(info, call).(*types.Func)
 	if !ok || fn.Pkg() == nil || !slices.Contains([]string{"syscall", "golang.org/x/sys/unix"}, fn.Pkg().Path()) {

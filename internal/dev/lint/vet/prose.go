@@ -39,11 +39,11 @@ var readers = map[string][]string{
 // older than the values, beside which no value is to be had.
 var readsOthers = []string{"internal/calling", "internal/git", "internal/turn", "pkg/models", "pkg/parts/internal/gittool", "pkg/parts/internal/podcast", "internal/tools/test"}
 
-// sentence is how many words in a row make a constant a sentence.
+// sentence is the number of consecutive words that make a constant a sentence.
 const sentence = 4
 
-// readsProse finds where a program reads what was written for somebody else: a better
-// wording would change what it does.
+// readsProse finds places where a program reads text that was written for somebody else: a better
+// wording would change its behaviour.
 var readsProse = &analysis.Analyzer{
 	Name: "prose",
 	Doc:  "report programs that take apart, compare or match words that were written for models, people or logs",
@@ -109,8 +109,8 @@ func inspectProse(pass *analysis.Pass, d ast.Decl, others bool) {
 	})
 }
 
-// isSentence reports whether an expression is a literal with several words in a row. A
-// named constant is that of who writes the text, too.
+// isSentence reports whether an expression is a literal with several words in a row. A named
+// constant does not count: the author of the text owns it.
 func isSentence(info *types.Info, x ast.Expr) bool {
 	if _, named := ast.Unparen(x).(*ast.Ident); named {
 		return false
@@ -179,8 +179,8 @@ func proseIn(info *types.Info, x ast.Expr) string {
 	return ""
 }
 
-// proseField is the field that a selection comes to, through embedded structs, if it has
-// words.
+// proseField names the field that a selection selects, through embedded structs, if it contains
+// words for people.
 func proseField(s *types.Selection) string {
 	t := s.Recv()
 	index := s.Index()

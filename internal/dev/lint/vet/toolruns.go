@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// toolRunners may run the body of a tool: what performs steps, the test kits, and
-// describe_tool, which goes on to the program's own body of it.
+// toolRunners may run the body of a tool: the handlers of steps, the test kits, and describe_tool,
+// which calls the program's own body of it.
 var toolRunners = []string{"internal/host", "pkg/tools", "internal/host/catalog"}
 
 // toolRuns finds where a tool is run past the one chain of schema, rules, mode, taint,
@@ -50,7 +50,7 @@ var toolRuns = &analysis.Analyzer{
 	},
 }
 
-// isBody reports whether what is selected is the body of a tool, or what runs it, called or
+// isBody reports whether a selection is the body of a tool, or a function that runs it, called or
 // taken as a value.
 func isBody(s *types.Selection) bool {
 	name := s.Obj().Name()

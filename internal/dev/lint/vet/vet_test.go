@@ -48,7 +48,7 @@ var fixtures = map[string]struct {
 	"writes": {map[string]string{"internal/x/x.go": "package x\n\nimport \"os\"\n\nvar _ = os.WriteFile(\"a\", nil, 0)\n"}, "x.go:5:"},
 }
 
-// Each rule of this project fires, also one that comes to be.
+// Each rule of this project fires; a new rule needs a fixture.
 func TestEachRuleFires(t *testing.T) {
 	ours := map[string]bool{}
 	for _, rule := range suite[len(vet.Suite):] {
@@ -102,7 +102,7 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// The types of tables of other modules stay what they are without their elements.
+// The types of other modules' tables are unchanged without their elements.
 func TestTables(t *testing.T) {
 	c, out := module(t, map[string]string{
 		"go.mod":       "module m\n\ngo 1.24\n\nrequire other.org/o v1.0.0\n\nreplace other.org/o => ./other\n",
@@ -151,7 +151,7 @@ func (c *checks) linked(t *testing.T) int {
 	return len(notes)
 }
 
-// module is a module of one package and files.
+// module makes a module of one package from files.
 func module(t *testing.T, files map[string]string) (*checks, *bytes.Buffer) {
 	t.Helper()
 	dir := t.TempDir()

@@ -19,15 +19,14 @@ import (
 // project is the module whose rooms these are.
 const project = "github.com/adroit-run/adroit"
 
-// product are the rooms whose files the rule holds for, and notProduct those of them
-// that only tests and the Makefile use, by the start of a path.
+// product lists the rooms whose files the rule applies to, and notProduct those of them that only
+// tests and the Makefile use, by the start of a path.
 var (
 	product    = []string{"cmd/", "configs", "internal/", "pkg/"}
 	notProduct = []string{"internal/dev/"}
 )
 
-// writers may call what the rule refuses, each for a reason: a package or a function
-// of one.
+// writers may call the refused functions, each for a reason: a package or a function of one.
 var writers = map[string]string{
 	"internal/system/lock":   "a file that is locked has no content that counts",
 	"internal/system/rootfs": "the functions that all others call",
@@ -98,8 +97,8 @@ func findWrites(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// isProduct reports whether the rule holds for a package. Kits for tests have a name
-// that ends in test.
+// isProduct reports whether the rule applies to a package. Kits for tests have a name that ends in
+// test.
 func isProduct(pkg string) bool {
 	for _, room := range notProduct {
 		if strings.HasPrefix(pkg, room) {
@@ -119,8 +118,8 @@ func isProduct(pkg string) bool {
 	return false
 }
 
-// refusedCall is the name of a refused function that is called, "" if none is. To
-// open a file for reading is none.
+// refusedCall returns the name of a refused function that is called, or "". Opening a file for
+// reading is allowed.
 func refusedCall(info *types.Info, call *ast.CallExpr) string {
 	fn, ok := typeutil.Callee(info, call).(*types.Func)
 	if !ok || fn.Pkg() == nil {
@@ -152,9 +151,8 @@ func refusedCall(info *types.Info, call *ast.CallExpr) string {
 	return from + "." + fn.Name()
 }
 
-// emptyRooms are rooms of the rule without a package among those that were looked at,
-// and exceptions that allowed nothing: the tree was moved, or they are not needed any
-// more.
+// emptyRooms returns rooms of the rule without a package among those examined, and exceptions that
+// allowed nothing: the tree was moved, or they are not needed any more.
 func emptyRooms() (empty []string) {
 	for _, room := range slices.Concat(product, notProduct) {
 		if _, ok := seen.Load(room); !ok {

@@ -1,4 +1,4 @@
-// Minimal is the smallest program over the runtime: its test counts what it links.
+// Minimal is the smallest program over the runtime: its test counts the packages that it links.
 package main
 
 import (
