@@ -68,7 +68,7 @@ func newApp(p Program) *app {
 	return &app{Program: p, out: out, warnings: warnings{w: p.Stderr}}
 }
 
-// env is what commands are given.
+// env returns the environment that commands get.
 func (a *app) env() *kit.Env {
 	return &kit.Env{
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Parts: a.parts(),
@@ -144,7 +144,7 @@ func (a *app) tools() (*tools.Set, error) {
 	return set, nil
 }
 
-// program is what it brings to its configuration.
+// program returns the parts of the program that its configuration depends on.
 func (a *app) program() config.Program {
 	return config.Program{Workflows: a.Workflows, Now: time.Now, Version: kit.Read().Version, Warn: func(text string) { a.warnings.print("%s", text) }}
 }
@@ -163,7 +163,8 @@ func (a *app) redactor() *secret.Redactor {
 	return r
 }
 
-// client is what commands use: a server, the runtime, or what stands for it.
+// client returns the client that commands use: a remote server's if one is configured,
+// else the runtime, wrapped by Through if that is set.
 func (a *app) client() (_ adroit.Client, err error) {
 	if base := a.served(); base != "" && a.far == nil {
 		a.far, err = a.remote(base)
@@ -208,7 +209,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	return a.rt, err
 }
 
-// openLog has what happens to jobs logged for operators, and warnings too.
+// openLog opens the operators' log of job events and warnings, if one is configured.
 func (a *app) openLog(conf *config.Config, o *adroit.Options) error {
 	l, end, err := conf.OpenLog(a.Stderr)
 	if err != nil || l == nil {

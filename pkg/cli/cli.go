@@ -414,7 +414,7 @@ func (e *outOfBounds) Error() string { return e.words }
 // nearest returns the name that was most likely meant, or "".
 func nearest(word string, names []string) string { return spelling.Nearest(word, names) }
 
-// maxHelp is how wide help gets on a wide terminal.
+// maxHelp bounds the width of help on a wide terminal, in columns.
 const maxHelp = 100
 
 // fold fits help to the terminal that out is. Anywhere else it stays as it was

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// completionTime is how long a shell waits for what could be meant.
+// completionTime bounds the time for which a shell waits for completions.
 const completionTime = 2 * time.Second
 
 // A source lists the names that an argument or a flag may have, each perhaps with a
@@ -131,7 +131,7 @@ func words(list ...string) source {
 	return func(context.Context, adroit.Client, []string) ([]string, error) { return slices.Clone(list), nil }
 }
 
-// completedJobs is how many jobs are offered, the newest.
+// completedJobs bounds the number of jobs that completion offers, newest first.
 const completedJobs = 50
 
 func jobIDs(ctx context.Context, c adroit.Client, args []string) ([]string, error) {
@@ -175,7 +175,8 @@ func stepNames(ctx context.Context, c adroit.Client, args []string) (names []str
 	return names, nil
 }
 
-// here is what an agent or pipeline may come from without the project's trust.
+// here returns the scope of the current directory for completion. It grants no trust to
+// the project.
 func here() adroit.Scope {
 	dir, err := filepath.Abs(".") // a server has another
 	if err != nil {
@@ -212,7 +213,7 @@ func modelNames(ctx context.Context, c adroit.Client, _ []string) (names []strin
 	return names, err
 }
 
-// targets are what run takes: agents and pipelines.
+// targets lists the names that run accepts: agents and pipelines.
 func targets(ctx context.Context, c adroit.Client, args []string) ([]string, error) {
 	names, err := agentNames(ctx, c, args)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts"
 )
 
-// A Glossary is what the model is asked for: its schema is that of the answer.
+// A Glossary is the model's answer; its schema is derived from the type.
 type Glossary struct {
 	Terms []struct {
 		Word    string `json:"word"`

@@ -21,7 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// hostileText is what models, servers and files of strangers may have written.
+// hostileText stands for text from models, servers and files that strangers wrote.
 const hostileText = "evil\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x00 text"
 
 // hostile is a value whose texts, all of them, act on a terminal that gets them.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// prepare is what each command begins with.
+// prepare runs at the beginning of each command.
 func (a *app) prepare(cmd *cobra.Command, args []string) error {
 	if path(cmd) == "serve" {
 		hint.Place(nil) // its answers are read elsewhere

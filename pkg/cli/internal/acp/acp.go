@@ -90,14 +90,14 @@ func run(ctx context.Context, e *kit.Env, q *request.Flags) error {
 	return err
 }
 
-// Options are how editors are served.
+// Options configure a server for editors.
 type Options struct {
 	adroit.Request // of each session; its prompt and directory are the editor's
 	In             io.Reader
 	Out            io.Writer // nothing else may write to it
 	Log            io.Writer // what is wrong with the connection
 	Version        string    // of the program
-	// Commands are what a person sends by a name in a directory; may be nil.
+	// Commands lists the named prompts that a person can send in a directory; may be nil.
 	Commands func(ctx context.Context, dir string) ([]Command, error)
 	// Attend has ask asked what models at work ask on their own, until leave is
 	// called. May be nil: then such questions are denied.
@@ -176,7 +176,7 @@ func (s *server) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Ini
 	}, nil
 }
 
-// loginMethod is the one way to authenticate: keys are read from a terminal, never from
+// loginMethod is the only way to authenticate: keys are read from a terminal, never from
 // an editor.
 const loginMethod = "login"
 

@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// message is what a person has put into a prompt. Only what they typed may mention
-// files with @; what the editor adds is text of others.
+// message converts a prompt to a message. Only text that the person typed can mention
+// files with @; text that the editor adds is untrusted.
 func message(blocks []sdk.ContentBlock, dir string, unsaved func(name string) (text string, ok bool)) (m executor.Message, err error) {
 	var parts, typed []string
 	for _, b := range blocks {

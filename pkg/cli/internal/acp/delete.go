@@ -21,8 +21,8 @@ const (
 	extensionMethod = "_" + deleteMethod
 )
 
-// An editorInput is what an editor sends, with the method renamed. A line that does not fit
-// into the buffer is passed on as it is: it is no request to delete.
+// An editorInput passes on the editor's messages with the method renamed. A line that
+// does not fit into the buffer is passed on unchanged: it cannot be a request to delete.
 type editorInput struct {
 	r     *bufio.Reader
 	rest  []byte
@@ -112,7 +112,7 @@ func (s *server) remove(ctx context.Context, id sdk.SessionId) error {
 	return nil
 }
 
-// A fileDiff is what was changed in a file: its changed parts before and after.
+// A fileDiff is the change of a file: its changed parts before and after.
 type fileDiff struct {
 	path     string
 	old, new string
@@ -178,7 +178,7 @@ func splitDiff(diff string) (out []fileDiff) {
 	return out
 }
 
-// firstLine is where a hunk begins after the change.
+// firstLine returns the number of the first line of a hunk in the changed file.
 func firstLine(header string) int {
 	_, after, _ := strings.Cut(header, "+")
 	digits, _, _ := strings.Cut(after, ",")

@@ -12,7 +12,7 @@ import (
 // modelOption is the option of a session that picks its model.
 const modelOption = "model"
 
-// listTime is how long a session waits for the servers that are to list their models.
+// listTime bounds the time for which a session waits for servers to list their models.
 const listTime = 5 * time.Second
 
 // options are those of a session: its model, out of those that there are.
@@ -44,7 +44,8 @@ func (s *server) options(ctx context.Context, ses *session) []sdk.SessionConfigO
 		CurrentValue: sdk.SessionConfigValueId(now), Options: sdk.SessionConfigSelectOptions{Ungrouped: &choice}}}}
 }
 
-// resolve is what a job of the session would be with a model, "" for the usual one.
+// resolve plans a job of the session with a model, without running it. "" means the
+// session's usual model.
 func (s *server) resolve(ctx context.Context, ses *session, model string) (*adroit.Plan, error) {
 	r := s.o.Request
 	r.Dir, r.Prompt, r.Servers = ses.dir, "hello", ses.servers

@@ -137,7 +137,7 @@ func (t *translator) question(q executor.Question) sdk.ToolCallUpdate {
 		RawInput: q.Args, Content: content, Locations: where}
 }
 
-// editDiffs is what an edit would change, as its arguments have it.
+// editDiffs returns the changes that an edit would make, judged by its arguments.
 func editDiffs(tool string, args json.RawMessage, dir string) (out []sdk.ToolCallContent) {
 	type edit struct{ Old, New string }
 	var a struct {

@@ -28,8 +28,9 @@ type session struct {
 	mu   sync.Mutex
 	job  string // its id, "" before the first prompt
 	mode executor.Mode
-	// model is the one that is asked, and window its context window, 0 if that is not
-	// known. It is picked if the person has chosen it since the last message.
+	// model is the model that is asked, and window its context window in tokens, 0 if
+	// that is not known. picked is set if the person has chosen it since the last
+	// message.
 	model  string
 	window int
 	picked bool
@@ -264,7 +265,7 @@ func (s *server) outcome(ses *session, t *translator, d *adroit.JobDetail) (sdk.
 	return sdk.StopReasonEndTurn, nil
 }
 
-// sessionID is how editors know a job.
+// sessionID returns the id by which editors know a job.
 func sessionID(j *jobs.Job) sdk.SessionId {
 	if strings.HasPrefix(j.Key, "acp-") {
 		return sdk.SessionId(j.Key)

@@ -87,7 +87,7 @@ func (t *translator) write(text string, begins bool) {
 // say shows text of the model, or of the program in its place.
 func (t *translator) say(text string) { t.write(text, true) }
 
-// said is what the person has been shown of the model's text.
+// said returns the model's text as far as the person has seen it.
 func (t *translator) said() string { return t.text.String() }
 
 // event shows one event. Those of sub-agents are not shown one by one.
@@ -149,8 +149,7 @@ func (t *translator) delta(ev event.Event) {
 	}
 }
 
-// progress shows what a call that runs is doing: its command, and the end of what that
-// printed so far.
+// progress reports a call in progress: its command, and the end of its output so far.
 func (t *translator) progress(ev event.Event) {
 	if !slices.Contains(t.open, ev.Path) || ev.Name == "todo" {
 		return // it has ended, or is not shown
@@ -168,7 +167,7 @@ func (t *translator) progress(ev event.Event) {
 	t.send(sdk.UpdateToolCall(t.id(ev.Path), append(opts, sdk.WithUpdateContent(textContent(text)))...))
 }
 
-// answer shows what of an answer its pieces have not: pieces may be lost.
+// answer sends the rest of an answer that its pieces did not contain: pieces may be lost.
 func (t *translator) answer(ev event.Event) {
 	var d struct {
 		Text  string
@@ -192,7 +191,7 @@ func (t *translator) answer(ev event.Event) {
 	}
 }
 
-// usage shows how full the context window is, and what the job cost so far.
+// usage reports how full the context window is, and the job's cost so far.
 func (t *translator) usage(cost float64) {
 	if t.window == 0 || t.context == 0 || t.replay {
 		return
@@ -237,7 +236,7 @@ func (t *translator) plan(ev event.Event) bool {
 	return t.asked.name != ev.Name
 }
 
-// id is how the editor knows the call of a step.
+// id returns the editor's id for the call of a step.
 func (t *translator) id(path string) sdk.ToolCallId {
 	if t.asked.runs == path {
 		return sdk.ToolCallId(t.asked.id)
@@ -264,7 +263,7 @@ func (t *translator) begin(ev event.Event) {
 	t.send(sdk.StartToolCall(t.id(ev.Path), ev.Name, sdk.WithStartKind(t.kind(ev.Name)), sdk.WithStartStatus(sdk.ToolCallStatusInProgress)))
 }
 
-// finish shows what became of a call.
+// finish reports the result of a call.
 func (t *translator) finish(ev event.Event) {
 	var d struct {
 		Args   json.RawMessage

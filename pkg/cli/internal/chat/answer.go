@@ -16,7 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// firstLook is how many characters of each argument of a call are shown at first.
+// firstLook is the number of characters of each argument of a call that are shown at
+// first.
 const firstLook = 2000
 
 // An asking is a question that waits for the person.
@@ -48,7 +49,7 @@ func (s *Session) showQuestion(limit int) {
 	}
 }
 
-// rule is what an answer of always adds, "" if there is no such answer.
+// rule returns the rule that the answer always would add, "" if there is no such answer.
 func (s *Session) rule() string {
 	if s.question == nil || s.question.reply != nil || s.question.files != nil {
 		return ""

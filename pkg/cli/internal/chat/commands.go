@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// A command is what a line with a slash does.
+// A command is the handler of a line with a slash.
 type command struct {
 	name, args, about string
 	do                func(s *Session, args string)
@@ -173,7 +173,7 @@ func (s *Session) list(w *kit.Screen, list []template, prompts []serverPrompt) {
 	t.Write(w)
 }
 
-// keys are what the keyboard does; a stream of lines has none.
+// keys lists the keys and their effects. A stream of lines has none but the backslash.
 func (s *Session) keys() [][2]string {
 	if !s.Screen.Live {
 		return [][2]string{{`\ at the end`, "the message goes on in the next line"}}

@@ -18,9 +18,8 @@ const (
 	maxEntry   = 64 << 10
 )
 
-// A History is what was typed in all conversations, the oldest first. It is kept in
-// a file that only the user reads, a JSON string a line, without the secrets that
-// adroit knows.
+// A History is the input of all conversations, oldest first. It is kept in a file that
+// only the user can read, one JSON string a line, without the secrets that adroit knows.
 type History struct {
 	file    string
 	hide    *secret.Redactor

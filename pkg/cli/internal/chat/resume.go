@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// maxReplayed is how many lines of an earlier conversation are printed.
+// maxReplayed bounds the lines of an earlier conversation that are printed.
 const maxReplayed = 2000
 
 // A Past is a conversation as it was left.
@@ -108,7 +108,7 @@ func (s *Session) Resume(p *Past) {
 	s.stands(d)
 }
 
-// stands says how a conversation stands that was resumed.
+// stands reports the state of a conversation that was resumed.
 func (s *Session) stands(d *adroit.JobDetail) {
 	switch j := d.Job; {
 	case j.Status == jobs.Waiting && len(d.Questions) > 0:

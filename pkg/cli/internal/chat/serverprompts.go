@@ -139,7 +139,7 @@ const (
 	completionTime = 2 * time.Second
 )
 
-// A Completion is what could be meant at the cursor.
+// A Completion lists the candidates at the cursor.
 type Completion struct {
 	Start   int // in the text before the cursor, in bytes, of what a choice replaces
 	Choices []Choice
@@ -148,8 +148,8 @@ type Completion struct {
 // A Choice is one completion, and what it is.
 type Choice struct{ Text, About string }
 
-// Complete finds what the text before the cursor could become: a command, or a file
-// behind @. then gets it on the owner's goroutine, and once more what was found late.
+// Complete completes the text before the cursor to a command, or to a file behind @. It
+// calls then on the owner's goroutine, and again when more candidates are found.
 func (s *Session) Complete(before string, then func(Completion)) {
 	if word, ok := strings.CutPrefix(before, "/"); ok && !strings.ContainsAny(word, " \n") {
 		show := func() { then(Completion{Choices: s.named(word, s.kept)}) }

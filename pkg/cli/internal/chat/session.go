@@ -46,7 +46,7 @@ type UI interface {
 	Quit()
 }
 
-// A State is what a session does now.
+// A State is the state of a session.
 type State int
 
 const (
@@ -55,7 +55,7 @@ const (
 	Asking               // a question waits for the person
 )
 
-// Options are how a session begins.
+// Options are the settings with which a session begins.
 type Options struct {
 	adroit.Request             // of the next conversation; its prompt is the first message
 	Screen         *kit.Screen // what text is made for; nothing is written to it
@@ -80,7 +80,7 @@ type Session struct {
 	prompts serverPrompts
 }
 
-// A turn is how the conversation stands.
+// A turn is the state of the conversation and of its turn in progress.
 type turn struct {
 	job      string // its id, "" before the first message
 	title    string
@@ -95,7 +95,7 @@ type turn struct {
 	sending
 }
 
-// sending is what is on its way to the job, and in it.
+// sending holds the state of the messages that are on their way to the job.
 type sending struct {
 	outbox     []outgoing      // messages that wait for the one being sent
 	delivering bool            // one is being sent
@@ -106,14 +106,14 @@ type sending struct {
 	given      map[string]bool // paths of the steps that gave it the others
 }
 
-// A draft is what is not to be sent yet.
+// A draft is the input that is not to be sent yet.
 type draft struct {
 	queue []string // for the end of the turn
 	notes []string // output of commands, for the next message
 	model string   // from the next message on, "" for no change
 }
 
-// tasks are what is in progress elsewhere.
+// tasks counts the tasks in progress in other goroutines.
 type tasks struct {
 	open int // as far as the owner knows
 	all  sync.WaitGroup
@@ -134,7 +134,7 @@ func New(ctx context.Context, e *kit.Env, c adroit.Client, ui UI, o Options) *Se
 	return s
 }
 
-// State is what the session does now.
+// State returns the session's current state.
 func (s *Session) State() State { return s.state }
 
 // Job is the id of the conversation's job, "" before the first message.
@@ -143,7 +143,7 @@ func (s *Session) Job() string { return s.job }
 // Title names the conversation for the title of a window.
 func (s *Session) Title() string { return kit.SanitizeLine(s.title) }
 
-// Queue is what is sent when the turn has ended.
+// Queue lists the messages that are sent when the turn has ended.
 func (s *Session) Queue() []string { return s.input.queue }
 
 // Tail is the line that the model is writing, "" if there is none.
@@ -154,7 +154,7 @@ func (s *Session) Tail() string {
 	return s.view.Tail()
 }
 
-// Meter says what the turn does and what the conversation has used.
+// Meter renders the activity of the turn and the usage of the conversation.
 func (s *Session) Meter() string {
 	switch {
 	case s.stopping:
@@ -253,7 +253,7 @@ func (s *Session) Busy() bool { return s.tasks.open > 0 }
 // session's context, which stops a turn, and of its owner.
 func (s *Session) Wait() { s.tasks.all.Wait() }
 
-// coalesce is how long events wait for others, so that a burst is one change.
+// coalesce is the time for which events are collected, so that a burst causes one update.
 const coalesce = 30 * time.Millisecond
 
 // take passes an event to the owner. It does not wait for it.

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Enter takes what the person typed: a message, /command or !command.
+// Enter handles a line of input: a message, /command or !command.
 func (s *Session) Enter(text string) {
 	text = strings.TrimSpace(text)
 	name, _ := commandName(text)
@@ -158,7 +158,7 @@ func (s *Session) follow(ctx context.Context, id string, after int64) (*adroit.J
 	return s.c.Job(ctx, id)
 }
 
-// ended shows how a turn went, and sends what was queued for its end.
+// ended shows the outcome of a turn, and sends the messages queued for its end.
 func (s *Session) ended(d *adroit.JobDetail, err error) {
 	s.running, s.stopping = false, false
 	s.settle()

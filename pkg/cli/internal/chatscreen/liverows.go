@@ -9,7 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
-// A view is what the live rows show: none of them is wider than the terminal.
+// A view is the content of the live rows. None of them is wider than the terminal.
 type view struct {
 	rows  []string
 	x, y  int // of the cursor

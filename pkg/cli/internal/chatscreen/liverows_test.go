@@ -67,7 +67,7 @@ func (v *vt) down() {
 	}
 }
 
-// control does what an escape sequence says, and returns what is behind it.
+// control executes an escape sequence and returns the text after it.
 func (v *vt) control(s string) string {
 	if rest, ok := strings.CutPrefix(s, "\x1b]"); ok { // the title
 		_, rest, _ = strings.Cut(rest, "\x07")

@@ -20,7 +20,7 @@ const (
 	away
 )
 
-// event does what came from the terminal.
+// event handles an event of the terminal.
 func (m *model) event(ev uv.Event) {
 	switch ev := ev.(type) {
 	case uv.PasteEvent:
@@ -82,8 +82,8 @@ func dropped(text string) string {
 	return path
 }
 
-// key does what a key means. The help lists those that people look for: keys in
-// ../chat/commands.go and in docs/chat.md.
+// key handles a key. The help lists the common ones: keys in ../chat/commands.go and in
+// docs/chat.md.
 func (m *model) key(k uv.KeyPressEvent) {
 	e, s := &m.editor, m.session
 	switch name := k.String(); name {
@@ -260,10 +260,10 @@ func (m *model) edited() {
 	})
 }
 
-// columns is how wide the text of the editor is.
+// columns returns the width of the editor's text.
 func (m *model) columns() int { return max(2, m.width-3) }
 
-// view is what the live rows show: never more than half of the screen.
+// view renders the live rows. They never take more than half of the screen.
 func (m *model) view() view {
 	if m.leaving {
 		return view{rows: []string{""}, title: m.title()}
@@ -312,7 +312,7 @@ func (m *model) above() (rows []string) {
 	return rows
 }
 
-// hint is what the line below the conversation says while nobody is at work.
+// hint returns the line below the conversation that is shown while nothing runs.
 func (m *model) hint() string {
 	s := m.session
 	if s.State() == chat.Asking {

@@ -93,8 +93,7 @@ func drain(keys <-chan uv.Event, ended <-chan struct{}) bool {
 	}
 }
 
-// loop takes what happens, and draws behind each of it. Nothing runs while nothing
-// happens.
+// loop handles events and redraws after each. It is idle between them.
 func (s *Screen) loop(ctx context.Context, fd int, keys <-chan uv.Event, gone <-chan error, resized <-chan os.Signal) error {
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
@@ -241,7 +240,7 @@ type Screen struct {
 	inbox
 }
 
-// An inbox is what other goroutines have for the owner.
+// An inbox collects the updates from other goroutines for the owner.
 type inbox struct {
 	mu    sync.Mutex
 	posts []func()
@@ -250,7 +249,7 @@ type inbox struct {
 	wake  chan struct{}
 }
 
-// A model is what the live rows are made of.
+// A model is the state from which the live rows are drawn.
 type model struct {
 	screen        *Screen
 	session       *chat.Session
@@ -263,7 +262,7 @@ type model struct {
 	stop          time.Time // of the last Ctrl+C
 }
 
-// A completion is what could be meant at the cursor.
+// A completion is the list of candidates at the cursor and the choice among them.
 type completion struct {
 	chat.Completion
 	picked  int

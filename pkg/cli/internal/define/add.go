@@ -22,7 +22,7 @@ func usage(what string) error {
 	return kit.Usagef("for example "+what+" NAME=VALUE", "%s takes NAME=VALUE", what)
 }
 
-// A newServer is what the flags of add say.
+// A newServer is the server that the flags of add describe.
 type newServer struct {
 	mcp.Server
 	headers, env []string

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A Noun is what is listed, shown or checked.
+// A Noun is a kind of definition that can be listed, shown or checked.
 type Noun struct {
 	Word string // in the plural
 	Dirs string // where a project has its own

@@ -65,7 +65,7 @@ func newCheck(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// mostShown is how many tools of a server are shown to a person.
+// mostShown bounds the number of a server's tools that are shown.
 const mostShown = 200
 
 // toolName is the name of a tool so that two names look alike only if they are.

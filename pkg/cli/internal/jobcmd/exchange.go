@@ -144,7 +144,7 @@ func readFacts(in io.Reader, add func([]memory.Fact) error, refuse func(why stri
 	return add(facts)
 }
 
-// A report is what an import did.
+// A report is the result of an import.
 type report struct {
 	Added   int      `json:"added"`
 	Known   int      `json:"known"` // that were there

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// listed is how many jobs adroit jobs lists.
+// listed is the default number of jobs in a list.
 const listed = 20
 
 // A listing is adroit jobs with its flags.

@@ -94,7 +94,7 @@ func (p *proposer) run(ctx context.Context, which string) error {
 	return p.decide(ctx, got)
 }
 
-// choose shows what there are proposals for.
+// choose lists the failures that there are proposals for.
 func (p *proposer) choose(often []proposal.Case) error {
 	if p.json {
 		return kit.JSON(p.e.Out, often)

@@ -58,7 +58,7 @@ func NewStats(e *kit.Env) *cobra.Command {
 // coordinated are the workflows in which something may be coordinated.
 var coordinated = []string{coordinator.Workflow.Name, "pipeline", "validate", "until_tests_pass"}
 
-// A part is what a result says of coordinators, wherever in it.
+// A part is the data about coordinators in a result, at any depth.
 type part struct {
 	Coordinated []coordinator.Ended
 	Decisions   []coordinator.Attempt

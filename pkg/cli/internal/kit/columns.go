@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Columns is how many columns of a terminal s takes.
+// Columns returns the width of s on a terminal.
 func Columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -47,7 +47,7 @@ func Cut(s string, n int) string {
 	return s[:fits(s, n-len(dots))] + dots
 }
 
-// fits is how many bytes of s fit into n columns.
+// fits returns the length in bytes of the longest prefix of s that fits into n columns.
 func fits(s string, n int) int {
 	for i, r := range s {
 		if n -= runeColumns(r); n < 0 {
@@ -113,7 +113,8 @@ func Fold(text string, n int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// RowWidth is how many columns are left beside taken, 0 for any number.
+// RowWidth returns the number of columns that are left beside taken, at least 20. It is 0
+// if the width is unlimited.
 func RowWidth(s *Screen, taken int) int {
 	if w := s.Width(); w > 0 {
 		return max(w-taken-1, 20)

@@ -39,8 +39,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An Env is what a command is given. Config, Tools and Client read or open when
-// first called, so that a command which needs none of them pays for none.
+// An Env is the environment of a command. Config, Tools and Client read or open on their
+// first call, so that a command which needs none of them pays for none.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -80,13 +80,13 @@ func (e *Env) With(run func(ctx context.Context, c adroit.Client, args []string)
 	}
 }
 
-// Screen is where progress goes.
+// Screen returns the screen for progress, which is standard error.
 func (e *Env) Screen() *Screen { return NewScreen(e.Err, e.Getenv) }
 
-// OutScreen is where results go.
+// OutScreen returns the screen for results, which is standard output.
 func (e *Env) OutScreen() *Screen { return NewScreen(e.Out, e.Getenv) }
 
-// DataDir is where all state is, absolute.
+// DataDir returns the absolute path of the directory with all state.
 func (e *Env) DataDir() (string, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -204,8 +204,9 @@ func Current() (string, error) {
 // IsLast reports whether a job is named by the word last.
 func IsLast(ref string) bool { return strings.EqualFold(strings.TrimSpace(ref), "last") }
 
-// Job is what names a job to the client: the id that last means in dir, "" for the
-// current directory, and any other name as it is. A server does not know where we are.
+// Job returns the id of the job that ref names to the client. It resolves last in dir,
+// where "" means the current directory; a server does not know the client's directory.
+// Any other ref is returned unchanged.
 func Job(ctx context.Context, c adroit.Client, ref, dir string) (id string, err error) {
 	if !IsLast(ref) {
 		return ref, nil
@@ -506,9 +507,9 @@ func NewVersion(e *Env) *cobra.Command {
 // executor.Question, to a person; no says why not, "" is yes.
 type Asker func(ctx context.Context, question json.RawMessage) (no string, err error)
 
-// An Attendant knows who can be asked while a job runs: unlike a job, a process
-// at work cannot be parked until somebody comes. The zero value knows nobody. It
-// is safe for concurrent use and asks one question at a time.
+// An Attendant asks the person who is present while a job runs: unlike a job, a process
+// at work cannot be parked until somebody comes. Its zero value has nobody to ask. It is
+// safe for concurrent use and asks one question at a time.
 type Attendant struct {
 	mu  sync.Mutex
 	ask Asker

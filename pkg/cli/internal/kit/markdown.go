@@ -73,7 +73,8 @@ func heading(line string) bool {
 	return len(rest) < len(line) && len(line)-len(rest) <= 6 && strings.HasPrefix(rest, " ")
 }
 
-// hanging is what the later rows of a line begin with: list items hang.
+// hanging returns the indentation of the continuation rows of a line, which for a list
+// item is that of its text.
 func hanging(text string) string {
 	body := strings.TrimLeft(text, " ")
 	n := len(text) - len(body)
@@ -162,7 +163,7 @@ func (m *Markdown) Text(text string) string {
 	return b.String()
 }
 
-// DiffStyle is how a line of a diff is painted.
+// DiffStyle returns the style of a line of a diff.
 func DiffStyle(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):

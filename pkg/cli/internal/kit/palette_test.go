@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// palettes are what terminals make of the styles that are used, as 0xRRGGBB: text,
-// red, green and magenta on a background.
+// palettes are the colours, as 0xRRGGBB, in which common terminals show the styles in
+// use: text, red, green and magenta on a background.
 var palettes = map[string]struct{ back, text, red, green, magenta int }{
 	"xterm, dark":           {0x000000, 0xe5e5e5, 0xcd0000, 0x00cd00, 0xcd00cd},
 	"xterm, light":          {0xffffff, 0x000000, 0xcd0000, 0x00cd00, 0xcd00cd},

@@ -15,8 +15,7 @@ import (
 	"golang.org/x/term"
 )
 
-// A Screen is where progress goes: a terminal that can redraw a line, or a
-// plain stream.
+// A Screen receives progress: a terminal that can redraw a line, or a plain stream.
 type Screen struct {
 	io.Writer
 	Live  bool // a line at the bottom may be redrawn
@@ -25,7 +24,7 @@ type Screen struct {
 	Cols  int // from COLUMNS, 0 to ask the terminal
 }
 
-// Width is how many columns a line may take, 0 for any number.
+// Width returns the width of a line in columns, 0 if it is unlimited.
 func (s *Screen) Width() int {
 	if s.Cols > 0 {
 		return s.Cols

@@ -85,7 +85,7 @@ func (t *Table) Write(w io.Writer) {
 	_, _ = io.WriteString(w, all.String()) // a closed pipe ends the program elsewhere
 }
 
-// Ago is how long before now t was.
+// Ago formats the time between t and now. It is empty for the zero time.
 func Ago(now, t time.Time) string {
 	switch d := now.Sub(t); {
 	case t.IsZero():

@@ -141,7 +141,7 @@ func newSet(e *kit.Env) *cobra.Command {
 	}
 }
 
-// hint is what to do about a fault of a configuration.
+// helpOf returns the hint of a configuration error, "" if it has none.
 func helpOf(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
@@ -166,7 +166,7 @@ const (
 	maxFolders = 20 // in the layout
 )
 
-// A project is what can be seen of one.
+// A project describes a project by its files.
 type project struct {
 	dir       string
 	languages map[string]int // files
@@ -242,7 +242,7 @@ func (p *project) has(name string) bool {
 	return err == nil
 }
 
-// command is how something is checked, "" if that is not known.
+// command returns the command that runs a kind of check, "" if none is known.
 func (p *project) command(kind string) string {
 	for _, c := range p.checks {
 		if c.Check == kind {

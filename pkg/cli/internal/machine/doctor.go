@@ -78,8 +78,7 @@ func text(w io.Writer, found []adroit.Finding) {
 	t.Write(w)
 }
 
-// examine asks the client. Where none can be opened, what can be seen without
-// one has to do.
+// examine asks the client. If none can be opened, it reports the findings that need none.
 func examine(ctx context.Context, e *kit.Env, q adroit.DoctorQuery) ([]adroit.Finding, error) {
 	path := config.Path(e.Getenv)
 	first := adroit.Finding{Name: "config", Status: adroit.Fine, What: e.Home(path)}

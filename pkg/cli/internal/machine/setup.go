@@ -125,8 +125,8 @@ func (w *writer) write(d File) error {
 	return nil
 }
 
-// replace shows how a file differs from its draft, and asks. Without a person it
-// is kept.
+// replace shows the difference between a file and its draft, and asks. Without a person
+// the file is kept.
 func (w *writer) replace(d File) error {
 	old, err := Read(w.root, d.Name)
 	if err != nil {

@@ -52,8 +52,8 @@ func (c Case) Pipeline(name string) (string, error) {
 	return b.String(), c.check(name, b.String(), a.Fix)
 }
 
-// policy is what happens if a step fails: it is run again, or the agent repairs that
-// has helped.
+// policy writes the failure policy of a step: it is retried if again is set, else the
+// agent repairs it.
 func (c Case) policy(again bool) string {
 	if again {
 		return "    retries: {attempts: 2, backoff: 10s}\n"

@@ -28,7 +28,7 @@ type Case struct {
 	Jobs      int       `json:"jobs"` // in which it was met
 	Last      time.Time `json:"last"`
 	Helped    string    `json:"helped,omitempty"` // in words
-	// Lacks is why no pipeline can be proposed for it, "" if one can.
+	// Lacks is the reason why no pipeline can be proposed for it, "" if one can.
 	Lacks string `json:"lacks,omitempty"`
 
 	text   string          // its significant lines

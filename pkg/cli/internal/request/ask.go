@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// firstLook is how many characters of each argument are shown at first.
+// firstLook is the number of characters of each argument that are shown at first.
 const firstLook = 2000
 
 // ask puts the first of a job's questions to the person at the terminal and
@@ -116,7 +116,7 @@ func (s *session) permit(ctx context.Context, about json.RawMessage) (no string,
 	return "", d.err
 }
 
-// AskWhy reads why something is denied, "" if no reason is given.
+// AskWhy reads the reason for a denial, "" if none is given.
 func AskWhy(e *kit.Env, in *kit.LineReader) string {
 	fmt.Fprint(e.Err, "     why? the model reads it; empty is no reason: ")
 	line, err := in.ReadLine()
@@ -181,7 +181,7 @@ func (d *dialog) choose(choices string, always bool) string {
 	}
 }
 
-// explain says what the answers do.
+// explain prints the effect of each answer.
 func (d *dialog) explain(always bool) {
 	text := "     y runs it, this once\n"
 	if always {

@@ -139,7 +139,8 @@ func lastEvent(ctx context.Context, c adroit.Client, id string, after ...int64) 
 // maxSaid bounds what of a process's messages is repeated, in bytes.
 const maxSaid = 4 << 10
 
-// quoted is what a process has printed, as the end of a sentence.
+// quoted formats the output of a process as the end of an error message, "" if there is
+// none.
 func quoted(said []byte) string {
 	text := strings.TrimSpace(string(bytes.ToValidUTF8(said, nil)))
 	if text == "" {

@@ -28,7 +28,8 @@ func AtOnce(f *pflag.FlagSet, o *adroit.StartOptions) {
 	f.IntVar(&o.AtOnce, "at-once", 0, "queue the job until fewer than this many run, in all processes (config: jobs.at_once)")
 }
 
-// A LimitText is what the flags of limits do in a command; one without words is not there.
+// A LimitText is the help of the flags for limits in a command. A flag without help is
+// left out.
 type LimitText struct{ Turns, Tokens, Cost, Time string }
 
 // StopAfter is that of commands that begin a job.
@@ -97,8 +98,8 @@ func Run(ctx context.Context, e *kit.Env, c adroit.Client, id string, o Options)
 	return kit.With(kit.OfJob(ctx, end.Job.Job.Status))
 }
 
-// Products are what a job produced, nil if it has not ended or they cannot be read:
-// how a run went does not depend on them.
+// Products lists the artifacts of a job. It is nil if the job has not ended or they
+// cannot be read, which does not affect the outcome of the run.
 func Products(ctx context.Context, c adroit.Client, d *adroit.JobDetail) *adroit.ArtifactList {
 	if !d.Job.Status.Final() || d.Final == nil || len(d.Final.Artifacts) == 0 {
 		return nil
@@ -232,7 +233,7 @@ func (s *session) follow(ctx context.Context, after int64, render func(event.Eve
 	return broken
 }
 
-// stopReason is why a job is interrupted.
+// stopReason returns the reason for which a job is interrupted.
 func stopReason(ctx context.Context) string {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause.Error()
@@ -306,9 +307,9 @@ func (s *session) window(ctx context.Context, started *adroit.Started) string {
 	return fmt.Sprintf(" (window %d asked, %d given)", asked, m.Given)
 }
 
-// Attached is what the words that a person typed attach to a message of a job in dir:
-// the runtime reads the files of the workspace, and an image elsewhere, such as a
-// screenshot, goes with the message.
+// Attached returns the files that a person's words attach to a message of a job in dir.
+// The runtime reads the files of the workspace; an image elsewhere, such as a screenshot,
+// is sent with the message.
 func Attached(words, dir string) executor.Attached {
 	a := executor.Attached{Mentions: words}
 	for _, m := range turn.Mentions(words) {
@@ -343,7 +344,7 @@ func image(file string) []byte {
 	return b
 }
 
-// Options are how a job is run and shown.
+// Options configure how a job runs and is shown.
 type Options struct {
 	adroit.StartOptions
 	JSON   bool // its events as JSON, and nothing else

@@ -110,7 +110,7 @@ func ShowTrust(ctx context.Context, e *kit.Env, w io.Writer, files []trust.File)
 	fmt.Fprint(w, b.String())
 }
 
-// Question says what is asked about the files.
+// Question returns the question about the files.
 func (u *Untrusted) Question(e *kit.Env) string {
 	return e.Home(kit.SanitizeLine(u.root)) + " has files that would instruct agents, and nobody has trusted them:"
 }

@@ -25,15 +25,15 @@ const (
 	always  = "always"
 )
 
-// maxQuestion is how long a question may be that is put to a person through a
-// client: nobody says yes to what is shown in part.
+// maxQuestion bounds a question that is put to a person through a client, in bytes.
+// Nobody can approve a call of which they see a part.
 const maxQuestion = 16 << 10
 
 // newRevision has no requests of the server's own: a question is a result, and the
 // call is repeated with the answer.
 const newRevision = "2026-07-28"
 
-// A pendingAnswer is what a client sends back with an answer.
+// A pendingAnswer is the state that a client sends back with an answer.
 type pendingAnswer struct {
 	Job      string `json:"job"`
 	Question string `json:"question"`
@@ -53,7 +53,7 @@ func isApproval(q *jobs.Question) bool {
 	return slices.Equal(slices.Sorted(slices.Values(shortNames(q))), []string{approve, deny})
 }
 
-// question is what a job asks now, nil if it asks nothing.
+// question returns the first open question of a job, nil if there is none.
 func (s *Server) question(d *adroit.JobDetail) *questionView {
 	if d.Job.Status != jobs.Waiting || len(d.Questions) == 0 {
 		return nil

@@ -21,7 +21,7 @@ func accepted(in sdk.InputResponseMap, key string) map[string]any {
 	return nil
 }
 
-// sampled is what a model of the client has answered.
+// sampled returns the text that a model of the client answered.
 func sampled(in sdk.InputResponseMap, key string) (string, bool) {
 	r, ok := in[key].(*sdk.CreateMessageWithToolsResult)
 	if !ok || r == nil {

@@ -148,7 +148,7 @@ func (k *call) jobStart(ctx context.Context, in startInput) (*sdk.CallToolResult
 	return k.state(ctx, j.ID)
 }
 
-// state is how a job stands. That it has failed is no failure of the call.
+// state renders a job. The result is no error even if the job has failed.
 func (k *call) state(ctx context.Context, id string) (*sdk.CallToolResult, error) {
 	d, err := k.s.job(ctx, id)
 	if err != nil {

@@ -142,7 +142,7 @@ func (s *Server) jobIDs(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// productNames are what a job has produced; none for a job that does not exist here.
+// productNames lists the artifacts of a job; none if the server does not expose the job.
 func (s *Server) productNames(ctx context.Context, id string) ([]string, error) {
 	d, err := s.job(ctx, id)
 	if err != nil {

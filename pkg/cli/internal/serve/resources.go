@@ -118,7 +118,7 @@ func (s *Server) addProducts(ctx context.Context, out *sdk.ListResourcesResult, 
 	return nil
 }
 
-// mime is what an artifact is.
+// mime returns the MIME type of an artifact.
 func mime(name string, value json.RawMessage) string {
 	switch {
 	case !strings.HasPrefix(strings.TrimSpace(string(value)), `"`):

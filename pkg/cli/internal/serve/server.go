@@ -22,9 +22,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Options are what a server exposes, and how.
+// Options select what a server exposes and how it runs jobs.
 type Options struct {
-	// Request is what every job is asked with: its directory, model and approvals.
+	// Request is the template of every job's request: its directory, model and approvals.
 	Request adroit.Request
 	// Agents are exposed by name; nil: those whose file says expose: true.
 	Agents []string
@@ -50,7 +50,7 @@ const (
 	grace      = 2 * time.Second
 )
 
-// A Server is what clients connect to. It is safe for concurrent use.
+// A Server serves MCP clients. It is safe for concurrent use.
 type Server struct {
 	c      adroit.Client
 	o      Options
@@ -230,7 +230,7 @@ func noJob(id string) error {
 	return problem.WithHint(fmt.Errorf("%w: %q", errJob, strings.TrimSpace(id)), "job_list lists the jobs of the exposed agents in this directory")
 }
 
-// Path is where a server is over HTTP.
+// Path is the path of a server over HTTP.
 const Path = "/mcp"
 
 // Handler serves any number of clients until the context of the server ends. Who may

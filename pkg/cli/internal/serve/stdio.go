@@ -151,8 +151,8 @@ type outbox struct {
 	failed  error
 }
 
-// linger is how long requests are still answered after the client has closed its
-// end. Jobs take longer: they are interrupted.
+// linger is the time for which requests are still answered after the client has closed
+// its end. Jobs take longer: they are interrupted.
 const linger = 500 * time.Millisecond
 
 var errGone = errors.New("the client has gone")

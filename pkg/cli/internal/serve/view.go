@@ -20,7 +20,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A jobView is how a job stands, as clients get it.
+// A jobView is the state of a job as clients get it.
 type jobView struct {
 	Job       string                     `json:"job" jsonschema:"description=Its id."`
 	Agent     string                     `json:"agent"`
@@ -42,7 +42,7 @@ type omitted struct {
 	Bytes int    `json:"bytes"`
 }
 
-// A questionView is what a job asks.
+// A questionView is a job's question as clients get it.
 type questionView struct {
 	ID      string   `json:"id" jsonschema:"description=job_answer takes it."`
 	Text    string   `json:"text"`
@@ -63,7 +63,7 @@ const (
 	maxArtifacts = 96 << 10
 )
 
-// view is how a job stands, with what it produced if it has stopped.
+// view renders the state of a job, with its artifacts if it has stopped.
 func (s *Server) view(ctx context.Context, d *adroit.JobDetail) (*jobView, error) {
 	j := d.Job
 	v := &jobView{Job: j.ID, Agent: j.Agent, Status: j.Status, Reason: j.Reason, Changed: d.Changes.Changed, Question: s.question(d)}
@@ -158,10 +158,10 @@ func plain(v json.RawMessage) string {
 	return string(v)
 }
 
-// maxLine is how much of an event is reported, in characters.
+// maxLine bounds the line that reports an event, in characters.
 const maxLine = 240
 
-// line is what an event comes to in a line, "" for one that nobody waits for.
+// line renders an event in a line, "" for one that is not worth reporting.
 func line(ev event.Event) string {
 	words := ""
 	switch ev.Kind {

@@ -15,8 +15,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
-// asks is what a file of a project would have done, one thing a line: commands, variables,
-// the network, what is written. It is nil for one that only instructs.
+// asks lists the effects that a file of a project would have, one a line: commands,
+// variables, the network, files that are written. It is nil for a file that only
+// instructs.
 func asks(f trust.File) []string {
 	switch f.Kind {
 	case trust.Servers:
@@ -97,7 +98,7 @@ func agentAsks(a *agents.DynamicAgent) (out []string) {
 	return out
 }
 
-// checks is what a definition of done has the executor run.
+// checks lists the checks that the executor runs for a criterion.
 func checks(c executor.Criterion) (out []string) {
 	if c.IsCheck() {
 		out = append(out, "runs "+c.Label())

@@ -24,7 +24,7 @@ const (
 	maxTodo        = 8
 )
 
-// callData is what the event of a finished call carries.
+// callData is the data of the event of a finished call.
 type callData struct {
 	Args   json.RawMessage `json:"args"`
 	Failed bool            `json:"failed"`
@@ -93,7 +93,7 @@ func (v *Viewer) call(ev event.Event) {
 	v.below(ev.Name, strings.TrimSpace(command), d)
 }
 
-// reports is what a call of finish says about the task.
+// reports renders the outcome that a call of finish reports.
 func reports(args json.RawMessage) string {
 	var in struct{ Outcome string }
 	if json.Unmarshal(args, &in) != nil || in.Outcome == "" {
@@ -111,8 +111,8 @@ func commandOf(tool string, args json.RawMessage) string {
 	return strings.TrimSpace(a.Command)
 }
 
-// below shows what a call did: its command, if that has no place beside it, and the
-// end of its output, or its diff.
+// below shows a call's command, if there was no room for it beside the call, and the end
+// of its output or its diff.
 func (v *Viewer) below(tool, command string, d callData) {
 	if command != "" {
 		var rows []string
@@ -269,7 +269,7 @@ func blockLines(blocks string) []string {
 	return out
 }
 
-// A feed is what a viewer keeps for an owner that draws the screen itself.
+// A feed is the state that a viewer keeps for an owner that draws the screen itself.
 type feed struct {
 	call string // the tool of the last call
 	data callData
@@ -301,7 +301,7 @@ func (v *Viewer) Replay(ev event.Event) string {
 // Begin starts the clock of a turn.
 func (v *Viewer) Begin() { v.status.start, v.responses.last = time.Now(), "" }
 
-// Took is how long the turn has lasted.
+// Took returns the time since the turn began.
 func (v *Viewer) Took() time.Duration { return time.Since(v.status.start) }
 
 // Known sets the model's context window in tokens, 0 if it is not known.
@@ -318,7 +318,7 @@ func (v *Viewer) Tail() string {
 // Meter is the step in progress and what the job has used.
 func (v *Viewer) Meter() string { return v.meter() }
 
-// Context is how much of the context window is in use, "" if that is not known.
+// Context renders how full the context window is, "" if that is not known.
 func (v *Viewer) Context() string { return v.status.inUse() }
 
 // maxUnfolded bounds the lines of a call that is shown whole.

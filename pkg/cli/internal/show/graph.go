@@ -16,7 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// maxDrawn is how many nodes a drawing of a run has.
+// maxDrawn bounds the number of nodes in a drawing of a run.
 const maxDrawn = 300
 
 // A Node is a node of a drawing: the job, one of its parts, or a step.
@@ -231,8 +231,7 @@ func (d *Node) bound(most int) {
 	}
 }
 
-// A row is what a node's kids are drawn as: one after the other, each either a
-// kid or several lanes of them at once.
+// lanes are the children of a node in their order: each is a child or several at once.
 type lanes [][]*Node
 
 // rows puts kids that were at work at once into lanes, one for each branch.
@@ -286,7 +285,7 @@ func branches(kids []*Node) lanes {
 	return out
 }
 
-// figures are what is written about a node beside its title.
+// figures renders the status, attempts and usage that are printed beside a node's title.
 func (d *Node) figures() string {
 	var parts []string
 	add := func(s string) { parts = append(parts, s) }

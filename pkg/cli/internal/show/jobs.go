@@ -57,7 +57,8 @@ func status(j *jobs.Job, p *adroit.Position) string {
 	return strings.TrimSpace(string(j.Status) + " " + position(p))
 }
 
-// position is where an interrupted job stopped, empty if it has done nothing.
+// position renders the place at which an interrupted job stopped, "" if it has done
+// nothing.
 func position(p *adroit.Position) string {
 	switch {
 	case p == nil || p.Calls == 0 && p.Turns == 0:
@@ -136,7 +137,8 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	}
 }
 
-// Place is where a job works.
+// Place renders the directory in which a job works, and the worktree's repository and
+// branch.
 func Place(d *adroit.JobDetail, home func(string) string) string {
 	w := d.Worktree
 	if w == nil {
@@ -161,7 +163,7 @@ func Usage(w io.Writer, d *adroit.JobDetail) {
 	t.Write(w)
 }
 
-// usageRows are what a job that has not ended has used so far.
+// usageRows adds the usage so far of a job that has not ended.
 func usageRows(f jobs.Figures, put func(label, value string)) {
 	if f.Turns > 0 {
 		put("turns", kit.Count(f.Turns))
@@ -178,7 +180,7 @@ func tokens(u llm.Usage) string {
 	return fmt.Sprintf("%s in (%s cached), %s out", kit.Count(u.In), kit.Count(u.Cached), kit.Count(u.Out))
 }
 
-// finalRows are how a job's last run ended and what it used.
+// finalRows adds the outcome and the usage of a job's last run.
 func finalRows(d *adroit.JobDetail, put func(label, value string)) {
 	f := d.Final
 	for _, m := range f.Met {
@@ -300,7 +302,8 @@ func Parts(d *adroit.JobDetail) string {
 	return b.String()
 }
 
-// maxParts is how many parts are shown, as many as the last event of a run lists.
+// maxParts bounds the number of parts that are shown. The last event of a run lists as
+// many.
 const maxParts = 100
 
 // outermost are the first maxParts parts by depth, in the order of all, and

@@ -23,7 +23,7 @@ func Event(w io.Writer, ev event.Event) {
 	fmt.Fprintf(w, "%s\n", b)
 }
 
-// StatusStyle is how the line about a job with status s is painted.
+// StatusStyle returns the style of the line about a job with status s.
 func StatusStyle(s jobs.Status) string {
 	if s == jobs.Failed || s == jobs.Blocked || s.Halted() {
 		return kit.Red
@@ -48,7 +48,7 @@ func Next(actions []adroit.Action) (commands []string) {
 	return commands
 }
 
-// command is how an action is done, "" for one that this program does not know.
+// command returns the command for an action, "" for one that this program does not know.
 func command(act adroit.Action) string {
 	switch act.Do {
 	case "diff":
@@ -138,7 +138,7 @@ func LastEvent(d *adroit.JobDetail, now time.Time) event.Event {
 	return event.Event{Job: j.ID, Time: now, Kind: event.JobFinished, Data: data}
 }
 
-// An Ending is how a run went.
+// An Ending is the outcome of a run.
 type Ending struct {
 	Job       *adroit.JobDetail
 	Took      time.Duration
@@ -190,8 +190,8 @@ func Outcome(s, w *kit.Screen, end Ending) {
 	}
 }
 
-// Verdict is why a job stopped: the first line is the reason, the others list
-// what is missing.
+// Verdict explains why a job stopped. The first line is the reason, the others list unmet
+// criteria and other gaps.
 func Verdict(job *jobs.Job, f *jobs.Final) []string {
 	in := ""
 	if f.Turns > 0 {

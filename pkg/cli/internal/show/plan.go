@@ -124,8 +124,8 @@ func KnownWindow(t executor.Task) int {
 	return t.Options.Window
 }
 
-// A contextUsage is how much of its context window a job used, as the state that is
-// its output has it.
+// A contextUsage is a job's use of its context window, read from the state that it
+// outputs.
 type contextUsage struct {
 	Tokens, Limit                               int
 	Compactions, Dropped, Shortened, Summarised int
@@ -142,7 +142,7 @@ func JobContext(j *jobs.Job) string {
 	return contextRow(s.Context)
 }
 
-// contextRow is how full a job's context window got and what compaction did.
+// contextRow renders how full a job's context window became and what compaction removed.
 func contextRow(g contextUsage) string {
 	if g.Tokens == 0 {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// maxProductLines is how many lines of a text that a job produced are shown.
+// maxProductLines bounds the lines of a text artifact that are shown.
 const maxProductLines = 60
 
 // workings are artifacts that are evidence or material, not what was asked for;

@@ -16,8 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// ToolQuestion is what a question about a tool call shows, nil if it is about
-// something else.
+// ToolQuestion decodes a question about a tool call; it is nil for any other question.
 func ToolQuestion(q *jobs.Question) *executor.Question {
 	var e executor.Question
 	if q == nil || json.Unmarshal(q.About, &e) != nil || e.Tool == "" {
@@ -64,12 +63,12 @@ func summary(q *jobs.Question) string {
 	return Quote(kit.SanitizeLine(e.Question))
 }
 
-// maxPreview is how many characters of what a call changes are shown unasked.
+// maxPreview bounds the preview of a call's changes, in characters.
 const maxPreview = 4000
 
-// Question shows what exactly will run, each argument on lines of its own, and
-// where; at most limit characters of each argument, all of it if limit is
-// negative. whole reports whether nothing was left out.
+// Question shows exactly what will run and where, each argument on lines of its own. It
+// shows at most limit characters of each argument, or all of it if limit is negative.
+// whole reports whether nothing was left out.
 func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	e := ToolQuestion(q)
 	if UserQuestion(q) != nil {
@@ -180,8 +179,8 @@ func SignalName(signal string) string {
 	return name
 }
 
-// UserQuestion is what a tool asks the user in the middle of a call, nil if q is
-// about something else.
+// UserQuestion decodes a question that a tool asks the user in the middle of a call; it
+// is nil for any other question.
 func UserQuestion(q *jobs.Question) *executor.UserQuestion {
 	var u executor.UserQuestion
 	if q == nil || json.Unmarshal(q.About, &u) != nil || u.Tool == "" {
@@ -249,7 +248,7 @@ func fieldRank(f Field) int {
 	return 1
 }
 
-// userQuestion shows who asks what, and what the answer has.
+// userQuestion shows which server asks, its question, and the fields of the answer.
 func userQuestion(q *jobs.Question) string {
 	u := UserQuestion(q)
 	var b strings.Builder

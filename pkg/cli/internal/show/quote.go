@@ -273,7 +273,7 @@ func TodoLines(list []control.TodoItem, n int) []string {
 	return kit.Head(out, n)
 }
 
-// TrustText is how many bytes of a file are shown where nobody can turn pages.
+// TrustText bounds the text of a file that is shown without a pager, in bytes.
 const TrustText = 64 << 10
 
 // TrustFiles renders files that would instruct agents: first what each of them would have

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A progress is what the last line on a terminal reports.
+// A progress is the content of the last line on a terminal.
 type progress struct {
 	start   time.Time
 	now     string    // the step in progress
@@ -79,8 +79,8 @@ func (v *Viewer) draw() {
 	v.status.drawn = true
 }
 
-// statusLine is what is going on: the end of what the model is writing, or else
-// the step and what the job has used.
+// statusLine describes the current activity: the last error while a request is retried,
+// the end of the model's text while it writes, else the step and the usage.
 func (v *Viewer) statusLine() string {
 	for _, a := range v.status.failing {
 		return kit.SanitizeLine(a.last)
@@ -128,7 +128,7 @@ func (v *Viewer) meter() string {
 	return strings.Join(append(parts, kit.Duration(time.Since(st.start).Truncate(time.Second))), "  ")
 }
 
-// inUse is how much of the context window is in use, "" if that is not known.
+// inUse renders how full the context window is, "" if that is not known.
 func (s *progress) inUse() string {
 	switch {
 	case s.context > 0 && s.window > 0:
@@ -164,8 +164,8 @@ func (t *usageTotals) add(ev event.Event) {
 	}
 }
 
-// interrupted is what is shown of a step that was interrupted: its outcome, and where a
-// model has asked for it, that the model learns that. A workflow has a person asked.
+// interrupted renders the error of an interrupted step. A step that a model asked for is
+// reported to the model; a workflow asks a person instead.
 func (t *usageTotals) interrupted(ev event.Event) string {
 	if ev.Code == flow.Interrupted && t.models[scopeOf(ev.Path)] {
 		return ev.Error + "; reported to the model"
@@ -236,7 +236,7 @@ func viewerAsks(ev event.Event) bool {
 	return json.Unmarshal(ev.Data, &d) == nil && d.Asks
 }
 
-// nameOf is what a step is called in a line about it.
+// nameOf returns the name of a step in a line about it: the tool's for a call.
 func nameOf(ev event.Event) string {
 	if ev.Step == turn.ToolStep {
 		return ev.Name
@@ -244,8 +244,8 @@ func nameOf(ev event.Event) string {
 	return ev.Step
 }
 
-// contextOf is how many tokens of the context window a request to a model took, 0 of
-// another step.
+// contextOf returns the number of tokens of the context window that a request to a model
+// took, 0 for any other step.
 func contextOf(ev event.Event) int {
 	var d struct {
 		Usage struct{ In, Out int }

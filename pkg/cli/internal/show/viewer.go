@@ -83,7 +83,7 @@ func (v *Viewer) Sink(ev event.Event) {
 	}
 }
 
-// Close shows what is still queued, clears the last line and waits.
+// Close shows the events that are still queued, clears the last line and waits.
 func (v *Viewer) Close() {
 	close(v.quit)
 	<-v.gone
@@ -319,7 +319,7 @@ func (v *Viewer) answer(ev event.Event) {
 	v.aside(kit.Plain, text)
 }
 
-// message shows what a person has added to the conversation.
+// message shows a message that a person has added to the conversation.
 func (v *Viewer) message(value json.RawMessage) {
 	var m executor.Message
 	if json.Unmarshal(value, &m) != nil {
@@ -356,8 +356,7 @@ func (v *Viewer) print(head, style, text, took string) {
 	fmt.Fprintln(v, strings.TrimRight(s, " "))
 }
 
-// stage shows what happens to the steps of a pipeline; it reports whether ev is
-// about that.
+// stage shows events of a pipeline's steps; it reports whether ev is one.
 func (v *Viewer) stage(ev event.Event) bool {
 	switch ev.Kind {
 	case event.PipelineStarted:

@@ -113,7 +113,7 @@ func TestFinishReports(t *testing.T) {
 	}
 }
 
-// plainText is what is left without the sequences of this program.
+// plainText removes the escape sequences of this program.
 func plainText(s string) string { return ours.ReplaceAllString(s, "") }
 
 // ours are the sequences that this program itself writes.

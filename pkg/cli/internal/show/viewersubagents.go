@@ -38,8 +38,8 @@ func (a *subAgents) name(path, agent string) string {
 	return n
 }
 
-// stand finds where ev belongs: below the sub-agent that it is part
-// of, with the path of that if others are at work beside it.
+// stand finds the sub-agent that ev belongs to. Its path is shown if others run beside
+// it.
 func (v *Viewer) stand(ev event.Event) {
 	v.parts.place = ""
 	books := v.tally.account()
@@ -120,7 +120,7 @@ func (v *Viewer) agent(ev event.Event) bool {
 	return true
 }
 
-// ending is how a part ended and what it used.
+// ending renders the outcome and the usage of a part.
 func ending(p jobs.Part) string {
 	parts := []string{p.Status}
 	if !jobs.Status(p.Status).Succeeded() && p.Reason != "" {
@@ -137,7 +137,7 @@ func ending(p jobs.Part) string {
 	return strings.Join(append(parts, kit.Duration(p.Took)), ", ")
 }
 
-// activity shows what a model did that works on its own, below the steps.
+// activity shows an action of a model that works on its own, below the steps.
 func (v *Viewer) activity(ev event.Event) {
 	var a llm.Activity
 	if json.Unmarshal(ev.Data, &a) != nil {

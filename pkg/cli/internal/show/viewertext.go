@@ -147,7 +147,7 @@ func (v *Viewer) unfinished() string {
 	return ""
 }
 
-// thinking is how many words were thought that nothing was said after.
+// thinking counts the words of open responses that have reasoning but no text yet.
 func (t *responses) thinking() (words int) {
 	for _, w := range t.open {
 		if w.text.Len() == 0 {

@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An answer is how adroit approve and adroit deny go on.
+// A talkAnswer is an answer to a job's question, with the flags of adroit approve and
+// deny.
 type talkAnswer struct {
 	request.Options
 	detach, always    bool

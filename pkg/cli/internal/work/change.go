@@ -33,7 +33,7 @@ const origin = "origin"
 // tip is the commit that is checked out.
 const tip = "HEAD^0"
 
-// A change is what a pull request would have.
+// A change is the content of a pull request.
 type change struct {
 	root         string
 	branch, head string // the branch here, and its name on the remote
@@ -75,7 +75,8 @@ func (q *prFlags) read(ctx context.Context, e *kit.Env, dir string) (*change, er
 	return ch, nil
 }
 
-// place is where the change is, and where it is to go.
+// place checks the state of the repository and fills in the remote, the branches and the
+// base of the change.
 func (q *prFlags) place(ctx context.Context, e *kit.Env, g *git.Repo, ch *change) error {
 	status, err := g.Status(ctx)
 	if err != nil {
@@ -215,7 +216,7 @@ func (q *prFlags) what() []string {
 	return specs
 }
 
-// compare reads what the change is, compared with its base.
+// compare reads the change against its base.
 func (ch *change) compare(ctx context.Context, g *git.Repo) (err error) {
 	base := "refs/remotes/" + origin + "/" + ch.base
 	if _, err := g.ResolveCommit(ctx, base); err != nil {
@@ -303,7 +304,7 @@ func additions(diff string) (text string, where []string) {
 	return b.String(), append(where, file)
 }
 
-// text is what git prints.
+// text returns the output of git.
 func text(ctx context.Context, g *git.Repo, args ...string) (string, error) {
 	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: args})
 	return string(out), err

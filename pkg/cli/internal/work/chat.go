@@ -177,7 +177,7 @@ func (q *chatCommand) screen(ctx context.Context, e *kit.Env, c adroit.Client, s
 	return err
 }
 
-// errLeft is why a turn is stopped that was in progress.
+// errLeft is the cause with which leaving the conversation stops a turn in progress.
 var errLeft = errors.New("the conversation was left")
 
 // printed prints what is written in place of standard error.

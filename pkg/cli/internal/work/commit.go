@@ -239,10 +239,10 @@ func runGit(ctx context.Context, e *kit.Env, dir string, args ...string) error {
 	return nil
 }
 
-// A staged is what a commit would have.
+// A staged is the content of a commit, and earlier messages for its style.
 type staged struct{ root, diff, log string }
 
-// subjects is how many earlier commits show the style of messages.
+// subjects is the number of earlier commits that show the style of messages.
 const subjects = 12
 
 func readStaged(ctx context.Context, e *kit.Env, dir string) (s staged, err error) {
@@ -310,8 +310,8 @@ func check(e *kit.Env, status *git.Status, names *workspace.DenyList) error {
 	return nil
 }
 
-// cause is what is broken of the repository of a directory, where git has failed because
-// of it; else err.
+// cause returns the defect of the repository in dir that made git fail with err, or err
+// if there is none.
 func cause(ctx context.Context, dir string, err error) error {
 	if _, ok := errors.AsType[*git.ExitError](err); !ok {
 		return err

@@ -151,7 +151,7 @@ func (q *compareCommand) print(e *kit.Env, sides []*Side) error {
 	return nil
 }
 
-// diff shows how the sides differ in the artifact that was named.
+// diff renders the difference of the sides in the named artifact.
 func (q *compareCommand) diff(sides []*Side) (string, error) {
 	name := q.artifact
 	if name == "" {

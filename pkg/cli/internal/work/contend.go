@@ -22,7 +22,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
-// A Side is how one side of a comparison went.
+// A Side is the outcome of one side of a comparison.
 type Side struct {
 	Asked     string         `json:"asked"` // AGENT or PIPELINE, perhaps @MODEL
 	Job       string         `json:"job"`
@@ -82,8 +82,7 @@ func Run(ctx context.Context, e *kit.Env, c adroit.Client, asked string, r adroi
 	return s, nil
 }
 
-// runs is what decides what comes next: the model, a workflow's code or a
-// pipeline's file.
+// runs names what controls the job: an agent's model, a pipeline or a workflow's code.
 func (s *Side) runs() string {
 	switch s.Workflow {
 	case agents.Workflow.Name:
@@ -94,7 +93,7 @@ func (s *Side) runs() string {
 	return "workflow " + s.Workflow
 }
 
-// memory is what a side had of earlier jobs.
+// memory describes the side's access to memories of earlier jobs.
 func (s *Side) memory() string {
 	if s.Memory == "" || s.Memory == memory.Off {
 		return memory.Off

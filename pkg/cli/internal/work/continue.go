@@ -103,10 +103,10 @@ func send(ctx context.Context, e *kit.Env, c adroit.Client, id string, m executo
 	return true, nil
 }
 
-// reference is how a job can be named: last, or some of an id, with a digit.
+// reference matches a reference to a job: last, or a part of an id with a digit in it.
 var reference = lazyregexp.New(`^(?i:last|J?[0-9A-HJKMNP-TV-Z]*[0-9][0-9A-HJKMNP-TV-Z]*)$`)
 
-// minReference is how much of an id names a job before a message.
+// minReference is the least length of an id that names a job before a message.
 const minReference = 4
 
 // target finds the job that arguments name, or else the newest of this directory,

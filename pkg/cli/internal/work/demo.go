@@ -38,7 +38,7 @@ func NewDemo(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// agent is who repairs the project.
+// demoAgent repairs the project.
 const demoAgent = "builder"
 
 func demo(ctx context.Context, e *kit.Env, q request.Flags, keep, asJSON bool) (err error) {

@@ -24,10 +24,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// agent is the one that coordinates.
+// fixAgent is the agent that coordinates repairs.
 const fixAgent = "coordinator"
 
-// usualAttempts is what the coordinator makes of no number.
+// usualAttempts is the coordinator's default number of attempts.
 const usualAttempts = 3
 
 // A command is adroit fix with its flags.
@@ -268,7 +268,7 @@ func (q *fixCommand) follow(ctx context.Context, e *kit.Env, c adroit.Client, s 
 	return request.Run(ctx, e, c, s.Job.ID, request.Options{JSON: q.json, Window: s.Plan.Task.Options.Window, Known: show.KnownWindow(s.Plan.Task)})
 }
 
-// A failure is how the command ended: the input problem of the agent.
+// A failure is the failed command: the input problem of the agent.
 type failure struct {
 	Message string            `json:"message"`
 	Code    int               `json:"exit_code"`

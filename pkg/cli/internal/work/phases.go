@@ -66,7 +66,7 @@ func Find(dir string, list []string) ([]Phase, error) {
 	return out, nil
 }
 
-// command is what runs a phase of the package in dir.
+// command returns the command that runs a phase of the package in dir.
 func command(dir, phase string) (string, error) {
 	for _, e := range ecosystems {
 		if _, err := os.Stat(filepath.Join(dir, e.marker)); err != nil {

@@ -55,7 +55,7 @@ func NewPR(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// A pullRequest is what is proposed to the person.
+// A pullRequest is the proposal that the person sees.
 type pullRequest struct {
 	change
 	subject     string // of the commit to be made, with its body
@@ -112,7 +112,7 @@ func (q *prFlags) run(ctx context.Context, e *kit.Env, job string) error {
 	return q.publish(ctx, e, c, p)
 }
 
-// publish shows what would be pushed, asks, and does it.
+// publish shows what would be pushed, asks, and pushes it.
 func (q *prFlags) publish(ctx context.Context, e *kit.Env, c adroit.Client, p *pullRequest) error {
 	p.show(e)
 	if !q.yes {
@@ -307,7 +307,7 @@ func (p *pullRequest) show(e *kit.Env) {
 	fmt.Fprintf(&s, "\n%s\n", strings.TrimRight(kit.Sanitize(p.stat), "\n"))
 }
 
-// commits is how many commits will be pushed.
+// commits counts the commits to push, including one for uncommitted changes.
 func (p *change) commits() int {
 	if p.tree != "" {
 		return p.ahead + 1

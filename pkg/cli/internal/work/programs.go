@@ -83,8 +83,8 @@ func setting(ctx context.Context, root, names string) (found []string, err error
 	return found, nil
 }
 
-// gitOutput is what git prints that runs nothing of the repository; it is empty if git
-// finds nothing.
+// gitOutput returns the output of git, for commands that run no program of the
+// repository. It is empty if git config finds nothing.
 func gitOutput(ctx context.Context, root string, args ...string) (string, error) {
 	hostexec.Forbid(root)
 	cmd := hostexec.Command(ctx, "git", args...)
