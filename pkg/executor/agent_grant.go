@@ -21,10 +21,10 @@ const (
 	wrapUpTime   = 3 * time.Minute
 )
 
-// rights are what the task's tools would let a model do that works on its own.
-// To run commands takes more than to have a tool for it, since nobody can be
-// asked about each: that somebody has approved all of them, or ModeAuto and
-// something that confines them.
+// rights returns the access that the task's tools would give a model that works on its
+// own. A tool that runs commands does not suffice for Run, since nobody can be asked
+// about each command: somebody must have approved all of them, or the mode must be
+// ModeAuto with commands confined to a sandbox.
 func (t *Task) rights() extagent.Access {
 	var needs tools.Caps
 	for _, tool := range t.callable() {
@@ -41,8 +41,8 @@ func (t *Task) rights() extagent.Access {
 	}
 }
 
-// agentGrant is what the model may do for this answer, nil for one that does nothing
-// on its own.
+// agentGrant returns the access and the bounds of an external agent for this answer, nil
+// for any other model.
 func (t *Task) agentGrant(s *State, model string) *turn.AgentGrant {
 	if !extagent.IsAgent(model) {
 		return nil
@@ -79,8 +79,7 @@ func interrupted(err error, model string) bool {
 
 const interruptedMessage = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."
 
-// takeoverMessage is what a model is shown that takes over from one that works on its
-// own.
+// takeoverMessage tells a model that it takes over from an external agent that failed.
 func takeoverMessage(from string, err error) string {
 	return fmt.Sprintf("%s was asked this before you and failed (%s). It may have changed files: look at how things are before you begin.", from, stepMessage(err))
 }
@@ -109,8 +108,8 @@ func (s *State) addAgentWork(t *Task, a *turn.ModelResponse) {
 	s.feedback.stopped, s.feedback.refused, s.feedback.worked = w.Stopped, w.Refused, true
 }
 
-// agentStopped is how a run ends whose model was ended at its work, nil if it was
-// not: its last words are no claim to be done.
+// agentStopped returns the outcome of a run whose external agent was stopped, nil if it
+// was not stopped. The agent's last text is no claim to be done.
 func (s *State) agentStopped(t *Task) *Outcome {
 	switch stopped := s.feedback.stopped; stopped {
 	case "":

@@ -110,8 +110,8 @@ func (t *Task) missing(tool *Tool, s *State) []string {
 	return out
 }
 
-// missingInputs is what a tool consumes and nobody has produced, in this answer
-// neither.
+// missingInputs lists the artifacts that a tool consumes and that no call has produced,
+// those before it in the same answer included.
 func (t *Task) missingInputs(tool *Tool, s *State, now callContext) []string {
 	return slices.DeleteFunc(t.missing(tool, s), func(name string) bool {
 		for artifact := range now.artifacts {
@@ -123,8 +123,8 @@ func (t *Task) missingInputs(tool *Tool, s *State, now callContext) []string {
 	})
 }
 
-// toolInputs is what a call of tool is given: what it consumes and what it uses, as
-// the calls before it in the same answer have left it.
+// toolInputs returns the artifacts that a call of tool consumes or uses, as the calls
+// before it in the same answer have left them.
 func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	take := func(values map[string]json.RawMessage, name string) {

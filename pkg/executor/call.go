@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// permissionContext is what decides about the next call besides the call itself, nil where
-// there is nothing to say: it is part of every tool step.
+// permissionContext returns the parts of a tool step that decide about the call besides
+// the call itself, nil if there are none.
 func (t *Task) permissionContext(now callContext) *turn.PermissionContext {
 	m := turn.PermissionContext{Rules: append(slices.Clip(t.Rules), now.rules...)}
 	if len(m.Rules) > 0 {
@@ -77,8 +77,8 @@ func (r *ToolResult) withChecks(sum *ToolResult) {
 	r.rules = slices.Concat(sum.rules, r.rules)
 }
 
-// maxCheckRounds is how often what a call would make visible to others may change while
-// it is checked.
+// maxCheckRounds bounds the number of times that the data which a call would publish may
+// change while it is checked.
 const maxCheckRounds = 3
 
 // precheck makes the checks that must pass before a call and returns the digest of what
@@ -260,7 +260,8 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 	}
 }
 
-// unattended is why a changed call is not made where nobody is there to accept it.
+// unattended explains why a changed call is not made where nobody can accept it, "" if it
+// is.
 func (t *Task) unattended(q *Question) string {
 	if !q.Changed || t.Approve == "" || t.Approve == ApproveEdits || t.Approve == ApproveAsk {
 		return ""
@@ -268,7 +269,7 @@ func (t *Task) unattended(q *Question) string {
 	return "not run: " + q.Why + ", and nobody is there to accept it. Go on without it."
 }
 
-// taint is what the reply to a call carries.
+// taint returns the taint of the reply to a call.
 func (t *Task) taint(c llm.Call, r ToolResult) tools.Taint {
 	tool := t.tool(c.Name)
 	if tool == nil {
@@ -365,9 +366,9 @@ type ToolResult struct {
 	Took time.Duration `json:"took_ns,omitempty"`
 	// Sandbox is the level that the tool's commands ran at, if it may run any.
 	Sandbox string `json:"sandbox,omitempty"`
-	// Spent is what the tool has paid models for.
+	// ModelCosts are the costs of the models that the tool has called.
 	ModelCosts []ModelCost `json:"spent,omitempty"`
-	// Repairs are what the arguments were taken for, in words for the model.
+	// Repairs describe to the model how its malformed arguments were read.
 	Repairs []string `json:"repairs,omitempty"`
 	// Kept is set if the whole of Text is kept, of which the model is shown a part.
 	Kept *struct {
@@ -397,7 +398,7 @@ type ToolResult struct {
 	shown      string        // to the model in place of Text, if it is not ""
 }
 
-// A UserQuestion is what a tool asks the user in the middle of a call, as the
+// A UserQuestion is a question that a tool asks the user in the middle of a call, as the
 // tools of MCP servers do.
 type UserQuestion struct {
 	ID   string `json:"id"`
@@ -411,21 +412,21 @@ type UserQuestion struct {
 	Fault    string          `json:"fault,omitempty"`  // what is wrong with the answer before
 }
 
-// An asked is who wants a call: a model, unless workflow is set.
+// An asked identifies the caller of a tool: a model, unless workflow is set.
 type asked struct {
 	workflow    bool
 	interrupted turn.Interruption
 	whole       bool // it reads the result's value
 }
 
-// A callContext is what earlier calls have to do with whether the next may run.
+// A callContext is the part of the state that decides whether the next call may run.
 type callContext struct {
 	taint     tools.Taint
 	rules     []permit.Rule              // added by people in the course of the job
 	artifacts map[string]json.RawMessage // by the calls before, in the same answer
 	calls     int                        // that share the room for results; 0 is one
-	// before is how many sub-agents the calls before, in the same answer, have
-	// been given.
+	// subAgents is the number of sub-agents that earlier calls of the same answer were
+	// given.
 	subAgents int
 	// undecided are the paths of those before, in the same answer, of which nobody
 	// knows whether they had their effect.
@@ -434,7 +435,7 @@ type callContext struct {
 	last string
 	// failed is the tool of a change that failed before, in the same answer.
 	failed string
-	// asked is who wants the call, and what becomes of it if it is interrupted.
+	// asked identifies the caller, and how an interrupted call is handled.
 	asked asked
 }
 
@@ -442,9 +443,9 @@ func refuse(format string, args ...any) ToolResult {
 	return ToolResult{Result: tools.Result{Failed: true, Text: fmt.Sprintf(format, args...)}}
 }
 
-// A Question is what a person is asked before a tool runs: exactly what will
-// run. Digest stands for all of it; an approval carries it, and holds for
-// nothing else.
+// A Question is put to a person before a tool runs. It shows exactly what will run.
+// Digest is the digest of all of it; an approval carries it and is valid for nothing
+// else.
 type Question struct {
 	Tool    string            `json:"tool"`
 	Args    json.RawMessage   `json:"args"`

@@ -76,7 +76,7 @@ func compactOnRequest(r *flow.Run, t *Task, s *State) error {
 	return err
 }
 
-// A compactGoal is how small a conversation has to get, in tokens.
+// A compactGoal is the size that a conversation has to shrink to, in tokens.
 type compactGoal struct {
 	limit   int  // that fit
 	target  int  // to get down to; 0 is what keeps the next one some turns away
@@ -198,7 +198,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 	return nil
 }
 
-// compacted takes what a step did into the state.
+// compacted records the result of a compaction in the state.
 func (s *State) compacted(t *Task, out turn.CompactResult) {
 	g := &s.Context
 	g.Dropped += out.Dropped
@@ -305,7 +305,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	}
 }
 
-// newRequest is what the model is asked next.
+// newRequest builds the next request to the model.
 func newRequest(t *Task, s *State) turn.ModelRequest {
 	a := turn.ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil || t.turn.none, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
 		CallMode: t.CallMode, ModeFailures: s.ModeFailures}
@@ -419,11 +419,12 @@ func (t *Task) knownWindow(s *State) int {
 	return t.Budget.Window
 }
 
-// limit is how many tokens a request may have; 0 is no limit.
+// limit returns the largest size of a request in tokens; 0 means no limit.
 func (t *Task) limit(s *State) int { return s.Context.Room(t.window(s.Fallback), t.Options.MaxTokens) }
 
-// resultRoom is how many bytes of the result of a call are shown at most, and how many
-// in any case if those of the same answer need the rest; 0 is no bound.
+// resultRoom returns the largest number of bytes of a call's result that are shown, and
+// the number that are shown in any case if other results of the same answer need the
+// rest. 0 means no bound.
 func (t *Task) resultRoom(s *State, now callContext) (most, share int) {
 	if t.Budget == nil || t.Budget.Result < 0 || t.tool(turn.ReadResult) == nil {
 		return 0, 0

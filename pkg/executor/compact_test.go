@@ -121,7 +121,7 @@ func (n *narrow) act(turn int) llm.Message {
 	return m
 }
 
-// strict finds what a provider may refuse in a history.
+// strict lists the faults for which a provider may refuse a history.
 func strict(msgs []llm.Message) (faults []string) {
 	open, seen := map[string]bool{}, map[string]bool{}
 	last := llm.Role("")

@@ -263,7 +263,7 @@ func (c Criterion) Label() string {
 	return c.Check
 }
 
-// errCheck is how a check is written.
+// errCheck explains the syntax of a check.
 var errCheck = errors.New(`write check: TOOL, check: {tool: TOOL, with: {…}} or check: {run: "COMMAND"}`)
 
 // parseCheck reads the one form in which agents, pipelines and validations

@@ -145,7 +145,8 @@ func confirms(text string, calls []llm.Call, replies []ToolResult) bool {
 	return slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == notNeededWord })
 }
 
-// unappliedNote says what to do about a change that stands in the text alone.
+// unappliedNote asks the model to apply a change that it only wrote in its text, "" if
+// there is none.
 func (t *Task) unappliedNote(s *State) string {
 	if s.Unapplied == nil {
 		return ""
@@ -319,7 +320,7 @@ func (t *Task) claim(text string, calls []llm.Call, replies []ToolResult) *Claim
 	return nil
 }
 
-// checkError is what became of a check: nil if it passed.
+// checkError converts the result of a check to an error, nil if it passed.
 func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 	words := reply.Summary
 	if words == "" {

@@ -18,7 +18,7 @@ import (
 // limits are those of the task, as far as no person has raised them.
 func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(DefaultLimits) }
 
-// used is what counts towards the limits.
+// used returns the run's consumption that counts towards the limits.
 func (s *State) used() Limits {
 	u := s.Usage.Add(s.SubAgents.Usage)
 	return Limits{Turns: s.Turns, Tokens: u.In + u.Out, CostUSD: s.Cost + s.SubAgents.Cost, Time: s.Elapsed}
@@ -41,8 +41,8 @@ func (t *Task) estimable(s *State) bool {
 	return t.Budget != nil && !extagent.IsAgent(model)
 }
 
-// capReached is how a run ends whose next n requests would pass a cap, nil if they pass
-// none.
+// capReached returns the outcome of a run whose next n requests would exceed the limit of
+// tokens or cost, nil if they fit.
 func (t *Task) capReached(s *State, n int) *Outcome {
 	l := t.limits(s)
 	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.estimable(s) {
@@ -62,8 +62,8 @@ func (t *Task) capReached(s *State, n int) *Outcome {
 	return nil
 }
 
-// reached is how a limit ends the run after a turn, nil if none does. It leaves room for
-// the closing request, if that fits at all.
+// reached returns the outcome of a run that has reached a limit after a turn, nil if it
+// has not. It leaves room for the closing request, if that fits at all.
 func (t *Task) reached(s *State) *Outcome {
 	if end := t.limits(s).exceeded(s.used()); end != nil {
 		return end
@@ -107,7 +107,8 @@ func (t *Task) ration(s *State, o *llm.Options) {
 	}
 }
 
-// thinking is what a call may think with now.
+// thinking returns the models and the budget for tools that ask a model, nil if there are
+// none.
 func (t *Task) thinking(s *State) *turn.Think {
 	if t.Think == nil {
 		return nil
@@ -128,7 +129,7 @@ func (t *Task) thinking(s *State) *turn.Think {
 	return &k
 }
 
-// remainingLimits is what the task's limits leave.
+// remainingLimits returns the unused part of the task's limits.
 func (t *Task) remainingLimits(s *State) Limits {
 	l, used := t.limits(s), s.used()
 	if l.Tokens > 0 {
@@ -143,8 +144,7 @@ func (t *Task) remainingLimits(s *State) Limits {
 	return l
 }
 
-// left is what is left of limits that were raised, for whoever the run belongs
-// to.
+// left returns the unused part of the limits that were raised, for the parent of the run.
 func (s *State) left() (l Limits) {
 	used := s.used()
 	if s.Raised.Tokens != 0 {
@@ -211,8 +211,7 @@ func (l Limits) Or(d Limits) Limits {
 // DefaultLimits bound a run that names no limits.
 var DefaultLimits = Limits{Turns: 50, Tokens: 2_000_000, CostUSD: -1, Time: time.Hour, Rejects: 5}
 
-// exceeded is how a run ends at the first limit that it has reached, nil if it has
-// reached none.
+// exceeded returns the outcome for the first limit that is reached, nil if none is.
 func (l Limits) exceeded(used Limits) *Outcome {
 	l = l.Or(DefaultLimits)
 	switch {

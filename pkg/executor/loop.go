@@ -167,8 +167,8 @@ func (s *State) wrapUp(o *Outcome) {
 	s.addUserMessage("You have to stop now: %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
 }
 
-// withoutWrapUp is what was said since the beginning, without a request to sum up that
-// nobody answered.
+// withoutWrapUp returns the messages since the last request, without an unanswered
+// request to sum up.
 func (s *State) withoutWrapUp() []llm.Message {
 	if last := len(s.New) - 1; s.WrapUp != nil && last >= 0 && s.New[last].Role == llm.User {
 		return s.New[:last]
@@ -176,8 +176,8 @@ func (s *State) withoutWrapUp() []llm.Message {
 	return s.New
 }
 
-// lastWords are what a stopped run has to say: the model's text without claims
-// to be done, or why it was stopped.
+// lastWords returns the summary of a stopped run: the model's text without claims to be
+// done, or the reason why it was stopped.
 func (t *Task) lastWords(text string, o *Outcome) string {
 	if t.Revision == 0 {
 		return text

@@ -198,7 +198,7 @@ func TestLoopDetection(t *testing.T) {
 	}
 }
 
-// An ending is what a run of turns ends with.
+// An ending is a case of the end of a run: the turns and the expected outcome.
 type ending struct {
 	turns  []llm.Message
 	edit   func(*executor.Task)

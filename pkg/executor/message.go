@@ -13,9 +13,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Message is what a person adds to the conversation of a job. The agent that
-// the job runs reads it before its next request to the model; one that comes
-// while the last is answered keeps the job from ending.
+// A Message is a person's addition to the conversation of a job. The job's agent reads it
+// before its next request to the model; a message that arrives while the last request is
+// answered keeps the job from ending.
 type Message struct {
 	Text string `json:"text,omitempty"`
 	// Attached goes with Text. What is attached is read when the message is sent.
@@ -38,7 +38,7 @@ type Message struct {
 	Guess  bool      `json:"guess,omitempty"`
 	Price  llm.Price `json:"price,omitzero"`
 	Anew   bool      `json:"anew,omitempty"`
-	// Taint is what is known of what is attached.
+	// Taint is the taint of the attachments.
 	Taint tools.Taint `json:"taint,omitempty"`
 	// Changed says which files are not as the job left them. A message may have nothing else.
 	Changed string `json:"changed,omitempty"`
@@ -172,10 +172,9 @@ func (t *Task) useModel(c *pickedModel) {
 	}
 }
 
-// An Attachment is what a person adds to a message: a file or directory of the
-// workspace, lines of a file, an image, or a page of the web. Whoever takes the
-// message reads it once, into Text or Image: what becomes of the file later changes
-// nothing.
+// An Attachment is a person's attachment to a message: a file or directory of the
+// workspace, lines of a file, an image, or a page of the web. It is read once, into Text
+// or Image, when the message is taken: later changes of the file have no effect.
 type Attachment struct {
 	Path string `json:"path,omitempty"` // in the workspace, or what Data is to be called
 	From int    `json:"from,omitempty"` // the first of the lines that are meant, from 1; 0 for all
@@ -187,7 +186,7 @@ type Attachment struct {
 	Image *llm.Image `json:"image,omitempty"`
 }
 
-// Attached is what goes with the words of a person.
+// Attached lists the attachments of a person's words.
 type Attached struct {
 	// Mentions are words that a person has typed, in which @PATH, @PATH:10-40 and
 	// @https://... attach what they name. Text from elsewhere has no place in it.

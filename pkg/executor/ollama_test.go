@@ -30,7 +30,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A figure is what the server says of one chat.
+// A figure is the server's report about one chat.
 type figure struct {
 	Count  int           `json:"prompt_eval_count"`
 	Took   time.Duration `json:"prompt_eval_duration"`

@@ -74,7 +74,7 @@ func TestPrefixStability(t *testing.T) {
 	}
 }
 
-// played is what the model does after the request, by its last result.
+// played returns the model's answer to the request, chosen by its last result.
 func played(n *narrow, body []byte, turns int) llmtest.Turn {
 	i, turn := bytes.LastIndex(body, []byte(`"content":"turn `)), 0
 	if i >= 0 {

@@ -173,8 +173,8 @@ func (o *reopener) raises(s *State, limit string) bool {
 	return false
 }
 
-// share is what more comes to for one of n agents that go on: it has what it
-// used, and its part of what the job has left.
+// share returns the limits of one of n agents that go on with the added limits: its usage
+// so far and its share of the rest.
 func (o *reopener) share(s *State, n int) Limits {
 	l := Limits{Turns: o.more.Turns, Tokens: o.more.Tokens, CostUSD: o.more.CostUSD, Time: o.more.Time}
 	job, used := o.job.used(), s.used()

@@ -17,8 +17,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// An Interruption is what becomes of a call during which the process died, and of which
-// nobody knows whether it happened. The zero value has a person asked.
+// An Interruption selects how a call is handled that was interrupted when the process
+// died, so that nobody knows whether it had its effect. Its zero value asks a person.
 type Interruption = turn.Interruption
 
 // Act has calls performed: with the same rules, approvals, artifacts and
@@ -141,8 +141,8 @@ func (s *State) readFeedback(a *turn.ModelResponse) {
 	}
 }
 
-// maxDoubts is how many doubtful answers in a row the model is asked about;
-// the next is taken for what it is: text. It may be about calls.
+// maxDoubts bounds the doubtful answers in a row that the model is asked about. The next
+// is taken as text: it may be about calls.
 const maxDoubts = 2
 
 // askAgain asks the model about a call that was lost or not taken for one, and
@@ -195,7 +195,7 @@ func (s *State) repairNote() string {
 
 const maxRepairs = 8
 
-// maxEmpty is how many answers in a row may have nothing in them.
+// maxEmpty bounds the number of empty answers in a row.
 const maxEmpty = 3
 
 func (s *State) empty(t *Task) {
@@ -237,7 +237,7 @@ func (s *State) noteCallMode(t *Task, a *turn.ModelResponse) {
 	}
 }
 
-// An Outcome is how a run ended and why.
+// An Outcome is the status with which a run ended, and the reason.
 type Outcome struct {
 	Status string   `json:"status"` // one of those below
 	Reason string   `json:"reason"`
@@ -304,7 +304,7 @@ type Claim struct {
 	Evidence string `json:"evidence,omitempty"`
 }
 
-// stepMessage is what a provider said when it refused.
+// stepMessage returns the message with which a provider refused a request.
 func stepMessage(err error) string {
 	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		return se.Message
@@ -312,9 +312,8 @@ func stepMessage(err error) string {
 	return err.Error()
 }
 
-// A Scope is what a workflow of an agent's own has to work with: the run it is
-// part of, the task that was pinned, and the state so far, which keeps the
-// accounts. The function that gets it decides by itself what comes next:
+// A Scope gives an agent's own workflow the run that it is part of, the pinned task,
+// and the state so far with its usage. The workflow function decides what comes next:
 //
 //	func greet(sc *executor.Scope) error {
 //		plan, err := executor.AITurn[Plan](sc, executor.Turn{Prompt: "Plan: " + sc.Task.Prompt})
@@ -402,9 +401,9 @@ func (sc *Scope) Bind(name string, v any) error {
 // Untrusted marks what follows as made from what others wrote.
 func (sc *Scope) Untrusted() { sc.State.Taint |= tools.Untrusted }
 
-// A raised is what the part of a workflow keeps whose own limits were raised. Where it was
-// ended by one, it goes on with those that hold from there, so that what it did before
-// is replayed as it was.
+// A raised records the raised limits of a part of a workflow. A part that a limit ended
+// goes on with the limits that apply from there, so that its earlier steps replay
+// unchanged.
 type raised struct {
 	Raised []raise `json:"raised"`
 }
@@ -423,8 +422,8 @@ func (sc *Scope) withinLimits() error {
 	return err
 }
 
-// exceeded is how the run ends at a limit of the task, nil if none is reached or a person
-// has raised it since.
+// exceeded returns the outcome for a limit that the task has reached. It is nil if none
+// is reached or a person has raised it since.
 func (sc *Scope) exceeded() (*Outcome, error) {
 	t, s := sc.Task, sc.State
 	end := t.limits(s).exceeded(s.used())

@@ -145,8 +145,8 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 	return rep, &SpawnError{rep, err}
 }
 
-// share is what one of several sub-agents may spawn in turn: its share of what
-// there may still be.
+// share returns the limits of one of several sub-agents: its share of the sub-agents that
+// may still be spawned, and one level less.
 func (sp *SpawnLimits) share(had, siblings int) *SpawnLimits {
 	own := *sp
 	own.Allowed, own.Depth = nil, sp.Depth-1
@@ -207,7 +207,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 	}
 }
 
-// fanOut is how many sub-agents may work at once.
+// fanOut returns the number of sub-agents that may run at once.
 func (t *Task) fanOut() int {
 	if t.Spawn != nil && t.Spawn.FanOut > 0 {
 		return t.Spawn.FanOut

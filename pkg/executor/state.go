@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A State is what a run knows so far. It is the loop's checkpoint, so it
-// holds the transcript by reference. Its groups are one object in JSON.
+// A State is the state of a run. It is the loop's checkpoint, so it refers to the
+// transcript instead of containing it. Its groups are one object in JSON.
 type State struct {
 	transcript
 	Produced
@@ -34,7 +34,7 @@ type State struct {
 	// Raised are limits that a person gave when the job was resumed, in place of
 	// the task's: see [Limits.Reopener].
 	Raised Limits `json:"raised,omitzero"`
-	// Model is what a person has picked in place of the task's.
+	// Model is a person's choice in place of the task's model.
 	Model *pickedModel `json:"model,omitempty"`
 	// ChangeFailed is set when the last call that was to change a file failed.
 	ChangeFailed bool `json:"change_failed,omitempty"`
@@ -58,26 +58,26 @@ type State struct {
 	reports bool
 }
 
-// A transcript is the conversation: Head names what the model has been sent,
-// New is what it has not.
+// A transcript is the conversation: Head refers to the part that the model has been sent,
+// New is the rest.
 type transcript struct {
 	Head string        `json:"head,omitempty"`
 	New  []llm.Message `json:"new,omitempty"`
-	// Read is how many messages of people were read since the last answer: those that came
-	// during it are read before the checkpoint, and others behind it.
+	// Read is the number of people's messages that were read since the last answer: those
+	// that arrived during it are read before the checkpoint, and others after it.
 	Read int `json:"read,omitempty"`
 	// CallsBefore is the highest number of a call in the conversation that a sub-agent
 	// went on with.
 	CallsBefore int `json:"calls_before,omitempty"`
 }
 
-// Produced is what tools have made.
+// Produced lists the artifacts and the calls of tools.
 type Produced struct {
 	Artifacts map[string]Artifact `json:"artifacts,omitempty"`
 	Called    map[string]int      `json:"called,omitempty"` // successful calls by tool
 }
 
-// Totals are what a run has used so far, sub-agents not counted.
+// Totals are the usage of a run so far, without its sub-agents.
 type Totals struct {
 	Turns    int                  `json:"turns"`
 	Calls    int                  `json:"calls"` // tool calls, also failed ones
@@ -89,7 +89,7 @@ type Totals struct {
 	Elapsed  time.Duration        `json:"spent_ns"`
 }
 
-// claims are what the model has answered about being done.
+// claims are the model's last answers and its claims to be done.
 type claims struct {
 	Last    string `json:"last,omitempty"` // the model's last text
 	Claim   *Claim `json:"claim,omitempty"`
@@ -102,7 +102,7 @@ type claims struct {
 	Earlier map[string]int `json:"earlier,omitempty"`
 }
 
-// loopGuards are what loop detection, reminders and limits of calls remember.
+// loopGuards is the state of loop detection, reminders and limits of calls.
 type loopGuards struct {
 	Recent       []turn.Fingerprint `json:"recent,omitempty"`  // of the last turns, for loop detection
 	LastReminder int                `json:"nudged,omitempty"`  // the turn of it
@@ -114,7 +114,7 @@ type loopGuards struct {
 	ShownDirs    []string           `json:"told,omitempty"`    // directories whose project texts the model has
 }
 
-// securityState is what decides about later calls.
+// securityState is the state on which permission decisions about later calls depend.
 type securityState struct {
 	Taint tools.Taint   `json:"taint,omitempty"` // of what the run has read
 	Rules []permit.Rule `json:"rules,omitempty"` // added by the people who approved
@@ -123,7 +123,7 @@ type securityState struct {
 	Unknown map[string]string `json:"unknown,omitempty"`
 }
 
-// contextWindow is how the conversation fits the context window.
+// contextWindow is the conversation's use of the context window and its compaction.
 type contextWindow struct {
 	Context turn.Usage  `json:"context,omitzero"`
 	Notes   *turn.Notes `json:"notes,omitempty"` // in place of turns that were left out
@@ -135,7 +135,7 @@ type contextWindow struct {
 	Refused bool `json:"refused,omitempty"`
 }
 
-// callRepair is what went wrong with the form of the model's tool calls.
+// callRepair counts malformed tool calls and their repairs.
 type callRepair struct {
 	Malformed    int                `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
 	ModeFailures []turn.ModeFailure `json:"setbacks,omitempty"` // modes that did not work
@@ -198,8 +198,7 @@ func (s *State) addUserMessage(format string, args ...any) {
 	s.New = append(s.New, llm.Message{Role: llm.User, Text: fmt.Sprintf(format, args...)})
 }
 
-// called is how often a tool was called with success since the run was last given
-// something to do.
+// called counts a tool's successful calls since the run was last given a message.
 func (s *State) called(tool string) int { return s.Called[tool] - s.Earlier[tool] }
 
 // reminded reports whether the model gets a message in this turn already.
@@ -213,7 +212,7 @@ type unapplied struct {
 	Text string `json:"text,omitempty"` // the answer, if it may be what was asked for
 }
 
-// A pickedModel is what a person has picked for the rest of a job.
+// A pickedModel is the model that a person has chosen for the rest of a job.
 type pickedModel struct {
 	Model  string    `json:"model"` // provider/model
 	Window int       `json:"window,omitempty"`
@@ -222,9 +221,8 @@ type pickedModel struct {
 	Price  llm.Price `json:"price,omitzero"`
 }
 
-// turnFeedback is what reading an answer brought to light that the model should know.
-// It lives for one turn: a run that is resumed within the turn recalls the
-// answer and its feedback.
+// turnFeedback is the feedback to the model on its last response. It lives for one turn:
+// a run that is resumed within the turn recalls the response and its feedback.
 type turnFeedback struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call

@@ -60,7 +60,7 @@ type SubAgentRequest struct {
 	After *Report
 }
 
-// A Parent is what a task hands on to a sub-agent. None of it widens what the
+// A Parent is the part of a task that a sub-agent inherits. None of it widens what the
 // sub-agent's own definition and the operator allow.
 type Parent struct {
 	Agent  string        `json:"agent"`
@@ -116,7 +116,7 @@ func (e *SpawnError) Error() string {
 
 func (e *SpawnError) Unwrap() error { return e.Err }
 
-// A Report is what became of an order.
+// A Report is the result of a sub-agent request.
 type Report struct {
 	Agent     string                     `json:"agent"`
 	Status    string                     `json:"status"` // of an Outcome
@@ -189,7 +189,7 @@ func (r *Report) eventData() any {
 	}{r.Status, r.Reason, turn.Excerpt(r.Summary), r.Took, r.Usage}
 }
 
-// A SubAgentUsage is what sub-agents have taken, all together.
+// A SubAgentUsage is the usage of all sub-agents together.
 type SubAgentUsage struct {
 	Agents  int                  `json:"agents,omitempty"`
 	Turns   int                  `json:"turns,omitempty"`
@@ -303,11 +303,11 @@ func (sc *Scope) DropTree(name string) error {
 	return err
 }
 
-// leastFence is how many lines a fence has that may be a whole file.
+// leastFence is the least number of lines of a fence that may be a whole file.
 const leastFence = 3
 
-// fenceNote says what to do with a file that stands in an answer in place of a call, "" if there
-// is none or the model has no tool to write it with.
+// fenceNote asks the model to write a file with a tool that it put into its answer
+// instead. It is "" if there is no such file or no tool to write it with.
 func (t *Task) fenceNote(s *State, answer llm.Message) string {
 	const tool = "write_file"
 	if t.Revision < 7 || s.noFinish || len(answer.Calls) > 0 || t.tool(tool) == nil {

@@ -31,8 +31,8 @@ type Task struct {
 	CallMode       turn.Mode       `json:"calling,omitempty"`  // empty is turn.Auto
 	Spawn          *SpawnLimits    `json:"spawning,omitempty"` // the sub-agents that the task may have; nil is none
 	location
-	// Revision is how the loop talks to the model: a job keeps the one that it
-	// began with, so that its journal replays. See [turn.Revision].
+	// Revision is the version of the loop's conversation with the model. A job keeps the
+	// one that it began with, so that its journal replays. See [turn.Revision].
 	Revision int `json:"revision,omitempty"`
 
 	turn turnTools
@@ -50,7 +50,7 @@ type Instructions struct {
 	Prompt string `json:"prompt"`
 }
 
-// Work is what the model may use, and when it is done.
+// Work describes the tools that the model may use, and when the task is done.
 type Work struct {
 	Tools  []Tool    `json:"tools,omitempty"`
 	Checks []Tool    `json:"checks,omitempty"` // tools that only criteria run
@@ -61,8 +61,8 @@ type Work struct {
 	PlanOnly bool `json:"plan_only,omitempty"`
 }
 
-// taskModels are what the task's models cost, which ones stand in for them, and what a
-// request to them may hold.
+// taskModels are the prices of the task's models, their fallbacks, and the bounds of a
+// request to them.
 type taskModels struct {
 	Budget    *turn.Budget  `json:"budget,omitempty"`
 	Price     llm.Price     `json:"price,omitzero"`
@@ -72,7 +72,7 @@ type taskModels struct {
 	Think     *turn.Think   `json:"think,omitempty"`     // for tools that ask a model
 }
 
-// Inputs are what the task begins with.
+// Inputs are the data with which the task begins.
 type Inputs struct {
 	// Artifacts are there from the start. They stay with the task rather than
 	// the state, which is written every turn.
@@ -93,25 +93,25 @@ type Inputs struct {
 	// Problems are the types, detectors and strategies that users have added to what
 	// coordinators know.
 	Problems json.RawMessage `json:"problems,omitempty"`
-	// Memory is what the task recalls of earlier jobs: project, user, off; empty is
-	// nothing. Recalled are facts, quoted, as Prompt has them: what other jobs remember
-	// meanwhile does not change it.
+	// Memory is the scope of memories of earlier jobs that the task recalls: project,
+	// user or off; "" means off. Recalled lists the facts, quoted as in Prompt: what
+	// other jobs remember meanwhile does not change it.
 	Memory   string   `json:"memory,omitempty"`
 	Recalled []string `json:"recalled,omitempty"`
 }
 
-// conversationInput is what comes before the prompt: the conversation of an earlier
-// sub-agent of the job.
+// conversationInput is the conversation of an earlier sub-agent of the job, which
+// precedes the prompt.
 type conversationInput struct {
 	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }
 
-// projectInput is what the workspace says about itself.
+// projectInput is the workspace's description of itself.
 type projectInput struct {
 	Project *turn.Project `json:"project,omitempty"`
 }
 
-// location is where the task works.
+// location is the directory in which the task works.
 type location struct {
 	// Dir is the workspace. If it is the worktree of a sub-agent, At is its name
 	// and Home the directory of the job.
@@ -121,8 +121,8 @@ type location struct {
 	ForceModel bool   `json:"force,omitempty"` // sub-agents use Model, too
 }
 
-// turnTools is what one turn of a workflow takes from the tools of the task
-// without changing the list of those that are offered.
+// turnTools withholds tools of the task in one turn of a workflow without changing the
+// list of tools that are offered.
 type turnTools struct {
 	none   bool     // no calls at all
 	refuse []string // names, with wildcards
@@ -137,7 +137,7 @@ func (t *Task) modelAt(n int) (model string, window int) {
 	return f.Model, f.Window
 }
 
-// price is what a model of the task costs.
+// price returns the price of a model of the task.
 func (t *Task) price(model string) llm.Price {
 	if model == t.Model {
 		return t.Price
@@ -194,13 +194,14 @@ func (s *State) addReports(reps ...Report) {
 
 // What is implemented below internal/ and appears in what this package exports.
 type (
-	// A CallMode is how a model calls tools: auto, native, constrained or text.
+	// A CallMode is the mode in which a model calls tools: auto, native, constrained or
+	// text.
 	CallMode = turn.Mode
 	// A Route is the model of a task and what to do when it does not answer.
 	Route = turn.Route
 	// A Fallback is a model behind another.
 	Fallback = turn.Fallback
-	// A ModelCost is what a step paid a model for beside its answer.
+	// A ModelCost is the cost of a model that a step called besides its answer.
 	ModelCost = turn.ModelCost
 )
 
@@ -253,7 +254,7 @@ func (t *Task) edits() bool {
 	return t.Revision >= 3 && slices.ContainsFunc(t.Tools, Tool.changesFiles)
 }
 
-// reach is what the task reaches through call_tool, nil if it has none.
+// reach lists the tools that the task can call through call_tool, nil if there are none.
 func (t *Task) reach() *turn.Reach {
 	if t.Artifacts[turn.ReachArtifact] == nil || !slices.ContainsFunc(t.Tools, func(x Tool) bool { return x.Name == turn.CallTool }) {
 		return nil
@@ -310,9 +311,8 @@ const finish = "finish"
 // part of the job.
 const spawnAgent = "spawn_agent"
 
-// A Tool is what a pinned task knows of a tool: what the model is shown and
-// what decides about order, offers and approval. The body stays where the
-// work is done.
+// A Tool is a pinned task's copy of a tool's description: what the model is shown, and
+// what decides about order, offers and approval. The tool's code stays with the worker.
 type Tool struct {
 	llm.ToolSpec
 	Needs    tools.Caps   `json:"needs,omitempty"`

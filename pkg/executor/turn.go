@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Turn is what a workflow asks the model in words.
+// A Turn is a workflow's request to the model in words.
 type Turn struct {
 	Prompt string
 	// Act lets the model call the task's tools before it answers. Turns bounds
@@ -28,8 +28,8 @@ type Turn struct {
 	// Apart asks in a conversation of its own: the model knows nothing of the
 	// turns before, and those after know nothing of this one.
 	Apart bool
-	// Rejects is how often an answer that does not fit is sent back with what
-	// is wrong with it; zero means once, -1 never.
+	// Rejects bounds how often an answer that does not fit is sent back with an
+	// explanation. Zero means once, -1 never.
 	Rejects int
 }
 

@@ -35,10 +35,10 @@ type Final struct {
 	Waiting   *Question            `json:"waiting,omitempty"`   // of job.waiting
 }
 
-// maxParts is how many parts a [Final] lists.
+// maxParts bounds the number of parts that a [Final] lists.
 const maxParts = 100
 
-// own is what a job's own model was used for, by name.
+// own returns the usage of a job's own model, by the model's name.
 func own(used map[string]llm.Usage, all llm.Usage, model string) map[string]llm.Usage {
 	if used == nil && all != (llm.Usage{}) {
 		return map[string]llm.Usage{model: all}
@@ -46,8 +46,8 @@ func own(used map[string]llm.Usage, all llm.Usage, model string) map[string]llm.
 	return used
 }
 
-// result is what a Final takes from a workflow's output. Workflows are free
-// to return anything; the executor's State has these.
+// result has the fields that a Final takes from a workflow's output. Workflows are free
+// to return anything; the executor's State has these fields.
 type result struct {
 	Turns int                  `json:"turns"`
 	Calls int                  `json:"calls"`

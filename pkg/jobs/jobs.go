@@ -26,7 +26,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A Status is where a job stands.
+// A Status is the state of a job.
 type Status string
 
 const (
@@ -125,8 +125,8 @@ type Job struct {
 	Key      string          `json:"key,omitempty"`     // of an idempotent submit, unique in Scope
 	Scope    string          `json:"scope,omitempty"`   // the directory that was named; Dir if empty. Of a job in a worktree it is another
 	Request  string          `json:"request,omitempty"` // digest of what was asked with Key; empty if not known
-	// Host is what the program that submits and runs jobs keeps with this one. It may
-	// have secrets and is shown to nobody.
+	// Host is private data that the program which submits and runs jobs keeps with this
+	// one. It may have secrets and is shown to nobody.
 	Host     json.RawMessage `json:"-"`
 	Status   Status          `json:"status"`
 	Reason   string          `json:"reason,omitempty"` // why it stopped, in a sentence
@@ -137,7 +137,8 @@ type Job struct {
 	Started  time.Time       `json:"started,omitzero"`
 	Updated  time.Time       `json:"updated"`
 	Finished time.Time       `json:"finished,omitzero"`
-	// Lease is who runs it, or will when it has a place; the zero value means nobody.
+	// Lease names the job's runner, also while the job waits for a place; the zero value
+	// means that there is none.
 	Lease Lease `json:"lease,omitzero"`
 	// Questions are the awaiting steps that have no answer yet, in the order of
 	// their paths; one that a queued signal will answer is none any more. Only Find

@@ -74,13 +74,13 @@ type RunOptions struct {
 
 const (
 	defaultTTL = 15 * time.Second
-	// pollCancel is how long a cancel may go unnoticed; with many runs at
-	// once, pollPerRun for each: all of them look 200 times a second.
+	// pollCancel bounds the time for which a cancel goes unnoticed. With many runs at
+	// once it is pollPerRun for each, so that together they look 200 times a second.
 	pollCancel = 200 * time.Millisecond
 	pollPerRun = 5 * time.Millisecond
-	// pollEnd is how often those who wait for a job look at it.
+	// pollEnd is the interval at which waiters look at a job.
 	pollEnd = 50 * time.Millisecond
-	// confirmCancel is how long Cancel waits for the runner.
+	// confirmCancel bounds the time for which Cancel waits for the runner.
 	confirmCancel = 10 * time.Second
 )
 

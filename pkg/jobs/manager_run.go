@@ -51,10 +51,11 @@ func resumable(j *Job) (reopen bool, err error) {
 	return j.Status.Final() || j.Status == Blocked, nil
 }
 
-// Run claims a job and runs it until it ends, parks or is stopped. The job it
-// returns says how it went; the error is nil whenever that was recorded. The
-// end of ctx interrupts the job, which can be resumed; Cancel ends it. If another runner took the job meanwhile, Run stops before the
-// next step, writes nothing more and returns ErrLeaseLost.
+// Run claims a job and runs it until it ends, parks or is stopped. The job that it
+// returns has the outcome; the error is nil whenever that was recorded. The end of ctx
+// interrupts the job, which can be resumed; Cancel ends it. If another runner took the
+// job meanwhile, Run stops before the next step, writes nothing more and returns
+// ErrLeaseLost.
 func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error) {
 	if m.Mux == nil {
 		return nil, errors.New("run: the manager has no Mux to perform steps")

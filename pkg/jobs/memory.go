@@ -319,7 +319,7 @@ func (m *Memory) Inputs(ctx context.Context, job string) ([]json.RawMessage, err
 	return h.journal.Inputs(), nil
 }
 
-// crashLimit is how often a job may lose its runner before it is blocked.
+// crashLimit is the number of times that a job may lose its runner before it is blocked.
 const crashLimit = 3
 
 // Claim implements Store.

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
-// Options are how much is logged, how, and where.
+// Options select the level, the format and the file of the log.
 type Options struct {
 	Level  string // debug, info, warn or error; off or "" logs nothing
 	Format string // text or json; "" is text
@@ -110,7 +110,7 @@ func describe(ev event.Event) (slog.Level, []slog.Attr) {
 	return slog.LevelDebug, nil
 }
 
-// spawnStep is what events call the step that begins a sub-agent.
+// spawnStep is the kind, in events, of the step that begins a sub-agent.
 const spawnStep = "spawn"
 
 // spans know which sub-agent a path belongs to: what a sub-agent does is below the
@@ -120,8 +120,8 @@ type spans struct {
 	jobs map[string]map[string]string // the agents that began, by job and path
 }
 
-// attrs are what joins the line of an event with those of the agent that it is of,
-// and with those of the one that this works for: JOB/PATH where each began.
+// attrs returns the attributes that link an event to its agent and to the agent's parent,
+// each identified by JOB/PATH of its begin.
 func (s *spans) attrs(ev event.Event) []slog.Attr {
 	s.mu.Lock()
 	defer s.mu.Unlock()

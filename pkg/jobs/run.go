@@ -37,8 +37,8 @@ func (r *run) record(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// pollQueue is how often the first in the queue looks for a place; the others take
-// turns at longer times, up to pollQueueMost.
+// pollQueue is the interval at which the first job in the queue looks for a place; the
+// others use longer intervals, up to pollQueueMost.
 const (
 	pollQueue     = 100 * time.Millisecond
 	pollQueueMost = 2 * time.Second

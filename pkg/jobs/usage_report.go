@@ -17,8 +17,8 @@ import (
 // They may come in any number of runs; what comes twice counts once. Its zero
 // value is ready to use. It is not safe for concurrent use.
 type UsageReport struct {
-	// Rate is what a model costs, in USD, for events that do not say it. May
-	// be nil.
+	// Rate returns the cost of a model's usage in USD, for events that do not state it.
+	// May be nil.
 	Rate func(model string, u llm.Usage) float64
 
 	root    node
@@ -28,7 +28,7 @@ type UsageReport struct {
 	counted map[string]bool    // paths of steps whose figures are in
 }
 
-// spent is what the data of an event has of figures.
+// spent has the usage figures in the data of an event.
 type spent struct {
 	Model string    `json:"model"` // of a compaction, and of what pins a task
 	Usage llm.Usage `json:"usage"`
@@ -340,13 +340,13 @@ func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
 	return parts, more
 }
 
-// Own is what was taken outside of all parts.
+// Own returns the usage outside of all parts.
 func (a *UsageReport) Own() Figures { return a.root.own }
 
-// All is what the job has taken so far, its parts included.
+// All returns the usage of the job so far, its parts included.
 func (a *UsageReport) All() Figures { return a.root.all() }
 
-// Figures are what something has taken.
+// Figures are the usage of a job or of a part of it.
 type Figures struct {
 	Turns int       `json:"turns,omitempty"` // answers of models
 	Calls int       `json:"calls,omitempty"` // tool calls
@@ -377,7 +377,7 @@ type Part struct {
 	Figures
 }
 
-// Title is what a part is called: the step's id, or the agent's name.
+// Title returns the title of a part: the step's id, or the agent's name.
 func (p *Part) Title() string { return cmp.Or(p.Step, p.Agent) }
 
 // A node is a part and what is known of it so far.
@@ -391,7 +391,7 @@ type node struct {
 	last     time.Time
 }
 
-// all is what a node and those in it have taken.
+// all returns the usage of a node and of its descendants.
 func (n *node) all() Figures {
 	sum := n.own
 	for _, k := range n.kids {

@@ -9,7 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// position is where a job stands in the queue, which it leaves at 0.
+// position checks a job's position in the queue, which is 0 once it has left the queue.
 func position(t *testing.T, c claimed, atOnce, want int) {
 	t.Helper()
 	if got, err := c.Start(t.Context(), atOnce); err != nil || got != want {

@@ -44,7 +44,7 @@ func BenchmarkJournal(b *testing.B) {
 	}
 }
 
-// BenchmarkRecall is what replaying a recorded step costs.
+// BenchmarkRecall measures the replay of a recorded step.
 func BenchmarkRecall(b *testing.B) {
 	d := fresh(b)
 	add(b, d, "J")

@@ -78,7 +78,7 @@ const (
 	abandoned
 )
 
-// A tx is what an op sees of its transaction.
+// A tx is an op's view of its transaction.
 type tx struct {
 	d   *DB
 	o   *op
@@ -142,8 +142,8 @@ func (t *tx) each(query string, args []any, f func(scan func(...any) error) erro
 // notify wakes the followers of job once the transaction is durable.
 func (t *tx) notify(job string) { t.o.changed = append(t.o.changed, job) }
 
-// pollOthers is how often a follower looks for what other processes wrote.
-// What this process writes wakes it at once.
+// pollOthers is the interval at which a follower looks for writes of other processes.
+// Writes of this process wake it at once.
 const pollOthers = 100 * time.Millisecond
 
 // page bounds what a follower reads at once: no read transaction stays open
@@ -277,7 +277,7 @@ func (d *DB) after(ctx context.Context, job string, seq int64) ([]event.Event, e
 	return evs, explain(d.path, rows.Err())
 }
 
-// replan does what reopening plans for a job.
+// replan applies the plan that reopening makes for a job.
 func (t *tx) replan(id string, reopening func(flow.History) (flow.Reopening, error)) error {
 	h, err := t.history(id)
 	if err != nil {

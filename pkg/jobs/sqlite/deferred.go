@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/exhaustion"
 )
 
-// maxDelay is how long a write that a crash may lose waits for a transaction to
-// ride in.
+// maxDelay bounds the time for which a write that a crash may lose waits for a
+// transaction to join.
 const maxDelay = 20 * time.Millisecond
 
 type journal struct {

@@ -74,7 +74,7 @@ type fullError struct{ error }
 
 func (e *fullError) Unwrap() []error { return []error{e.error, unix.ENOSPC} }
 
-// freeSpace is how many bytes this user may still write beside path.
+// freeSpace returns the number of bytes that this user may still write beside path.
 func freeSpace(path string) (int64, bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(path), &st); err != nil {

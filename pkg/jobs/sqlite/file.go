@@ -186,7 +186,7 @@ func check(ctx context.Context, c *sql.Conn, path string) error {
 	return nil
 }
 
-// busyTimeout is how long SQLite itself waits for another process's
+// busyTimeout bounds the time for which SQLite itself waits for another process's
 // transaction; see also busyLimit.
 const busyTimeout = 5 * time.Second
 

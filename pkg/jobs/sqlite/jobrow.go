@@ -95,7 +95,7 @@ func lost(id string, err error) error {
 // only for a lease from another boot, and then with this tolerance.
 const tolerance = 5 * time.Second
 
-// A clock is what leases need to know of the machine.
+// A clock gives leases the machine's time and identity.
 type clock struct {
 	now  func() time.Time
 	boot string               // names the boot; empty if unknown

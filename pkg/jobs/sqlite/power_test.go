@@ -90,8 +90,8 @@ func cuts(t *testing.T, seed uint64, rounds int, pragmas ...string) (bad int) {
 	return bad
 }
 
-// survived says what is wrong with the database at path, in which job i had at
-// least least[i] events.
+// survived describes what is wrong with the database at path, in which job i had at least
+// least[i] events.
 func survived(t *testing.T, path string, least []int64) string {
 	d, err := Open(context.Background(), path, Options{Check: true})
 	if err != nil {

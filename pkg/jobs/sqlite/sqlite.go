@@ -174,8 +174,8 @@ func (d *DB) release() error {
 	return errors.Join(errs...)
 }
 
-// Commits is how many transactions this process has committed, each with a sync of
-// the disk.
+// Commits returns the number of transactions that this process has committed, each with a
+// sync of the disk.
 func (d *DB) Commits() int64 { return d.commits.Load() }
 
 // Backup writes a consistent copy of the database to path while work goes on.
@@ -218,7 +218,7 @@ type readAhead struct {
 	read    map[string]*readStep
 }
 
-// maxAhead is how many steps are read at once. Outputs in rows have at most
+// maxAhead is the number of steps that are read at once. Outputs in rows have at most
 // inline bytes each.
 const maxAhead = 64
 

@@ -135,9 +135,8 @@ func (t *tx) put(job, digest string, b []byte, keep bool) error {
 	return err
 }
 
-// A batch is what a journal has yet to write: checkpoints first, then steps
-// that came after them, then events. A step that a checkpoint of the same batch
-// forgets is never written.
+// A batch holds a journal's pending writes: checkpoints first, then the steps after them,
+// then events. A step that a checkpoint of the same batch forgets is never written.
 type batch struct {
 	steps  []*stepWrite
 	inputs []input // kept for later steps

@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// crashLimit is how often a job may take its runner down before it is blocked.
+// crashLimit is the number of times that a job may lose its runner before it is blocked.
 const crashLimit = 3
 
 var briefColumns = strings.NewReplacer("input", "null", "output", "case status when 'limit' then output end").Replace(columns)

@@ -171,7 +171,7 @@ const effort = "effort"
 // temperature.
 var fields = []string{"temperature", "adaptive", effort, "cache_control", "tool_choice", "format"}
 
-// quirks are what the models of an endpoint turned out to refuse. It is safe for
+// quirks records the fields that an endpoint has refused for a model. It is safe for
 // concurrent use.
 type quirks struct {
 	mu   sync.Mutex

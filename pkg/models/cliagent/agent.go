@@ -44,8 +44,8 @@ type Config struct {
 	Types  map[string]string
 	// Limits apply where the session sets none.
 	Limits extagent.Limits
-	// Grace is how long the program may take to exit after the end of its
-	// stream; zero is three seconds.
+	// Grace is the time in which the program may exit after the end of its stream; zero
+	// means three seconds.
 	Grace  time.Duration
 	Getenv func(string) string // nil is os.Getenv
 }

@@ -180,8 +180,8 @@ func (gemini) exited(s *run, code int, stderr string) {
 	}
 }
 
-// geminiWords is what its standard error says is wrong: the last line is often
-// one of a stack.
+// geminiWords returns the error from its standard error: the last line is often a line of
+// a stack trace.
 func geminiWords(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if l := strings.TrimSpace(line); strings.Contains(strings.ToLower(l), "error") {

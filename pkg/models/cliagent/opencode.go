@@ -9,8 +9,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// opencode is the one that needs no terminal event: it has none. Denied tools
-// are not offered to its model; its commands are not confined.
+// opencode needs no terminal event: its stream has none. Denied tools are not offered to
+// its model; its commands are not confined.
 type opencode struct{}
 
 func (opencode) keys() []string {

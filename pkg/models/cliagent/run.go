@@ -20,13 +20,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// maxStream is how much a program may write before it is ended: an agent's
-// whole day is less.
+// maxStream bounds the output of a program, in bytes, after which it is killed. An
+// agent's whole day is less.
 const maxStream = 512 << 20
 
 func (a *Agent) most() int64 { return cmp.Or(a.stream, maxStream) }
 
-// An ending is how a process ended.
+// An ending is the result of a process.
 type ending struct {
 	code     int
 	stderr   string
@@ -101,7 +101,8 @@ func (m meter) Write(p []byte) (int, error) {
 	return m.splitter.Write(p)
 }
 
-// state is what decides about ending the process now.
+// state reports whether the run has ended, whether the process must be stopped, and for
+// how long it has been silent.
 func (w *watch) state() (done, stop bool, idle time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -232,7 +233,7 @@ func (a *Agent) environ(own []string) []string {
 	return env
 }
 
-// unstarted says why the program could not be started.
+// unstarted explains why the program could not be started.
 func (a *Agent) unstarted(err error) error {
 	e := &llm.Error{Kind: extagent.NoProgram, Provider: "cli/" + a.Name, Message: err.Error(), Err: err}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
@@ -245,7 +246,7 @@ func (a *Agent) unstarted(err error) error {
 	return e
 }
 
-// Install says how the program is had.
+// Install explains how to install the program.
 func (a *Agent) Install() string {
 	if a.kind.pkg != "" {
 		return fmt.Sprintf("install it with: npm install -g %s; or name it under cli: %s: command: in the configuration", a.kind.pkg, a.Name)

@@ -61,7 +61,7 @@ type run struct {
 // A call is a tool at work.
 type call struct{ name, text string }
 
-// A fault is why a program did not do what it should.
+// A fault is an error that the program reported.
 type fault struct {
 	kind    llm.ErrorKind
 	message string

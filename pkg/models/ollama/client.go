@@ -31,7 +31,8 @@ func NewClient(c Config) (*Client, error) {
 	return &Client{end}, nil
 }
 
-// Info is what a server says of a model. Numbers are 0 if it does not say.
+// Info is a server's description of a model. Numbers are 0 if the server does not state
+// them.
 type Info struct {
 	Capabilities []string // completion, tools, thinking, vision, …
 	Family       string   // the architecture, such as qwen3
@@ -282,7 +283,7 @@ func (m *model) showLoading(ctx context.Context, name string, emit func(llm.Delt
 	}
 }
 
-// doing is what the server does before the first byte of an answer.
+// doing describes the server's activity before the first byte of an answer.
 func (m *model) doing(ctx context.Context, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -296,7 +297,7 @@ func (m *model) doing(ctx context.Context, name string) string {
 	return "loading " + name
 }
 
-// A Progress is how far a pull has come.
+// A Progress is the progress of a pull.
 type Progress struct {
 	Status string `json:"status"` // the server's word for what it does
 	Digest string `json:"digest,omitempty"`
@@ -304,17 +305,16 @@ type Progress struct {
 	Total  int64  `json:"total,omitempty"`
 }
 
-// maxTries is how often a pull that makes no progress is tried again.
+// maxTries bounds the retries of a pull that makes no progress.
 const maxTries = 3
 
-// Pull has the server fetch a model from its registry, or look for a newer
-// version of it, and reports to progress, which may be nil. A pull
-// that breaks off is begun again where it stopped, by the server's doing, as
-// long as it makes progress; what an earlier Pull fetched is not fetched
-// again. insecure permits a registry without TLS.
+// Pull makes the server fetch a model from its registry, or a newer version of it. It
+// reports progress to progress, which may be nil. A pull that breaks off is retried for
+// as long as it makes progress; the server resumes it and fetches nothing twice. insecure
+// permits a registry without TLS.
 //
-// There is no limit on the whole, which ctx may set, but one on silence: that
-// of the Config.
+// The whole pull has no time limit but that of ctx. The Config bounds the time without
+// progress.
 func (c *Client) Pull(ctx context.Context, model string, insecure bool, progress func(Progress)) error {
 	end := *c.end
 	end.Total = -1

@@ -12,8 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// known is what was learnt of the server's models, each thing once. It is
-// safe for concurrent use.
+// known caches facts about the server's models. It is safe for concurrent use.
 type known struct {
 	mu       sync.Mutex
 	families map[string]textcall.Family
@@ -27,8 +26,7 @@ type loading struct {
 	window int
 }
 
-// patience is how long a side question to the server may take: an answer is
-// waiting for it.
+// patience bounds a side question to the server: an answer waits for it.
 const patience = 5 * time.Second
 
 // family returns how the model writes calls. The first call for a model asks

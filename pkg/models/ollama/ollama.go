@@ -30,8 +30,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// defaultAnswer is how many tokens an answer may have when the request does
-// not say: without a limit a small model that repeats itself never stops.
+// defaultAnswer bounds an answer, in tokens, if the request does not: without a limit a
+// small model that repeats itself never stops.
 const defaultAnswer = 4096
 
 // A Config names a server. The zero value is the one on this machine.

@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/models/ollama"
 )
 
-// schemas are what the noise is made to fit, with bounds on what could go on
-// for ever.
+// schemas are the schemas that random output is made to fit. Whatever could go on for
+// ever is bounded.
 var schemas = []string{
 	`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`,
 	`{"type":"object","properties":{"name":{"enum":["read_file","finish"]},"arguments":{"type":"object","properties":{"path":{"type":"string","maxLength":20}},"required":["path"]}},"required":["name","arguments"]}`,

@@ -138,7 +138,7 @@ func arguments(object json.RawMessage) (api.ToolCallFunctionArguments, error) {
 	return args, err
 }
 
-// thinking is what a model makes of a wish to think.
+// thinking is a model's support for requests to think.
 type thinking int
 
 const (

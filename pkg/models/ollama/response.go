@@ -187,7 +187,7 @@ func (a *answer) unparsed(err error) (*llm.Response, error) {
 	return r, nil
 }
 
-// rawCall takes what the model wrote out of the server's words.
+// rawCall extracts the model's text from the server's error message.
 func rawCall(said string) (string, bool) {
 	_, raw, ok := strings.Cut(said, "error parsing tool call:")
 	if !ok {

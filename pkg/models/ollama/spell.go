@@ -86,7 +86,7 @@ func (p speller) data(s string) string {
 	return p.plain.ReplaceAllStringFunc(s, func(t string) string { return t[:1] + bar + t[1:] })
 }
 
-// meant is what a model meant that wrote s after having read data.
+// meant undoes data in s, which a model wrote after having read text that data changed.
 func (p speller) meant(s string) string {
 	if !strings.Contains(s, bar) {
 		return s

@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/models/ollama"
 )
 
-// chatTemplates are how families put a conversation together, with what stands
-// between a result and what follows it.
+// chatTemplates are the chat templates of model families, and the text that stands
+// between a result and the message after it.
 var chatTemplates = []struct{ name, template, evil string }{
 	{"chatml", `{{- range .Messages }}<|im_start|>{{ .Role }}
 {{ .Content }}<|im_end|>

@@ -53,7 +53,7 @@ type Dialect struct {
 	// effortField is the form in which requests carry the effort.
 	effortField effortField
 
-	// Format is how an answer is held to a schema.
+	// Format is the form in which requests carry the schema of an answer.
 	Format format
 	// Alone: tools and a schema exclude each other.
 	Alone bool
@@ -62,7 +62,7 @@ type Dialect struct {
 	WithFormat map[string]any
 }
 
-// A format is how a request carries the schema of the answer.
+// A format is a form in which a request carries the schema of the answer.
 type format string
 
 const (
@@ -181,7 +181,7 @@ const (
 	effortTemplate effortField = "chat_template_kwargs" // what the model's template makes of it
 )
 
-// value is what stands in the field.
+// value returns the value of the field.
 func (t effortField) value(e llm.Effort) any {
 	switch t {
 	case effortObject:
@@ -210,8 +210,8 @@ func (d *Dialect) noThinking() bool {
 	return template || effort
 }
 
-// effortOmitted is why the effort of a request is not sent, "" if it is or none is
-// asked for.
+// effortOmitted returns the reason why the effort of a request is not sent, "" if it is
+// or the request has none.
 func (m *model) effortOmitted(req *llm.Request) string {
 	d := &m.dialect
 	why := d.Effort(req.Model)

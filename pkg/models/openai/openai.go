@@ -235,10 +235,9 @@ func (m *model) failed(c *call, err error) (*llm.Response, error) {
 	return r, nil
 }
 
-// quirks are what the models of an endpoint turned out to refuse. Servers
-// name the field in their refusal; it is then left out, or renamed, and the
-// request sent again at once: it is the same question. It is safe for
-// concurrent use.
+// quirks records the fields that an endpoint has refused for a model. Servers name the
+// field in their refusal; it is then left out, or renamed, and the request sent again at
+// once: it is the same question. It is safe for concurrent use.
 type quirks struct {
 	mu      sync.Mutex
 	refused map[string][]string // by model

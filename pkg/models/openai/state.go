@@ -73,8 +73,8 @@ func signCalls(message, signed json.RawMessage) (json.RawMessage, error) {
 // kept for those too of which that is not known: the first refusal shows it.
 const reasoningContent = "reasoning_content"
 
-// state is what the server wants back with an answer, nil for nothing: only an
-// answer with calls goes on in the same thought.
+// state returns the data that the server requires back with an answer, nil for none: only
+// an answer with calls continues the same thought.
 func (a *answer) state(calls int) *llm.ProviderState {
 	d := &a.m.dialect
 	s := &llm.ProviderState{Dialect: d.Name, Field: d.state}
@@ -276,8 +276,8 @@ func (c *chunk) Calls() bool {
 	return false
 }
 
-// texts are what the part says and thinks. A server that sends several spellings of reasoning
-// sends the same words each time.
+// texts returns the text and the reasoning of the part. A server that sends several
+// spellings of reasoning sends the same words in each.
 func (p *part) texts() (said, thought string) {
 	return cmp.Or(p.Content.Text, p.Refusal.Text), cmp.Or(p.Reasoning.Text, p.ReasoningContent.Text, p.Thinking.Text, p.Content.Thought)
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/adroit-run/adroit/internal/calling/transport"
 )
 
-// windowPatience is how long a server is asked for a model's window: no run waits longer for what it can do without.
+// windowPatience bounds the time for which a server is asked for a model's window: a run
+// can do without it.
 var windowPatience = 3 * time.Second
 
-// A Window is what a server states of a model's context window, in tokens; a
-// zero is what it does not state.
+// A Window is a server's statement about a model's context window, in tokens; zero means
+// not stated.
 type Window struct {
 	Tokens int // that it answers with
 	Most   int // that the model was trained for, or can be loaded with
@@ -108,8 +109,9 @@ func (m *model) get(ctx context.Context, address string, ask, into any) bool {
 	return err == nil && json.Unmarshal(b, into) == nil
 }
 
-// listed is what an entry of a list of models states, and whether there was a list. loads: the server
-// loads models when they are asked for, so that only what is loaded has a window.
+// listed returns the window stated in an entry of a list of models, and whether there was
+// a list. loads is set if the server loads models when they are asked for: then only a
+// loaded model has a window.
 func (m *model) listed(ctx context.Context, address, name string, loads bool) (Window, bool) {
 	var raw json.RawMessage
 	if !m.get(ctx, address, nil, &raw) {

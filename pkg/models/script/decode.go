@@ -113,8 +113,8 @@ func (p *pattern) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// The decoder says where an error is only if its own rules are broken, so the
-// nodes of YAML are looked at here.
+// The decoder gives the position of an error only if its own rules are broken, so these
+// methods examine the YAML nodes.
 
 func (d *duration) UnmarshalYAML(n ast.Node) error { return at(n, d) }
 func (p *pattern) UnmarshalYAML(n ast.Node) error  { return at(n, p) }

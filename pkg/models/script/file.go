@@ -55,7 +55,7 @@ type failure struct {
 	Status     int           `json:"status" yaml:"status"`
 }
 
-// expect is what a turn demands of the request that asks for it.
+// expect are a turn's conditions on the request that asks for it.
 type expect struct {
 	Last     pattern  `json:"last" yaml:"last"`         // matches the last message's text
 	Tool     string   `json:"tool" yaml:"tool"`         // the last message is this tool's result
@@ -171,11 +171,11 @@ func (m *Model) aside(req *llm.Request) *turn {
 	return nil
 }
 
-// perToken is how many bytes of English, code and JSON a token is about.
+// perToken is the approximate number of bytes of English, code and JSON in a token.
 const perToken = 3.3
 
-// estimate is what a server would count, about: all that is sent, each time it
-// is sent, and what is said. Nothing is taken for cached.
+// estimate estimates the usage that a server would count: the whole request and the
+// answer. Nothing counts as cached.
 func estimate(req *llm.Request, answer *llm.Message) llm.Usage {
 	in := len(req.Output)
 	for i := range req.Messages {
@@ -187,7 +187,7 @@ func estimate(req *llm.Request, answer *llm.Message) llm.Usage {
 	return llm.Usage{In: int(float64(in) / perToken), Out: int(float64(bytesOf(answer)) / perToken)}
 }
 
-// around is what a chat template puts around a message or a tool, in bytes.
+// around is the overhead of a chat template for a message or a tool, in bytes.
 const around = 16
 
 func bytesOf(m *llm.Message) int {

@@ -143,8 +143,8 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	return r, nil
 }
 
-// next is what to play of p, the n-th turn: an error not yet returned, else
-// the answer. nil if there is none.
+// next returns the next error of turn n that was not yet returned, else the turn's
+// answer. It is nil if there is none.
 func (m *Model) next(n int, p played) *turn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,7 +218,7 @@ func (t *turn) say(model string, before int, emit func(llm.Delta)) *llm.Response
 	return r
 }
 
-// unmet says what was expected and what came, "" if they agree.
+// unmet describes the first condition that the request does not meet, "" if it meets all.
 func (e *expect) unmet(req *llm.Request, turn int) string {
 	var last llm.Message
 	if n := len(req.Messages); n > 0 {
