@@ -36,8 +36,9 @@ func load(t testing.TB) (*agents.Catalog, *tools.Set) {
 	return cat, set
 }
 
-// TestAgents holds what ships to its own lint: not a note, and no more than
-// 2,000 tokens of every turn. A whole post or episode takes more tools than that.
+// TestAgents checks that the shipped agents and tools pass the lint without a note and
+// take no more than 2,000 tokens of every turn. A whole post or episode takes more tools
+// than that.
 func TestAgents(t *testing.T) {
 	cat, set := load(t)
 	if ps := cat.Lint(set); len(ps) > 0 {

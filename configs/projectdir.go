@@ -12,7 +12,7 @@ const (
 	Problems     = ".adroit/problems"
 )
 
-// Skills are where a workspace keeps skills, the stronger last.
+// Skills are the directories of a workspace's skills, in ascending precedence.
 var Skills = []string{".claude/skills", ".adroit/skills"}
 
 // Any is the key of Options.TestCommands for workspaces that it does not name.

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/blog.md and docs/podcast.md")
 
-// briefly is how the agent answers a short request. The fixed phases get the
-// answers of the long one: they do the same whatever is asked.
+// briefly is the agent's answer to a short request. The fixed phases get the answers of
+// the long one: they do the same for any request.
 const briefly = `turns:
   - calls: [{name: write_content, args: {title: Journals, text: "LONG LONG"}}]
     usage: {in: 3250, out: 210}

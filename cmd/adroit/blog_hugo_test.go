@@ -53,7 +53,7 @@ func hugoBuild(t *testing.T, p *place, args ...string) string {
 	return out
 }
 
-// A shownPage is what a reader's browser finds on a page.
+// A shownPage has the parts of a page that a reader's browser finds.
 type shownPage struct {
 	title, description, canonical, date, author, image string
 	tags, series                                       []string

@@ -17,8 +17,8 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/publish/notiontest"
 )
 
-// A world is what a blog agent reaches, all of it on loopback: a site with a
-// feed and a page, a search engine, a webhook and a Notion.
+// A world has the servers that a blog agent reaches, all on loopback: a site with a feed
+// and a page, a search engine, a webhook and a Notion.
 type world struct {
 	url    string // of all but Notion
 	host   string

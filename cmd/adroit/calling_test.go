@@ -132,8 +132,8 @@ func (s *site) build(t *testing.T, args ...string) string {
 	return diff + artifact
 }
 
-// shellTests is how the builder runs tests. The project is the same forty times:
-// what is under test are the calls, so a line of shell stands for go test.
+// shellTests makes the builder run tests with a line of shell. The project is the same
+// forty times and the calls are under test, so the line stands for go test.
 var shellTests = []string{"--test", "grep -q 'a + b' cart.go && echo '1 test, 0 failures'"}
 
 // ways of the last job's answers, as its events tell.

@@ -25,8 +25,8 @@ const chatty = `turns:
 loop: true
 `
 
-// A chatEnd is when a conversation is killed: so long after it began, or after the
-// first message was shown as sent.
+// A chatEnd is the moment at which a conversation is killed: after this time since it
+// began, or since the first message was shown as sent.
 type chatEnd struct {
 	after  time.Duration
 	early  bool

@@ -17,14 +17,14 @@ type effect struct {
 	args  []string
 	files map[string]string
 	at    string // the point: N performed NAME
-	// said is what a person types. resume goes on with what was killed, and resumed is what
-	// is typed there; by default it is jobs resume.
+	// said is a person's input. resume continues the killed job, and resumed is the input
+	// there; by default it is jobs resume.
 	said    string
 	resume  []string
 	resumed string
 	served  bool // a server runs the job and is killed
-	// asks reports that a person decides; otherwise the job ends by itself with code, and
-	// most is how often the effect may be there.
+	// asks reports that a person decides; otherwise the job ends by itself with code.
+	// most bounds the number of times that the effect occurs.
 	asks   bool
 	denied bool
 	code   int

@@ -25,7 +25,7 @@ const fullTurns = `turns:
   - calls: [{name: finish, args: {summary: Done.}}]
 `
 
-// A stream is what a process prints, read while it runs.
+// A stream collects the output of a process while it runs.
 type stream struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -62,7 +62,7 @@ func recordHints(file string) {
 	})
 }
 
-// hintRuns are how often a template was run, by template and by script and template.
+// hintRuns counts the runs of templates, by template and by script and template.
 var hintRuns = struct {
 	sync.Mutex
 	n map[string]int
@@ -246,8 +246,9 @@ func ownMounts() []string {
 	return []string{"-m"}
 }
 
-// noCopies says why no copy of a script's directory can be put in its place, which macOS
-// cannot do at all, and an ordinary user only where user namespaces are permitted.
+// noCopies explains why no copy of a script's directory can be mounted in its place:
+// macOS cannot do it at all, and an ordinary user only where user namespaces are
+// permitted.
 var noCopies = sync.OnceValue(func() string {
 	dir := os.TempDir()
 	out, err := exec.Command("unshare", append(ownMounts(), "mount", "--bind", dir, dir)...).CombinedOutput()

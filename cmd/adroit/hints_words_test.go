@@ -1,6 +1,6 @@
 package main
 
-// standsFor has what a person types for a word that stands for something.
+// standsFor maps placeholders of hints to text that a person would type.
 var standsFor = map[string]string{
 	"N": "9999999", "USD": "99", "DURATION": "1h", "WHY": "'not now'", "WORDS": "'dark blue'", "continue|abort|WORDS": "abort", "PROMPT": "'look around'", "TASK": "'look around'",
 	"AGENT": "builder", `"..."`: "'look around'", "COMMAND": "true", "MODE": "edits", "ID": "last", "TURN": "1", "PROVIDER": "openai",
@@ -32,8 +32,8 @@ var hintWords = map[string]map[string]string{
 	"login %s":                         {"<": "echo sk-test | ", ">": " --no-verify"},
 }
 
-// refusals are what a command may answer where it is printed, since it depends on what is
-// beside adroit.
+// refusals lists the errors with which a printed command may fail in a test, since they
+// depend on its environment.
 var refusals = map[string][]string{
 	// There is no Ollama where tests run.
 	"demo -m ollama/qwen3:8b": {"connection refused"},

@@ -71,7 +71,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 
 var kinds = []string{"run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"}
 
-// A finish is what counts of a job's end.
+// A finish is the result of a job as far as it is compared.
 type finish struct {
 	status, summary string
 	turns, calls    int

@@ -74,8 +74,8 @@ func TestScripts(t *testing.T) {
 	}))
 }
 
-// seldom is how often what a test starts collects garbage: it lives for a second
-// and would take a sixth of its time for that. Commands of jobs do not get it.
+// seldom is the GOGC of the programs that a test starts: they live for a second and would
+// take a sixth of it for garbage collection. Commands of jobs do not get it.
 const seldom = "400"
 
 // setup gives a script a home and a data directory of its own.

@@ -51,7 +51,7 @@ func strace(t *testing.T) string {
 	return path
 }
 
-// gitOf is what a git prints in the repository of the place.
+// gitOf returns the output of git in the repository of the place.
 func (p *place) gitOf(args ...string) string { return dirtest.Git(p.t, p.path("repo"), args...) }
 
 var jobID = regexp.MustCompile(`J[0-9A-Z]{8,}`)

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/internal/dev/testenv"
 )
 
-// rawTranscript is what a recording tool exports: numbers for speakers, fillers.
+// rawTranscript is an export of a recording tool: numbers for speakers, fillers.
 const rawTranscript = `WEBVTT
 
 00:00.000 --> 00:03.200

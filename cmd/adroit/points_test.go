@@ -45,8 +45,8 @@ func sample(t *testing.T, every int) (first, step int) {
 	return first, every
 }
 
-// program is what tests run that cannot run the test binary: what is under test is what
-// reaches the disk.
+// program returns the program for tests that cannot run the test binary, since they test
+// what reaches the disk.
 func program(t *testing.T) string {
 	t.Helper()
 	bin, err := built()

@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/parts"
 )
 
-// A bench is where a command runs: a workspace, a home and a configuration.
+// A bench is the environment of a command: a workspace, a home and a configuration.
 type bench struct {
 	dir  string
 	vars map[string]string

@@ -83,7 +83,7 @@ func TestCollectLater(t *testing.T) {
 	}
 }
 
-// An initCost is what the initialization of a package allocates.
+// An initCost is the memory that the initialization of a package allocates.
 type initCost struct {
 	name          string
 	bytes, allocs int

@@ -19,7 +19,7 @@ type fileError struct {
 func (e *fileError) Error() string { return e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-// Hint is what to do about it.
+// Hint returns advice on how to correct the error.
 func (e *fileError) Hint() string { return e.hint }
 
 func fail(err error, hint string) error { return &fileError{err, hint} }

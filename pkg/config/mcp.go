@@ -28,7 +28,7 @@ func (m mcpSection) String() string {
 	return strings.Join(words, "; ")
 }
 
-// mcpProjects has what servers of projects may have, by directory and name.
+// mcpProjects has the grants for MCP servers of projects, by directory and name.
 type mcpProjects map[string]map[string]mcp.ProjectGrant
 
 // String lists the servers by directory.

@@ -80,8 +80,8 @@ func (c *Config) source(data string, hide *secret.Redactor) *provider.Source {
 	return provider.New(p)
 }
 
-// keysOf is where the keys of providers are kept: with the configuration, not
-// with the state, which backups and --data-dir move.
+// keysOf returns the directory of the providers' keys: it is beside the configuration,
+// not the state, which backups and --data-dir move.
 func keysOf(getenv func(string) string) rootfs.File { return rootfs.In(Dir(getenv)) }
 
 // A Login is a provider and where its key is from.

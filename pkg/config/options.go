@@ -44,7 +44,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A Program is what one brings to a configuration.
+// A Program is a program's contribution to a configuration.
 type Program struct {
 	Workflows []flow.Workflow  // beside those that ship
 	Now       func() time.Time // nil: time.Now
@@ -164,7 +164,7 @@ func (c *Config) Names() *workspace.DenyList {
 	return &workspace.DenyList{Deny: c.Secrets.Deny, Allow: c.Secrets.Allow}
 }
 
-// claudeAgents is where Claude Code keeps the agents of a user, which are read too.
+// claudeAgents returns the directory of a user's Claude Code agents, which are read too.
 func claudeAgents(home string) string { return filepath.Join(home, ".claude", "agents") }
 
 // layers are the files of agents, pipelines and skills: what is built in, then
@@ -254,7 +254,7 @@ type Config struct {
 	from   map[string]string // where a value comes from; a missing key means default
 	getenv func(string) string
 	keys   map[string]string // of adroit login, by provider
-	// keysErr is why those that are kept cannot be used.
+	// keysErr is the error because of which the stored keys cannot be used.
 	keysErr error
 }
 
@@ -266,7 +266,7 @@ type limits struct {
 	Wait    time.Duration `yaml:"wait"` // for a busy server
 }
 
-// defaultWait is how long a request waits for a server that is busy.
+// defaultWait bounds the time for which a request waits for a busy server.
 const defaultWait = 10 * time.Minute
 
 // conventions bound what a project's AGENTS.md may take of a prompt.
@@ -274,8 +274,8 @@ type conventions struct {
 	Bytes int `yaml:"bytes" least:"-1"` // -1: none of it
 }
 
-// An Env is how Load reads variables and files, and the parts whose sections the file
-// may have. Without functions it reads those of the process.
+// An Env gives Load access to variables and files; the zero value reads those of the
+// process.
 type Env struct {
 	Parts    []adroit.Part
 	Getenv   func(string) string

@@ -185,7 +185,7 @@ func checkTarget[T any](at place, t T, check func(T) error, keys ...string) erro
 	return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 }
 
-// A githubSection is how the GitHub tools reach GitHub. See github.Config.
+// A githubSection configures the access to GitHub. See github.Config.
 type githubSection struct {
 	TokenEnv string `yaml:"token_env"`
 	Host     string `yaml:"host"`

@@ -22,7 +22,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
-// A sandboxSection is how commands are confined. No repository, model or tool
+// A sandboxSection configures the confinement of commands. No repository, model or tool
 // can change it.
 type sandboxSection struct {
 	Level  string        `yaml:"level"`
@@ -41,7 +41,7 @@ type commandLimits struct {
 	FreeMB    int `yaml:"free_mb" least:"-1"`
 }
 
-// Confinement is how commands run at a level, the configured one if it is empty.
+// Confinement returns the sandbox options of a level; "" means the configured one.
 func (c *Config) Confinement(level string) (process.SandboxOptions, error) {
 	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
 	if err != nil {

@@ -41,7 +41,8 @@ func checkCalling(at place, by map[string]turn.Mode) error {
 	return nil
 }
 
-// coordinatorSection is how what repairs failures learns.
+// coordinatorSection configures the memory of coordinators and their comparison of
+// strategies.
 type coordinatorSection struct {
 	Memory  string              `yaml:"memory"`
 	Compare map[string][]string `yaml:"compare"`
@@ -105,8 +106,8 @@ func (n networkSection) check(at place) error {
 
 // An ollamaSection configures requests to Ollama.
 type ollamaSection struct {
-	// KeepAlive is how long a model stays loaded after an answer. Negative is
-	// for ever; zero leaves it to the server.
+	// KeepAlive is the time for which a model stays loaded after an answer. Negative
+	// means for ever; zero leaves it to the server.
 	KeepAlive time.Duration `yaml:"keep_alive" least:"-"`
 }
 

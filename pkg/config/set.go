@@ -53,8 +53,8 @@ func Set(path string, text []byte, key, value string, parts ...adroit.Part) ([]b
 	return nil, fault
 }
 
-// spellings are how a value can be written: as it is where that is YAML for it, and in
-// quotes.
+// spellings lists the ways to write a value: unchanged if that is valid YAML for it, and
+// in quotes.
 func spellings(value string) []string {
 	quoted := strconv.Quote(value)
 	var v any

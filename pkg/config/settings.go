@@ -172,7 +172,7 @@ func joined[T fmt.Stringer](list []T) string {
 	return strings.Join(words, "; ")
 }
 
-// origin is where a setting comes from.
+// origin names the source of a setting's value: a file or variable, or default.
 func (c *Config) origin(key string) string {
 	if f, ok := c.from[key]; ok {
 		return f
@@ -180,9 +180,9 @@ func (c *Config) origin(key string) string {
 	return "default"
 }
 
-// builtInPrices are what common models cost, in USD per million tokens, as their
-// providers published it on the date of each. Prices by the length of a prompt are
-// those of short ones. What the configuration says of a model goes before.
+// builtInPrices are the prices of common models, in USD per million tokens, as published
+// by their providers on the date of each. If a price depends on the length of the prompt,
+// it is the price of a short one. The configuration overrides them.
 var builtInPrices = llm.Prices{
 	"anthropic/claude-opus-5-5*":   {In: 4, Out: 20, Cached: 0.2, Date: "2026-10-16"},
 	"anthropic/claude-sonnet-5-5*": {In: 2, Out: 10, Cached: 0.1, Date: "2026-10-16"},

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Kind says what happened. Kinds are part of the --json contract: they are
-// added to, never renamed.
+// A Kind is the kind of an event. Kinds are part of the --json contract: they are added
+// to, never renamed.
 type Kind string
 
 const (

@@ -13,8 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
-// deadline is when s is over at the latest; zero for steps that have no such
-// time.
+// deadline returns the time at which s ends at the latest, zero for steps that have none.
 func (s Step) deadline(now time.Time) (time.Time, error) {
 	d, err := s.patience()
 	if err != nil || d == 0 {
@@ -38,8 +37,8 @@ func (s Step) patience() (d time.Duration, err error) {
 	return d, err
 }
 
-// left is what remains until deadline, never more than the step asked for:
-// a wall clock that was set back must not make a wait endless.
+// left returns the time until deadline, but never more than the step asked for: a wall
+// clock that was set back must not make a wait endless.
 func left(s Step, deadline time.Time) time.Duration {
 	d, _ := s.patience()
 	return max(0, min(d, time.Until(deadline)))
@@ -55,9 +54,9 @@ func (l *Local) pause(s Step, deadline time.Time) error {
 	return err
 }
 
-// pollSignals is how often an awaiting run looks for signals that another
-// process sent. A wait that is no longer is never parked: nobody answers as fast, and
-// whether it is over then would depend on how fast the run gets to it.
+// pollSignals is the interval at which an awaiting run looks for signals from other
+// processes. A wait that is no longer than this is never parked: nobody answers as fast,
+// and whether it is over then would depend on how fast the run gets to it.
 const pollSignals = 50 * time.Millisecond
 
 // await returns the record of the signal that came, or nil if none came in

@@ -22,7 +22,7 @@ type bound struct {
 	until time.Time
 }
 
-// left is what remains of the tightest bound; ok is false if there is none.
+// left returns the rest of the tightest bound; ok is false if there is none.
 func (b *bound) left(now time.Time) (d time.Duration, ok bool) {
 	for ; b != nil; b = b.up {
 		if b.lost != nil {

@@ -207,13 +207,13 @@ type Failure struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable,omitempty"`
-	// After is how long to wait at least before the next attempt.
+	// After is the least time to wait before the next attempt.
 	After time.Duration `json:"-"`
 	// Busy means that the other side serves nobody now and may do so in minutes:
 	// [Route.Patience] bounds how long it is asked again, not Attempts.
 	Busy bool `json:"-"`
-	// Took is how long the step was tried, all attempts together, in whole
-	// seconds: what has failed has taken its time, too.
+	// Took is the duration of all attempts together, in whole seconds: a failed attempt
+	// takes time, too.
 	Took time.Duration `json:"took_ns,omitempty"`
 	// Limit is the bound that was exceeded, in the unit that goes with Code, 0 if the other
 	// side did not name it.
@@ -250,7 +250,7 @@ func asFailure(err error) *Failure {
 	return &Failure{Code: Failed, Message: err.Error()}
 }
 
-// A StepError is how a failed step looks to a workflow, live or replayed.
+// A StepError is the error that a workflow gets for a failed step, live or replayed.
 type StepError struct {
 	Path, Kind, Name string
 	Failure
@@ -270,7 +270,7 @@ func (e *InfrastructureError) Error() string { return e.Err.Error() }
 
 func (e *InfrastructureError) Unwrap() error { return e.Err }
 
-// A Route says how steps of one kind are performed.
+// A Route configures how steps of one kind are performed.
 type Route struct {
 	// Handler performs steps in the real world. A returned *Failure says whether to
 	// try again; any other error is final. It must stop soon after ctx ends.
@@ -278,11 +278,11 @@ type Route struct {
 	Timeout  time.Duration // of one attempt; zero means ten minutes
 	Attempts int           // when a failure is retryable; zero means one
 	Backoff  time.Duration // before the second attempt, doubling, at most two minutes; zero means half a second
-	// Patience is how long a step is tried whose failures are [Failure.Busy]; zero
-	// counts them as any other.
+	// Patience bounds the time for which a step is retried whose failures are
+	// [Failure.Busy]; zero counts them like any other failure.
 	Patience time.Duration
-	// Safe says whether a step that was interrupted may be performed again.
-	// Nil means no.
+	// Safe reports whether a step that was interrupted may be performed again. Nil means
+	// that no step may.
 	Safe func(Step) bool
 	// New is called before a step is performed that is not repeatable and that the
 	// journal did not know. Its error stops the run: the step is known elsewhere, so

@@ -66,7 +66,7 @@ func (m *Memory) keep(key string, rec *Record) {
 	m.records[key] = rec
 }
 
-// History is what is kept of job, for [Reopener.Plan].
+// History returns the history of job, for [Reopener.Plan].
 func (m *Memory) History(job string) History {
 	h := History{Steps: m.Records(job), States: map[string]State{}, Unknown: map[string]bool{}}
 	m.mu.Lock()
@@ -89,7 +89,7 @@ func (m *Memory) History(job string) History {
 	return h
 }
 
-// Reopen does what was planned for job.
+// Reopen applies the plan o to job.
 func (m *Memory) Reopen(job string, o Reopening) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -73,7 +73,7 @@ const (
 	restore    = "restore"
 )
 
-// A role is what an engine does with steps of a kind. The zero value is that of kinds
+// A role classifies how an engine handles steps of a kind. The zero value is for kinds
 // that a handler performs.
 type role int
 
@@ -249,8 +249,9 @@ func (t *stepTree) lastPart() *stepTree {
 	return nil
 }
 
-// end is where a scope, or the last part within it, has stopped: after its last step
-// but the notes, which are returned. A fork of which nothing is left has no record.
+// end returns the path at which a scope, or the last part within it, has stopped: the one
+// after its last step but the notes, whose paths it returns, too. A fork of which nothing
+// is left has no record.
 func (t *stepTree) end(scope string) (at string, notes []string) {
 	for _, n := range slices.Backward(slices.Sorted(maps.Keys(t.kids))) {
 		switch k := t.kids[n]; {

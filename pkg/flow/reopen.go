@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A History is what a journal has of a run that ended: its steps, without
-// their outputs, and its checkpoints by scope.
+// A History is the journal of a run that ended: its steps, without their outputs, and its
+// checkpoints by scope.
 type History struct {
 	Steps  []Record
 	States map[string]State
@@ -22,7 +22,7 @@ type History struct {
 	Output func(path string) (json.RawMessage, error)
 }
 
-// A Reopening is what a journal changes so that an ended run goes on: steps that are
+// A Reopening lists the changes of a journal that let an ended run go on: steps that are
 // performed anew, others that are open again, and checkpoints that it replaces. The
 // outcomes that steps had are kept beside the journal.
 type Reopening struct {

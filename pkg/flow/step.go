@@ -81,8 +81,8 @@ func (s Step) late() *Failure {
 	return &Failure{Code: TimedOut, Message: "timed out: the step's timeout of " + s.Within.String() + " is over"}
 }
 
-// A Record is what a journal keeps of a step. Deadline is when a sleep or an
-// await is over; it is fixed when the step first begins.
+// A Record is the journal's entry for a step. Deadline is the time at which a sleep or an
+// await ends; it is fixed when the step first begins.
 type Record struct {
 	Job      string          `json:"job"`
 	Path     string          `json:"path"`

@@ -8,9 +8,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// TestCallArguments checks that arguments come out of a journal with the blanks
-// that the model wrote, as often as they go in, and that journals without such
-// blanks are what they were.
+// TestCallArguments checks that arguments come out of a journal with the blanks that the
+// model wrote, as often as they go in, and that journals without such blanks are
+// unchanged.
 func TestCallArguments(t *testing.T) {
 	for args, stored := range map[string]string{
 		`{"a":1,"b":[2,3]}`:                     `{"id":"c","name":"f","args":{"a":1,"b":[2,3]}}`,

@@ -58,9 +58,9 @@ type Request struct {
 	History *EncodedHistory `json:"-"`
 }
 
-// A Stop is why a model stopped, derived from the answer itself: the reasons
-// that providers report are unreliable. That of an external agent which reached one of
-// its limits is "bound": see [Work.Stopped].
+// A Stop is the reason why a model stopped, derived from the answer itself: the reasons
+// that providers report are unreliable. It is "bound" for an external agent that reached
+// one of its limits: see [Work.Stopped].
 type Stop string
 
 const (
@@ -99,8 +99,8 @@ type Response struct {
 type Delta struct {
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
-	// Waiting is what the server does before it answers, such as loading the
-	// model; there is no text then.
+	// Waiting is the server's activity before it answers, such as loading the model;
+	// there is no text then.
 	Waiting string `json:"waiting,omitempty"`
 	// Activity is an action of an external agent; there is no text then.
 	Activity *Activity `json:"activity,omitempty"`
@@ -173,9 +173,9 @@ const DroppedCall = "the server dropped a malformed tool call"
 // an answer is no end of a turn.
 func (r *Response) Dropped() bool { return slices.Contains(r.Notes, DroppedCall) }
 
-// An Effort is how much a model shall think before it answers. Empty leaves
-// it to the model. Adapters say it in their server's words; what a model cannot
-// do is left out and noted in the [Response].
+// An Effort is the amount of thinking before an answer. Empty leaves it to the model.
+// Adapters translate it to their server's parameters; one that a model does not support
+// is left out and noted in the [Response].
 type Effort string
 
 const (
@@ -189,22 +189,22 @@ func (e Effort) Known() bool {
 	return slices.Contains([]Effort{"", EffortLow, EffortMedium, EffortHigh}, e)
 }
 
-// Prices says what models cost, by provider/model or by a pattern in which *
-// stands for any text. The longest pattern decides. An entry of zeros is a
-// model that is known to be free.
+// Prices has the prices of models, by provider/model or by a pattern in which * stands
+// for any text. The longest pattern decides. An entry of zeros is a model that is known
+// to be free.
 type Prices map[string]Price
 
 // Of gives the price of a model; ok is false if nobody knows it.
 func (p Prices) Of(model string) (price Price, ok bool) { return match.Pick(p, model) }
 
-// Price is what a model costs, in USD per million tokens. The zero value is
-// free. Cached input tokens cost Cached, or In if Cached is zero.
+// Price is the price of a model, in USD per million tokens. The zero value is free.
+// Cached input tokens cost Cached, or In if Cached is zero.
 type Price struct {
 	In     float64 `json:"in,omitempty"`
 	Out    float64 `json:"out,omitempty"`
 	Cached float64 `json:"cached,omitempty"`
-	// Date is when the provider asked for that, as 2026-10-16; "" if the operator
-	// has said it.
+	// Date is the date of the provider's price list, as 2026-10-16; "" if the operator
+	// has set the price.
 	Date string `json:"as_of,omitempty"`
 }
 
@@ -214,7 +214,7 @@ func (p Price) Old(now time.Time, months int) bool {
 	return err == nil && at.AddDate(0, months, 0).Before(now)
 }
 
-// Cost is what u costs, in USD.
+// Cost returns the cost of u in USD.
 func (p Price) Cost(u Usage) float64 {
 	cached := p.Cached
 	cached = cmp.Or(cached, p.In)

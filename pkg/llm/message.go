@@ -84,8 +84,8 @@ const (
 	Garbled     ErrorKind = "garbled"     // the answer is not what the protocol says: HTML, empty, broken
 )
 
-// An Error is what a Model returns when it has no answer. Message names the
-// cause in a sentence without secrets; Hint says what to do next, if known.
+// An Error is the error of a Model that has no answer. Message names the cause in a
+// sentence without secrets; Hint suggests a remedy, if one is known.
 type Error struct {
 	Kind       ErrorKind
 	Provider   string // "ollama", "openai", the endpoint's name

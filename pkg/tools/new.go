@@ -19,8 +19,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// shipped is how paths of packages begin whose tools ship with the module. TestShips of
-// pkg/parts fails when they lie elsewhere.
+// shipped lists the path prefixes of packages whose tools ship with the module. TestShips
+// of pkg/parts fails when they lie elsewhere.
 var shipped = []string{"github.com/adroit-run/adroit/internal/tools/", "github.com/adroit-run/adroit/pkg/parts/internal/"}
 
 // New makes a Tool of a typed function. In is decoded from arguments that

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Describe is what [Set.Describe] says of one tool.
+// Describe returns the part of [Set.Describe] about one tool.
 func (t Tool) Describe() string {
 	var b strings.Builder
 	t.full(&b)

@@ -66,8 +66,8 @@ func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (r Result
 	return t.outcome(ctx, inner, env, r, err)
 }
 
-// outcome is what a call made of ctx, and of inner with the tool's time limit,
-// ended with.
+// outcome decides the result of a call of ctx. inner is its context with the tool's time
+// limit, and r and err the tool's own result.
 func (t Tool) outcome(ctx, inner context.Context, env *Env, r Result, err error) (Result, error) {
 	switch {
 	case ctx.Err() != nil && (err != nil || r.Failed):
@@ -81,7 +81,7 @@ func (t Tool) outcome(ctx, inner context.Context, env *Env, r Result, err error)
 	return t.finish(env, r), nil
 }
 
-// limit is how long a call may take.
+// limit returns the time limit of a call.
 func (t Tool) limit() time.Duration {
 	if t.Timeout == 0 {
 		return defaultTimeout

@@ -48,7 +48,7 @@ func newSet(tools []Tool) *Set {
 	return s
 }
 
-// describe is what a model with native tools reads of t.
+// describe returns the description of the tool for models with native tools.
 func (m Metadata) describe() string {
 	if m.Optionality == Conditional {
 		return m.Description + " Use only when " + strings.TrimSuffix(m.When, ".") + "."

@@ -121,8 +121,8 @@ type Metadata struct {
 	ProvesWith []string `json:"proves_with,omitempty"`
 }
 
-// Taints is what every result of the tool carries, by what it may read: files,
-// the output of programs and the network are written by others.
+// Taints returns the taint of every result of the tool, by the tool's needs: files, the
+// output of programs and the network are written by others.
 func (m Metadata) Taints() Taint {
 	if m.Needs&(Read|Exec|Shell|Net) != 0 {
 		return Untrusted
@@ -161,9 +161,9 @@ type Env struct {
 	Approved map[string]string
 }
 
-// A Result is what the model sees of a call. Failed means that the tool could
-// not do what was asked; Text then helps the model to try again. Artifacts are bound by
-// the names in Metadata.Produces.
+// A Result is a call's result as the model sees it. Failed means that the tool could not
+// do what was asked; Text then helps the model to try again. Artifacts are bound by the
+// names in Metadata.Produces.
 type Result struct {
 	Text      string                     `json:"text"`
 	Failed    bool                       `json:"failed,omitempty"`
@@ -173,8 +173,8 @@ type Result struct {
 	// that other models learn of it.
 	Images []llm.Image `json:"images,omitempty"`
 	Taint  Taint       `json:"taint,omitempty"` // what the text carries beyond Metadata.Taints
-	// Value is what programs read of the call, as JSON of a type of the tool's own, such
-	// as [Command]; a text if it is one. No program reads Text, which is for models.
+	// Value is the result for programs, as JSON of a type of the tool's own, such as
+	// [Command], or as a string. No program reads Text, which is for models.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Page is set if Text shows some lines of many, and a call goes on with others.
 	Page *Page `json:"page,omitempty"`
@@ -194,7 +194,7 @@ type Result struct {
 type Page struct {
 	From int `json:"from"`
 	To   int `json:"to"`
-	// Head is how many lines of Result.Text stand before the first of them.
+	// Head is the number of lines of Result.Text before the first line of the page.
 	Head int `json:"head,omitempty"`
 }
 
@@ -411,7 +411,7 @@ type (
 	CommandRunner = process.Exec
 	// A Command is a command to run.
 	Command = process.Cmd
-	// A CommandOutput is what a command did, or has done so far.
+	// A CommandOutput is the result of a command, or its output so far.
 	CommandOutput = process.Output
 	// A Process is a command that was started.
 	Process = process.Process

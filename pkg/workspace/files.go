@@ -51,7 +51,7 @@ type Files struct {
 	accepting bool                                       // see Accepting
 }
 
-// fileState is what the Files made by At share.
+// fileState is the state shared by all Files of a Tree that At made.
 type fileState struct {
 	Tree *rootfs.Tree
 

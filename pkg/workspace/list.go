@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/internal/text/match"
 )
 
-// ListOptions says what to list. The zero value lists every file that is
-// neither ignored nor hidden.
+// ListOptions select the files to list. The zero value lists every file that is neither
+// ignored nor hidden.
 type ListOptions struct {
 	Glob   string // what to choose: *.go, src/, ./cmd/**/*.go, several with commas, !*.test.js to leave out; one without a slash is for a name in any directory
 	Dir    string // only below this directory

@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A Request says what to run.
+// A Request describes a run.
 type Request struct {
 	Ctx      context.Context
 	Workflow flow.Workflow
@@ -39,7 +39,7 @@ type Harness struct {
 	Run func(t testing.TB, q Request) (json.RawMessage, error)
 	// Send queues a signal for a job, which need not have been run yet.
 	Send func(t testing.TB, job string, sig flow.Signal)
-	// Lacks says what this harness cannot do, and why.
+	// Lacks lists the abilities that this harness lacks, with the reasons.
 	Lacks map[Ability]string
 }
 
@@ -53,7 +53,7 @@ const (
 	Stop   Ability = "stop" // heed the end of Ctx
 )
 
-// killed is what a Hook panics with.
+// killed is the value with which a Hook panics.
 type killed struct{ point, path string }
 
 var errKilled = errors.New("killed")

@@ -136,8 +136,8 @@ func interpretOne(r *flow.Run, in instr) (string, error) {
 	return "", errors.New("no such instruction " + in.Op)
 }
 
-// sagaOf does what is in a saga, up to the first failure; for an odd N it fails
-// in the end. Every third action fails.
+// sagaOf runs the body of a saga up to the first failure; for an odd N it fails in the
+// end. Every third action fails.
 func sagaOf(r *flow.Run, u *flow.Undo, in instr) (trace []string, err error) {
 	for i, one := range in.Body {
 		kind := "echo"

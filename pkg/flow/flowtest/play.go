@@ -111,7 +111,7 @@ func (p *play) answer(s flow.Step) (any, error) {
 	return l.Out, l.Err
 }
 
-// differs says how s asks with something else than l has, empty if it does not.
+// differs describes how the input of s differs from the script's, "" if it does not.
 func (l Line) differs(s flow.Step) string {
 	if l.In == nil {
 		return ""

@@ -30,8 +30,7 @@ var special = []struct {
 	{netip.MustParsePrefix("3fff::/20"), "an address for documentation"},
 }
 
-// global is where public IPv6 addresses lie; all else is local, mapped or
-// not assigned.
+// global contains the public IPv6 addresses; all others are local, mapped or unassigned.
 var global = netip.MustParsePrefix("2000::/3")
 
 // inside reports what keeps ip from being a public address, "" if nothing does.

@@ -169,7 +169,7 @@ func (t *trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections implements the method that http.Client calls.
 func (t *trip) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -157,7 +157,7 @@ func (c command) mayWrap() bool {
 	return !c.free && !anywhere[base] && programs()[base] == nil
 }
 
-// unread is why something that the script runs cannot be read, "" if all can.
+// unread explains why a part of the script cannot be judged, "" if all of it can.
 func (s *script) unread() string {
 	if len(s.opaque) > 0 {
 		return s.opaque[0]

@@ -120,8 +120,8 @@ func (rs Rules) command(c command) string {
 	return why
 }
 
-// hidden is why what a script runs cannot be seen, as far as no rule allows
-// the command that hides it; "" if all can be seen.
+// hidden explains why a part of the script cannot be judged, unless a rule allows the
+// command that hides it; "" if there is no such part.
 func (j judging) hidden(rules Rules) string {
 	if len(j.text.opaque) > 0 {
 		return j.text.opaque[0]

@@ -148,7 +148,7 @@ func mayFit(rule, wild string) bool {
 	})
 }
 
-// ends are what a name with wildcards begins and ends with.
+// ends returns the literal beginning and end of a name with wildcards.
 func ends(s string) (begin, end string) {
 	const meta = `*?[]{}\`
 	i := strings.IndexAny(s, meta)

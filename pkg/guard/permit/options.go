@@ -16,7 +16,7 @@ import (
 //go:embed options.txt
 var optionsText string
 
-// An option is what options.txt has on an option: a set of bits.
+// An option is the set of properties that options.txt gives an option.
 type option uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	starts            // it starts a program, moves it, or reads more options
 )
 
-// A spec is what options.txt has on a program or of one of its subcommands.
+// A spec is the entry of options.txt about a program or one of its subcommands.
 type spec struct {
 	options  map[string]option
 	prefixes map[string]option
@@ -318,8 +318,8 @@ func (p *spec) find(text string) (o option, name, value string, ok bool) {
 	return o, name, "", true
 }
 
-// abbreviated is what a long option may be whose beginning is given: programs
-// accept it. It is not harmless in any case.
+// abbreviated returns starts if name abbreviates a long option with that property, since
+// programs accept abbreviations, else 0. Either way the option is not harmless.
 func (p *spec) abbreviated(name string) option {
 	for long, o := range p.options {
 		if o&starts != 0 && len(name) > 3 && strings.HasPrefix(long, name) {
@@ -389,9 +389,8 @@ func (w *walk) sedScript(i int) {
 	}
 }
 
-// plainSed is what a script of sed may be to do nothing but print, delete and
-// replace. A bracket expression may not hold the delimiter: there sed of GNU
-// and of BSD differ about where it ends.
+// plainSed matches sed scripts that only print, delete and replace. A bracket expression
+// may not contain the delimiter: GNU and BSD sed differ about its end there.
 var plainSed = func() *lazyregexp.Regexp {
 	var subs []string
 	for _, d := range []string{"/", "|", ",", "#", ":", "@", "!"} {

@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/permit"
 )
 
-// A target is what an operator allows and how it could be turned into
-// something else: words that make the program leave a canary.
+// A target is a command that an operator allows, with the words that could turn it into
+// something else: they make the program leave a canary.
 type target struct {
 	rules string   // separated by ;
 	begin string   // the words of the rule
@@ -171,8 +171,8 @@ func newPair(r *rand.Rand) pair {
 // all is from how many pairs on nothing is left to chance.
 const all = 20_000
 
-// sample is how many pairs are made, and the seed that they come from:
-// ADROIT_PERMIT_PAIRS and ADROIT_SEED if they are set.
+// sample returns the number of pairs to generate and their seed, from ADROIT_PERMIT_PAIRS
+// and ADROIT_SEED if they are set.
 func sample(t *testing.T) (n int, seed uint64) {
 	t.Helper()
 	n, seed = 1500, testenv.Seed(t)

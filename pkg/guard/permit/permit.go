@@ -23,7 +23,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/match"
 )
 
-// Do is what becomes of a call.
+// Do is a decision about a call.
 type Do string
 
 const (
@@ -110,14 +110,14 @@ func (r Rule) Narrows() bool { return r.Do != Allow }
 // concurrent use.
 type Rules []Rule
 
-// A Call is what is judged.
+// A Call is a call to be judged.
 type Call struct {
 	Agent, Tool string
 	// Source is whose the server is that has the tool: project or client, empty for what
 	// is the operator's.
 	Source string
-	// Paths are what the call is about, relative to the workspace. Where a
-	// name is a link, its target is one of them too.
+	// Paths are the files that the call concerns, relative to the workspace. If a name is
+	// a link, its target is one of them too.
 	Paths []string
 	// Shell means that Script, shell text, is what will run.
 	Shell  bool
@@ -125,12 +125,12 @@ type Call struct {
 	// Follow, if set, is what names of the workspace may be once links are followed, for
 	// those in Script; wild means that a name has wildcards. unknown: there may be others.
 	Follow func(name string, wild bool) (names []string, unknown bool)
-	// Default is what becomes of it where no rule holds.
+	// Default is the decision if no rule matches.
 	Default Do
 }
 
-// A Verdict is what becomes of a call, and why in a sentence fit to show a
-// person. Why is empty where the default decided and there is no more to say.
+// A Verdict is the decision about a call, and its reason in a sentence fit to show a
+// person. Why is empty if the default decided and there is no more to say.
 type Verdict struct {
 	Do  Do
 	Why string

@@ -192,7 +192,7 @@ func strictly(pattern []string, c command) (fits bool, unnamed int) {
 	return true, -1
 }
 
-// A fit is how far a rule that narrows holds.
+// A fit is the certainty with which a narrowing rule matches.
 type fit int
 
 const (
@@ -216,7 +216,7 @@ func loosely(pattern []string, words []word) fit {
 	if n := len(pattern); n > 0 && pattern[n-1] == "*" {
 		pattern = pattern[:n-1]
 	}
-	// at is how sure it is that the pattern may go on at a word.
+	// at is the certainty with which the pattern can continue at each word.
 	at := make([]fit, len(words)+3)
 	at[1] = sure
 	for _, p := range pattern {

@@ -28,12 +28,12 @@ func nesting(text string) (n int) {
 	return n
 }
 
-// maxDepth is how many shells within shells are read.
+// maxDepth bounds the nesting of shells that are read.
 const maxDepth = 8
 
-// A script is what shell text does, as far as it can be read. The text is read
-// as a POSIX shell and as bash would, and is both together: which of them is
-// /bin/sh is not known here, and they disagree on what some text means.
+// A script is the effect of shell text, as far as it can be read. The text is read as a
+// POSIX shell and as bash would read it, and the script has the effects of both: which of
+// them is /bin/sh is not known here, and they disagree about some texts.
 type script struct {
 	raw      string
 	commands []command // every simple command, wherever it stands

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A word is what is known of a word before anything runs.
+// A word is a word of a command as it is known before anything runs.
 type word struct {
 	text   string // what it is; if not static, what it begins with
 	static bool   // nothing in it is made up at run time

@@ -97,7 +97,7 @@ func (m *machine) before(s string, i int) (byte, byte) {
 	return s[i-2], s[i-1]
 }
 
-// behind is what stands before s[i], as far as a name is looked at.
+// behind returns the text before s[i], at most lookback bytes.
 func (m *machine) behind(s string, i int) string {
 	if i >= lookback {
 		return s[i-lookback : i]

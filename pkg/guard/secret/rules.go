@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An answer is what a rule says of the text so far.
+// An answer is a rule's decision about the text so far.
 type answer int
 
 const (
@@ -33,7 +33,8 @@ type rule struct {
 	match func(s string, lead int, final, whole bool) verdict
 }
 
-// window is how far a rule looks, wide how far if the whole is asked for; in bytes.
+// window bounds the text that a rule examines, in bytes; wide is the bound if the whole
+// secret is asked for.
 const (
 	window = 64
 	wide   = 512
@@ -83,7 +84,7 @@ func fixed(c *class, n int) func(string, int, bool, bool) verdict {
 	}
 }
 
-// value is what stands behind a fixed beginning, which itself stays.
+// value matches a secret after a fixed beginning, which is kept.
 func value(c *class, least int, ok func(string) bool) func(string, int, bool, bool) verdict {
 	inner := token(c, least, ok)
 	return func(s string, lead int, final, whole bool) verdict {
@@ -302,11 +303,11 @@ const (
 	behind = " ids count counts type types class len length limit budget usage size index family font weight height color colour spacing radius shadow theme style "
 )
 
-// lookback is how much of a name before the word token is known, in bytes.
+// lookback bounds the part of a name that is known before the word token, in bytes.
 const lookback = 64
 
-// dataName reports whether the name that has the word token where before ends names data:
-// rest is what stands from there on, value what is assigned.
+// dataName reports whether the name around the word token names data. before ends where
+// the word token begins, rest begins there, and value is assigned to the name.
 func dataName(before, rest, value string) bool {
 	end := 0
 	for end < len(rest) && ident[rest[end]] {
@@ -346,7 +347,7 @@ func dataName(before, rest, value string) bool {
 
 func contains(list, word string) bool { return strings.Contains(list, " "+strings.ToLower(word)+" ") }
 
-// trailing is where the name at the end of s begins.
+// trailing returns the offset of the name at the end of s.
 func trailing(s string) int {
 	i := len(s)
 	for i > 0 && ident[s[i-1]] {

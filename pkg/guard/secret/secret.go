@@ -209,7 +209,7 @@ func Fingerprint(value string) string {
 // byName is the kind of what only its name shows.
 const byName = "named secret"
 
-// maxKind is how long a kind is that Marked finds, in bytes.
+// maxKind bounds the length of a kind that Marked finds, in bytes.
 const maxKind = 64
 
 func mark(kind string) string { return "[secret: " + kind + "]" }

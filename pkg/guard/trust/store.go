@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 )
 
-// A Store is what an operator has said, in one file only they can read. It is
-// safe for concurrent use, also by several processes.
+// A Store keeps the operator's decisions in one file that only they can read. It is safe
+// for concurrent use, also by several processes.
 type Store struct{ dir string }
 
 // In returns the store of a data directory. Nothing is made before something
@@ -85,7 +85,7 @@ type page struct {
 	Since time.Time       `json:"since"`
 }
 
-// A word is what was said of one content of one file.
+// A word is the decision about one content of one file.
 type word struct {
 	Hash  string `json:"sha256"`
 	Trust bool   `json:"trust"`

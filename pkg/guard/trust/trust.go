@@ -51,7 +51,7 @@ const (
 	problem      = "problem"
 )
 
-// A state is what the operator has said of a file.
+// A state is the operator's decision about a file.
 type state string
 
 const (
@@ -77,8 +77,8 @@ type File struct {
 	Unshown bool `json:"unshown,omitempty"`
 }
 
-// A Status is what a directory holds and what of it is trusted. It does not
-// change when the directory does.
+// A Status lists the files of a directory that can instruct agents, and which of them are
+// trusted. It does not change when the directory does.
 type Status struct {
 	Root    string   `json:"root"` // the top of the work tree, links followed
 	Dir     string   `json:"dir"`  // the directory that was asked for, likewise

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A rule is what a product refuses, "" for nothing.
+// A rule returns the error with which a product refuses a request; says is "" if it
+// accepts.
 type rule func(a *Asked) (status int, says string)
 
 // products has the rules of each; every one also has those in common.
@@ -217,7 +218,8 @@ func strictSchema(a *Asked) (int, string) {
 	return 0, ""
 }
 
-// faultless says what a strict server finds wrong with a schema.
+// faultless returns the fault that a strict server finds in a schema, "" if there is
+// none.
 func faultless(v any) string {
 	s, ok := v.(map[string]any)
 	if !ok {
@@ -264,8 +266,8 @@ func list(v any) []any {
 	return nil
 }
 
-// common is what nearly every server demands: each call has its result, each
-// result a text.
+// common has the rules of nearly every server: each call has its result, each result a
+// text.
 func common(a *Asked) (int, string) {
 	open := map[string]bool{}
 	for i, m := range a.Messages {

@@ -44,7 +44,7 @@ type Request struct {
 	Body   []byte
 }
 
-// A Model is what /api/show and /api/tags say of a model.
+// A Model is a model as /api/show and /api/tags describe it.
 type Model struct {
 	Context      int
 	Family       string

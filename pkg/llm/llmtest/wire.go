@@ -36,7 +36,7 @@ func (m *wireMessage) blocks() (list []struct {
 	return list
 }
 
-// text is what a message says, or what a tool returned.
+// text returns the text of a message, or of a tool's result.
 func (m *wireMessage) text() (text string, ok bool) {
 	ok = json.Unmarshal(m.Content, &text) == nil && string(m.Content) != "null"
 	for _, b := range m.blocks() {

@@ -30,7 +30,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// prompt is how long a call may go on after its context has ended.
+// prompt bounds the time for which a call may go on after its context has ended.
 const prompt = 5 * time.Second
 
 // Check reports everything that is wrong with list through t.

@@ -25,9 +25,9 @@ func (m *Source) dialect(provider string) (d openai.Dialect, configured bool) {
 	return openai.Guess(m.endpoint(provider).BaseURL), false
 }
 
-// A callings knows how models call tools here: what the configuration says,
-// what their servers can do, and what did not work before, which it keeps in
-// the data directory. It is safe for concurrent use, also by processes.
+// A callings decides how models call tools: by the configuration, the abilities of their
+// servers, and modes that failed before, which it keeps in the data directory. It is safe
+// for concurrent use, also by processes.
 type callings struct {
 	models *Source
 	path   string
@@ -111,8 +111,8 @@ func (c *callings) able(ctx context.Context, ref string) ([]turn.Mode, string) {
 	return list, ""
 }
 
-// key is what a model's failures are kept by: its server and name, since another server may
-// have another model of that name.
+// key returns the key of a model's failures: its server and name, since another server
+// may have another model of that name.
 func (c *callings) key(ref string) string {
 	provider, name, err := c.models.split(ref)
 	if err != nil || provider == Script || provider == CLI {
@@ -134,7 +134,7 @@ func (c *callings) Learn(ref string, s turn.ModeFailure) {
 	})
 }
 
-// remembered is what did not work, by server and model.
+// remembered returns the failures of call modes, by server and model.
 func (c *callings) remembered() map[string][]memory { return readKept[[]memory](c.path) }
 
 // forget drops what is remembered of a model, of all with "", and says how

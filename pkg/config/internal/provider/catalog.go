@@ -178,8 +178,8 @@ func (m *Source) fit(name string, info ollama.Info) int {
 	return info.Window(ollama.Limits{Memory: spare(m.ollama().BaseURL)})
 }
 
-// spare is how much memory a window may take on the machine of the server, 0
-// if that is unknown: half of what is free here, if it is here.
+// spare returns the memory that a window may take on the server's machine, in bytes: half
+// of the free memory if the server is on this machine, else 0 for unknown.
 func spare(base string) int64 {
 	if base != "" {
 		u, err := url.Parse(base)

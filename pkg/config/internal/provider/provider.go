@@ -87,7 +87,7 @@ const (
 	Strong  = "strong"  // for what matters most: plans, judgements
 )
 
-// A Config is what an operator has set up.
+// A Config is an operator's set-up of models.
 type Config struct {
 	Model     string // of requests that name none
 	Roles     map[string]Role
@@ -165,7 +165,7 @@ type Source struct {
 	shared *endpoints
 }
 
-// endpoints are what is known of servers, by address, for all jobs of the process. They are
+// endpoints caches facts about servers, by address, for all jobs of the process. It is
 // safe for concurrent use.
 type endpoints struct {
 	mu      sync.Mutex
@@ -335,9 +335,9 @@ func (m *Source) make(provider, name string) (llm.Model, error) {
 	return model, err
 }
 
-// loadTime is how long a distant Ollama may take to load a model and to read the prompt: it
-// sends nothing meanwhile, and hanging up makes it begin again. One on this machine or in its
-// network is waited for as long as it lives.
+// loadTime bounds the time in which a distant Ollama loads a model and reads the prompt:
+// it sends nothing meanwhile, and hanging up makes it begin again. There is no bound for
+// one on this machine or in its network.
 const loadTime = 10 * time.Minute
 
 func (m *Source) ollama() ollama.Config {
@@ -442,7 +442,7 @@ func (m *Source) cliModel(name string) (llm.Model, error) {
 	return guardedResident{guarded(agent, m.conf.Secrets), agent, m.conf.Secrets}, nil
 }
 
-// A cliState is what is known of a command-line agent on this machine.
+// A cliState describes the installation of a command-line agent on this machine.
 type cliState struct {
 	Name    string
 	Path    string // empty: it is not installed

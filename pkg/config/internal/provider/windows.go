@@ -21,13 +21,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/models/openai"
 )
 
-// A stated is what a server said of a model's window, and when.
+// A stated is a server's statement about a model's window, with its time.
 type stated struct {
 	openai.Window
 	at time.Time
 }
 
-// statedFor is how long it is taken for true: a server may be started anew with another one.
+// statedFor is the time for which a statement is valid: a server may be restarted with
+// another window.
 const statedFor = time.Minute
 
 // A refusedWindow is the context window that a refusal named.
