@@ -22,8 +22,8 @@ const briefly = `turns:
     usage: {in: 3500, out: 20}
 `
 
-// TestCompare runs the blog agent and the seven phases on a short and a long
-// request, and wants docs/blog.md to tell what came of it.
+// TestCompare runs the blog agent and the seven phases on a short and a long request, and
+// compares the results with docs/blog.md.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -222,7 +222,7 @@ func runPrinted(t *testing.T, ts *testscript.TestScript, seed uint64) {
 
 var lastWord = regexp.MustCompile(`[A-Z_]+=[^ \n]+ $`)
 
-// asTyped are the words that a person types for those of a template.
+// asTyped replaces the placeholders of a template by words that a person types.
 func (m madeHint) asTyped() string {
 	command := m.Command
 	of := hintWords[m.Template]

@@ -17,8 +17,8 @@ type killing struct {
 	after        func(p *place)    // what happens between the kill and resuming; nil is nothing
 }
 
-// test calls check for what each job left, and for that of one that was not killed. out
-// is what ended the job, at names the point.
+// test calls check for the results of each killed job, and of one that was not killed.
+// out is the output that ended the job, at names the point.
 func (k killing) test(t *testing.T, check func(p *place, at, out string)) {
 	t.Helper()
 	if testing.Short() {

@@ -277,7 +277,7 @@ func changesJob(t *testing.T, options ...string) *place {
 	return p
 }
 
-// changes are those of the model of changesPlace.
+// changes are the changes that the model of changesPlace makes.
 const changes = "M\td0/f0\nD\td1/f1\nA\tnew/a.txt\n"
 
 // changed checks that what was changed is there once, whole and nothing else.

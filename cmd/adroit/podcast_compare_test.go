@@ -28,9 +28,8 @@ asides:
   - {expect: {contains: Ninety percent of it is water}, text: '{"title":"Why rye sticks","summary":"Ann and Ben talk about rye and why it sticks.","topics":[{"time":0,"text":"Welcome"},{"time":3.2,"text":"Why rye sticks"}],"links":[],"guests":[]}', usage: {in: 420, out: 110}}
 `
 
-// TestComparePodcast runs the podcast agent and its fixed phases on one
-// recording with its transcript, and wants docs/podcast.md to have what came of
-// it.
+// TestComparePodcast runs the podcast agent and its fixed phases on one recording with
+// its transcript, and compares the results with docs/podcast.md.
 func TestComparePodcast(t *testing.T) {
 	testenv.NeedsProgram(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()

@@ -98,8 +98,8 @@ const inRepository = `turns:
   - text: done
 `
 
-// TestRepositories does everything in every kind of repository, and holds
-// docs/repositories.md to what came of it.
+// TestRepositories does everything in every kind of repository, and compares the results
+// with docs/repositories.md.
 func TestRepositories(t *testing.T) {
 	t.Parallel()
 	rows := make([]string, len(repositoryKinds))
@@ -119,7 +119,7 @@ func TestRepositories(t *testing.T) {
 	dirtest.Golden(t, *update, filepath.Join("..", "..", "docs", "repositories.md"), []byte(page))
 }
 
-// inKind returns what came of each operation.
+// inKind returns the result of each operation.
 func inKind(t *testing.T, build func(t *testing.T, home string) string, level string) (cells []string) {
 	p := newPlace(t, map[string]string{"turns.yaml": inRepository, "tree.yaml": "turns:\n  - calls: [{name: write_file, args: {path: tree.txt, content: \"x\\n\"}}]\n  - text: done\n",
 		"copy.yaml": "turns:\n  - calls: [{name: shell, args: {command: \"for d in . sub clone a; do test -d $d && echo by a sub-agent >> $d/f.txt; done; true\"}}]\n  - text: done\n",

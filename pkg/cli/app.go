@@ -326,8 +326,8 @@ type Program struct {
 	Tools []tools.Tool // the program's own, beside those of the parts
 	// Workflows are the program's own, beside those that ship; agents name them.
 	Workflows []flow.Workflow
-	// Commands are the program's own, beside those of adroit: an error of one is printed
-	// as theirs are and exits with 1, or with 2 where it is about the arguments.
+	// Commands are the program's own, beside adroit's. Their errors are printed in the
+	// same way; the exit status is 1, or 2 for an error about the arguments.
 	Commands []*cobra.Command
 	// Through wraps the client that commands use. Nil: they use the runtime.
 	Through func(adroit.Client) adroit.Client

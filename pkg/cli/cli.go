@@ -337,8 +337,8 @@ func emptyArg(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// forOwnFlags calls do for the flags that cmd declares. LocalFlags has cobra merge
-// those of all commands above it first, for each command of the tree.
+// forOwnFlags calls do for the flags that cmd declares. Unlike LocalFlags it does not
+// merge the flags of all parent commands first, for each command of the tree.
 func forOwnFlags(cmd *cobra.Command, do func(*pflag.Flag)) {
 	cmd.Flags().VisitAll(do)
 	cmd.PersistentFlags().VisitAll(do)
@@ -436,8 +436,7 @@ func foldLong(cmd *cobra.Command, cols int) {
 	}
 }
 
-// rename has help pages, which name the commands of adroit, name those of a program of
-// another name.
+// rename replaces adroit in the commands that help pages name by the name of the program.
 func rename(root *cobra.Command, name string) {
 	if name == "adroit" {
 		return

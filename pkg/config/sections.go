@@ -263,8 +263,8 @@ func (c *Config) checkHooks(at place) error {
 	return all(faults...)
 }
 
-// hostFiles are the files of programs that run outside of the sandbox by the configuration
-// as it is now: those of hooks, and of MCP servers without a sandbox. A file with faults
+// hostFiles lists the files of programs that run outside of the sandbox by the current
+// configuration: of hooks, and of MCP servers without a sandbox. A faulty configuration
 // starts none.
 func (c *Config) hostFiles() (files []string) {
 	now, err := Load(Env{Getenv: c.getenv, Parts: c.parts}, Flags{})

@@ -118,8 +118,9 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 	return "", u.Digest, nil
 }
 
-// acceptHeld asks about what the commands of a call made and programs outside the sandbox
-// would obey, a question for each kind, and adds to the reply what became of it.
+// acceptHeld asks about files that the commands of a call made and that programs outside
+// the sandbox would obey, one question for each kind, and adds the decisions to the
+// reply.
 func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResult, err error) (ToolResult, error) {
 	if err != nil || reply.Held == nil {
 		return reply, err

@@ -32,9 +32,9 @@ const keepsRefusals = 11
 // errCompacted reports that a refused request was made smaller and is to be asked anew.
 var errCompacted = errors.New("the conversation was compacted")
 
-// compactFirst makes the next request small enough, if it has to be, and a checkpoint of
-// what came of it: a message that then redirects the run leaves it as it is. It reports
-// whether it did; the run goes on as it would from there.
+// compactFirst makes the next request small enough, if necessary, and saves the result in
+// a checkpoint: a message that then redirects the run leaves it unchanged. It reports
+// whether it did; the run then continues as usual.
 func (t *Task) compactFirst(r *flow.Run, s *State) (bool, error) {
 	if t.Revision < keepsCompactions || s.Compacted {
 		return false, nil
@@ -382,8 +382,8 @@ func (t *Task) offered(s *State) offer {
 	return o
 }
 
-// lastCall is the highest number of a call in what a run began with: those of the
-// run are numbered from there, since ids are unique in a conversation.
+// lastCall returns the highest number of a call in the history with which a run began.
+// The run's own calls are numbered from there, since ids are unique in a conversation.
 func lastCall(history []llm.Message) int {
 	last := 0
 	for i := range history {
@@ -398,8 +398,8 @@ func lastCall(history []llm.Message) int {
 	return last
 }
 
-// window is that of the model that the run has got to, in tokens; 0 if it is
-// unknown.
+// window returns the context window, in tokens, of the model that the run has fallen back
+// to; 0 if it is unknown.
 func (t *Task) window(fell int) int {
 	_, w := t.modelAt(fell)
 	if w == 0 && t.Budget != nil {

@@ -84,8 +84,8 @@ var criterionKinds = []criterionKind{
 // anyKind are the fields that go with each kind.
 var anyKind = []string{"When"}
 
-// Kinds lists, by their keys in JSON, which conditions c holds: one, or none if it is
-// the zero Criterion. More than one is an error of whoever wrote it.
+// Kinds lists, by their keys in JSON, the conditions of c: one, or none for the zero
+// Criterion. More than one is a mistake of its author.
 func (c Criterion) Kinds() (keys []string) {
 	for _, k := range criterionKinds {
 		if k.set(c) {
@@ -111,8 +111,8 @@ func (c Criterion) fault() error {
 	return nil
 }
 
-// unwritable reports what of c its JSON could not have. All else is written, faults too:
-// whoever lists agents sees one that is wrong as it is.
+// unwritable reports the part of c that JSON could not represent. All else is written,
+// faults too, so that a list of agents shows a faulty one unchanged.
 func (c Criterion) unwritable() error {
 	known := slices.Clone(anyKind)
 	for _, k := range criterionKinds {

@@ -10,9 +10,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// afterInterruption decides what becomes of an interrupted call, for every kind of step. A
-// tool whose declared effect makes it safe to begin again, and one whose effect was taken
-// back, were begun again before anybody asks here.
+// afterInterruption decides how an interrupted call is handled, for every kind of step.
+// Calls that are safe to repeat by the tool's declared effect, and calls whose effect was
+// undone, have been repeated before.
 func (t *Task) afterInterruption(by asked, c llm.Call, se *flow.StepError) turn.Interruption {
 	tool, command := t.tool(c.Name), turn.TextArgument(c.Args, "command")
 	publishes := tool == nil || tool.Needs&tools.Publish != 0 || permit.Publishes(command)
@@ -57,7 +57,8 @@ func callDigest(c llm.Call) string {
 	return flow.Digest(raw)
 }
 
-// noteUnknown remembers the call, or that it is known what became of it.
+// noteUnknown records a call with an unknown effect, or removes it once the effect is
+// known.
 func (s *State) noteUnknown(c llm.Call, reply ToolResult) {
 	switch {
 	case reply.unknown != "":

@@ -15,7 +15,7 @@ import (
 // estimated before it is made, and one that would pass a cap is left out. So is
 // the closing request, in which the model sums up.
 
-// limits are those of the task, as far as no person has raised them.
+// limits returns the task's limits, or the raised ones where a person has raised them.
 func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(DefaultLimits) }
 
 // used returns the run's consumption that counts towards the limits.

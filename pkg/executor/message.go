@@ -20,8 +20,8 @@ type Message struct {
 	Text string `json:"text,omitempty"`
 	// Attached goes with Text. What is attached is read when the message is sent.
 	Attached
-	// Limits are those of what a job that has ended does from here on, with its
-	// agent's where they are zero.
+	// Limits are the limits of a job that has ended and goes on with the message; zero
+	// fields mean its agent's limits.
 	Limits Limits `json:"limits,omitzero"`
 	// Model is asked from here on, as provider/model; empty: the one that the job
 	// has.
@@ -30,9 +30,9 @@ type Message struct {
 	// ended does that alone, without a Text or a Model, and ends as it had.
 	Compact bool `json:"compact,omitempty"`
 
-	// What whoever takes the message knows of Model, and whether the job has ended:
-	// then its limits begin anew. Stated is the window where Window does not say,
-	// and Guess reports that nobody stated it.
+	// The following fields are set by the program that takes the message: facts about
+	// Model, and in Anew whether the job has ended, so that its limits begin anew. Stated
+	// is the window if Window is not stated, and Guess reports that nobody stated it.
 	Window int       `json:"window,omitempty"`
 	Stated int       `json:"stated,omitempty"`
 	Guess  bool      `json:"guess,omitempty"`

@@ -21,12 +21,12 @@ import (
 // died, so that nobody knows whether it had its effect. Its zero value asks a person.
 type Interruption = turn.Interruption
 
-// Act has calls performed: with the same rules, approvals, artifacts and
-// accounts as those of a model. Those that only read or think run at once, the
-// others in order. A call that fails is a Reply, as it is to a model.
+// Act performs calls with the same rules, approvals, artifacts and accounts as a model's.
+// Calls that only read or think run at once, the others in order. A failed call is a
+// Reply, as it is to a model.
 //
-// The error is a *StopError if a limit of the task was reached before the
-// calls were made.
+// The error is a *StopError if a limit of the task was reached before the calls were
+// made.
 func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
 	return sc.act(turn.Recognized, calls)
 }
@@ -50,9 +50,9 @@ func (sc *Scope) act(interrupted turn.Interruption, calls []llm.Call) ([]ToolRes
 	return replies, nil
 }
 
-// Finish ends the run: it is done if err is nil and the task's criterion
-// holds. Any error of a workflow is the reason that it failed; that of a limit
-// stays one.
+// Finish ends the run: it is done if err is nil and the task's criterion is met. Any
+// error of a workflow is the reason for a failure; an error about a limit keeps that
+// status.
 func (sc *Scope) Finish(err error) (*State, error) {
 	s := sc.State
 	if parked := new(flow.ParkedError); errors.As(err, &parked) || errors.Is(err, context.Canceled) {
@@ -82,12 +82,12 @@ func (sc *Scope) Finish(err error) (*State, error) {
 	return s, &StopError{*s.Outcome}
 }
 
-// Tool has one of the task's tools called, with arguments that are encoded as
-// JSON; nil is none. That the tool failed is in the reply, not an error.
+// Tool calls one of the task's tools with arguments that are encoded as JSON; nil means
+// none. A failure of the tool is reported in the reply, not as an error.
 //
-// A call during which the process died, and of which nobody knows whether it happened, is
-// made again if it is a command that is known to build, test, lint or format; a person is
-// asked about any other, unless interrupted says what becomes of it.
+// A call during which the process died, so that nobody knows whether it had its effect,
+// is repeated if it is a command that is known to build, test, lint or format; a person
+// is asked about any other, unless interrupted says otherwise.
 func (sc *Scope) Tool(name string, args any, interrupted ...Interruption) (ToolResult, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -290,7 +290,7 @@ type StopError struct{ Outcome Outcome }
 
 func (e *StopError) Error() string { return e.Outcome.Status + ": " + e.Outcome.Reason }
 
-// Status is the outcome's status, for whoever keeps the job.
+// Status returns the outcome's status, with which the job ends.
 func (e *StopError) Status() string { return e.Outcome.Status }
 
 // Reason is the outcome's reason.

@@ -34,9 +34,9 @@ func (sc *Scope) Spawn(o SubAgentRequest) (Report, error) {
 	return rep, err
 }
 
-// SpawnAll has sub-agents work at once, no more at a time than the task's
-// fan-out. All finish, whatever becomes of the others; the errors are joined.
-// What those with worktrees changed is brought back in the order of the orders.
+// SpawnAll runs sub-agents at once, at most the task's fan-out at a time. All finish even
+// if others fail; the errors are joined. Changes in worktrees are brought back in the
+// order of the orders.
 func (sc *Scope) SpawnAll(orders ...SubAgentRequest) ([]Report, error) {
 	width := sc.Task.fanOut()
 	var reps []Report

@@ -90,7 +90,7 @@ type subAgentInput struct {
 	Dir      string                     `json:"dir,omitempty"`
 	Taint    tools.Taint                `json:"taint,omitempty"`
 	Parent   *Parent                    `json:"parent"`
-	// Conversation is that of an earlier sub-agent.
+	// Conversation is the conversation of an earlier sub-agent.
 	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }
 
@@ -152,7 +152,7 @@ func (r *Report) As(v any) error {
 	return nil
 }
 
-// text is the report in words for whoever ordered it.
+// text renders the report for the agent that requested it.
 func (r *Report) text() string {
 	var b strings.Builder
 	if r.Status != Done {
@@ -169,7 +169,7 @@ func (r *Report) text() string {
 	return strings.TrimSpace(b.String())
 }
 
-// line tell in a line what became of it.
+// line renders the outcome and the usage in a line.
 func (r *Report) line() string {
 	text := r.Status
 	if r.Status != Done && r.Reason != "" {
@@ -214,7 +214,7 @@ func (b SubAgentUsage) add(o SubAgentUsage) SubAgentUsage {
 	return b
 }
 
-// A Joined states what became of the changes in a worktree.
+// A Joined reports how the changes in a worktree were brought back.
 type Joined struct {
 	Name  string   `json:"name"`
 	Paths []string `json:"paths,omitempty"` // that have changed here

@@ -18,9 +18,9 @@ type Turn struct {
 	// how often it is asked then; zero leaves that to the task's limits.
 	Act   bool
 	Turns int
-	// Without names tools that the model does not get then, with wildcards. A
-	// list that differs from that of the turn before makes the server read the
-	// whole conversation again.
+	// Without names tools that the model does not get in this turn, with wildcards. If
+	// the list differs from the list of the turn before, the server reads the whole
+	// conversation again.
 	Without []string
 	// Refuse names tools that the model gets and may not call then, with
 	// wildcards.
@@ -62,8 +62,8 @@ func AITurn[Out any](sc *Scope, req Turn) (Out, error) {
 	return out, nil
 }
 
-// limitTools narrows the tools of t, a copy, to those of the turn. offered
-// reports whether the conversation has tools already: they stay in it.
+// limitTools narrows the tools of t, a copy, to the turn's. offered reports whether the
+// conversation has tools already: they stay in it.
 func (t *Task) limitTools(req Turn, offered bool) {
 	without := req.Without
 	if t.Revision == 0 {

@@ -128,7 +128,7 @@ func (s Step) polls() bool {
 	return s.Kind == KindAwait && err == nil && d < 0
 }
 
-// A contest counts what the branches of a race do, those of races within it as well.
+// A contest counts the steps in the branches of a race, nested races included.
 type contest struct {
 	mu      sync.Mutex
 	working int // branches that have not ended and do not wait for a person

@@ -99,7 +99,8 @@ func (b *bound) context(ctx context.Context) (within context.Context, stop func(
 	}
 }
 
-// contest is that of the outermost race that b belongs to; nil if there is none.
+// contest returns the contest of the outermost race that b belongs to; nil if there is
+// none.
 func (b *bound) contest() *contest {
 	var out *contest
 	for ; b != nil; b = b.up {

@@ -218,9 +218,9 @@ type Failure struct {
 	// Limit is the bound that was exceeded, in the unit that goes with Code, 0 if the other
 	// side did not name it.
 	Limit int `json:"limit,omitempty"`
-	// Undecided is set with Interrupted: whoever asked for the step decides whether
-	// it is performed again. Journals of versions in which each workflow did as it
-	// liked lack it, and what they did next stands there.
+	// Undecided is set with Interrupted: the caller of the step decides whether it is
+	// performed again. It is missing in journals of versions in which each workflow
+	// decided on its own; these journals contain the decision.
 	Undecided bool `json:"undecided,omitempty"`
 }
 

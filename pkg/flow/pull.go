@@ -106,13 +106,13 @@ type Spawn struct {
 	Input    json.RawMessage `json:"input"`
 }
 
-// Child runs a workflow that is known by name as part of this one, in its own
-// path scope: a sub-agent. Its events carry label, the input's About() string, if
-// it has that method, and at its end what report returns for its output. Its
-// errors are those of the workflow: the caller decides whether they end this one.
+// Child runs a workflow that is known by name as part of this one, in its own path scope:
+// a sub-agent. Its events carry label, the input's About() string, if it has that method,
+// and at its end the values that report returns for its output. It returns the workflow's
+// errors: the caller decides whether they end this one.
 //
-// [Pull] does not run children: a child is a step of kind [Spawn], answered
-// with its output.
+// [Pull] does not run children: a child is a step of kind [Spawn], answered with its
+// output.
 func Child(r *Run, label, workflow string, input any, report func(out json.RawMessage, err error) (string, any)) (json.RawMessage, error) {
 	i := slices.IndexFunc(r.known, func(w Workflow) bool { return w.Name == workflow })
 	_, pulled := r.engine.(*pull)
@@ -236,7 +236,7 @@ func (t *stepTree) at(path string) *stepTree {
 	return t
 }
 
-// fork reports whether t is that of a Map: its branches are no steps.
+// fork reports whether t is the node of a Map: its branches are not steps.
 func (t *stepTree) fork() bool { return t != nil && t.rec == nil && len(t.kids) > 0 }
 
 // lastPart is the last part of a run, nil if it has none.

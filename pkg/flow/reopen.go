@@ -54,8 +54,8 @@ type Reopener struct {
 	Repeat func(rec Record) bool
 	// RepeatScope is Repeat for a scope of which only a checkpoint is left.
 	RepeatScope func(state json.RawMessage) bool
-	// Ended reports whether a checkpoint is that of a scope that ended and can go
-	// on. Revive gives the one with which it does, as one of n.
+	// Ended reports whether a checkpoint belongs to a scope that ended and can continue.
+	// Revive returns the checkpoint with which it continues, as one of n.
 	Ended  func(scope string, state json.RawMessage) bool
 	Revive func(state json.RawMessage, n int) (json.RawMessage, error)
 	// Raise gives what the last part of the run keeps so that it goes on where a limit of

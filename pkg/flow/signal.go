@@ -31,14 +31,14 @@ func (e *SignalError) Error() string {
 
 func (e *SignalError) Unwrap() error { return e.Err }
 
-// A Wait is the input of an awaiting step: what for, and how long. About
-// describes the question to whoever answers.
+// A Wait is the input of an awaiting step: the signals to wait for, and for how long.
+// About describes the question to the person who answers.
 type Wait struct {
 	Signals []string        `json:"signals"`
 	About   json.RawMessage `json:"about,omitempty"`
 	Timeout time.Duration   `json:"timeout,omitempty"` // zero waits for ever, negative not at all
-	// Type is the JSON type of the value: string, boolean, number, array or
-	// object. Empty is any. It is no part of what identifies the step.
+	// Type is the JSON type of the value: string, boolean, number, array or object. Empty
+	// means any. It does not identify the step.
 	Type string `json:"type,omitempty"`
 }
 
@@ -106,11 +106,11 @@ func (s Step) Accepts(sig Signal) error {
 	return nil
 }
 
-// Await waits until someone signals the job by that name. Signals queue by
-// name and each is consumed once, in the order sent. A signal whose value is
-// no Out is refused, and Await goes on waiting. A timeout is a *StepError with
-// code TimedOut; a timeout of zero waits for ever. about is what is asked: one value,
-// which is shown to whoever is to answer, or several.
+// Await waits until someone signals the job by that name. Signals queue by name and each
+// is consumed once, in the order sent. A signal whose value does not decode to Out is
+// refused, and Await goes on waiting. A timeout is a *StepError with code TimedOut; a
+// timeout of zero waits for ever. about describes the question to the person who answers,
+// in one value or several.
 func Await[Out any](r *Run, signal string, timeout time.Duration, about ...any) (Out, error) {
 	var out Out
 	w := Wait{Signals: []string{signal}, Timeout: timeout, Type: typeOf(reflect.TypeFor[Out]())}
@@ -140,8 +140,8 @@ func Await[Out any](r *Run, signal string, timeout time.Duration, about ...any) 
 	return out, nil
 }
 
-// AwaitAny waits for the first signal that has one of the names. about is
-// shown to whoever is to answer.
+// AwaitAny waits for the first signal that has one of the names. about describes the
+// question to the person who answers.
 func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal, error) {
 	w := Wait{Signals: names, Timeout: timeout}
 	if about != nil {

@@ -26,8 +26,8 @@ type Step struct {
 	// Keep asks the journal to keep Input in the blob store under
 	// [Step.Digest], so that later steps can refer to it.
 	Keep bool `json:"keep,omitempty"`
-	// Within bounds what performing the step may take, beside its route; zero
-	// is no bound. It is no part of what the step asks for: see [Within].
+	// Within bounds the time of performing the step, beside its route; zero means no
+	// bound. It does not identify the step: see [Within].
 	Within time.Duration `json:"within_ns,omitempty"`
 
 	// Repeatable means that performing the step twice does no harm: its intent

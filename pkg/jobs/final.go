@@ -74,8 +74,7 @@ type result struct {
 	} `json:"outcome"`
 }
 
-// final makes the Final of j, whose status, reason and output are those of the
-// end.
+// final builds the Final of j from its status, reason and output at the end.
 func final(j *Job, parked *flow.ParkedError) Final {
 	f := Final{Status: j.Status, Stopped: string(j.Status), Reason: j.Reason}
 	if parked != nil {

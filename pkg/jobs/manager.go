@@ -26,8 +26,8 @@ import (
 type Manager struct {
 	Store     Store
 	Workflows []flow.Workflow
-	// Mux gives what performs the steps of a job, and what gives it back
-	// when the run has ended. close may be nil. blobs are those of the job.
+	// Mux returns the handlers of a job's steps, and a function that releases them when
+	// the run has ended, which may be nil. blobs is the job's store.
 	Mux func(ctx context.Context, j *Job, blobs flow.Blobs) (mux flow.Mux, close func(), err error)
 
 	// Lock takes, before a job is claimed, what only one process may have of

@@ -9,11 +9,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// Resume goes on with a job that stopped: an interrupted, waiting or blocked
-// one continues after its last step. One that failed tries again what it failed
-// with, and keeps what succeeded; one that was stopped by a limit or was stuck
-// goes on if o.Reopen finds what with. A done or cancelled one is ErrFinal; a new job
-// repeats it.
+// Resume continues a job that stopped. An interrupted, waiting or blocked job continues
+// after its last step. A failed job retries the step that failed and keeps those that
+// succeeded; one that a limit stopped or that was stuck continues if o.Reopen finds a
+// way. The error is ErrFinal for a done or cancelled job; a new job repeats it.
 func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, error) {
 	j, err := find(ctx, m.Store, Query{ID: id})
 	if err != nil {

@@ -86,7 +86,7 @@ func (m *Memory) find(ctx context.Context, id string) (*memoryJob, error) {
 	return h, nil
 }
 
-// fenced is find for whoever holds the job by token.
+// fenced finds the job for the holder of token.
 func (m *Memory) fenced(ctx context.Context, id string, token int64) (*memoryJob, error) {
 	h, err := m.find(ctx, id)
 	if err == nil && (h.Lease.Token != token || h.Lease.Owner == "") {
@@ -231,7 +231,7 @@ func (m *Memory) Cancel(ctx context.Context, id string) error {
 		h.ring()
 		return nil
 	}
-	// Nobody is there to say goodbye, and whoever was must not come back.
+	// No runner is left to record the end, and a former one must not come back.
 	h.Lease.Token++
 	const reason = "cancelled while nobody ran it"
 	data, err := json.Marshal(Final{Status: Cancelled, Stopped: string(Cancelled), Reason: reason})

@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A recorder is a sink that passes events on to whoever is watching and writes
-// them to the job's journal.
+// A recorder is a sink that passes events on to live watchers and writes them to the
+// job's journal.
 type recorder struct {
 	ctx     context.Context // does not end with the run: what happened still happened
 	journal Journal
@@ -34,7 +34,7 @@ type recorder struct {
 	err      error
 }
 
-// emit passes ev on to whoever is watching and keeps it.
+// emit passes ev on to live watchers and keeps it.
 func (r *recorder) emit(ev event.Event) {
 	if r.clean != nil && ev.Kind != event.Delta {
 		ev = r.clean(ev)
@@ -68,8 +68,8 @@ func (r *recorder) emit(ev event.Event) {
 	r.write(ev)
 }
 
-// show passes ev on to whoever is watching. One that panics sees no more events, and
-// the run goes on: it returns what the log then has of that.
+// show passes ev on to the live watcher. A watcher that panics gets no more events, and
+// the run goes on; broken describes the panic for the log.
 func (r *recorder) show(ev event.Event) (broken string) {
 	if r.live == nil || r.blind.Load() {
 		return ""

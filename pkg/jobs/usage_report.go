@@ -170,7 +170,7 @@ func (a *UsageReport) begin(ev event.Event) {
 	a.agents[ev.Path] = n
 }
 
-// end is that of the agent whose steps were those before it.
+// end closes the account of the agent whose steps were those before ev.
 func (a *UsageReport) end(ev event.Event, data json.RawMessage) {
 	scope, i := split(ev.Path)
 	n := a.agents[scope+strconv.Itoa(i-1)]
@@ -310,9 +310,9 @@ func (a *UsageReport) Ended(path string) (Part, bool) {
 	return n.part(""), true
 }
 
-// Parts lists the parts so far, each after the one it is in, siblings by path.
-// If there are more than limit, the deepest are left out, and more is how many
-// those are; no limit is 0. status is that of parts which have not ended.
+// Parts lists the parts so far, each after its parent, siblings by path. If there are
+// more than limit, the deepest are left out, and more is their number; 0 means no limit.
+// status is the status of parts which have not ended.
 func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
 	all := slices.Clone(a.nodes)
 	if limit > 0 && len(all) > limit {
@@ -358,8 +358,8 @@ func (f Figures) add(o Figures) Figures {
 	return Figures{f.Turns + o.Turns, f.Calls + o.Calls, f.Usage.Add(o.Usage), f.Cost + o.Cost}
 }
 
-// A Part is a piece of a job with an account of its own: a sub-agent, or one
-// run of a step of a pipeline. Its figures have those of the parts in it.
+// A Part is a part of a job with an account of its own: a sub-agent, or one run of a step
+// of a pipeline. Its figures include the parts in it.
 type Part struct {
 	Path     string        `json:"path"`             // where it began
 	Within   string        `json:"within,omitempty"` // the path of the part that it is in
@@ -413,7 +413,8 @@ func (n *node) depth() (d int) {
 	return d
 }
 
-// part is the node as others see it; status is that of one that has not ended.
+// part returns the exported form of a node; status is the status of one that has not
+// ended.
 func (n *node) part(status Status) Part {
 	p := n.Part
 	p.Figures = n.all()

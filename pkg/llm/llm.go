@@ -169,8 +169,8 @@ type Work struct {
 // lost; reporting that to the model helps.
 const DroppedCall = "the server dropped a malformed tool call"
 
-// Dropped reports whether the provider lost a call that the model made. Such
-// an answer is no end of a turn.
+// Dropped reports whether the provider lost a call that the model made. Such an answer
+// does not end the turn.
 func (r *Response) Dropped() bool { return slices.Contains(r.Notes, DroppedCall) }
 
 // An Effort is the amount of thinking before an answer. Empty leaves it to the model.
@@ -226,8 +226,8 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input"` // JSON Schema 2020-12, free of $ref
-	// Brief says that the description and the schema are shorter than the
-	// tool's own. It is for whoever writes prompts; adapters do not send it.
+	// Brief reports that the description and the schema are shorter than the tool's own.
+	// It is for code that writes prompts; adapters do not send it.
 	Brief bool `json:"brief,omitempty"`
 }
 

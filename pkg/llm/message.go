@@ -136,8 +136,8 @@ type Image struct {
 	Height int    `json:"height,omitempty"`
 	Size   int    `json:"size"`   // bytes
 	Digest string `json:"digest"` // of Data: SHA-256 in hex
-	// Data is the picture itself. It is not part of the message's JSON: whoever keeps
-	// messages keeps it once, by its digest. Adapters leave out an image without.
+	// Data is the picture itself. It is not part of the message's JSON: a store of
+	// messages keeps it once, by its digest. Adapters leave out an image without Data.
 	Data []byte `json:"-"`
 }
 

@@ -78,11 +78,11 @@ type fatalError struct{ Err error }
 func (e *fatalError) Error() string { return e.Err.Error() }
 func (e *fatalError) Unwrap() error { return e.Err }
 
-// Fatal marks err as the operator's problem: it ends the call with an error
-// instead of a result. The model reads that the call could not be made, and why,
-// and goes on. Fatal of a *flow.InfrastructureError stops the job as well, also from
-// within a sub-agent: it is interrupted with the error's words and no model is asked;
-// resuming it goes on with the call as after a crash. Fatal of nil is nil.
+// Fatal marks err as the operator's problem: it ends the call with an error instead of a
+// result. The model reads that the call could not be made, and why, and goes on. Fatal of
+// a *flow.InfrastructureError stops the job as well, also from within a sub-agent: it is
+// interrupted with the error's message and no model is asked; resuming it repeats the
+// call as after a crash. Fatal of nil is nil.
 func Fatal(err error) error {
 	if err == nil {
 		return nil

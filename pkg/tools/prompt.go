@@ -66,8 +66,7 @@ func (s *Set) Describe(brief func(tool string) bool) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// signature is the tool's name with those of its parameters, the optional ones
-// marked.
+// signature returns the tool's name and its parameters' names, the optional ones marked.
 func (t Tool) signature() string {
 	var names []string
 	for _, p := range t.Input.Offered() {

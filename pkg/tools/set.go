@@ -114,15 +114,15 @@ func (s *Set) Only(names ...string) (*Set, error) {
 	return s.where(func(t Tool) bool { return selects(names, t.Name) }), nil
 }
 
-// Without returns the tools that names, which may hold wildcards, do not
-// select. Names of tools that are not there are no error: denying what is
-// absent is common. [Set.Unknown] finds slips of the pen.
+// Without returns the tools that names, which may contain wildcards, do not select.
+// Unknown names are not an error: denying an absent tool is common. [Set.Unknown] finds
+// misspelt ones.
 func (s *Set) Without(names ...string) *Set {
 	return s.where(func(t Tool) bool { return !selects(names, t.Name) })
 }
 
-// Unknown returns an error that names those of names which select no tool, or
-// are no valid pattern, and nil if there are none.
+// Unknown returns an error that lists the names which select no tool or are not a valid
+// pattern, and nil if there are none.
 func (s *Set) Unknown(names ...string) error {
 	var errs []error
 	for _, name := range names {

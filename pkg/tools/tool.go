@@ -176,7 +176,7 @@ type Result struct {
 	// Value is the result for programs, as JSON of a type of the tool's own, such as
 	// [Command], or as a string. No program reads Text, which is for models.
 	Value json.RawMessage `json:"value,omitempty"`
-	// Page is set if Text shows some lines of many, and a call goes on with others.
+	// Page is set if Text shows some lines of many, and another call can show others.
 	Page *Page `json:"page,omitempty"`
 	// Inconclusive is set by a tool that is a check if the call neither passed nor
 	// failed. Failed is set with it, and Summary reports why in a line.
@@ -296,8 +296,8 @@ type Codebase interface {
 	References(ctx context.Context, at Location) ([]Location, error)
 }
 
-// ErrNoServer means that there is no language server for a file, or none any
-// more. What wraps it reports why.
+// ErrNoServer means that there is no language server for a file, or not any more. An
+// error that wraps it reports the reason.
 var ErrNoServer = errors.New("no language server")
 
 // A Location is a place in a file. Lines and columns count from 1, columns in
@@ -374,8 +374,8 @@ func (e *Env) Only(c Caps) *Env {
 	return &cut
 }
 
-// Progress shows whoever watches what the call is doing, in a line. It is not kept
-// and may be lost.
+// Progress shows the call's activity to live watchers, in a line. It is not kept and may
+// be lost.
 func (e *Env) Progress(text string) {
 	if e.Emit != nil {
 		e.Emit(event.Event{Kind: event.Delta, Text: text + "\n"})

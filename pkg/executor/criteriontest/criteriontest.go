@@ -23,7 +23,7 @@ var beside = map[string]executor.Criterion{
 	"When":      {Signal: "DONE"},
 }
 
-// values are those of the fields whose value cannot be any.
+// values are values for the fields that do not accept any value.
 var values = map[string]any{
 	"Check": "run_tests", "Signal": "DONE", "Artifact": "words", "Tool": "finish",
 	"With": json.RawMessage(`{"check":"lint"}`),

@@ -34,8 +34,8 @@ type Request struct {
 
 // A Harness is an engine with a memory of its jobs.
 type Harness struct {
-	// Run runs a job, or goes on with one that was run before. A panic of
-	// Hook must come out of it and leave behind what a killed process would.
+	// Run runs a job, or continues one that was run before. A panic of Hook must come out
+	// of it and leave behind what a killed process would.
 	Run func(t testing.TB, q Request) (json.RawMessage, error)
 	// Send queues a signal for a job, which need not have been run yet.
 	Send func(t testing.TB, job string, sig flow.Signal)
@@ -88,7 +88,7 @@ func (h Harness) must(t testing.TB, q Request) string {
 	return string(out)
 }
 
-// a log collects the effects that were performed.
+// effects records the effects that were performed.
 type effects struct {
 	mu   sync.Mutex
 	done []string

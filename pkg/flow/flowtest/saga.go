@@ -47,7 +47,7 @@ func reportTrip(r *flow.Run, legs []string) (string, error) {
 	return fmt.Sprintf("%s: %v", done, err), nil
 }
 
-// fatalDeep is fatal for joined errors: one that is no step's is enough.
+// fatalDeep is fatal for joined errors: one error that no step returned is enough.
 func fatalDeep(err error) bool {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range many.Unwrap() {

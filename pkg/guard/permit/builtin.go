@@ -7,8 +7,8 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// evaluators are builtins of some shell that take text and run it, calculate
-// with it or set what runs later; what comes of it cannot be followed.
+// evaluators are builtins of some shell that take text and run it, calculate with it or
+// set what runs later; their effects cannot be followed.
 var evaluators = set(`eval source . trap alias unalias enable bind complete compgen compopt fc mapfile readarray let getopts hash coproc select function shopt
 	[[ (( integer float nameref autoload functions emulate zmodload vared noglob`)
 

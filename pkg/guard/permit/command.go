@@ -333,8 +333,8 @@ func endsExec(words []word, i int) bool {
 	return words[i].known() && (words[i].text == ";" || words[i].text == "+" && words[i-1].text == "{}")
 }
 
-// ofFind are the words of find without those of the commands that it runs,
-// which are judged by themselves; their places are kept.
+// ofFind returns the words of find without the words of the commands that it runs, which
+// are judged by themselves; their places are kept.
 func ofFind(words []word) []word {
 	out := slices.Clone(words)
 	inner := false

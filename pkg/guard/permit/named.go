@@ -13,8 +13,8 @@ import (
 // maxMoves bounds the changes of directory that are followed: each may happen or not.
 const maxMoves = 4
 
-// pathless are programs whose operands are no names of files, or of which they only tell
-// whether they are there.
+// pathless are programs whose operands are not names of files, or that only report
+// whether the files exist.
 var pathless = set(`echo printf : true false exit return break continue shift wait pwd set test [ kill sleep seq basename dirname unset`)
 
 // names reports how far a path rule holds for what the script names: as a word, in a word,

@@ -235,7 +235,7 @@ func (w *walk) takeOperand(i int) {
 	w.operands = append(w.operands, i)
 }
 
-// sub goes on with the spec of a subcommand if the word at i is one.
+// sub enters the spec of a subcommand if the word at i is one.
 func (w *walk) sub(i int) bool {
 	if len(w.spec.subs) == 0 {
 		return false

@@ -35,13 +35,13 @@ const (
 // Known reports whether d is one of those that there are.
 func (d Do) Known() bool { return slices.Contains([]Do{Allow, Ask, Deny}, d) }
 
-// A Rule decides what becomes of the calls it holds for. Empty fields hold for
-// everything. Agent and Tool are names with wildcards. Path is a glob of
-// workspace paths, ** for any depth; it holds for everything below it too, and
-// without a slash at any depth. Command is the words of a simple command; a
-// last * stands for any more words, as in "go test *". Source is project or client for the
-// tools of servers that a project's file or a client has brought: a rule that allows holds
-// for those only if it names their source, whatever they are called.
+// A Rule decides about the calls that it matches. Empty fields match everything. Agent
+// and Tool are names with wildcards. Path is a glob of workspace paths, ** for any depth;
+// it matches everything below it too, and without a slash at any depth. Command is the
+// words of a simple command; a last * stands for any more words, as in "go test *".
+// Source is project or client for the tools of servers that a project's file or a client
+// has brought: a rule that allows matches these only if it names their source, whatever
+// they are called.
 type Rule struct {
 	Agent   string `json:"agent,omitempty" yaml:"agent"`
 	Tool    string `json:"tool,omitempty" yaml:"tool"`
@@ -220,8 +220,8 @@ func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
 	return "", false
 }
 
-// DeniedPaths are the rules that keep a tool from paths, whoever is asked. They are for
-// what lies below the tools: there only denials hold.
+// DeniedPaths returns the rules that keep a tool from paths in every case. They are for
+// the layers below the tools, where only denials apply.
 func (rs Rules) DeniedPaths(agent, tool string) []Rule {
 	return slices.DeleteFunc(rs.of(agent, tool, ""), func(r Rule) bool { return r.Do != Deny || r.Path == "" })
 }

@@ -44,8 +44,8 @@ func Publishes(text string) bool {
 	return false
 }
 
-// Checks reports whether a name, such as that of a phase or a script, is that of a build, a
-// test, a linter or a formatter.
+// Checks reports whether a name, such as a phase's or a script's, is the name of a build,
+// a test, a linter or a formatter.
 func Checks(name string) bool {
 	parts := wordsOf(name)
 	other := func(w string) bool { return !checking.has(w) && !neutral.has(w) }
@@ -82,7 +82,8 @@ var (
 		tsc eslint prettier stylelint jest vitest mocha ava rustfmt rubocop rspec phpunit ctest ninja shellcheck shfmt clang-format clang-tidy cppcheck
 		gcc cc g++ c++ clang clang++ rustc javac kotlinc yamllint markdownlint hadolint actionlint ktlint swiftlint`)
 
-	// subcommands are those of programs that do other things, too.
+	// subcommands are the checks among the subcommands of programs that do other things,
+	// too.
 	subcommands = map[string]words{
 		"go": "build test vet fmt", "cargo": "build b test t check c clippy fmt nextest", "deno": "test lint fmt check",
 		"dotnet": "build test format", "swift": "build test", "zig": "build test fmt", "mix": "compile test format",

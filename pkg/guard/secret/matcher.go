@@ -31,8 +31,8 @@ var (
 	spaces  = set(" \t")
 )
 
-// not is every printable byte without those of s; what is not ASCII counts as
-// printable.
+// not returns the class of all printable bytes that are not in s; bytes outside of ASCII
+// count as printable.
 func not(s string) *class {
 	c := new(class)
 	out := set(s)

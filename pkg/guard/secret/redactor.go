@@ -12,8 +12,7 @@ type Known struct{ Name, Value string }
 // is good.
 type Options struct {
 	Known []Known
-	// Allow has the fingerprints of findings that are no secrets; see
-	// [Fingerprint].
+	// Allow has the fingerprints of findings that are not secrets; see [Fingerprint].
 	Allow []string
 }
 

@@ -296,10 +296,10 @@ const (
 	values = " design color colour theme spacing font style radius shadow typography eos bos pad unk sep cls mask eot sot eod special max min num total "
 	// beside are words that stand with those and say nothing alone.
 	beside = " new batch list result results item items record records event events change changes query search upload of the per "
-	// capital are those of them that say so in capitals too: SYNC_TOKEN is a variable, and
-	// what variables name is mostly secret.
+	// capital are the words of these that count in capitals too: SYNC_TOKEN is a
+	// variable, and most variables name secrets.
 	capital = " next prev previous cursor continuation pagination after before skip eos bos pad unk sep cls mask max min "
-	// behind are words behind token that say it is no secret that is named.
+	// behind are words after token which show that the name does not name a secret.
 	behind = " ids count counts type types class len length limit budget usage size index family font weight height color colour spacing radius shadow theme style "
 )
 

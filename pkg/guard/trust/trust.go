@@ -87,9 +87,9 @@ type Status struct {
 	Partial bool     `json:"partial,omitempty"` // the tree is too large to be looked at in whole
 }
 
-// WithText is the status with the text of its files, for who decides about them: first
-// of those that are not trusted. Left out is the text of a file that has changed since, of
-// one that is no text, and what is beyond the first 4 MB in all.
+// WithText returns the status with the text of its files, for the person who decides
+// about them, untrusted files first. It leaves out a file that has changed since, one that
+// is not text, and all beyond the first 4 MB.
 func (s Status) WithText() Status {
 	s.Files = slices.Clone(s.Files)
 	root, err := os.OpenRoot(s.Root)
@@ -247,7 +247,7 @@ func Around(dir string) (dirs []string) {
 	return dirs
 }
 
-// lookAt adds the instructions in one directory around that of the status.
+// lookAt adds the instructions in one directory around the status's directory.
 func (s *Status) lookAt(dir string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -335,8 +335,8 @@ func (f *File) read(root *os.Root, p string) {
 	f.Hash = digest(b)
 }
 
-// beside reports whether a file is the material of a skill, of which what is no text is
-// left out by who reads it.
+// beside reports whether a file is the material of a skill. Readers skip material that is
+// not text.
 func (f *File) beside() bool { return f.Kind == Skill && path.Base(f.Path) != "SKILL.md" }
 
 func digest(b []byte) string {

@@ -28,9 +28,9 @@ const (
 	exchangeFile = "restoring.json"
 )
 
-// Exchange puts the database and all else that is in from, a directory in dir, in the
-// place of what has the same names in dir, and moves that aside: to the directory that
-// it returns, "" if nothing was there. With an error, FinishExchange goes on with it.
+// Exchange moves the database and the other files of from, a directory in dir, to dir.
+// Files of the same names in dir are moved aside to the directory that it returns, "" if
+// there were none. After an error, FinishExchange completes the move.
 func Exchange(dir, from string) (aside string, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {

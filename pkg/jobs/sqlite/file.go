@@ -89,8 +89,8 @@ func truncated(path string) error {
 	return fmt.Errorf("%w: %s is shorter than it says; move it away together with %s-wal and restore a backup", ErrDamaged, path, filepath.Base(path))
 }
 
-// create makes a complete database under another name and then gives it its
-// own: whoever is killed here leaves either nothing or a database.
+// create makes a complete database under another name and then renames it: a process
+// killed here leaves either nothing or a database.
 func create(ctx context.Context, path string, o Options) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -113,9 +113,9 @@ func create(ctx context.Context, path string, o Options) (err error) {
 	return syncDir(dir)
 }
 
-// place gives a new database its name, unless another process was faster. The
-// log of a database that was deleted is moved aside first: SQLite would take
-// its pages for those of the new one.
+// place gives a new database its name, unless another process was faster. The log of a
+// database that was deleted is moved aside first: SQLite would take its pages for pages
+// of the new database.
 func place(from, path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -208,9 +208,9 @@ const appID = 0x61647274
 //go:embed schema/*.sql
 var schema embed.FS
 
-// movedSuffix is that of the files which move rows to a table like the one that the
-// first file makes: a new database has no rows, and to parse such a file takes it as
-// long as all others.
+// movedSuffix ends the names of files that move rows to a table like the one which the
+// first file makes. They are skipped for a new database, which has no rows: parsing such
+// a file takes as long as all others.
 const movedSuffix = "_moved.sql"
 
 // migrate applies the numbered files of schema that the database has not seen, in

@@ -77,7 +77,7 @@ func (d *DB) peek(ctx context.Context, id string) (*row, error) {
 	return r, explain(d.path, missing(id, err))
 }
 
-// fence refuses whoever does not hold the job by token.
+// fence returns an error unless token holds the job.
 func (t *tx) fence(id string, token int64) error {
 	t.job = id
 	return lost(id, t.one("select seq from jobs where id = ? and token = ? and owner <> ''", []any{id, token}, &t.seq))
@@ -90,9 +90,9 @@ func lost(id string, err error) error {
 	return err
 }
 
-// Leases are measured with the machine's boot clock, which nobody can set: a
-// wall clock that jumps neither ends nor prolongs one. The wall clock counts
-// only for a lease from another boot, and then with this tolerance.
+// tolerance is the error of the wall clock that is tolerated in a lease from another
+// boot. Other leases are measured with the machine's boot clock, which nobody can set: a
+// wall clock that jumps neither ends nor prolongs one.
 const tolerance = 5 * time.Second
 
 // A clock gives leases the machine's time and identity.

@@ -278,8 +278,8 @@ func (d *DB) Cancel(ctx context.Context, id string) error {
 		if !d.clock.dead(r) {
 			return nil
 		}
-		// Nobody is there to say goodbye, so the store does; and whoever
-		// held it must not come back.
+		// No runner is left to record the end, so the store does; and a former holder
+		// must not come back.
 		if _, err := t.exec("update jobs set token = token + 1 where id = ?", id); err != nil {
 			return err
 		}
@@ -344,7 +344,8 @@ func (t *tx) answers(job, question string) error {
 	return nil
 }
 
-// An await whose input is not kept only looks for messages: it asks nobody.
+// openQuestions selects the open questions of a job. An await whose input is not kept
+// only looks for messages and asks nobody.
 const openQuestions = `select path, begun, data from steps left join blobs on digest = input
 		where job = ? and kind = ? and not done and input <> ''`
 

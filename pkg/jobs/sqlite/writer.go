@@ -163,8 +163,8 @@ func (d *DB) await(w *exhaustion.Wait, live []*op, err error) []*op {
 	}
 }
 
-// perform has live take effect, all or each by itself. An error by which the host is
-// exhausted is that of all that come after it, too, and none of these has taken effect.
+// perform makes live take effect, all or each by itself. An error that exhausts the host
+// is the error of all later ones, too, and none of these has taken effect.
 func (d *DB) perform(live []*op) []error {
 	errs, spoiled, err := d.commit(live, false)
 	if spoiled && len(live) > 1 && d.broken.Load() == nil {

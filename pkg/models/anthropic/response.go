@@ -20,7 +20,7 @@ const (
 	stateField   = "thinking"
 )
 
-// A thought is a thinking block as it is sent back. Data is that of a redacted
+// A thought is a thinking block as it is sent back. Data is the content of a redacted
 // one.
 type thought struct {
 	Thinking  string `json:"thinking,omitempty"`

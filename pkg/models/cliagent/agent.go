@@ -259,8 +259,8 @@ type Programs map[string]*Agent
 
 var _ extagent.Model = Programs(nil)
 
-// Open gives the known programs, and those of the configurations, which replace
-// a known one of the same name. It does not look whether they are there.
+// Open returns the known programs and the configured ones, which replace known ones of
+// the same name. It does not check that they are installed.
 func Open(more ...Config) (Programs, error) {
 	ps := Programs{}
 	for _, name := range Known() {

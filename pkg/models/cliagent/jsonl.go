@@ -32,15 +32,14 @@ type lines struct {
 	types  map[string]string   // theirs to ours
 }
 
-// Fields of a line of format jsonl, and where they are if the configuration says
-// nothing.
+// lineFields maps the fields of a line of format jsonl to their default paths.
 var lineFields = map[string]string{
 	"type": "type", "session": "session_id", "text": "text", "id": "id", "name": "name", "args": "args", "status": "status", "output": "output",
 	"code": "exit_code", "path": "path", "change": "change", "in": "usage.in", "out": "usage.out", "cached": "usage.cached", "cost": "usage.cost_usd",
 	"error": "error", "http": "http_status",
 }
 
-// Types of lines of format jsonl. failed and done are terminal.
+// lineTypes lists the types of lines of format jsonl. failed and done are terminal.
 var lineTypes = []string{"session", "message", "thinking", "turn", "tool.started", "tool.finished", "file.changed", "usage", "warning", "retry", "done", "failed"}
 
 func newLines(a Args, fields, types map[string]string) (lines, error) {

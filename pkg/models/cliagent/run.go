@@ -113,7 +113,7 @@ func (w *watch) state() (done, stop bool, idle time.Duration) {
 	return w.run.ended, w.run.stopped != "" || w.flood, quiet
 }
 
-// perform runs the program and reads its stream to the end.
+// runProgram runs the program and reads its stream to the end.
 func (r *opened) runProgram(ctx context.Context, o invocation, s *run) (ending, error) {
 	inv, err := r.format.command(o)
 	if err != nil {
@@ -289,8 +289,8 @@ func (a *Agent) Version(ctx context.Context) (string, error) {
 // Driven says in a line how the program is driven and what holds it.
 func (a *Agent) Driven() string { return a.kind.driven }
 
-// maxLine bounds one line of a stream. Some programs write whole files into
-// one; what is longer is no message.
+// maxLine bounds one line of a stream, in bytes. Some programs write whole files into
+// one; a longer line is skipped.
 const maxLine = 16 << 20
 
 // A splitter cuts a stream into lines, however it comes in pieces. Its writer is

@@ -121,8 +121,8 @@ func appendMessage(dst []byte, m *llm.Message) ([]byte, error) {
 	return append(dst, transport.Plain(b)...), err
 }
 
-// arguments are those of a call in the library's type. Their values stay raw, so
-// that numbers stay exact.
+// arguments converts the arguments of a call to the library's type. Their values stay
+// raw, so that numbers stay exact.
 func arguments(object json.RawMessage) (api.ToolCallFunctionArguments, error) {
 	args := api.NewToolCallFunctionArguments()
 	dec := json.NewDecoder(bytes.NewReader(object))

@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// unbound is the note on an answer that is no JSON although a schema was sent
-// for it: models that think are sometimes not held to it.
+// unbound is the note on an answer that is not JSON although a schema was sent for it:
+// some servers do not enforce it on models that think.
 const unbound = "the server did not hold the model to the output schema"
 
 // A line is one line of an answer, or a whole one, as servers of this protocol send it.

@@ -10,12 +10,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// The server puts a conversation together as one text and then reads the special
-// tokens out of it, wherever they stand: a file with <|im_start|> in it would
-// begin a message of its own. So in what is data their spelling is changed, by a
-// bar behind the first character (<¦|im_start|>), which a model can read, and
-// taken back out of what the model writes. A token that is spelt so already gets
-// one bar more, so that nothing is lost on the way.
+// bar is put behind the first character of special tokens in data (<¦|im_start|>), and
+// removed from the model's output. The server puts a conversation together as one text
+// and then reads special tokens out of it, wherever they stand: a file with <|im_start|>
+// in it would begin a message of its own. A model can read the changed spelling. A token
+// that is spelt so already gets one bar more, so that nothing is lost.
 const bar = "¦"
 
 // firsts are the characters that tokens begin with.
@@ -57,7 +56,7 @@ func spelling(tokens string) speller {
 	return speller{lazyregexp.New(strings.Join(parts, "|")), lazyregexp.New(barred)}
 }
 
-// alternatives are those of a pattern that are not inside of brackets.
+// alternatives splits a pattern at the bars that are not within brackets.
 func alternatives(pattern string) []string {
 	var out []string
 	depth, from := 0, 0
@@ -94,7 +93,8 @@ func (p speller) meant(s string) string {
 	return p.barred.ReplaceAllStringFunc(s, func(t string) string { return t[:1] + t[1+len(bar):] })
 }
 
-// within changes the strings of a JSON text, keys too. What is no JSON stays.
+// within applies change to the strings of a JSON text, keys too. Text that is not JSON is
+// unchanged.
 func within(raw json.RawMessage, change func(string) string) json.RawMessage {
 	if !json.Valid(raw) {
 		return raw
@@ -127,8 +127,8 @@ func within(raw json.RawMessage, change func(string) string) json.RawMessage {
 	return append(out, raw[from:]...)
 }
 
-// escapeTokens is a message as the server gets it. The operator's own words, those of
-// the system, stay as they are.
+// escapeTokens returns a message as the server gets it. System messages, the operator's
+// own words, are unchanged.
 func escapeTokens(m *llm.Message) *llm.Message {
 	if m.Role == llm.System {
 		return m

@@ -255,9 +255,9 @@ const (
 	alternates     = "a user behind a tool"
 )
 
-// strictTools is the quirk of a server that does not take strict tools. With
-// the name of a tool behind it, it is that of a server that does not take the
-// strict schema of this one.
+// strictTools is the quirk of a server that does not accept strict tools. With the name
+// of a tool behind it, it is the quirk of a server that does not accept that tool's
+// strict schema.
 const strictTools = "strict"
 
 // ofTool finds the tool that a refusal of a schema names.

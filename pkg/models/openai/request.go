@@ -61,9 +61,8 @@ func (m *model) strict(name string) bool {
 	return m.dialect.StrictTools && !slices.Contains(m.quirks.of(name), strictTools)
 }
 
-// format reports whether the schema of a request is sent. Where it cannot go
-// with tools they are what the model needs; the answer is validated by
-// whoever asked.
+// format reports whether the schema of a request is sent. If it cannot be sent together
+// with tools, the model needs the tools more; the caller validates the answer.
 func (m *model) format(req *llm.Request) bool {
 	return len(req.Output) > 0 && !(m.dialect.Alone && len(req.Tools) > 0)
 }
@@ -273,8 +272,8 @@ func (c *call) append(dst []byte, msg *llm.Message) ([]byte, error) {
 	return c.appendShown(dst, req.Messages, msg)
 }
 
-// appendShown appends what the results of an answer's calls show behind the last of
-// them, as a message of the user: those of tools carry text only.
+// appendShown appends the images in the results of an answer's calls after the last
+// result, as a user message: tool messages carry text only.
 func (c *call) appendShown(dst []byte, msgs []llm.Message, msg *llm.Message) ([]byte, error) {
 	at := len(msgs) - 1 // a message that was not encoded before is near the end
 	for at >= 0 && &msgs[at] != msg {

@@ -13,9 +13,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// An asked is the request that a recorded turn answered. A conversation is
-// identified by its digest, so that a turn is found whatever became of the
-// turns before: tools' requests and summaries have their own conversations.
+// An asked is the request that a recorded turn answered. A conversation is identified by
+// its digest, so that a turn is found whatever happened to the turns before: tools'
+// requests and summaries have their own conversations.
 type asked struct {
 	Digest string          `json:"digest" yaml:"digest"`                   // of the conversation
 	After  string          `json:"after,omitempty" yaml:"after,omitempty"` // the digest that it goes on from

@@ -13,14 +13,14 @@ type file struct {
 	Recording *Recording `json:"recording" yaml:"recording"` // set by Record
 	Turns     []turn     `json:"turns" yaml:"turns"`
 	Loop      bool       `json:"loop" yaml:"loop"` // start again after the last turn, for ever
-	// Asides answer requests that are no turns, such as those of tools: the first
-	// whose expect holds.
+	// Asides answer requests outside of the conversation's turns, such as those that
+	// tools make: the first one whose expect matches.
 	Asides []turn `json:"asides" yaml:"asides"`
 	// Estimate gives turns without usage the tokens that what is sent and said
 	// would be about.
 	Estimate bool `json:"estimate" yaml:"estimate"`
-	// Scenes are the conversations of jobs that have several, such as those of
-	// sub-agents. Turns and Loop are those of conversations without a scene.
+	// Scenes are the conversations of jobs that have several, such as sub-agents'. Turns
+	// and Loop apply to conversations without a scene.
 	Scenes []scene `json:"scenes" yaml:"scenes"`
 }
 
@@ -156,9 +156,9 @@ func checkAsides(asides []turn) error {
 	return nil
 }
 
-// aside is the answer to a request that is no turn of the conversation, such as
-// one that a tool makes: the first that expects it, nil if none does. Where
-// tools are offered it is a turn.
+// aside returns the answer to a request outside of the conversation's turns, such as one
+// that a tool makes: the first that expects it, nil if none does. A request that offers
+// tools is always a turn.
 func (m *Model) aside(req *llm.Request) *turn {
 	if len(req.Tools) > 0 {
 		return nil

@@ -21,13 +21,13 @@ type Recording struct {
 	Window int    `json:"window,omitempty" yaml:"window,omitempty"` // that was asked for
 }
 
-// A recorder keeps what models answer as a script, one turn a line, readable
-// by its owner only. The file is complete after each turn, so that a job that
-// was killed goes on with it: a turn that is asked for again replaces what was
-// recorded first, because the journal has the later answer.
+// A recorder keeps the models' answers as a script, one turn a line, readable by its
+// owner only. The file is complete after each turn, so that a job that was killed
+// continues it: a turn that is asked for again replaces the first recording, because the
+// journal has the later answer.
 //
-// A recorder is safe for concurrent use. Two processes must not have the same
-// file open; a job's lease sees to that.
+// A recorder is safe for concurrent use. Two processes must not have the same file open;
+// a job's lease sees to that.
 type recorder struct {
 	path string
 	head []byte
@@ -40,9 +40,9 @@ type recorder struct {
 	broken error
 }
 
-// Record opens path for the turns of a job, or goes on with what an earlier
-// run of the same job has recorded there. It refuses a file that is anything
-// else. What r finds is left out, r may be nil.
+// Record opens path for the turns of a job, or continues the recording of an earlier run
+// of the same job. It refuses any other file. Secrets that r finds are left out; r may be
+// nil.
 func Record(path string, of Recording, r *secret.Redactor) (*recorder, error) {
 	head, err := json.Marshal(of)
 	if err != nil {

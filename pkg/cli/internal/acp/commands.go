@@ -19,7 +19,7 @@ type Command struct {
 	Text        func(args string) string
 }
 
-// commands are those of a directory: templates, and prompts of MCP servers by
+// commands lists the commands of a directory: templates, and prompts of MCP servers as
 // SERVER/PROMPT.
 func (s *server) commands(ctx context.Context, dir string) []sdk.AvailableCommand {
 	out := []sdk.AvailableCommand{}
@@ -55,8 +55,8 @@ func (s *server) templates(ctx context.Context, dir string) []Command {
 	return list
 }
 
-// expand puts the message of a command in the place of /NAME ARGS. What begins with
-// a slash and is no command goes to the model as it is.
+// expand replaces /NAME ARGS by the message of a command. Text that begins with a slash
+// and names no command goes to the model unchanged.
 func (s *server) expand(ctx context.Context, dir string, blocks []sdk.ContentBlock) ([]sdk.ContentBlock, error) {
 	i := slices.IndexFunc(blocks, func(b sdk.ContentBlock) bool { return b.Text != nil })
 	if i < 0 || !strings.HasPrefix(blocks[i].Text.Text, "/") {

@@ -15,7 +15,7 @@ const modelOption = "model"
 // listTime bounds the time for which a session waits for servers to list their models.
 const listTime = 5 * time.Second
 
-// options are those of a session: its model, out of those that there are.
+// options lists the options of a session: the model, among the known models.
 func (s *server) options(ctx context.Context, ses *session) []sdk.SessionConfigOption {
 	ctx, stop := context.WithTimeout(ctx, listTime)
 	defer stop()

@@ -55,7 +55,7 @@ func (ses *session) idle() {
 	ses.stop = nil
 }
 
-// modes are those of permission.
+// modes lists the permission modes.
 func (ses *session) modes() *sdk.SessionModeState {
 	about := map[executor.Mode]string{
 		executor.ModePlan: "Reads and plans, changes nothing.", executor.ModeEdits: "Changes files, asks about commands.", executor.ModeAuto: "Runs commands too, in a sandbox."}

@@ -18,8 +18,7 @@ type serverPrompt struct {
 	args        []string
 }
 
-// serverPrompts are those of servers that were started at some time, as they were
-// read last.
+// serverPrompts caches the prompts of the servers that were started before, as last read.
 type serverPrompts struct {
 	list    []serverPrompt
 	reading bool

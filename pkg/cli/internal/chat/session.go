@@ -297,7 +297,7 @@ func (s *Session) drain() {
 	show(len(evs))
 }
 
-// How far a compaction is that the person has asked for between turns.
+// compaction is the state of a compaction that the person has asked for between turns.
 type compaction int
 
 const (

@@ -23,9 +23,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
-// A template is a message in a file, which a command of its name sends: those of
-// the user in commands/NAME.md beside the configuration, those of the project in
-// .adroit/commands/NAME.md where somebody has trusted them.
+// A template is a message in a file, which the command of the same name sends: the user's
+// are in commands/NAME.md beside the configuration, the project's in
+// .adroit/commands/NAME.md if they are trusted.
 type template struct {
 	name, about, text string
 	untrusted         string // its path in the project, where nobody has trusted it

@@ -101,7 +101,7 @@ func (s *Session) Check() {
 	})
 }
 
-// goOn goes on with a job that was interrupted.
+// goOn continues a job that was interrupted.
 func (s *Session) goOn() {
 	if s.state == Idle && s.job != "" && (s.status == jobs.Interrupted || s.status == jobs.Queued || s.status == jobs.Running) {
 		s.work()
@@ -192,8 +192,8 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 	s.ui.Notify(hint.Program() + ": " + d.Job.Status.Words())
 }
 
-// resumeSent goes on with a job that was given a message in the moment in which its
-// turn ended, too late for the turn and too early for this session to start another.
+// resumeSent continues a job that got a message in the moment in which its turn ended:
+// too late for the turn, and too early for this session to start another.
 func (s *Session) resumeSent() {
 	if len(s.sent) == 0 || s.job == "" {
 		return

@@ -332,7 +332,8 @@ func (m *model) hint() string {
 	return kit.Cut(kit.SanitizeLine(strings.Join(parts, "  ")), m.width-1-len(help)) + help
 }
 
-// title is that of the window: it says whether somebody is waited for.
+// title returns the title of the window, which shows whether the session waits for an
+// answer.
 func (m *model) title() string {
 	title := "adroit"
 	if t := m.session.Title(); t != "" {

@@ -225,7 +225,7 @@ func (s *Screen) Edit(text string) {
 // Quit implements chat.UI.
 func (s *Screen) Quit() { s.model.leaving = true }
 
-// Whether somebody looks at the terminal.
+// focus is the state of the terminal's focus.
 type focus int
 
 // A Screen is the user interface of a session. Run's goroutine owns it, the model

@@ -244,8 +244,8 @@ func (o *newServer) takeOver(cmd *cobra.Command, e *kit.Env, names []string) err
 	return nil
 }
 
-// asksForNet asks once whether those of some servers whose programs are downloaded when they
-// start may reach the network. Where nobody is, the way to grant it is named.
+// asksForNet asks once whether the servers whose programs are downloaded at their start
+// may reach the network. If nobody can be asked, it prints how to grant it.
 func asksForNet(cmd *cobra.Command, e *kit.Env, servers map[string]mcp.Server) bool {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(servers)) {

@@ -95,7 +95,8 @@ func (e *Env) DataDir() (string, error) {
 	return c.Data()
 }
 
-// Here is the current directory as whoever does the work finds it.
+// Here returns the current directory as the client must be given it: absolute for a
+// server, whose own is another, else ".".
 func (e *Env) Here() string {
 	if e.Served != nil && e.Served() {
 		if dir, err := filepath.Abs("."); err == nil {
@@ -226,9 +227,9 @@ func Job(ctx context.Context, c adroit.Client, ref, dir string) (id string, err 
 	return s.ID, nil
 }
 
-// Last is the job that the word last means in a directory, which is absolute and has no
-// links in it: the newest one of its project, or of all for "". Another project's is
-// named in the error and not returned: whoever means it writes its id.
+// Last returns the newest job of the project in dir, which is absolute and has no links
+// in it, or of all projects for "". If the project has none, the error names the newest
+// job of another project, which its id selects.
 func Last(ctx context.Context, c adroit.Client, dir string) (*adroit.JobSummary, error) {
 	list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Here: true, Limit: 1})
 	if err == nil && len(list) == 0 {
@@ -527,8 +528,8 @@ func (a *Attendant) Attend(ask Asker) (leave func()) {
 	}
 }
 
-// Person asks whoever attends, nil if nobody does now. It is for
-// adroit.Options.Person.
+// Person returns the function that asks the attending person, nil if there is none now.
+// It is for adroit.Options.Person.
 func (a *Attendant) Person() func(context.Context, json.RawMessage) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,8 +21,8 @@ type Markdown struct {
 	fence  bool // inside a code block
 }
 
-// NewMarkdown returns what renders a text on a screen. style is that of what is not
-// marked.
+// NewMarkdown returns a renderer of Markdown for a screen. style is the style of plain
+// text.
 func NewMarkdown(s *Screen, style, indent string) *Markdown {
 	return &Markdown{s: s, style: style, indent: indent}
 }

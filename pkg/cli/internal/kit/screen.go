@@ -89,9 +89,8 @@ func NewPlain(w io.Writer) *Screen { return &Screen{Writer: w, fd: -1} }
 // IsTerminal reports whether the stream is a terminal.
 func (s *Screen) IsTerminal() bool { return s.fd >= 0 }
 
-// ReaderGone reports whether nobody reads what this process prints any more. A
-// SIGPIPE alone does not say so: it also comes of writing to a command that
-// has just ended, which is that writer's business.
+// ReaderGone reports whether the reader of this process's output is gone. A SIGPIPE alone
+// does not prove it: writing to a command that has just ended raises one, too.
 func ReaderGone() bool {
 	fds := []unix.PollFd{{Fd: 1}, {Fd: 2}}
 	if _, err := unix.Poll(fds, 0); err != nil {

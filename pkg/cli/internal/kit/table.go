@@ -43,7 +43,7 @@ func (t *Table) Fit(n int) {
 	}
 }
 
-// widths are those of the columns.
+// widths returns the widths of the columns.
 func (t *Table) widths() (width []int) {
 	for _, r := range t.rows {
 		for i, c := range r {

@@ -51,7 +51,7 @@ func NewDoctor(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// order is that of findings: what blocks first.
+// order sorts findings: the blocking ones first.
 var order = []adroit.FindingStatus{adroit.Broken, adroit.Lacking, adroit.Note, adroit.Fine}
 
 // text leads with what keeps jobs from running, and what to do next about it.

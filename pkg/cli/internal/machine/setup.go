@@ -195,7 +195,7 @@ func (w *writer) configure() error {
 // A File is a file to write, by its name below a root: no link leads out of that.
 type File struct{ Name, Text string }
 
-// most bounds a file that a draft is compared with, in bytes.
+// draftMost bounds a file that a draft is compared with, in bytes.
 const draftMost = 1 << 20
 
 // Read reads a file that is there.

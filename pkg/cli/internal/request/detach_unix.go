@@ -21,10 +21,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/kit"
 )
 
-// Detach goes on with a job in the server, or in a process of its own session, so that neither the
-// end of this one nor that of the terminal reaches it, and returns once that
-// process has the job, which may be queued. Its messages go to a log beside the job; what the job does
-// goes to the job's own log.
+// Detach continues a job in the server, or in a process with a session of its own, so
+// that neither the end of this process nor the closing of the terminal reaches it. It
+// returns once that process has the job, which may be queued. Messages of that process go
+// to a log beside the job, the job's events to the job's own log.
 func Detach(ctx context.Context, e *kit.Env, c adroit.Client, id string, o adroit.StartOptions) error {
 	if e.Served() {
 		if _, err := c.Start(ctx, id, o); err != nil {

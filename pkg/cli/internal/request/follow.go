@@ -32,7 +32,7 @@ func AtOnce(f *pflag.FlagSet, o *adroit.StartOptions) {
 // left out.
 type LimitText struct{ Turns, Tokens, Cost, Time string }
 
-// StopAfter is that of commands that begin a job.
+// StopAfter is the help of the limits of commands that begin a job.
 var StopAfter = LimitText{
 	Turns:  "stop after this many model calls",
 	Tokens: "stop after this many tokens, in and out",
@@ -53,8 +53,8 @@ func Limits(f *pflag.FlagSet, l *executor.Limits, words LimitText) {
 // startFlag is the flag of jobs resume by which Detach passes options on, as a whole.
 const startFlag = "start"
 
-// Start adds the flag by which a process in the background gets the options of whoever
-// began it.
+// Start adds the flag by which a process in the background gets the options of its
+// parent.
 func Start(f *pflag.FlagSet, o *adroit.StartOptions) {
 	f.Var(startValue{o}, startFlag, "")
 	if err := f.MarkHidden(startFlag); err != nil {

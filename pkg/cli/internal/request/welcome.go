@@ -16,9 +16,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/guard/trust"
 )
 
-// AskTrust settles before a run what of the workspace has a say. If it may ask,
-// it asks about what nobody has looked at yet, once for each content; else the
-// run goes on without, and a note says so.
+// AskTrust decides before a run which files of the workspace are trusted. If ask is set,
+// it asks about files that nobody has decided about, once for each content; otherwise the
+// run goes on without them, and a note reports that.
 func AskTrust(ctx context.Context, e *kit.Env, f *Flags, ask bool) error {
 	c, err := e.Client()
 	if err != nil {

@@ -91,7 +91,7 @@ func (k *call) put(ctx context.Context, d *adroit.JobDetail) (sent bool, more *s
 	return sent, nil, err
 }
 
-// answered goes on with a job whose question the client has put to a person.
+// answered continues a job whose question the client has put to a person.
 func (k *call) answered(ctx context.Context) (*sdk.CallToolResult, error) {
 	var at pendingAnswer
 	if err := json.Unmarshal([]byte(k.req.Params.RequestState), &at); err != nil {

@@ -126,7 +126,8 @@ func declares(a *agents.DynamicAgent, name string) bool {
 	return slices.ContainsFunc(a.Inputs, func(f agents.Field) bool { return f.Name == name })
 }
 
-// kind is the type of an input: that of its default, else text, a list or an object.
+// kind returns the JSON types of an input: the type of its default, else string, array
+// and object.
 func kind(v json.RawMessage) any {
 	var x any
 	if v != nil && json.Unmarshal(v, &x) == nil {
@@ -140,7 +141,7 @@ func kind(v json.RawMessage) any {
 	return []string{"string", "array", "object"}
 }
 
-// outputSchema is the schema of what a job of an agent comes to.
+// outputSchema returns the schema of the result of an agent's job.
 func outputSchema(a *agents.DynamicAgent) (json.RawMessage, error) {
 	out, err := schema.Infer[jobView]()
 	if err != nil {

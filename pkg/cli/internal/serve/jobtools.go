@@ -377,8 +377,8 @@ func (s *Server) start(ctx context.Context, id string) error {
 }
 
 // run runs a job until it ends or waits for a person who cannot be asked here. The
-// client's cancellation cancels the job; if the client has gone, the job is left to
-// whoever runs it.
+// client's cancellation cancels the job; if the client has gone, the job's runner keeps
+// it.
 func (k *call) run(ctx context.Context, id string, after int64) (*sdk.CallToolResult, error) {
 	for {
 		d, last, err := k.runOnce(ctx, id, after)

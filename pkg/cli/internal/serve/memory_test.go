@@ -17,7 +17,7 @@ import (
 
 var onlyMemory = serve.Options{Agents: []string{}, Memory: true}
 
-// facts are those of a result.
+// facts returns the facts in a result.
 func facts(t *testing.T, r *sdk.CallToolResult) (out []adroit.Fact) {
 	t.Helper()
 	b, err := json.Marshal(r.StructuredContent)
@@ -31,8 +31,8 @@ func facts(t *testing.T, r *sdk.CallToolResult) (out []adroit.Fact) {
 	return v.Facts
 }
 
-// What one client keeps another recalls, quoted, as untrusted, with what became of its
-// evidence. What a person has noted no client can change or forget.
+// One client recalls what another keeps: quoted, as untrusted, and with the state of its
+// evidence. No client can change or forget a person's facts.
 func TestMemory(t *testing.T) {
 	each(t, func(w *world, revision string) {
 		w.must(os.WriteFile(filepath.Join(w.dir, "Makefile"), []byte("fast:\n"), 0o600))

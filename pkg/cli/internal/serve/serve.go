@@ -112,8 +112,8 @@ func (c withModel) Doctor(ctx context.Context, q adroit.DoctorQuery) ([]adroit.F
 	return c.Client.Doctor(ctx, q)
 }
 
-// token sets the token of o: that of the first of these variables that is set, else
-// that of the data directory. It returns where it is.
+// token sets the token of o, from the first of these variables that is set, else from the
+// data directory. It returns a phrase that names the source.
 func token(e *kit.Env, o *api.Options, variables ...string) (where string, err error) {
 	for _, name := range variables {
 		if o.Token = e.Getenv(name); o.Token == "" {

@@ -193,8 +193,8 @@ func withValue(words string, v any) *sdk.CallToolResult {
 	return r
 }
 
-// report notifies the client of what a job does, if it has asked for that. What a
-// client does not learn is no concern of the job.
+// report notifies the client of a job's progress, if the client has asked for it. A
+// failure to notify does not affect the job.
 func (k *call) report(ctx context.Context, words string) {
 	token := k.req.Params.GetProgressToken()
 	if words == "" || token == nil {

@@ -47,8 +47,8 @@ func (s *Server) Serve(r io.Reader, w io.Writer) error {
 	return in.err()
 }
 
-// An inbox reads messages, one a line. What is no message is answered and left out,
-// so that the connection outlives it. It reads nothing while too much output waits.
+// An inbox reads messages, one a line. It answers and skips a line that is not a message,
+// so that the connection survives it. It reads nothing while too much output waits.
 type inbox struct {
 	r    *bufio.Reader
 	out  *outbox
@@ -119,7 +119,7 @@ func (in *inbox) next() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// refuse answers what is no message.
+// refuse answers a line that is not a message.
 func (in *inbox) refuse(code int, words string) error {
 	b, err := jsontext.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": words}})
 	if err == nil {

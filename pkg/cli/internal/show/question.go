@@ -158,8 +158,8 @@ func PaintQuestion(s *kit.Screen, text string) string {
 	return b.String()
 }
 
-// SignalSent renders what became of the signal of this name: the next command,
-// and the question about a tool call that it answers.
+// SignalSent renders the effect of the signal with this name: the next command, and the
+// question about a tool call that it answers.
 func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
 	j := sent.Job
 	next := hint.Command("jobs resume %s", j.ID)
@@ -197,8 +197,7 @@ type Field struct {
 	Text     bool // it is text, whatever it looks like
 }
 
-// Fields are those of the answer to a question of a tool, none if that is yes or
-// no.
+// Fields lists the fields of the answer to a tool's question, none if it is yes or no.
 func Fields(q *jobs.Question) []Field {
 	u := UserQuestion(q)
 	var s struct {

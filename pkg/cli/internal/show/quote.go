@@ -38,8 +38,8 @@ func Quote(s string) string {
 	return spaces.ReplaceAllStringFunc(b.String(), func(run string) string { return fmt.Sprintf(" [%d spaces] ", len(run)) })
 }
 
-// lookalikes are words that mix ASCII letters with those of alphabets that have
-// the same shapes, each with the strange letter by number.
+// lookalikes lists the words that mix ASCII letters with letters of other alphabets of
+// the same shape, each with the strange letter by number.
 func lookalikes(s string) []string {
 	const most = 8
 	var out []string
@@ -186,7 +186,7 @@ func block(s *kit.Screen, style, text string) {
 	}
 }
 
-// arguments renders those of a call, each on lines of its own.
+// arguments renders the arguments of a call, each on lines of its own.
 func arguments(s *kit.Screen, c llm.Call) {
 	if c.Malformed != "" {
 		fmt.Fprintf(s, "   %s\n", s.Paint(kit.Red, kit.SanitizeLine(c.Malformed)))

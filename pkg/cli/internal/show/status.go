@@ -29,7 +29,7 @@ type progress struct {
 	drawn   bool
 }
 
-// attempts are those of one step that failed.
+// attempts counts the failed attempts of one step.
 type attempts struct {
 	n    int
 	last string // what is wrong, and when it is tried again
@@ -227,8 +227,7 @@ func (h *History) add(ev event.Event) {
 	}
 }
 
-// asks reports whether a finished tool step did nothing but find that a person
-// must be asked.
+// viewerAsks reports whether a finished tool step only found that a person must be asked.
 func viewerAsks(ev event.Event) bool {
 	var d struct {
 		Asks bool `json:"asks"`

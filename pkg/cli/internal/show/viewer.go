@@ -26,7 +26,7 @@ type Viewer struct {
 	*kit.Screen
 	eventQueue
 
-	// What follows belongs to the goroutine, and to whoever holds it.
+	// The following fields belong to the goroutine, and to code that has locked it.
 	calls     numbering
 	tally     usageTotals
 	status    progress
@@ -264,8 +264,8 @@ func (v *Viewer) Log(ev event.Event) {
 	v.show(ev)
 }
 
-// recall notes which calls were recalled: that of a path, or with an event that
-// stands for many, those up to a path.
+// recall notes the calls that were recalled: the one at the event's path, or all up to a
+// path if the event stands for many.
 func (c *numbering) recall(ev event.Event) {
 	var many struct{ To string }
 	if ev.Step != "" || json.Unmarshal(ev.Data, &many) != nil {
@@ -427,7 +427,7 @@ func (v *Viewer) stage(ev event.Event) bool {
 	return true
 }
 
-// stages is the table of what became of a pipeline's steps.
+// stages renders the results of a pipeline's steps as a table.
 func stages(rows []pipeline.Row) *kit.Table {
 	t := new(kit.Table)
 	t.Row("     step", "status", "attempts", "turns", "tokens in", "out", "cost", "time")

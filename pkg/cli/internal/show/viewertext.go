@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// responses are those of the models.
+// responses are the responses of the models.
 type responses struct {
 	open    map[string]*openResponse // responses that have not ended, by path
 	ended   map[string]bool          // whose last pieces may still come

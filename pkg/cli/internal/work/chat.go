@@ -22,7 +22,7 @@ import (
 // agent is whom a conversation is with if none is named.
 const agent = "chat"
 
-// A command is adroit chat with its flags.
+// A chatCommand is adroit chat with its flags.
 type chatCommand struct {
 	request.Flags
 	resume string

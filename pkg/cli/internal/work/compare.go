@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/show"
 )
 
-// A command is adroit compare with its flags.
+// A compareCommand is adroit compare with its flags.
 type compareCommand struct {
 	request.Flags
 	artifact string

@@ -30,7 +30,7 @@ const fixAgent = "coordinator"
 // usualAttempts is the coordinator's default number of attempts.
 const usualAttempts = 3
 
-// A command is adroit fix with its flags.
+// A fixCommand is adroit fix with its flags.
 type fixCommand struct {
 	request.Flags
 	phases     []string
@@ -106,7 +106,7 @@ func (q *fixCommand) add(cmd *cobra.Command) {
 	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
 }
 
-// line is a command line as sh reads it.
+// fixLine quotes args as a command line for sh.
 func fixLine(args []string) string {
 	if len(args) == 1 {
 		return args[0]

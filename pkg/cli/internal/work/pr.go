@@ -219,7 +219,7 @@ func (q *prFlags) describe(ctx context.Context, e *kit.Env, c adroit.Client, p *
 	return nil
 }
 
-// A missingError is that of a call for what GitHub does not have.
+// A missingError is the error of a call for something that GitHub does not have.
 type missingError struct {
 	NoPullRequest bool `json:"no_pull_request"` // of the branch
 	NotFound      bool `json:"not_found"`       // or not to be seen with this token
@@ -230,10 +230,10 @@ type missingError struct {
 func (e *missingError) Error() string { return e.err.Error() }
 func (e *missingError) Unwrap() error { return e.err }
 
-// findPull is the open pull request of the branch, nil if there is none. It also
-// finds out, before anything is asked or done, whether GitHub can be asked. Where the
-// tool cannot see the branch it asks for another, and github_pr_create, which opens
-// none twice, finds that of the branch.
+// findPull returns the open pull request of the branch, nil if there is none. Before
+// anything is asked or done it also finds out whether GitHub can be reached. If the tool
+// cannot see the branch, it is asked about another one; github_pr_create, which opens
+// none twice, then finds an open pull request of the branch.
 func findPull(ctx context.Context, c adroit.Client, ch *change) (*openPull, error) {
 	args, seen := map[string]any{}, ch.head == ch.branch && !linked(ch.root)
 	if !seen {

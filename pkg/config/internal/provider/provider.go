@@ -1,6 +1,6 @@
-// Package provider opens the models of a configuration by reference: those of
-// Ollama, OpenAI, Anthropic and Gemini, of other servers with their interfaces, of
-// command-line agents and of scripts. A [Source] is the adroit.ModelSource of pkg/config.
+// Package provider opens the models of a configuration by reference: models of Ollama,
+// OpenAI, Anthropic and Gemini, of other servers with their interfaces, of command-line
+// agents and of scripts. A [Source] is the adroit.ModelSource of pkg/config.
 package provider
 
 import (

@@ -196,9 +196,8 @@ func (m *Source) forgetWindows(ref string) (n int, err error) {
 	return n, err
 }
 
-// Choose implements [adroit.ModelSource]: the configured one,
-// else the first of Ollama's that can call tools, else that of a provider whose
-// key is set.
+// Choose implements [adroit.ModelSource]: the configured model, else the first of
+// Ollama's that can call tools, else the model of a provider whose key is set.
 func (m *Source) Choose(ctx context.Context) (string, error) {
 	if m.conf.Model != "" {
 		return m.Canonical(m.conf.Model)
