@@ -148,7 +148,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(work.NewPR(e))
 	root.AddCommand(a.Commands...)
 	root.Flags().Bool("version", false, "print the version")
-	tidy(root)
+	wrapFlags(root)
 	rename(root, name)
 	fold(root, a.Stdout, a.Getenv)
 	completions(e, root)
@@ -290,8 +290,9 @@ func flagFault(cmd *cobra.Command, err error) error {
 	return &kit.Error{Code: kit.Usage, Err: err, Hint: hint}
 }
 
-// tidy gives every command of the tree the same manners.
-func tidy(cmd *cobra.Command) {
+// wrapFlags checks the values of flags and arguments of every command of the tree in the
+// same way.
+func wrapFlags(cmd *cobra.Command) {
 	// A second value for a flag that takes one is refused: where two could
 	// stand, the later one may have been smuggled in. So is an empty one, which would
 	// mean all, none or the default where a script had a variable that was not set.
@@ -321,7 +322,7 @@ func tidy(cmd *cobra.Command) {
 		}
 	}
 	for _, c := range cmd.Commands() {
-		tidy(c)
+		wrapFlags(c)
 	}
 }
 

@@ -175,9 +175,9 @@ func stepNames(ctx context.Context, c adroit.Client, args []string) (names []str
 	return names, nil
 }
 
-// here returns the scope of the current directory for completion. It grants no trust to
-// the project.
-func here() adroit.Scope {
+// currentScope returns the scope of the current directory for completion. It grants no
+// trust to the project.
+func currentScope() adroit.Scope {
 	dir, err := filepath.Abs(".") // a server has another
 	if err != nil {
 		dir = "."
@@ -186,17 +186,17 @@ func here() adroit.Scope {
 }
 
 func agentNames(ctx context.Context, c adroit.Client, _ []string) ([]string, error) {
-	list, err := c.Agents(ctx, here())
+	list, err := c.Agents(ctx, currentScope())
 	return listed(list, err, func(a adroit.AgentInfo) string { return a.Name + "\t" + a.Description })
 }
 
 func pipelineNames(ctx context.Context, c adroit.Client, _ []string) ([]string, error) {
-	list, err := c.Pipelines(ctx, here())
+	list, err := c.Pipelines(ctx, currentScope())
 	return listed(list, err, func(p adroit.PipelineInfo) string { return p.Name + "\t" + p.Description })
 }
 
 func skillNames(ctx context.Context, c adroit.Client, _ []string) ([]string, error) {
-	list, err := c.Skills(ctx, here())
+	list, err := c.Skills(ctx, currentScope())
 	return listed(list, err, func(s adroit.SkillInfo) string { return s.Name + "\t" + s.Description })
 }
 

@@ -26,8 +26,9 @@ func (a *app) prepare(cmd *cobra.Command, args []string) error {
 
 var id = lazyregexp.New(`^J[0-9A-Z]{13}$`)
 
-// elsewhere reports whether a word of a command has it mind no directory, or another.
-func elsewhere(word string) bool { return word == "--all" || word == "-C" || id.MatchString(word) }
+// needsNoDir reports whether a word of a command makes it ignore the directory, or name
+// another one.
+func needsNoDir(word string) bool { return word == "--all" || word == "-C" || id.MatchString(word) }
 
 // place has printed commands lead to what cmd worked with, where they would not without
 // the flags that it got: its data directory, its server, and its directory, unless
@@ -61,7 +62,7 @@ func (a *app) place(cmd *cobra.Command) func(words []string) []string {
 			out = append(out, "--server", hint.Quote(a.server))
 		}
 		out = append(out, words[:n]...)
-		if dir != "" && c.Flags().Lookup("dir") != nil && !slices.ContainsFunc(words, elsewhere) {
+		if dir != "" && c.Flags().Lookup("dir") != nil && !slices.ContainsFunc(words, needsNoDir) {
 			out = append(out, "-C", hint.Quote(dir))
 		}
 		return append(out, words[n:]...)

@@ -182,10 +182,10 @@ func decodesItself(t reflect.Type) bool {
 	return false
 }
 
-// culprit is the place of what check finds wrong with v, which stands at keys: of the
-// innermost value without which it finds nothing. What the packages check that a section
-// is for names no key of the file.
-func culprit[T any](at place, v T, check func(T) error, keys ...string) string {
+// faultPlace returns the place of the fault that check finds in v, which stands at keys:
+// the place of the innermost value without which check finds none. The checks of the
+// packages that own a section do not name keys of the file.
+func faultPlace[T any](at place, v T, check func(T) error, keys ...string) string {
 	c := reflect.New(reflect.TypeFor[T]()).Elem()
 	c.Set(reflect.ValueOf(v))
 	below := innermost(c, func() bool { return check(c.Interface().(T)) == nil })

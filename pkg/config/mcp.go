@@ -55,7 +55,7 @@ func (c *Config) mcpServers() (map[string]mcp.Server, error) {
 func (c *Config) checkMCP(at place) error {
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
 		if err := errors.Join(mcp.CheckName(name), c.MCP[name].Check()); err != nil {
-			return fail(fmt.Errorf("%s: mcp_servers.%s: %w", culprit(at, c.MCP[name], mcp.Server.Check, "mcp_servers", name), name, err), "docs/config.md has an example")
+			return fail(fmt.Errorf("%s: mcp_servers.%s: %w", faultPlace(at, c.MCP[name], mcp.Server.Check, "mcp_servers", name), name, err), "docs/config.md has an example")
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(c.Projects)) {
@@ -65,7 +65,7 @@ func (c *Config) checkMCP(at place) error {
 		for _, name := range slices.Sorted(maps.Keys(c.Projects[dir])) {
 			g := c.Projects[dir][name]
 			if err := errors.Join(mcp.CheckName(name), g.Check()); err != nil {
-				return fail(fmt.Errorf("%s: mcp_projects.%s.%s: %w", culprit(at, g, mcp.ProjectGrant.Check, "mcp_projects", dir, name), dir, name, err), "docs/config.md has an example")
+				return fail(fmt.Errorf("%s: mcp_projects.%s.%s: %w", faultPlace(at, g, mcp.ProjectGrant.Check, "mcp_projects", dir, name), dir, name, err), "docs/config.md has an example")
 			}
 		}
 	}

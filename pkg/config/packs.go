@@ -181,7 +181,7 @@ func checkTarget[T any](at place, t T, check func(T) error, keys ...string) erro
 	if err == nil {
 		return nil
 	}
-	where := culprit(at, t, check, append([]string{"publish"}, keys...)...)
+	where := faultPlace(at, t, check, append([]string{"publish"}, keys...)...)
 	return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 }
 
@@ -206,7 +206,7 @@ func (c *Config) githubTools(list []tools.Tool) []tools.Tool {
 func (c githubSection) check(at place) error {
 	check := func(c githubSection) error { return c.target().Check() }
 	if err := check(c); err != nil {
-		return fail(fmt.Errorf("%s: github.%w", culprit(at, c, check, "github"), err), "docs/github.md shows how GitHub is set up")
+		return fail(fmt.Errorf("%s: github.%w", faultPlace(at, c, check, "github"), err), "docs/github.md shows how GitHub is set up")
 	}
 	return nil
 }

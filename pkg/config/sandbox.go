@@ -121,7 +121,7 @@ func (c *Config) checkEndpoints(at place) error {
 			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", at("endpoints", name, "base_url"), name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
 		if err := open(e); err != nil {
-			return fail(fmt.Errorf("%s: endpoints.%w", culprit(at, e, open, "endpoints", name), err), "correct it there")
+			return fail(fmt.Errorf("%s: endpoints.%w", faultPlace(at, e, open, "endpoints", name), err), "correct it there")
 		}
 	}
 	return nil

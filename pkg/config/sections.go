@@ -51,7 +51,7 @@ type coordinatorSection struct {
 func (s coordinatorSection) check(at place) error {
 	check := func(s coordinatorSection) error { return s.options().Check() }
 	if err := check(s); err != nil {
-		return fail(fmt.Errorf("%s: coordinator.%w", culprit(at, s, check, "coordinator"), err), "docs/fix.md has the values")
+		return fail(fmt.Errorf("%s: coordinator.%w", faultPlace(at, s, check, "coordinator"), err), "docs/fix.md has the values")
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func checkPermissions(at place, rules []permit.Rule) error {
 	var faults []error
 	for i, r := range rules {
 		if err := r.Check(); err != nil {
-			faults = append(faults, fail(fmt.Errorf("%s: permissions, rule %d: %w", culprit(at, r, permit.Rule.Check, "permissions", strconv.Itoa(i)), i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}"))
+			faults = append(faults, fail(fmt.Errorf("%s: permissions, rule %d: %w", faultPlace(at, r, permit.Rule.Check, "permissions", strconv.Itoa(i)), i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}"))
 		}
 	}
 	return all(faults...)
@@ -257,7 +257,7 @@ func (c *Config) checkHooks(at place) error {
 	for i, h := range c.hooksIn("/") {
 		if err := h.Check(); err != nil {
 			n := strconv.Itoa(i)
-			faults = append(faults, fail(fmt.Errorf("%s: hooks.%s: %w", culprit(at, h, hooks.Hook.Check, "hooks", n), n, err), "docs/config.md has an example"))
+			faults = append(faults, fail(fmt.Errorf("%s: hooks.%s: %w", faultPlace(at, h, hooks.Hook.Check, "hooks", n), n, err), "docs/config.md has an example"))
 		}
 	}
 	return all(faults...)

@@ -45,9 +45,9 @@ func (t *Task) changeFailed(c llm.Call, r ToolResult) bool {
 // act runs the calls of one answer: those that only read or think at once,
 // the others in the order given, each seeing the effects of the one before.
 // Replies come back in call order.
-func act(r *flow.Run, t *Task, s *State, by asked, calls []llm.Call) ([]ToolResult, error) {
+func act(r *flow.Run, t *Task, s *State, by caller, calls []llm.Call) ([]ToolResult, error) {
 	replies := make([]ToolResult, len(calls))
-	now := callContext{taint: s.Taint, rules: s.Rules, calls: len(calls), asked: by}
+	now := callContext{taint: s.Taint, rules: s.Rules, calls: len(calls), caller: by}
 	for i := 0; i < len(calls); {
 		n, agents := 0, 0
 		for i+n < len(calls) && t.pure(calls[i+n]) {
@@ -107,7 +107,7 @@ func (t *Task) pure(c llm.Call) bool {
 // the model, not the end of the run. A call that is refused is no step of its
 // own, so that a note is logged.
 func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
-	if t.Revision >= 4 && !now.asked.workflow && now.last == callDigest(c) {
+	if t.Revision >= 4 && !now.caller.workflow && now.last == callDigest(c) {
 		// Some servers send each call twice, under two ids.
 		return ToolResult{Result: tools.Result{Text: "this is the call just before it once more, which was run once; to run it again, call it in your next answer"}},
 			r.Note("%s was called twice in a row in one answer and run once", c.Name)

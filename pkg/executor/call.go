@@ -93,7 +93,7 @@ func precheck(r *flow.Run, t *Task, s *State, now callContext, tool string, raw 
 	for _, c := range u.Tools {
 		with.Checks = append(with.Checks, Tool{ToolSpec: llm.ToolSpec{Name: c.Name}, Needs: c.Needs, Effect: c.Effect, Consumes: c.Consumes, Uses: c.Uses})
 	}
-	now.calls, now.asked = 1, asked{workflow: true, interrupted: turn.Again}
+	now.calls, now.caller = 1, caller{workflow: true, interrupted: turn.Again}
 	for _, check := range u.Checks {
 		c := llm.Call{Name: check.Tool, Args: check.Args}
 		if with.tool(check.Tool) == nil {
@@ -132,7 +132,7 @@ func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResul
 	reply.Held = nil
 	with := *t
 	with.Checks = append(slices.Clip(t.Checks), Tool{ToolSpec: llm.ToolSpec{Name: turn.AcceptFiles}, Needs: tools.Read | tools.Write, Effect: tools.Idempotent})
-	now.calls, now.asked = 1, asked{workflow: true, interrupted: turn.Again}
+	now.calls, now.caller = 1, caller{workflow: true, interrupted: turn.Again}
 	now.taint |= reply.Taint
 	for _, k := range kinds {
 		args, err := json.Marshal(map[string]any{"files": k.Files})
@@ -165,7 +165,7 @@ func acceptHeld(r *flow.Run, t *Task, s *State, now callContext, reply ToolResul
 
 // toolCall is the input of a call's step.
 func (t *Task) toolCall(s *State, now callContext, c llm.Call) turn.ToolCall {
-	use := turn.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), Whole: now.asked.whole}
+	use := turn.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), Whole: now.caller.whole}
 	use.MaxResultBytes, use.Share = t.resultRoom(s, now)
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
@@ -185,7 +185,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 	defer func() { done.withChecks(&checks) }()
 	use := t.toolCall(s, now, c)
 	unknown := ""
-	if now.asked.workflow || t.Revision >= 4 {
+	if now.caller.workflow || t.Revision >= 4 {
 		unknown = cmp.Or(now.undecided[callDigest(c)], s.Unknown[callDigest(c)])
 	}
 	var rules []permit.Rule
@@ -194,7 +194,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 		path := r.Next()
 		reply, err := stored.Do[ToolResult](r, turn.ToolStep, c.Name, use)
 		if se, ok := errors.AsType[*flow.StepError](err); ok && se.Code != turn.Gone {
-			switch t.afterInterruption(now.asked, c, se) {
+			switch t.afterInterruption(now.caller, c, se) {
 			case turn.Again:
 			case turn.AskPerson:
 				unknown = se.Path
@@ -219,11 +219,11 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 		}
 		if err == nil && reply.Unchecked != nil {
 			if rounds++; rounds > maxCheckRounds {
-				return notMade(unknown, c.Name+" was not run: what it makes visible to others keeps changing while it is checked"), nil
+				return notMadeResult(unknown, c.Name+" was not run: what it makes visible to others keeps changing while it is checked"), nil
 			}
 			no, digest, err := precheck(r, t, s, now, c.Name, reply.Unchecked, &checks)
 			if no != "" || err != nil {
-				return notMade(unknown, no), err
+				return notMadeResult(unknown, no), err
 			}
 			use.Checked = digest
 			continue
@@ -240,15 +240,15 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 			reply.rules = rules
 			return acceptHeld(r, t, s, now, reply, err)
 		}
-		if no := t.unattended(reply.Question); no != "" {
-			return notMade(unknown, no), r.Note("%s: %s", c.Name, no)
+		if no := t.unattendedRefusal(reply.Question); no != "" {
+			return notMadeResult(unknown, no), r.Note("%s: %s", c.Name, no)
 		}
 		no, denied, rule, err := approve(r, t, reply.Question)
 		if err != nil {
 			return ToolResult{}, err
 		}
 		if no != "" {
-			reply := notMade(unknown, no)
+			reply := notMadeResult(unknown, no)
 			reply.Denied = denied
 			return reply, nil
 		}
@@ -261,9 +261,9 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (done Too
 	}
 }
 
-// unattended explains why a changed call is not made where nobody can accept it, "" if it
-// is.
-func (t *Task) unattended(q *Question) string {
+// unattendedRefusal explains why a changed call is not made where nobody can accept it,
+// "" if it is made.
+func (t *Task) unattendedRefusal(q *Question) string {
 	if !q.Changed || t.Approve == "" || t.Approve == ApproveEdits || t.Approve == ApproveAsk {
 		return ""
 	}
@@ -413,8 +413,8 @@ type UserQuestion struct {
 	Fault    string          `json:"fault,omitempty"`  // what is wrong with the answer before
 }
 
-// An asked identifies the caller of a tool: a model, unless workflow is set.
-type asked struct {
+// A caller identifies the caller of a tool: a model, unless workflow is set.
+type caller struct {
 	workflow    bool
 	interrupted turn.Interruption
 	whole       bool // it reads the result's value
@@ -436,8 +436,8 @@ type callContext struct {
 	last string
 	// failed is the tool of a change that failed before, in the same answer.
 	failed string
-	// asked identifies the caller, and how an interrupted call is handled.
-	asked asked
+	// caller identifies the caller, and how an interrupted call is handled.
+	caller caller
 }
 
 func refuse(format string, args ...any) ToolResult {

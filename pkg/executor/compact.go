@@ -430,7 +430,7 @@ func (t *Task) resultRoom(s *State, now callContext) (most, share int) {
 		return 0, 0
 	}
 	bytes := func(n int) int { return s.Context.ResultBytes(t.Budget.Result, t.limit(s), n) }
-	if now.asked.workflow || t.Revision < turn.SharedRoom {
+	if now.caller.workflow || t.Revision < turn.SharedRoom {
 		return bytes(now.calls), 0
 	}
 	if most, share = bytes(1), bytes(now.calls); share == most {

@@ -13,7 +13,7 @@ import (
 // afterInterruption decides how an interrupted call is handled, for every kind of step.
 // Calls that are safe to repeat by the tool's declared effect, and calls whose effect was
 // undone, have been repeated before.
-func (t *Task) afterInterruption(by asked, c llm.Call, se *flow.StepError) turn.Interruption {
+func (t *Task) afterInterruption(by caller, c llm.Call, se *flow.StepError) turn.Interruption {
 	tool, command := t.tool(c.Name), turn.TextArgument(c.Args, "command")
 	publishes := tool == nil || tool.Needs&tools.Publish != 0 || permit.Publishes(command)
 	switch {
@@ -41,8 +41,8 @@ func unknownAttempt(m *turn.PermissionContext, path string) *turn.PermissionCont
 	return &own
 }
 
-// notMade is the reply to a call that was not made, perhaps again.
-func notMade(unknown, why string) ToolResult {
+// notMadeResult returns the reply to a call that was not made, or not made again.
+func notMadeResult(unknown, why string) ToolResult {
 	reply := refuse("%s", why)
 	reply.unknown, reply.Inconclusive = unknown, tools.CannotCheck
 	return reply

@@ -25,7 +25,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	if err != nil || s.Outcome != nil {
 		return err
 	}
-	if v.hopeless() {
+	if v.onlyInconclusive() {
 		t.stop(s, &Outcome{Status: Stuck, Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked, Reason: "this cannot be judged here: " + v.Unmet[0]})
 		return nil
 	}
@@ -35,7 +35,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 			Reason: fmt.Sprintf("stopped %d times without being done; %s", s.Rejects, v.Unmet[0])})
 		return nil
 	}
-	s.RequireCall = t.Done.wants(s)
+	s.RequireCall = t.Done.lacksAction(s)
 	s.addUserMessage("Not done yet:\n- %s%s%s", strings.Join(v.Unmet, "\n- "), t.producersOf(s), t.unappliedNote(s)+t.fenceNote(s, answer))
 	return nil
 }
@@ -44,8 +44,8 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 // word that the work is done is not the work: an answer without calls stands for
 // it where something was done, or the model was asked for it before.
 func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, error) {
-	s.wordless = t.Revision >= 4 && s.Claim == nil && len(answer.Calls) == 0 && (s.worked() || s.Rejects > 0)
-	defer func() { s.wordless = false }()
+	s.signalOptional = t.Revision >= 4 && s.Claim == nil && len(answer.Calls) == 0 && (s.worked() || s.Rejects > 0)
+	defer func() { s.signalOptional = false }()
 	v, err := t.judge(r, s, t.Done)
 	if err != nil {
 		return v, err
@@ -65,7 +65,7 @@ func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, 
 	if s.Outcome.Reason == "" {
 		s.Outcome.Reason = "the model stopped calling tools"
 	}
-	t.settlePlan(s, s.Outcome)
+	t.markUnchanged(s, s.Outcome)
 	if s.Claim != nil {
 		s.Outcome.Summary, s.Outcome.Evidence = s.Claim.Summary, s.Claim.Evidence
 	}
@@ -75,9 +75,9 @@ func (t *Task) judgeAnswer(r *flow.Run, s *State, answer llm.Message) (verdict, 
 	return v, nil
 }
 
-// settlePlan has the outcome of a run that could only plan, or that had nothing to
-// prove since it changed nothing, say so.
-func (t *Task) settlePlan(s *State, o *Outcome) {
+// markUnchanged adjusts the outcome of a run that could only plan, or that had nothing to
+// prove since it changed nothing.
+func (t *Task) markUnchanged(s *State, o *Outcome) {
 	switch {
 	case t.PlanOnly:
 		o.Status, o.Reason = Planned, "nothing was changed or tested"
@@ -173,18 +173,18 @@ func (t *Task) reportsBeside(answer llm.Message, calls []llm.Call, replies []Too
 	return err == nil && len(form.Validate(turn.Conform(t.Output, answer.Text))) == 0
 }
 
-// settleWords has criteria speak of what the task's model knows.
-func (t *Task) settleWords(s *State) {
+// prepareJudging sets the fields of s on which the wording of unmet criteria depends.
+func (t *Task) prepareJudging(s *State) {
 	s.plain, s.planOnly = t.Revision > 0, t.PlanOnly
-	s.noFinish = t.Revision >= 4 && t.worksAlone(s)
+	s.noFinish = t.Revision >= 4 && t.isExternalAgent(s)
 	if t.Revision >= turn.SharedRoom && !s.noFinish {
-		s.makers = t.makers()
+		s.toolsByArtifact = t.toolsByArtifact()
 	}
 	s.finishOffered = s.plain && !s.noFinish && slices.ContainsFunc(t.Tools, func(tool Tool) bool { return tool.Name == finish })
 }
 
-// makers are the tools that produce artifacts, by artifact.
-func (t *Task) makers() map[string]string {
+// toolsByArtifact lists the tools that produce each artifact, joined with "or".
+func (t *Task) toolsByArtifact() map[string]string {
 	all := map[string]string{}
 	for _, tool := range t.Tools {
 		for _, a := range tool.Produces {
@@ -197,9 +197,8 @@ func (t *Task) makers() map[string]string {
 	return all
 }
 
-// worksAlone reports whether the model has tools of its own and none of the
-// task's.
-func (t *Task) worksAlone(s *State) bool {
+// isExternalAgent reports whether the model has tools of its own and none of the task's.
+func (t *Task) isExternalAgent(s *State) bool {
 	model, _ := t.modelAt(s.Fallback)
 	return extagent.IsAgent(model)
 }
@@ -207,13 +206,13 @@ func (t *Task) worksAlone(s *State) bool {
 // judge judges a criterion and runs its checks. The error is the engine's.
 func (t *Task) judge(r *flow.Run, s *State, done Criterion) (verdict, error) {
 	var engine error
-	t.settleWords(s)
+	t.prepareJudging(s)
 	v := done.judge(s, func(c Criterion) error {
 		if engine != nil {
 			return engine // nothing is begun any more
 		}
 		tool, args := c.Call()
-		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules, asked: asked{workflow: true, interrupted: turn.Again}}, llm.Call{Name: tool, Args: args})
+		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules, caller: caller{workflow: true, interrupted: turn.Again}}, llm.Call{Name: tool, Args: args})
 		if err != nil {
 			engine = err
 			return err
@@ -254,9 +253,9 @@ func (t *Task) producersOf(s *State) string {
 	var lines []string
 	for _, a := range t.Done.Artifacts() {
 		if a == "diff" && s.plain && !changed(s.Value(a)) {
-			lines = append(lines, t.editors(s)+"Text in an answer changes nothing."+t.otherEnds(s))
+			lines = append(lines, t.editors(s)+"Text in an answer changes nothing."+t.endsWithoutChange(s))
 		}
-		if s.Value(a) != nil || s.noFinish || s.makers[a] != "" {
+		if s.Value(a) != nil || s.noFinish || s.toolsByArtifact[a] != "" {
 			continue
 		}
 		for _, tool := range t.Tools {
@@ -364,9 +363,8 @@ func (t *Task) resultOf(result string) string {
 // asksForChange reports whether the task is not done without a changed file.
 func (t *Task) asksForChange() bool { return slices.Contains(t.Done.Artifacts(), "diff") }
 
-// otherEnds names, for a model that has changed nothing, the ends that need no
-// change.
-func (t *Task) otherEnds(s *State) string {
+// endsWithoutChange tells a model that has changed nothing how to end without a change.
+func (t *Task) endsWithoutChange(s *State) string {
 	switch {
 	case t.Revision < 4 || !t.asksForChange():
 		return ""
@@ -417,9 +415,9 @@ func (t *Task) decline(r *flow.Run, s *State) (bool, error) {
 	return true, nil
 }
 
-// doneInSilence ends the run if the model has stopped with nothing to say twice
-// and the work is there.
-func (t *Task) doneInSilence(r *flow.Run, s *State, answer llm.Message) error {
+// finishIfSilent ends the run if the model has twice stopped without text and the work is
+// there.
+func (t *Task) finishIfSilent(r *flow.Run, s *State, answer llm.Message) error {
 	last := t.Revision >= 8 && s.Empty == maxEmpty-1 // a server may lose each call that it cannot read
 	if t.Revision < 4 || s.Empty == 0 || s.feedback.lost && !last || !s.worked() ||
 		!slices.ContainsFunc(t.Done.All, Criterion.evidence) && !(t.Done.conditional() && changed(s.Value(changedFiles))) {

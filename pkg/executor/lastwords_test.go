@@ -15,7 +15,7 @@ func TestLastWords(t *testing.T) {
 		"Half of it is there.\nTASK_COMPLETE\n": "Half of it is there.",
 		"I said TASK_COMPLETE too early.":       "I said TASK_COMPLETE too early.",
 	} {
-		if got := task.lastWords(text, &Outcome{Reason: "the same call, 12 times over"}); got != want {
+		if got := task.stopSummary(text, &Outcome{Reason: "the same call, 12 times over"}); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

@@ -55,7 +55,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 
 // run has turns until the state has an outcome, and makes each a checkpoint.
 func run(r *flow.Run, t *Task, s *State) error {
-	t.settleWords(s)
+	t.prepareJudging(s)
 	for s.Outcome == nil {
 		if err := t.readMessages(r, s); err != nil {
 			return err
@@ -85,8 +85,8 @@ func run(r *flow.Run, t *Task, s *State) error {
 		} else if err != nil {
 			return err
 		}
-		calls := t.meantCalls(answer.Calls)
-		replies, err := act(r, t, s, asked{}, calls)
+		calls := t.resolveCalls(answer.Calls)
+		replies, err := act(r, t, s, caller{}, calls)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func failed(s *State, err error) bool {
 func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	if s.WrapUp != nil {
 		s.Outcome = s.WrapUp
-		s.Outcome.Summary = t.lastWords(answer.Text, s.WrapUp)
+		s.Outcome.Summary = t.stopSummary(answer.Text, s.WrapUp)
 		return nil
 	}
 	if o := s.agentStopped(t); o != nil {
@@ -142,7 +142,7 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		return nil
 	case s.askAgain(answer):
 	case len(answer.Calls) == 0 && answer.Text == "":
-		if err := t.doneInSilence(r, s, answer); err != nil || s.Outcome != nil {
+		if err := t.finishIfSilent(r, s, answer); err != nil || s.Outcome != nil {
 			return err
 		}
 		s.empty(t)
@@ -176,9 +176,9 @@ func (s *State) withoutWrapUp() []llm.Message {
 	return s.New
 }
 
-// lastWords returns the summary of a stopped run: the model's text without claims to be
+// stopSummary returns the summary of a stopped run: the model's text without claims to be
 // done, or the reason why it was stopped.
-func (t *Task) lastWords(text string, o *Outcome) string {
+func (t *Task) stopSummary(text string, o *Outcome) string {
 	if t.Revision == 0 {
 		return text
 	}

@@ -56,7 +56,7 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 	if !t.Messages && t.At != "" {
 		name = turn.CopySignal + t.At
 	}
-	if !t.Messages && t.At == "" || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.goesOn() {
+	if !t.Messages && t.At == "" || s.WrapUp != nil || s.Outcome != nil && !s.Outcome.continuesOnMessage() {
 		return nil
 	}
 	sent, err := flow.Drain(r, name, s.Read)
@@ -75,13 +75,13 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 			continue
 		}
 		if s.Ended = nil; s.Outcome != nil {
-			s.goOn()
+			s.clearOutcome()
 		}
 		if m.Model != "" {
 			s.switchModel(t, &pickedModel{m.Model, m.Window, m.Stated, m.Guess, m.Price})
 		}
 		if m.Anew {
-			s.renew(t.Limits, m.Limits)
+			s.resetLimits(t.Limits, m.Limits)
 		}
 		if m.Text != "" || len(m.Attachments) > 0 || m.Changed != "" {
 			s.Taint |= m.Taint
@@ -118,16 +118,15 @@ func (s *State) addMessage(m llm.Message) {
 	s.New = append(s.New, m)
 }
 
-// goOn takes back that the run has ended. What it is to do from here on is judged
-// anew.
-func (s *State) goOn() {
+// clearOutcome makes an ended run go on: its further work is judged anew.
+func (s *State) clearOutcome() {
 	s.Outcome, s.WrapUp, s.Claim, s.RequireCall, s.Unapplied = nil, nil, nil, false, nil
 	s.Rejects, s.Empty, s.AskedBack, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, "", nil, 0, nil, nil, 0, 0
 }
 
-// renew gives the run limits anew, and has calls counted from here on where they
-// are evidence.
-func (s *State) renew(task, given Limits) {
+// resetLimits gives the run its limits anew, and makes only later calls count as
+// evidence.
+func (s *State) resetLimits(task, given Limits) {
 	l, used := given.Or(task).Or(DefaultLimits), s.used()
 	if l.Turns > 0 {
 		l.Turns += used.Turns

@@ -201,7 +201,7 @@ func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error)
 	}
 	s.Raised = o.share(s, n).Or(s.Raised)
 	s.New = s.withoutWrapUp()
-	s.goOn()
+	s.clearOutcome()
 	if o.ends {
 		s.Ended = end
 		return json.Marshal(s)

@@ -40,7 +40,7 @@ func (sc *Scope) act(interrupted turn.Interruption, calls []llm.Call) ([]ToolRes
 		s.Calls++
 		calls[i].ID = fmt.Sprintf("call%05d", s.Calls)
 	}
-	replies, err := act(sc.Run, t, s, asked{true, interrupted, t.Revision >= turn.TypedResults}, calls)
+	replies, err := act(sc.Run, t, s, caller{true, interrupted, t.Revision >= turn.TypedResults}, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (sc *Scope) Finish(err error) (*State, error) {
 	}
 	if len(v.Unmet) == 0 {
 		s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
-		sc.Task.settlePlan(s, s.Outcome)
+		sc.Task.markUnchanged(s, s.Outcome)
 		return s, nil
 	}
 	s.Outcome = &Outcome{Status: Failed, Reason: v.Unmet[0], Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked}
@@ -278,9 +278,9 @@ func (o *Outcome) Succeeded() bool {
 	return false
 }
 
-// goesOn reports whether a message of a person makes a run with this outcome go
-// on by itself.
-func (o *Outcome) goesOn() bool {
+// continuesOnMessage reports whether a person's message continues a run with this outcome
+// without further action.
+func (o *Outcome) continuesOnMessage() bool {
 	return o.Status != Limit && o.Status != Failed
 }
 

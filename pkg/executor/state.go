@@ -48,10 +48,11 @@ type State struct {
 	plain, finishOffered bool
 	// noFinish is set for a model that has no tools of ours, wordless where the
 	// work counts without the word that it is done.
-	noFinish, wordless bool
-	planOnly           bool // the task's
-	// makers name the tools that produce artifacts, for what is unmet.
-	makers map[string]string
+	noFinish, signalOptional bool
+	planOnly                 bool // the task's
+	// toolsByArtifact names the tools that produce artifacts, for the text of unmet
+	// criteria.
+	toolsByArtifact map[string]string
 	// confirmed is set for an answer that says that nothing has to be changed.
 	confirmed bool
 	// reports is set for an answer that has the output that is asked for beside changes.

@@ -303,8 +303,8 @@ func (sc *Scope) DropTree(name string) error {
 	return err
 }
 
-// leastFence is the least number of lines of a fence that may be a whole file.
-const leastFence = 3
+// minFileLines is the least number of lines of a fence that may be a whole file.
+const minFileLines = 3
 
 // fenceNote asks the model to write a file with a tool that it put into its answer
 // instead. It is "" if there is no such file or no tool to write it with.
@@ -329,7 +329,7 @@ func fencedFile(text string) string {
 		info, fence := strings.CutPrefix(line, "```")
 		switch {
 		case fence && open:
-			if name != "" && lines >= leastFence {
+			if name != "" && lines >= minFileLines {
 				return name
 			}
 			name, before, open = "", "", false

@@ -269,11 +269,10 @@ func (t *Task) specs() (out []llm.ToolSpec) {
 	return out
 }
 
-// meantCalls are the calls that an answer stands for: a call through call_tool is one
-// of the tool that it names, and one of a tool that is spelled otherwise is of that
-// tool, for rules, results and records. The transcript keeps
-// what the model wrote.
-func (t *Task) meantCalls(calls []llm.Call) []llm.Call {
+// resolveCalls returns the calls that an answer stands for: a call through call_tool
+// becomes a call of the tool that it names, and a misspelt tool the one that it means,
+// for rules, results and records. The transcript keeps the model's own calls.
+func (t *Task) resolveCalls(calls []llm.Call) []llm.Call {
 	calls = slices.Clone(calls)
 	if t.Revision >= 4 {
 		for i, c := range calls {

@@ -30,9 +30,9 @@ func unmet(format string, args ...any) verdict {
 	return verdict{Unmet: []string{fmt.Sprintf(format, args...)}}
 }
 
-// hopeless reports whether nothing but checks that cannot be judged keeps the
-// criterion from holding: no work of the model changes that.
-func (v verdict) hopeless() bool {
+// onlyInconclusive reports whether only checks that cannot be judged keep the criterion
+// from being met: no work of the model changes that.
+func (v verdict) onlyInconclusive() bool {
 	return len(v.Unmet) > 0 && !slices.ContainsFunc(v.Unmet, func(u string) bool { return !slices.Contains(v.Unchecked, u) })
 }
 
@@ -67,7 +67,7 @@ func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
 	}
 	switch {
 	case c.Signal != "":
-		if s.planOnly && s.wordless {
+		if s.planOnly && s.signalOptional {
 			return verdict{} // a plan has nothing else to show
 		}
 		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
@@ -124,7 +124,7 @@ func (c Criterion) artifact(s *State) verdict {
 	if v == nil && nothing {
 		return unmet("no file has been changed")
 	}
-	if by := s.makers[c.Artifact]; v == nil && by != "" && c.Artifact != changedFiles {
+	if by := s.toolsByArtifact[c.Artifact]; v == nil && by != "" && c.Artifact != changedFiles {
 		return unmet("%s has not produced %q%s", by, c.Artifact, c.uncertain(s))
 	}
 	if v == nil {
@@ -172,7 +172,7 @@ func (c Criterion) uncertain(s *State) string {
 // they are all that is left.
 func (c Criterion) all(s *State, check func(Criterion) error) verdict {
 	var v verdict
-	wordless := s.wordless && slices.ContainsFunc(c.All, Criterion.evidence)
+	wordless := s.signalOptional && slices.ContainsFunc(c.All, Criterion.evidence)
 	for _, part := range c.All {
 		if !part.checks() && (!wordless || part.Signal == "") {
 			v.add(part.judge(s, check))
@@ -197,17 +197,17 @@ func (c Criterion) evidence() bool {
 
 func (c Criterion) any(s *State, check func(Criterion) error) verdict {
 	var lacks []string
-	hopeless := len(c.Any) > 0
+	inconclusive := len(c.Any) > 0
 	for _, part := range c.Any {
 		v := part.judge(s, check)
 		if len(v.Unmet) == 0 {
 			return v
 		}
-		hopeless = hopeless && v.hopeless()
+		inconclusive = inconclusive && v.onlyInconclusive()
 		lacks = append(lacks, strings.Join(v.Unmet, " and "))
 	}
 	v := unmet("one of these must hold: %s", strings.Join(lacks, "; or "))
-	if hopeless {
+	if inconclusive {
 		v.Unchecked = v.Unmet
 	}
 	return v
@@ -233,10 +233,10 @@ func (c Criterion) judgeCheck(s *State, check func(Criterion) error) verdict {
 	return verdict{Unmet: []string{none.Reason}, Unchecked: []string{none.Reason}}
 }
 
-// wants reports whether no answer in words can fulfil c as things stand: an
-// artifact or a call is missing. Whether a check would pass is not asked.
-func (c Criterion) wants(s *State) bool {
-	lacks := func(p Criterion) bool { return p.wants(s) }
+// lacksAction reports whether an artifact or a call is missing for c, so that no answer
+// in words can meet it. Whether a check would pass is not asked.
+func (c Criterion) lacksAction(s *State) bool {
+	lacks := func(p Criterion) bool { return p.lacksAction(s) }
 	switch {
 	case c.Artifact != "":
 		return s.Value(c.Artifact) == nil
@@ -245,7 +245,7 @@ func (c Criterion) wants(s *State) bool {
 	case c.All != nil:
 		return slices.ContainsFunc(c.All, lacks)
 	case c.Any != nil:
-		return !slices.ContainsFunc(c.Any, func(p Criterion) bool { return !p.wants(s) })
+		return !slices.ContainsFunc(c.Any, func(p Criterion) bool { return !p.lacksAction(s) })
 	}
 	return false
 }

@@ -179,7 +179,7 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 	case rec != nil && rec.Done && s.polls() && rec.Failure != nil:
 		return rec.result() // it found nothing: nobody needs to see that
 	case rec != nil && rec.Done:
-		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
+		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recalledData(s, rec)})
 		return rec.result()
 	case roles[s.Kind] != roleHandled:
 		rec, err = l.performOwn(s, deadline)
@@ -223,9 +223,9 @@ func (l *Local) repeatable(s Step) bool {
 	return s.engineOwn() || s.polls() || s.Kind != KindAwait && rt.Handler != nil && rt.Again(s)
 }
 
-// recount is the data of the event of a recalled step. Watchers may lack the event
-// of its end: events are kept a moment after outcomes.
-func (l *Local) recount(s Step, rec *Record) json.RawMessage {
+// recalledData returns the data of the event of a recalled step. Watchers may lack the
+// event of its end: events are kept a moment after outcomes.
+func (l *Local) recalledData(s Step, rec *Record) json.RawMessage {
 	switch s.Kind {
 	case Return:
 		return s.Input

@@ -19,7 +19,7 @@ func (l *Local) perform(s Step, again bool) (*Record, error) {
 	rec, rt, start := s.record(time.Time{}), l.Mux[s.Kind], time.Now()
 	if again {
 		var safe bool
-		err := exhaustion.Retry(l.waiting(s), func() (err error) { safe, err = rt.settled(l.Ctx, s); return err })
+		err := exhaustion.Retry(l.waiting(s), func() (err error) { safe, err = rt.repeatable(l.Ctx, s); return err })
 		if err != nil {
 			return nil, &InfrastructureError{fmt.Errorf("step %s: settling what was interrupted: %w", s.Path, err)}
 		}
@@ -79,7 +79,7 @@ func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
 	rest, bounded := s.bound.left(time.Now())
 	if bounded = bounded && rest < timeout; bounded {
 		if timeout = rest; rest <= 0 {
-			return nil, s.late()
+			return nil, s.timeoutFailure()
 		}
 	}
 	if s.bound.isLost() {
@@ -99,7 +99,7 @@ func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
 		case race.Err() != nil:
 			err = errLost
 		case bounded:
-			err = s.late()
+			err = s.timeoutFailure()
 		default:
 			err = &Failure{Code: TimedOut, Message: fmt.Sprintf("timed out after %s", timeout), Retryable: true}
 		}
@@ -118,7 +118,7 @@ type hostData struct {
 func (l *Local) awaitHost(rt Route, s Step, w *exhaustion.Wait, err error) error {
 	may := exhaustion.IsBefore(err)
 	if !may {
-		settled, serr := rt.settled(l.Ctx, s)
+		settled, serr := rt.repeatable(l.Ctx, s)
 		if may = settled; serr != nil {
 			err = errors.Join(err, serr)
 		}
@@ -326,8 +326,8 @@ func (rt Route) Next(f *Failure, n int, waited time.Duration) (wait time.Duratio
 // Again reports whether s may be performed again after an interruption.
 func (rt Route) Again(s Step) bool { return rt.Safe != nil && rt.Safe(s) }
 
-// settled is Again for the engine: a step that is not safe may be made so.
-func (rt Route) settled(ctx context.Context, s Step) (bool, error) {
+// repeatable is Again for the engine: Settle may make an unsafe step safe.
+func (rt Route) repeatable(ctx context.Context, s Step) (bool, error) {
 	if rt.Handler == nil || rt.Again(s) {
 		return true, nil
 	}

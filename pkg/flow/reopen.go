@@ -228,7 +228,7 @@ back:
 			}
 			return true, p.dropAsked(t, at[:i+1])
 		}
-		free, err := p.free(k)
+		free, err := p.repeatable(k)
 		switch {
 		case err != nil:
 			return false, err
@@ -345,9 +345,9 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 	return true, nil
 }
 
-// free reports whether a step that succeeded, and all in its scope, may be
+// repeatable reports whether a step that succeeded, and all in its scope, may be
 // performed again.
-func (p *reopening) free(t *stepTree) (bool, error) {
+func (p *reopening) repeatable(t *stepTree) (bool, error) {
 	if t.state != nil && (p.RepeatScope == nil || !p.RepeatScope(t.state.Value)) {
 		return false, nil
 	}
@@ -365,7 +365,7 @@ func (p *reopening) free(t *stepTree) (bool, error) {
 		}
 	}
 	for _, k := range t.kids {
-		if ok, err := p.free(k); err != nil || !ok {
+		if ok, err := p.repeatable(k); err != nil || !ok {
 			return ok, err
 		}
 	}

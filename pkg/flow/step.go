@@ -76,8 +76,8 @@ func (s Step) record(deadline time.Time) *Record {
 	return &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline, NoEffect: s.engineOwn()}
 }
 
-// late is the failure of a step for which there was no time left.
-func (s Step) late() *Failure {
+// timeoutFailure returns the failure of a step for which there was no time left.
+func (s Step) timeoutFailure() *Failure {
 	return &Failure{Code: TimedOut, Message: "timed out: the step's timeout of " + s.Within.String() + " is over"}
 }
 

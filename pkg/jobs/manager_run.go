@@ -82,7 +82,7 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := &run{m: m, o: o, job: j, journal: journal}
-	ctx = exhaustion.WithNotice(ctx, r.waits)
+	ctx = exhaustion.WithNotice(ctx, r.reportHostWait)
 	r.record(ctx, stop)
 	endHeartbeat := r.startHeartbeat(ctx, stop)
 	if err := r.queue(ctx); err != nil {

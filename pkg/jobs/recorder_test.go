@@ -91,13 +91,13 @@ func TestWaitIsReportedOnce(t *testing.T) {
 	r.rec = &recorder{ctx: t.Context(), journal: full, live: func(ev event.Event) { seen <- ev }, fail: func(err error) { t.Error(err) }}
 	for range 2 { // shortages
 		var first sync.WaitGroup
-		first.Go(func() { r.waits(exhaustion.Disk, syscall.ENOSPC) })
+		first.Go(func() { r.reportHostWait(exhaustion.Disk, syscall.ENOSPC) })
 		<-full.syncs
 		if len(seen) != 1 {
 			t.Fatalf("%d reports before there is room, want one", len(seen))
 		}
 		for range 3 {
-			r.waits(exhaustion.Disk, syscall.ENOSPC)
+			r.reportHostWait(exhaustion.Disk, syscall.ENOSPC)
 		}
 		full.room <- struct{}{}
 		first.Wait()

@@ -186,9 +186,10 @@ type waitsData struct {
 	Waiting exhaustion.Resource `json:"waiting"`
 }
 
-// waits reports that the run waits for the host, and returns when the report is durable.
-// What fails meanwhile does so for the same want, and the report itself may be a part of it.
-func (r *run) waits(what exhaustion.Resource, err error) {
+// reportHostWait reports that the run waits for the host, and returns when the report is
+// durable. Other failures meanwhile have the same cause, and the report itself may be a
+// part of it.
+func (r *run) reportHostWait(what exhaustion.Resource, err error) {
 	if _, reported := r.waiting.LoadOrStore(what, true); reported {
 		return
 	}

@@ -100,7 +100,7 @@ func failure(ctx context.Context, env *Env, err error) (Result, error) {
 	if fatal := new(fatalError); errors.As(err, &fatal) || exhaustion.Of(err) != "" {
 		return Result{}, err // nothing that a model could do anything about
 	}
-	res := Result{Text: err.Error() + env.meant(ctx, err), Failed: true}
+	res := Result{Text: err.Error() + env.similarPaths(ctx, err), Failed: true}
 	for e := err; e != nil && res.Summary == ""; e = errors.Unwrap(e) {
 		if people, ok := e.(interface{ Summary() string }); ok {
 			res.Summary = people.Summary()
@@ -112,9 +112,9 @@ func failure(ctx context.Context, env *Env, err error) (Result, error) {
 	return res, nil
 }
 
-// meant names, for a path that does not exist, the files that may have been
-// meant: those with the same base name, or else the nearest name beside it.
-func (e *Env) meant(ctx context.Context, err error) string {
+// similarPaths lists, for a path that does not exist, the files with the same base name,
+// or else the nearest name in the same directory.
+func (e *Env) similarPaths(ctx context.Context, err error) string {
 	missing := new(workspace.PathError)
 	if e == nil || e.Files == nil || !errors.As(err, &missing) || !errors.Is(missing.Err, fs.ErrNotExist) {
 		return ""

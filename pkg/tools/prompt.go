@@ -208,10 +208,10 @@ func (m Metadata) presented() Optionality { return cmp.Or(m.Optionality, Require
 // Offered returns the tools that are of use with the artifacts that exist:
 // those whose Consumes are all among them.
 func (s *Set) Offered(artifacts []string) *Set {
-	return s.where(func(t Tool) bool { return t.fed(artifacts) })
+	return s.where(func(t Tool) bool { return t.inputsExist(artifacts) })
 }
 
-func (m Metadata) fed(artifacts []string) bool {
+func (m Metadata) inputsExist(artifacts []string) bool {
 	return !slices.ContainsFunc(m.Consumes, func(name string) bool { return !among(artifacts, name) })
 }
 
@@ -226,7 +226,7 @@ func (s *Set) Suggest(artifacts []string) []string {
 	var next []Tool
 	for t := range s.All() {
 		fresh := slices.ContainsFunc(t.Produces, func(name string) bool { return IsFamily(name) || !among(artifacts, name) })
-		if fresh && t.fed(artifacts) {
+		if fresh && t.inputsExist(artifacts) {
 			next = append(next, t)
 		}
 	}

@@ -91,7 +91,7 @@ func (t Tool) limit() time.Duration {
 
 // finish binds artifacts and makes the texts fit to be kept.
 func (t Tool) finish(env *Env, r Result) Result {
-	r.Text, r.Summary = legible(r.Text), legible(r.Summary)
+	r.Text, r.Summary = validUTF8(r.Text), validUTF8(r.Summary)
 	if r.Artifacts == nil {
 		if r.Failed || len(t.Produces) == 0 {
 			return r
@@ -142,5 +142,5 @@ func (e *Env) note(name, words, cause string) {
 	e.Emit(event.Event{Job: e.Job, Time: time.Now(), Kind: event.Note, Step: "tool", Name: name, Text: words, Error: cause})
 }
 
-// legible replaces what is not UTF-8: providers refuse it, journals too.
-func legible(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// validUTF8 replaces bytes that are not UTF-8: providers and journals refuse them.
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -134,17 +134,17 @@ func (s *Set) Unknown(names ...string) error {
 			continue
 		}
 		if strings.ContainsAny(name, "*?[") {
-			errs = append(errs, fmt.Errorf("no tool matches %q; there are %s", name, listed(s.Names())))
+			errs = append(errs, fmt.Errorf("no tool matches %q; there are %s", name, joinNames(s.Names())))
 		} else if near := s.Nearest(name); near != "" {
 			errs = append(errs, fmt.Errorf("unknown tool %q (did you mean %q?)", name, near))
 		} else {
-			errs = append(errs, fmt.Errorf("unknown tool %q; there are %s", name, listed(s.Names())))
+			errs = append(errs, fmt.Errorf("unknown tool %q; there are %s", name, joinNames(s.Names())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func listed(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

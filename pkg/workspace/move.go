@@ -30,7 +30,7 @@ func (f *Files) Remove(name string) error {
 		case "":
 			return f.Tree.Explain(name, fs.ErrNotExist)
 		case rootfs.TypeFile:
-			if err := f.fresh(name, p, now); err != nil {
+			if err := f.checkUnchanged(name, p, now); err != nil {
 				return err
 			}
 		case rootfs.TypeDir:
@@ -188,7 +188,7 @@ func (f *Files) Apply(m rootfs.Transition, at func(string)) error {
 	at("change " + p)
 	if err = f.makeDirs(dirs); err == nil {
 		at("dirs " + p)
-		err = f.become(p, temp, m.After, data)
+		err = f.applyState(p, temp, m.After, data)
 	}
 	if err != nil {
 		f.Ledger.TakeBack(ds...)
@@ -198,8 +198,8 @@ func (f *Files) Apply(m rootfs.Transition, at func(string)) error {
 	return nil
 }
 
-// become makes a path what a state says.
-func (f *Files) become(p, temp string, to rootfs.State, data []byte) error {
+// applyState puts the recorded state of a path back.
+func (f *Files) applyState(p, temp string, to rootfs.State, data []byte) error {
 	t := f.Tree
 	switch to.Type {
 	case "":

@@ -15,7 +15,7 @@ import (
 // name is a link that stays inside, its target is written and the link stays.
 // Hard links are broken: other names of the old file keep the old content.
 func (f *Files) WriteFile(name string, data []byte) error {
-	return f.write(name, data, func(p string, now rootfs.State) error { return f.fresh(name, p, now) })
+	return f.write(name, data, func(p string, now rootfs.State) error { return f.checkUnchanged(name, p, now) })
 }
 
 // Replace is WriteFile for a caller who knows the whole old content, and writes
@@ -60,7 +60,7 @@ func (f *Files) write(name string, data []byte, check func(p string, now rootfs.
 		if err != nil {
 			return err
 		}
-		f.keepAfter(data)
+		f.storeNewContent(data)
 		temp := rootfs.TempName(p)
 		ds := append(made(dirs), ledger.PathChange{Path: rootfs.RawName(p), Before: now, After: after})
 		return f.commit(temp, ds, func() error {
@@ -101,10 +101,10 @@ func (f *Files) Keep(p string) (rootfs.State, error) {
 	return f.Ledger.Keep(f.Tree, p)
 }
 
-// keepAfter keeps what is about to be written, to distinguish it from later
-// changes by somebody else. Without it an undo leaves such a file
-// alone, so it need not be durable, and an error is no reason not to write.
-func (f *Files) keepAfter(data []byte) {
+// storeNewContent stores the content that is about to be written, to distinguish it from
+// later changes by somebody else. Without it an undo leaves such a file alone, so it need
+// not be durable, and an error does not prevent the write.
+func (f *Files) storeNewContent(data []byte) {
 	if f.Ledger != nil && len(data) <= ledger.MaxDiff && !f.Ledger.Full() {
 		_ = f.Ledger.Store(data)
 	}
@@ -127,7 +127,7 @@ func (f *Files) commit(temp string, ds []ledger.PathChange, do func() error) err
 	var errs []error
 	for _, d := range ds {
 		if d.From != "" { // moved, not looked at
-			if was, ok := f.saw(string(d.From)); ok && d.After.Type == rootfs.TypeFile {
+			if was, ok := f.lastSeen(string(d.From)); ok && d.After.Type == rootfs.TypeFile {
 				errs = append(errs, f.Note(string(d.Path), was))
 			}
 			continue
@@ -177,11 +177,11 @@ func (f *Files) Seen(name string) bool {
 	if err != nil {
 		return false
 	}
-	_, ok := f.saw(p)
+	_, ok := f.lastSeen(p)
 	return ok
 }
 
-func (f *Files) saw(p string) (string, bool) {
+func (f *Files) lastSeen(p string) (string, bool) {
 	if f.Ledger != nil {
 		return f.Ledger.LastSeen(p)
 	}
@@ -191,10 +191,10 @@ func (f *Files) saw(p string) (string, bool) {
 	return d, ok
 }
 
-// fresh refuses a change to a file that is not as the job last saw it. One the
-// job never saw is let through.
-func (f *Files) fresh(name, p string, now rootfs.State) error {
-	want, ok := f.saw(p)
+// checkUnchanged refuses a change to a file that is not as the job last saw it. A file
+// that the job never saw is let through.
+func (f *Files) checkUnchanged(name, p string, now rootfs.State) error {
+	want, ok := f.lastSeen(p)
 	switch {
 	case !ok || want == now.Digest:
 		return nil
@@ -219,5 +219,5 @@ func (f *Files) Fresh(name string) error {
 	if err != nil {
 		return err
 	}
-	return f.fresh(name, p, rootfs.State{Type: rootfs.TypeFile, Digest: rootfs.Digest(b)})
+	return f.checkUnchanged(name, p, rootfs.State{Type: rootfs.TypeFile, Digest: rootfs.Digest(b)})
 }

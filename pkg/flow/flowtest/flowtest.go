@@ -126,8 +126,8 @@ func (l *effects) mux() flow.Mux {
 	}
 }
 
-// said puts what a workflow saw of an error into its result.
-func said(err error) string {
+// errorText renders an error as a workflow saw it, for the workflow's result.
+func errorText(err error) string {
 	if e, ok := errors.AsType[*flow.StepError](err); ok {
 		return fmt.Sprintf("%s|%s|%s|%s|%s|%v", e.Path, e.Kind, e.Name, e.Code, e.Message, e.Retryable)
 	}

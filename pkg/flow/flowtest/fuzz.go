@@ -73,7 +73,7 @@ func interpret(r *flow.Run, p []instr) ([]string, error) {
 		if err != nil && fatal(err) {
 			return nil, err
 		}
-		trace = append(trace, fmt.Sprintf("%s %s: %s %s", in.Op, in.Name, saw, saidAll(err)))
+		trace = append(trace, fmt.Sprintf("%s %s: %s %s", in.Op, in.Name, saw, errorTexts(err)))
 	}
 	return trace, nil
 }
@@ -166,16 +166,16 @@ func fatal(err error) bool {
 	return !step
 }
 
-// saidAll is said for joined errors.
-func saidAll(err error) string {
+// errorTexts is errorText for joined errors.
+func errorTexts(err error) string {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		out := ""
 		for _, err := range many.Unwrap() {
-			out += said(err) + ";"
+			out += errorText(err) + ";"
 		}
 		return out
 	}
-	return said(err)
+	return errorText(err)
 }
 
 // Differ runs random programs, one for each seed, on two engines, and fails

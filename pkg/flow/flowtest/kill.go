@@ -62,7 +62,7 @@ var mixed = flow.Define("mixed", func(r *flow.Run, _ any) ([]string, error) {
 		return nil, err
 	}
 	f, err := flow.Do[string](r, "echo", "last", "f")
-	return []string{a, said(ferr), fmt.Sprint(cs), fmt.Sprint(d), e, f}, err
+	return []string{a, errorText(ferr), fmt.Sprint(cs), fmt.Sprint(d), e, f}, err
 })
 
 // turns is a reducer that saves after each turn, like the agent loop.
@@ -169,7 +169,7 @@ func interrupted(t *testing.T, h Harness) {
 	var log effects
 	wf := flow.Define("interrupted", func(r *flow.Run, kind string) (string, error) {
 		v, err := flow.Do[string](r, kind, "it", "done")
-		return v + " " + said(err), nil
+		return v + " " + errorText(err), nil
 	})
 	for _, c := range []struct{ kind, point, want, effects string }{
 		{"unsafe", "begun", `" 0|unsafe|it|interrupted|interrupted: it may or may not have happened|false"`, "[]"},

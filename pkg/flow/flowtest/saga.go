@@ -138,7 +138,7 @@ func deep(r *flow.Run, depth int) (string, error) {
 	if err != nil && fatalDeep(err) {
 		return "", err
 	}
-	return fmt.Sprint(outs, saidAll(err)), nil
+	return fmt.Sprint(outs, errorTexts(err)), nil
 }
 
 func killDeep(t *testing.T, h Harness) {

@@ -103,7 +103,7 @@ func once(t *testing.T, h Harness) {
 			return "", err
 		}
 		_, err = flow.Await[string](r, "go", 30*time.Millisecond)
-		return v + " " + said(err), nil
+		return v + " " + errorText(err), nil
 	})
 	send(t, h, "go", "x")
 	want := `"x 1|await|go|timed_out|nobody answered in time|false"`
@@ -132,7 +132,7 @@ func timeouts(t *testing.T, h Harness) {
 	send(t, h, "other", 1)
 	wf := flow.Define("timeouts", func(r *flow.Run, _ any) (string, error) {
 		_, err := flow.Await[int](r, "go", 10*time.Millisecond)
-		return said(err), nil
+		return errorText(err), nil
 	})
 	equal(t, "result", h.must(t, Request{Workflow: wf}), `"0|await|go|timed_out|nobody answered in time|false"`)
 }
@@ -163,7 +163,7 @@ func parking(t *testing.T, h Harness) {
 func brief(t *testing.T, h Harness) {
 	wf := flow.Define("brief", func(r *flow.Run, _ any) (string, error) {
 		_, err := flow.AwaitAny(r, nil, 20*time.Millisecond, "yes", "no")
-		return said(err), nil
+		return errorText(err), nil
 	})
 	equal(t, "result", h.must(t, Request{Workflow: wf, Park: true}), `"0|await|yes|no|timed_out|nobody answered in time|false"`)
 }

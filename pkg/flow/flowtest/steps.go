@@ -37,7 +37,7 @@ var failing = flow.Define("failing", func(r *flow.Run, _ any) ([]string, error) 
 	_, err := flow.Do[int](r, "fail", "a.txt", nil)
 	_, unknown := flow.Do[int](r, "nobody", "x", nil)
 	v, later := flow.Do[int](r, "echo", "goes on", 7)
-	return []string{said(err), said(unknown), fmt.Sprint(v, later)}, nil
+	return []string{errorText(err), errorText(unknown), fmt.Sprint(v, later)}, nil
 })
 
 const failed = `["0|fail|a.txt|no_such_file|no a.txt|false","1|nobody|x|failed|no handler for \"nobody\" steps|false","7 \u003cnil\u003e"]`
@@ -66,7 +66,7 @@ func branches(t *testing.T, h Harness) {
 			return flow.Do[int](r, "echo", "second half", i*10)
 		})
 		after, aerr := flow.Do[string](r, "echo", "after", "end")
-		return []any{outs, said(err), after, said(aerr)}, nil
+		return []any{outs, errorText(err), after, errorText(aerr)}, nil
 	})
 	equal(t, "result", h.must(t, Request{Workflow: wf, Mux: log.mux()}),
 		`[[0,0,20,30],"0.1.0|fail|second|no_such_file|no second|false","end","\u003cnil\u003e"]`)
@@ -138,7 +138,7 @@ func retries(t *testing.T, h Harness) {
 		var out []string
 		for _, name := range []string{"third time", "never", "final"} {
 			v, err := flow.Do[int](r, "try", name, nil)
-			out = append(out, fmt.Sprint(v, " ", said(err)))
+			out = append(out, fmt.Sprint(v, " ", errorText(err)))
 		}
 		return out, nil
 	})
@@ -153,7 +153,7 @@ func panics(t *testing.T, h Harness) {
 	mux := flow.Mux{"bad": {Handler: func(context.Context, flow.Step, event.Sink) (json.RawMessage, error) { panic("oh") }}}
 	wf := flow.Define("panics", func(r *flow.Run, _ any) (string, error) {
 		_, err := flow.Do[int](r, "bad", "x", nil)
-		return said(err), nil
+		return errorText(err), nil
 	})
 	equal(t, "result", h.must(t, Request{Workflow: wf, Mux: mux}), `"0|bad|x|panicked|panic: oh|false"`)
 }

@@ -165,7 +165,7 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 	}
 	var words []string
 	for i, w := range lacks[0].words {
-		if i == 2 && manifold[words[0]] && !strings.HasPrefix(words[1], "-") {
+		if i == 2 && subcommandPrograms[words[0]] && !strings.HasPrefix(words[1], "-") {
 			words = append(words, "*")
 			break
 		}
@@ -181,5 +181,5 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 	return r, true
 }
 
-// manifold are programs whose first word decides what they do.
-var manifold = map[string]bool{"go": true, "git": true, "npm": true, "pnpm": true, "yarn": true, "cargo": true, "make": true, "pip": true, "uv": true, "docker": true}
+// subcommandPrograms are programs whose first argument selects a command.
+var subcommandPrograms = map[string]bool{"go": true, "git": true, "npm": true, "pnpm": true, "yarn": true, "cargo": true, "make": true, "pip": true, "uv": true, "docker": true}

@@ -97,8 +97,8 @@ func (m *machine) before(s string, i int) (byte, byte) {
 	return s[i-2], s[i-1]
 }
 
-// behind returns the text before s[i], at most lookback bytes.
-func (m *machine) behind(s string, i int) string {
+// textBefore returns the text before s[i], at most lookback bytes.
+func (m *machine) textBefore(s string, i int) string {
 	if i >= lookback {
 		return s[i-lookback : i]
 	}
@@ -116,7 +116,7 @@ func (m *machine) run(s string, final bool) int {
 		}
 		m.out = append(m.out, s[plain:i]...)
 		if i > 0 {
-			m.prev = strings.Clone(m.behind(s, i))
+			m.prev = strings.Clone(m.textBefore(s, i))
 		}
 		if m.due > 0 {
 			m.due -= i
@@ -201,7 +201,7 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 		case v.answer == more:
 			return more
 		case v.answer == no || m.allowed(rest, v):
-		case e.rule.kind == byName && dataName(m.behind(s, i), rest[:v.from], rest[v.from:v.from+v.n]):
+		case e.rule.kind == byName && dataName(m.textBefore(s, i), rest[:v.from], rest[v.from:v.from+v.n]):
 		case v.from == 0:
 			replace(e.rule.kind, v.n, v.rest)
 			return yes

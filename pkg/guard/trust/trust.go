@@ -328,16 +328,16 @@ func (f *File) read(root *os.Root, p string) {
 		f.State, f.Why = Never, err.Error()
 		return
 	}
-	if _, err := rootfs.Plain(b); err != nil && !f.beside() {
+	if _, err := rootfs.Plain(b); err != nil && !f.isSkillMaterial() {
 		f.State, f.Why = Never, err.Error() // nobody could see what they trust
 		return
 	}
 	f.Hash = digest(b)
 }
 
-// beside reports whether a file is the material of a skill. Readers skip material that is
-// not text.
-func (f *File) beside() bool { return f.Kind == Skill && path.Base(f.Path) != "SKILL.md" }
+// isSkillMaterial reports whether a file is the material of a skill. Readers skip
+// material that is not text.
+func (f *File) isSkillMaterial() bool { return f.Kind == Skill && path.Base(f.Path) != "SKILL.md" }
 
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)

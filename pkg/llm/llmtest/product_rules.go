@@ -27,7 +27,7 @@ var products = map[string][]rule{
 		}
 		return 0, ""
 	}},
-	"mistral": {onlyFields("stream", "temperature", "max_tokens", "parallel_tool_calls", "response_format", "tools", "tool_choice"), nineLetters, mistralOrder, strictSchema},
+	"mistral": {onlyFields("stream", "temperature", "max_tokens", "parallel_tool_calls", "response_format", "tools", "tool_choice"), nineCharIDs, mistralOrder, strictSchema},
 	"groq":    {notBoth("json_schema response format is not supported with tools"), onlyMessageFields("role", "content", "tool_calls", "tool_call_id", "name")},
 	"deepseek": {func(a *Asked) (int, string) {
 		if a.Schema != nil {
@@ -139,7 +139,7 @@ func azure(a *Asked) (int, string) {
 	return 0, ""
 }
 
-func nineLetters(a *Asked) (int, string) {
+func nineCharIDs(a *Asked) (int, string) {
 	id := regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 	for _, m := range a.Messages {
 		ids := []string{}

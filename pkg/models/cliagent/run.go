@@ -153,7 +153,7 @@ func (r *opened) process(ctx context.Context, o invocation, w *watch, c process.
 	}
 	p, err := runner.Start(ctx, c)
 	if err != nil {
-		return ending{}, r.unstarted(err)
+		return ending{}, r.startError(err)
 	}
 	var talked chan struct{}
 	if talk != nil {
@@ -233,8 +233,8 @@ func (a *Agent) environ(own []string) []string {
 	return env
 }
 
-// unstarted explains why the program could not be started.
-func (a *Agent) unstarted(err error) error {
+// startError explains why the program could not be started.
+func (a *Agent) startError(err error) error {
 	e := &llm.Error{Kind: extagent.NoProgram, Provider: "cli/" + a.Name, Message: err.Error(), Err: err}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		e.Message = fmt.Sprintf("the program %q was not found", a.Command[0])
@@ -258,7 +258,7 @@ func (a *Agent) Install() string {
 func (a *Agent) Find() (string, error) {
 	path, err := hostexec.Find(a.Command[0])
 	if err != nil {
-		return "", a.unstarted(err)
+		return "", a.startError(err)
 	}
 	return path, nil
 }

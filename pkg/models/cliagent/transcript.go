@@ -147,7 +147,7 @@ func (s *run) start(id, name, args string) {
 	if s.open == nil {
 		s.open = map[string]call{}
 	}
-	text := gist(args)
+	text := argumentSummary(args)
 	s.open[id] = call{name, text}
 	s.texts, s.last = nil, ""
 	s.calls++
@@ -270,9 +270,9 @@ func (s *run) end(f *fault) {
 	}
 }
 
-// gist renders the arguments of a call in a line for people: the most
+// argumentSummary renders the arguments of a call in a line for people: the most
 // informative one, else all of them.
-func gist(args string) string {
+func argumentSummary(args string) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &m) != nil {
 		return strings.Join(strings.Fields(args), " ")

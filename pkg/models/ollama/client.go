@@ -270,7 +270,7 @@ func (m *model) showLoading(ctx context.Context, name string, emit func(llm.Delt
 				return
 			case <-timer.C:
 			}
-			if now := m.doing(ctx, name); now != last && ctx.Err() == nil {
+			if now := m.activity(ctx, name); now != last && ctx.Err() == nil {
 				last = now
 				emit(llm.Delta{Waiting: now})
 			}
@@ -283,9 +283,9 @@ func (m *model) showLoading(ctx context.Context, name string, emit func(llm.Delt
 	}
 }
 
-// doing describes the server's activity before the first byte of an answer.
-func (m *model) doing(ctx context.Context, name string) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// activity describes the server's activity before the first byte of an answer.
+func (m *model) activity(ctx context.Context, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, sideTimeout)
 	defer cancel()
 	list, err := (&Client{&m.end}).Running(ctx)
 	switch {

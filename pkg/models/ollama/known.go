@@ -26,8 +26,8 @@ type loading struct {
 	window int
 }
 
-// patience bounds a side question to the server: an answer waits for it.
-const patience = 5 * time.Second
+// sideTimeout bounds a side question to the server: an answer waits for it.
+const sideTimeout = 5 * time.Second
 
 // family returns how the model writes calls. The first call for a model asks
 // the server for its template.
@@ -38,7 +38,7 @@ func (k *known) family(ctx context.Context, end *transport.Endpoint, model strin
 	if ok {
 		return f
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, sideTimeout)
 	defer cancel()
 	info, err := (&Client{end}).Show(ctx, model)
 	f = textcall.Detect(info.Template, model, info.Family)
@@ -63,7 +63,7 @@ func (k *known) unopened(ctx context.Context, end *transport.Endpoint, model str
 	if ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, sideTimeout)
 	defer cancel()
 	info, err := (&Client{end}).Show(ctx, model)
 	if err != nil {
@@ -96,7 +96,7 @@ func (k *known) window(ctx context.Context, end *transport.Endpoint, model strin
 	if ok {
 		return given
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, sideTimeout)
 	defer cancel()
 	list, err := (&Client{end}).Running(ctx)
 	if err != nil {

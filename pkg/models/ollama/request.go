@@ -157,7 +157,7 @@ func (m *model) thinking(ctx context.Context, name string) thinking {
 	if ok {
 		return t
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, sideTimeout)
 	defer cancel()
 	info, err := (&Client{&m.end}).Show(ctx, name)
 	switch {

@@ -77,16 +77,16 @@ func alternatives(pattern string) []string {
 	return append(out, pattern[from:])
 }
 
-// data is s with no token in it that the server would read as one.
-func (p speller) data(s string) string {
+// escape changes the tokens in s that the server would read as special.
+func (p speller) escape(s string) string {
 	if !strings.ContainsAny(s, firsts) {
 		return s
 	}
 	return p.plain.ReplaceAllStringFunc(s, func(t string) string { return t[:1] + bar + t[1:] })
 }
 
-// meant undoes data in s, which a model wrote after having read text that data changed.
-func (p speller) meant(s string) string {
+// unescape undoes escape in text that a model wrote after having read escaped data.
+func (p speller) unescape(s string) string {
 	if !strings.Contains(s, bar) {
 		return s
 	}
@@ -135,14 +135,14 @@ func escapeTokens(m *llm.Message) *llm.Message {
 	}
 	c := *m
 	if c.Role == llm.Tool {
-		c.Text = inData.data(c.Text)
+		c.Text = inData.escape(c.Text)
 		return &c
 	}
-	c.Text, c.Thinking = inRoles.data(c.Text), inRoles.data(c.Thinking)
+	c.Text, c.Thinking = inRoles.escape(c.Text), inRoles.escape(c.Thinking)
 	c.Calls = append([]llm.Call(nil), c.Calls...)
 	for i, call := range c.Calls {
 		if bytes.ContainsAny(call.Args, firsts) || bytes.Contains(call.Args, []byte(`\u00`)) {
-			c.Calls[i].Args = within(call.Args, inData.data)
+			c.Calls[i].Args = within(call.Args, inData.escape)
 		}
 	}
 	return &c
@@ -150,10 +150,10 @@ func escapeTokens(m *llm.Message) *llm.Message {
 
 // unescapeTokens takes the spelling back out of what a model wrote.
 func unescapeTokens(m *llm.Message) {
-	m.Text, m.Thinking = inData.meant(m.Text), inData.meant(m.Thinking)
+	m.Text, m.Thinking = inData.unescape(m.Text), inData.unescape(m.Thinking)
 	for i, c := range m.Calls {
 		if bytes.Contains(c.Args, []byte(bar)) || bytes.Contains(c.Args, []byte(`\u00`)) {
-			m.Calls[i].Args = within(c.Args, inData.meant)
+			m.Calls[i].Args = within(c.Args, inData.unescape)
 		}
 	}
 }

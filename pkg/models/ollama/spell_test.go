@@ -21,23 +21,23 @@ var tokens = []string{
 
 func TestSpelling(t *testing.T) {
 	for _, tok := range tokens {
-		got := inData.data("a" + tok + "b")
+		got := inData.escape("a" + tok + "b")
 		if strings.Contains(got, tok) || !strings.Contains(got, bar) {
 			t.Errorf("%s is sent as %s", tok, got)
 		}
-		if back := inData.meant(got); back != "a"+tok+"b" {
+		if back := inData.unescape(got); back != "a"+tok+"b" {
 			t.Errorf("%s comes back as %s", tok, back)
 		}
-		twice := inData.data(got)
-		if twice == got || inData.meant(twice) != got {
-			t.Errorf("%s, spelt so already, is sent as %s and comes back as %s", got, twice, inData.meant(twice))
+		twice := inData.escape(got)
+		if twice == got || inData.unescape(twice) != got {
+			t.Errorf("%s, spelt so already, is sent as %s and comes back as %s", got, twice, inData.unescape(twice))
 		}
 	}
 	for _, s := range []string{"if a < b || c[i] > 1 {", "x <- ch", "a <|> b", "[INSTALL]", "<span>", "<!-- x -->", "[image]", "cat <<EOF", "¦", "a¦b"} {
-		if got := inData.data(s); got != s {
+		if got := inData.escape(s); got != s {
 			t.Errorf("%s is sent as %s", s, got)
 		}
-		if got := inData.meant(s); got != s {
+		if got := inData.unescape(s); got != s {
 			t.Errorf("%s is read as %s", s, got)
 		}
 	}
@@ -48,8 +48,8 @@ func FuzzSpelling(f *testing.F) {
 	f.Add("]~!b[INST]~b]<¦<|im_start|><<¦¦SYS>>[¦[e~[/INST]")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, p := range []speller{inData, inRoles} {
-			got := p.data(s)
-			if back := p.meant(got); back != s {
+			got := p.escape(s)
+			if back := p.unescape(got); back != s {
 				t.Errorf("%q is sent as %q and comes back as %q", s, got, back)
 			}
 			for _, hit := range p.plain.FindAllString(got, -1) {
@@ -59,9 +59,9 @@ func FuzzSpelling(f *testing.F) {
 			}
 		}
 		raw, _ := json.Marshal(map[string]any{"k": s, "n": []any{json.Number("12345678901234567890"), s}})
-		there := within(raw, inData.data)
+		there := within(raw, inData.escape)
 		var was, is any
-		if !json.Valid(there) || json.Unmarshal(raw, &was) != nil || json.Unmarshal(within(there, inData.meant), &is) != nil {
+		if !json.Valid(there) || json.Unmarshal(raw, &was) != nil || json.Unmarshal(within(there, inData.unescape), &is) != nil {
 			t.Fatalf("%s became %s", raw, there)
 		}
 		a, _ := json.Marshal(was)

@@ -171,8 +171,8 @@ func (m *Model) aside(req *llm.Request) *turn {
 	return nil
 }
 
-// perToken is the approximate number of bytes of English, code and JSON in a token.
-const perToken = 3.3
+// bytesPerToken is the approximate number of bytes of English, code and JSON in a token.
+const bytesPerToken = 3.3
 
 // estimate estimates the usage that a server would count: the whole request and the
 // answer. Nothing counts as cached.
@@ -182,18 +182,18 @@ func estimate(req *llm.Request, answer *llm.Message) llm.Usage {
 		in += bytesOf(&req.Messages[i])
 	}
 	for _, t := range req.Tools {
-		in += len(t.Name) + len(t.Description) + len(t.Input) + around
+		in += len(t.Name) + len(t.Description) + len(t.Input) + templateBytes
 	}
-	return llm.Usage{In: int(float64(in) / perToken), Out: int(float64(bytesOf(answer)) / perToken)}
+	return llm.Usage{In: int(float64(in) / bytesPerToken), Out: int(float64(bytesOf(answer)) / bytesPerToken)}
 }
 
-// around is the overhead of a chat template for a message or a tool, in bytes.
-const around = 16
+// templateBytes is the overhead of a chat template for a message or a tool, in bytes.
+const templateBytes = 16
 
 func bytesOf(m *llm.Message) int {
-	n := len(m.Text) + len(m.Thinking) + around
+	n := len(m.Text) + len(m.Thinking) + templateBytes
 	for _, c := range m.Calls {
-		n += len(c.Name) + len(c.Args) + around
+		n += len(c.Name) + len(c.Args) + templateBytes
 	}
 	return n
 }

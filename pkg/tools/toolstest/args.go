@@ -37,15 +37,15 @@ func (s shape) property(name string) property {
 	return p
 }
 
-// A breach is arguments that a tool must refuse.
-type breach struct {
+// invalidArgs are arguments that a tool must refuse.
+type invalidArgs struct {
 	what  string
 	args  json.RawMessage
 	names string // what the refusal must mention
 }
 
-func broken(tool tools.Tool) []breach {
-	out := []breach{
+func broken(tool tools.Tool) []invalidArgs {
+	out := []invalidArgs{
 		{"an array", json.RawMessage(`[]`), ""},
 		{"a number", json.RawMessage(`7`), ""},
 		{"a string", json.RawMessage(`"go on"`), ""},
@@ -57,27 +57,27 @@ func broken(tool tools.Tool) []breach {
 	}
 	s := shapeOf(tool)
 	if s.AdditionalProperties == false {
-		out = append(out, breach{"an unknown property", with(base(tool), "zz_unknown", json.RawMessage(`1`)), "zz_unknown"})
+		out = append(out, invalidArgs{"an unknown property", with(base(tool), "zz_unknown", json.RawMessage(`1`)), "zz_unknown"})
 	}
 	sample := base(tool)
 	for _, name := range s.Required {
 		less := maps.Clone(sample)
 		delete(less, name)
-		out = append(out, breach{"arguments without " + name, encode(less), name})
+		out = append(out, invalidArgs{"arguments without " + name, encode(less), name})
 	}
 	for _, name := range s.names() {
-		if wrong := wrongFor(s.property(name)); wrong != nil {
-			out = append(out, breach{name + " of the wrong type", with(sample, name, wrong), name})
+		if wrong := wrongTypeValue(s.property(name)); wrong != nil {
+			out = append(out, invalidArgs{name + " of the wrong type", with(sample, name, wrong), name})
 		}
 		first := with(sample, name, json.RawMessage("null"))
 		twice := strings.TrimSuffix(string(first), "}") + "," + string(encode(map[string]json.RawMessage{name: json.RawMessage("null")}))[1:]
-		out = append(out, breach{name + " twice", json.RawMessage(twice), name})
+		out = append(out, invalidArgs{name + " twice", json.RawMessage(twice), name})
 	}
 	return out
 }
 
-// wrongFor returns a value that p's type excludes, nil if it has none.
-func wrongFor(p property) json.RawMessage {
+// wrongTypeValue returns a value that p's type excludes, nil if it has none.
+func wrongTypeValue(p property) json.RawMessage {
 	switch p.Type {
 	case "string", "integer", "number", "boolean", "array":
 		return json.RawMessage(`{"a":1}`)
@@ -135,14 +135,14 @@ func valid(tool tools.Tool) []json.RawMessage {
 				add(with(sample, name, v))
 			}
 		}
-		for _, odd := range oddities() {
+		for _, odd := range oddValues() {
 			add(with(sample, name, odd))
 		}
 	}
 	return out
 }
 
-func oddities() []json.RawMessage {
+func oddValues() []json.RawMessage {
 	var out []json.RawMessage
 	for _, s := range []string{
 		"", " ", ".", "..", "../../etc/passwd", "/", "-rf", "--help", "a\x00b", "a\nb", "$(id)", "*", "[", "(?", "%s%n",

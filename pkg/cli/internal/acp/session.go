@@ -241,7 +241,7 @@ func (s *server) outcome(ses *session, t *translator, d *adroit.JobDetail) (sdk.
 	if f == nil {
 		f = &jobs.Final{Status: d.Job.Status, Reason: d.Job.Reason}
 	}
-	if text := strings.TrimSpace(f.Summary); text != "" && !strings.Contains(t.said(), text) {
+	if text := strings.TrimSpace(f.Summary); text != "" && !strings.Contains(t.shownText(), text) {
 		t.say(text)
 	}
 	if d.Usage.Cost > 0 {
@@ -330,7 +330,7 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (out
 		t.event(ev)
 	}
 	t.end()
-	if f := d.Final; f != nil && f.Summary != "" && !strings.Contains(t.said(), strings.TrimSpace(f.Summary)) {
+	if f := d.Final; f != nil && f.Summary != "" && !strings.Contains(t.shownText(), strings.TrimSpace(f.Summary)) {
 		t.say(f.Summary)
 	}
 	if len(p.McpServers) > 0 {

@@ -87,8 +87,8 @@ func (t *translator) write(text string, begins bool) {
 // say shows text of the model, or of the program in its place.
 func (t *translator) say(text string) { t.write(text, true) }
 
-// said returns the model's text as far as the person has seen it.
-func (t *translator) said() string { return t.text.String() }
+// shownText returns the model's text as far as the person has seen it.
+func (t *translator) shownText() string { return t.text.String() }
 
 // event shows one event. Those of sub-agents are not shown one by one.
 func (t *translator) event(ev event.Event) {

@@ -16,9 +16,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// firstLook is the number of characters of each argument of a call that are shown at
+// previewChars is the number of characters of each argument of a call that are shown at
 // first.
-const firstLook = 2000
+const previewChars = 2000
 
 // An asking is a question that waits for the person.
 type asking struct {
@@ -32,7 +32,7 @@ type asking struct {
 // ask shows a question of the job and waits for the answer.
 func (s *Session) ask(q *jobs.Question) {
 	s.state, s.question = Asking, &asking{q: q}
-	s.showQuestion(firstLook)
+	s.showQuestion(previewChars)
 	s.ui.Notify(hint.Program() + ": a question waits")
 }
 
@@ -204,7 +204,7 @@ func (s *Session) attend() (leave func()) {
 			s.drain()
 			s.state = Asking
 			s.question = &asking{q: &jobs.Question{About: about}, reply: func(no string, err error) { replies <- reply{no, err} }}
-			s.showQuestion(firstLook)
+			s.showQuestion(previewChars)
 			s.ui.Notify(hint.Program() + ": a question waits")
 		})
 		select {

@@ -105,11 +105,11 @@ func (s *Session) Resume(p *Past) {
 		lines = lines[n:]
 	}
 	s.ui.Print(strings.Join(lines, ""))
-	s.stands(d)
+	s.showStatus(d)
 }
 
-// stands reports the state of a conversation that was resumed.
-func (s *Session) stands(d *adroit.JobDetail) {
+// showStatus reports the state of a conversation that was resumed.
+func (s *Session) showStatus(d *adroit.JobDetail) {
 	switch j := d.Job; {
 	case j.Status == jobs.Waiting && len(d.Questions) > 0:
 		s.ask(&d.Questions[0])

@@ -68,7 +68,7 @@ func TestMessageAtTheEndOfARun(t *testing.T) {
 		ui, c := make(posted, 10), &reopened{sent: make(chan struct{}), ended: make(chan struct{})}
 		s := New(t.Context(), &kit.Env{Attendant: new(kit.Attendant), Served: func() bool { return false }, Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: kit.NewColor(io.Discard, 80)})
 		s.job, s.status = "J1", jobs.Interrupted
-		s.goOn()
+		s.resume()
 		s.Enter("one more thing")
 		first, second := c.sent, c.ended
 		if !sentFirst {

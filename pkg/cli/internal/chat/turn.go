@@ -26,7 +26,7 @@ func (s *Session) Enter(text string) {
 			s.opening.lines = append(s.opening.lines, text)
 		}
 	case text == "":
-		s.goOn()
+		s.resume()
 	case slash:
 		s.command(text)
 	case strings.HasPrefix(text, "!"):
@@ -101,8 +101,8 @@ func (s *Session) Check() {
 	})
 }
 
-// goOn continues a job that was interrupted.
-func (s *Session) goOn() {
+// resume continues a job that was interrupted.
+func (s *Session) resume() {
 	if s.state == Idle && s.job != "" && (s.status == jobs.Interrupted || s.status == jobs.Queued || s.status == jobs.Running) {
 		s.work()
 		s.run()

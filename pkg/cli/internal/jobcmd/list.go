@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// listed is the default number of jobs in a list.
-const listed = 20
+// defaultLimit is the default number of jobs in a list.
+const defaultLimit = 20
 
 // A listing is adroit jobs with its flags.
 type listing struct {
@@ -26,7 +26,7 @@ type listing struct {
 }
 
 func newList(e *kit.Env, use string) *cobra.Command {
-	l := listing{ListOptions: adroit.ListOptions{Limit: listed}}
+	l := listing{ListOptions: adroit.ListOptions{Limit: defaultLimit}}
 	below := "jobs "
 	if use != "jobs" {
 		below += use + " "
@@ -49,7 +49,7 @@ func newList(e *kit.Env, use string) *cobra.Command {
 	f.StringSliceVar(&l.status, "status", nil, "only jobs with one of these statuses, as in --status failed,stuck")
 	f.StringVarP(&l.Dir, "dir", "C", ".", "only jobs that work in this directory, around or below it")
 	f.BoolVar(&l.all, "all", false, "jobs of all directories")
-	f.IntVarP(&l.Limit, "limit", "n", listed, "list at most this many jobs, the newest; 0 lists all")
+	f.IntVarP(&l.Limit, "limit", "n", defaultLimit, "list at most this many jobs, the newest; 0 lists all")
 	kit.AllowZero(f, "limit")
 	return cmd
 }

@@ -117,7 +117,7 @@ func (p *proposer) choose(often []proposal.Case) error {
 func (p *proposer) propose(ctx context.Context, c proposal.Case) (got proposed, err error) {
 	got = proposed{Case: c, Name: p.name}
 	if got.Name == "" {
-		if got.Name, err = p.free(ctx, c); err != nil {
+		if got.Name, err = p.freeName(ctx, c); err != nil {
 			return got, err
 		}
 	}
@@ -135,8 +135,9 @@ func (p *proposer) propose(ctx context.Context, c proposal.Case) (got proposed, 
 	return got, nil
 }
 
-// free is a name that no pipeline has, unless it is this proposal, accepted before.
-func (p *proposer) free(ctx context.Context, c proposal.Case) (string, error) {
+// freeName returns a name that no pipeline has, unless it is this proposal, accepted
+// before.
+func (p *proposer) freeName(ctx context.Context, c proposal.Case) (string, error) {
 	all, err := p.c.Pipelines(ctx, adroit.Scope{Dir: p.dir, Trust: true})
 	if err != nil {
 		return "", err

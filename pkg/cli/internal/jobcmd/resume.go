@@ -31,7 +31,7 @@ func newResume(e *kit.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := waits(e, d); err != nil {
+			if err := waitingError(e, d); err != nil {
 				return err
 			}
 			if !detach {
@@ -57,8 +57,9 @@ func newResume(e *kit.Env) *cobra.Command {
 	return cmd
 }
 
-// waits is the error for a job that waits for a person where nobody can be asked.
-func waits(e *kit.Env, d *adroit.JobDetail) error {
+// waitingError returns an error if the job waits for a person and nobody can be asked
+// here.
+func waitingError(e *kit.Env, d *adroit.JobDetail) error {
 	if d.Job.Status != jobs.Waiting || len(d.Questions) == 0 || e.Interactive() || d.Questions[0].Over(e.Now()) {
 		return nil
 	}

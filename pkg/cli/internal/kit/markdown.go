@@ -41,7 +41,7 @@ func (m *Markdown) Line(text string) string {
 	}
 	hang := ""
 	if !mark && !m.fence {
-		hang = hanging(text)
+		hang = hangingIndent(text)
 	}
 	var b strings.Builder
 	p := painter{s: m.s, style: m.style}
@@ -73,9 +73,9 @@ func heading(line string) bool {
 	return len(rest) < len(line) && len(line)-len(rest) <= 6 && strings.HasPrefix(rest, " ")
 }
 
-// hanging returns the indentation of the continuation rows of a line, which for a list
-// item is that of its text.
-func hanging(text string) string {
+// hangingIndent returns the indentation of the continuation rows of a line, which for a
+// list item is the column of its text.
+func hangingIndent(text string) string {
 	body := strings.TrimLeft(text, " ")
 	n := len(text) - len(body)
 	mark, _, found := strings.Cut(body, " ")

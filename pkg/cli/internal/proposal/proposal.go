@@ -108,7 +108,7 @@ func caseOf(all []problem.Failure) Case {
 			case got.Action.Run != "":
 				got.Action.Fix = "" // what the command made of it then
 			}
-			if !c.helped || worth(got.Action) > worth(c.did.Action) {
+			if !c.helped || rank(got.Action) > rank(c.did.Action) {
 				c.did, c.helped = got, true
 			}
 		}
@@ -148,9 +148,9 @@ func did(f problem.Failure) []string {
 	}
 }
 
-// worth orders what helped: a command repairs what a change no longer fits, and both do
-// without a model.
-func worth(a problem.Action) int {
+// rank orders the actions that helped. A command repairs cases that a change no longer
+// fits, and both work without a model.
+func rank(a problem.Action) int {
 	switch {
 	case a.Run != "":
 		return 3

@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// firstLook is the number of characters of each argument that are shown at first.
-const firstLook = 2000
+// previewChars is the number of characters of each argument that are shown at first.
+const previewChars = 2000
 
 // ask puts the first of a job's questions to the person at the terminal and
 // sends the answer. It reports false if there was none: then the job stays
@@ -139,7 +139,7 @@ type dialog struct {
 // show prints a question.
 func (s *session) show(ctx context.Context, q *jobs.Question) *dialog {
 	d := &dialog{s: s, q: q, in: kit.NewLineReader(ctx, s.e.In)}
-	d.print(firstLook)
+	d.print(previewChars)
 	return d
 }
 

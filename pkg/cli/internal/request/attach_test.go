@@ -62,7 +62,7 @@ func open(t *testing.T, in io.Reader) *fixture {
 		Tools: []tools.Tool{slow, partstest.Tool("write_file")}, Model: "write/x", Workspace: adroit.Workspace{Dir: f.dir}, Callbacks: adroit.Callbacks{Person: f.e.Attendant.Person},
 		Models: map[string]llm.Model{
 			"write": model("turns:\n  - calls: [{name: write_file, args: {path: out.txt, content: done}}]\n  - text: Written."),
-			"large": model("turns:\n  - calls: [{name: write_file, args: {path: out.txt, content: \"" + strings.Repeat("x", 2*firstLook) + "\"}}]\n  - text: Written."),
+			"large": model("turns:\n  - calls: [{name: write_file, args: {path: out.txt, content: \"" + strings.Repeat("x", 2*previewChars) + "\"}}]\n  - text: Written."),
 			"wait":  model("turns:\n  - calls: [{name: slow}]\n  - text: Waited."),
 		},
 	})

@@ -173,7 +173,7 @@ func (k *call) jobList(ctx context.Context, in listInput) (*sdk.CallToolResult, 
 		if len(out.Jobs) == limit {
 			break
 		}
-		if k.s.ours(j.Job) {
+		if k.s.exposes(j.Job) {
 			out.Jobs = append(out.Jobs, jobLine{j.ID, j.Agent, j.Status, j.Title, j.Created})
 			words = append(words, fmt.Sprintf("%s %s %s %s", j.ID, j.Status, j.Agent, kit.SanitizeLine(j.Title)))
 		}
@@ -440,13 +440,13 @@ func (s *Server) cancelled(ctx context.Context, id string) error {
 // job finds a job of this server: of an exposed agent, in its directory.
 func (s *Server) job(ctx context.Context, id string) (*adroit.JobDetail, error) {
 	d, err := s.c.Job(ctx, id)
-	if errors.Is(err, jobs.ErrNotExist) || err == nil && !s.ours(d.Job) {
+	if errors.Is(err, jobs.ErrNotExist) || err == nil && !s.exposes(d.Job) {
 		return nil, noJob(id)
 	}
 	return d, err
 }
 
-func (s *Server) ours(j *jobs.Job) bool {
+func (s *Server) exposes(j *jobs.Job) bool {
 	return s.agents[j.Agent] != nil && j.Dir == s.o.Request.Dir
 }
 

@@ -57,7 +57,7 @@ func (s *Server) promptAgent(a *agents.DynamicAgent, in *schema.Schema) {
 		if faults := in.Validate(b); faults != nil {
 			return nil, badArguments(fmt.Errorf("the arguments do not fit: %s", schema.FaultText(faults)))
 		}
-		return said(a.Description, fmt.Sprintf("Call the tool %s of adroit with these arguments, and report what came of it:\n%s", a.Name, b)), nil
+		return promptResult(a.Description, fmt.Sprintf("Call the tool %s of adroit with these arguments, and report what came of it:\n%s", a.Name, b)), nil
 	})
 }
 
@@ -69,7 +69,7 @@ func (s *Server) promptJob() {
 			if err != nil {
 				return nil, badArguments(err)
 			}
-			return said("", fmt.Sprintf("Call the tool job_result of adroit with the job %s. Report how it stands, what it came to and, if it waits for a person, how it is answered.", d.Job.ID)), nil
+			return promptResult("", fmt.Sprintf("Call the tool job_result of adroit with the job %s. Report how it stands, what it came to and, if it waits for a person, how it is answered.", d.Job.ID)), nil
 		})
 }
 
@@ -92,14 +92,14 @@ func (s *Server) exposeSkills(ctx context.Context) error {
 				if task := strings.TrimSpace(req.Params.Arguments[taskArg]); task != "" {
 					text += "\n\n" + task
 				}
-				return said(d.Description, text), nil
+				return promptResult(d.Description, text), nil
 			})
 	}
 	return nil
 }
 
-// said is a prompt of one message.
-func said(about, text string) *sdk.GetPromptResult {
+// promptResult returns a prompt of one message.
+func promptResult(about, text string) *sdk.GetPromptResult {
 	return &sdk.GetPromptResult{Description: about, Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: kit.Sanitize(text)}}}}
 }
 
@@ -135,7 +135,7 @@ func (s *Server) jobIDs(ctx context.Context) (ids []string, err error) {
 	all, err := s.c.Jobs(ctx, adroit.ListOptions{Dir: s.o.Request.Dir})
 	slices.SortFunc(all, func(a, b adroit.JobSummary) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID)) })
 	for _, j := range all {
-		if s.ours(j.Job) {
+		if s.exposes(j.Job) {
 			ids = append(ids, j.ID)
 		}
 	}

@@ -95,7 +95,7 @@ func (s *Server) addProducts(ctx context.Context, out *sdk.ListResourcesResult, 
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(j adroit.JobSummary) bool { return !s.ours(j.Job) || !older(j) })
+	all = slices.DeleteFunc(all, func(j adroit.JobSummary) bool { return !s.exposes(j.Job) || !older(j) })
 	slices.SortFunc(all, func(a, b adroit.JobSummary) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID)) })
 	for i, j := range all {
 		if i == jobsPerPage {

@@ -65,7 +65,7 @@ func (in *inbox) Read(p []byte) (int, error) {
 		in.out.wait()
 		line, err := in.next()
 		if err != nil {
-			in.out.answered(linger) // a client may send all it asks and close its end
+			in.out.answered(drainTime) // a client may send all it asks and close its end
 			in.gone()
 			time.AfterFunc(grace, in.out.abandon)
 			in.mu.Lock()
@@ -151,9 +151,9 @@ type outbox struct {
 	failed  error
 }
 
-// linger is the time for which requests are still answered after the client has closed
+// drainTime is the time for which requests are still answered after the client has closed
 // its end. Jobs take longer: they are interrupted.
-const linger = 500 * time.Millisecond
+const drainTime = 500 * time.Millisecond
 
 var errGone = errors.New("the client has gone")
 

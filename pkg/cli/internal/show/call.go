@@ -90,7 +90,7 @@ func (v *Viewer) call(ev event.Event) {
 	if list, ok := control.TodoList(ev); ok {
 		v.lines(TodoLines(list, maxTodo), kit.Dim, "")
 	}
-	v.below(ev.Name, strings.TrimSpace(command), d)
+	v.details(ev.Name, strings.TrimSpace(command), d)
 }
 
 // reports renders the outcome that a call of finish reports.
@@ -111,9 +111,9 @@ func commandOf(tool string, args json.RawMessage) string {
 	return strings.TrimSpace(a.Command)
 }
 
-// below shows a call's command, if there was no room for it beside the call, and the end
+// details shows a call's command, if there was no room for it beside the call, and the end
 // of its output or its diff.
-func (v *Viewer) below(tool, command string, d callData) {
+func (v *Viewer) details(tool, command string, d callData) {
 	if command != "" {
 		var rows []string
 		for l := range strings.SplitSeq(command, "\n") {

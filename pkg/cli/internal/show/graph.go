@@ -311,8 +311,8 @@ func (d *Node) figures() string {
 	return strings.Join(parts, ", ")
 }
 
-// said is the node's title and what it did, shortened.
-func (d *Node) said() string {
+// label returns the node's title and its note, shortened.
+func (d *Node) label() string {
 	note, _, _ := strings.Cut(strings.TrimSpace(d.note), "\n")
 	if note == "" || note == d.title {
 		return kit.Cut(kit.SanitizeLine(d.title), 60)
@@ -324,7 +324,7 @@ func (d *Node) said() string {
 // below the other.
 func (d *Node) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n", d.said(), d.figures())
+	fmt.Fprintf(&b, "%s  %s\n", d.label(), d.figures())
 	d.texts(&b, "  ")
 	return b.String()
 }
@@ -348,7 +348,7 @@ func (d *Node) texts(b *strings.Builder, indent string) {
 				in += mark
 			}
 			for _, k := range lane {
-				fmt.Fprintf(b, "%s%s  (%s)\n", in, k.said(), k.figures())
+				fmt.Fprintf(b, "%s%s  (%s)\n", in, k.label(), k.figures())
 				k.texts(b, in+"  ")
 				drawnYet++
 			}

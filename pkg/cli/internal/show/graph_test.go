@@ -135,7 +135,7 @@ func FuzzGraphLabel(f *testing.F) {
 	}
 	whole := regexp.MustCompile(`^` + chartText + `$`)
 	f.Fuzz(func(t *testing.T, words string) {
-		if got := mermaid.Label((&Node{title: words, note: words}).said(), words); !whole.MatchString(got) {
+		if got := mermaid.Label((&Node{title: words, note: words}).label(), words); !whole.MatchString(got) {
 			t.Errorf("%q is written as %q", words, got)
 		}
 	})

@@ -17,9 +17,9 @@ type chart struct {
 // pipelines are boxes around what they did, branches stand side by side.
 func (d *Node) Mermaid() string {
 	c := &chart{Chart: mermaid.Chart{Prefix: "n"}}
-	top := c.Node("([", "])", d.said(), d.figures())
+	top := c.Node("([", "])", d.label(), d.figures())
 	if ends := c.row(d, []string{top}); len(ends) > 1 {
-		c.tie(ends, c.Node("((", "))"))
+		c.link(ends, c.Node("((", "))"))
 	}
 	c.Class("failed", "stroke:#b00020", c.bad)
 	c.Class("open", "stroke-dasharray:4", c.open)
@@ -31,19 +31,19 @@ func (c *chart) row(d *Node, before []string) []string {
 	yet := 0
 	gap := func() {
 		if d.omitted > 0 && yet == d.after {
-			before = c.tie(before, c.Node("[", "]", kit.Plural(d.omitted, "node")+" left out"))
+			before = c.link(before, c.Node("[", "]", kit.Plural(d.omitted, "node")+" left out"))
 		}
 	}
 	for _, row := range d.rows() {
 		gap()
 		if len(row) > 1 && len(before) > 1 {
-			before = c.tie(before, c.Node("((", "))"))
+			before = c.link(before, c.Node("((", "))"))
 		}
 		var ends []string
 		for _, lane := range row {
 			last := before
 			for _, k := range lane {
-				last = c.tie(last, c.node(k))
+				last = c.link(last, c.node(k))
 				yet++
 			}
 			ends = append(ends, last...)
@@ -56,8 +56,8 @@ func (c *chart) row(d *Node, before []string) []string {
 	return before
 }
 
-// tie leads from each of some nodes to one.
-func (c *chart) tie(from []string, to string) []string {
+// link draws an edge from each of some nodes to one.
+func (c *chart) link(from []string, to string) []string {
 	for _, f := range from {
 		c.Edge(f, "-->", to)
 	}
@@ -70,7 +70,7 @@ func (c *chart) node(d *Node) string {
 		return c.Box(func(id string) {
 			c.mark(id, jobs.Status(d.status))
 			c.row(d, nil)
-		}, d.said(), d.figures())
+		}, d.label(), d.figures())
 	}
 	figures := d.figures()
 	if d.omitted > 0 {
@@ -80,7 +80,7 @@ func (c *chart) node(d *Node) string {
 	if d.what == "turn" {
 		left, right = "(", ")"
 	}
-	id := c.Node(left, right, d.said(), figures)
+	id := c.Node(left, right, d.label(), figures)
 	c.mark(id, jobs.Status(d.status))
 	return id
 }

@@ -169,7 +169,7 @@ func (v *Viewer) show(ev event.Event) {
 	}
 	v.tally.add(ev)
 	if ev.Kind != event.StepStarted {
-		v.stand(ev)
+		v.setPlace(ev)
 	}
 	if v.stage(ev) || v.agent(ev) {
 		return

@@ -38,9 +38,9 @@ func (a *subAgents) name(path, agent string) string {
 	return n
 }
 
-// stand finds the sub-agent that ev belongs to. Its path is shown if others run beside
+// setPlace finds the sub-agent that ev belongs to. Its path is shown if others run beside
 // it.
-func (v *Viewer) stand(ev event.Event) {
+func (v *Viewer) setPlace(ev event.Event) {
 	v.parts.place = ""
 	books := v.tally.account()
 	around := books.Around(ev.Path)

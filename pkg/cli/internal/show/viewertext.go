@@ -94,7 +94,7 @@ func structured(text string) bool {
 // one that is not.
 func (v *Viewer) stream(ev event.Event, w *openResponse) {
 	if w.text.Len()+w.thought.Len() > 0 {
-		v.stand(ev)
+		v.setPlace(ev)
 		v.retriesDone(ev)
 	}
 	if !v.streams(w) {

@@ -58,9 +58,9 @@ func fullName(q *jobs.Question, name string) string {
 	return name
 }
 
-// inWords is the signal that answers a question in words: approve and deny are
+// wordsSignal returns the signal that answers a question in words: approve and deny mean
 // continue and abort where a coordinator asks.
-func inWords(q *jobs.Question, name, words string) (s adroit.Signal, err error) {
+func wordsSignal(q *jobs.Question, name, words string) (s adroit.Signal, err error) {
 	switch {
 	case asks(q, "approve"):
 		return s, kit.Usagef(hint.Command("approve")+", or "+hint.Command("deny WHY"), "this question takes no words")
@@ -215,7 +215,7 @@ func (a *talkAnswer) signal(ctx context.Context, e *kit.Env, d *adroit.JobDetail
 		return s, nil, kit.Usagef(show.Answers(d.Job.ID, q.Signals[0], a.question), "%s asks: %s; the answer is empty", d.Job.ID, show.QuestionLine(q))
 	}
 	if name == "answer" || asks(q, "continue") {
-		s, err = inWords(q, name, strings.TrimSpace(words+" "+a.because))
+		s, err = wordsSignal(q, name, strings.TrimSpace(words+" "+a.because))
 		return s, q, err
 	}
 	if len(q.Signals) > 0 && !asks(q, name) {

@@ -51,7 +51,7 @@ type change struct {
 // read finds out what a pull request of a directory would have. It changes nothing.
 func (q *prFlags) read(ctx context.Context, e *kit.Env, dir string) (*change, error) {
 	root, err := git.OnHost(dir).Root(ctx)
-	if broken := cause(ctx, dir, err); err != nil && broken != err {
+	if broken := repositoryError(ctx, dir, err); err != nil && broken != err {
 		return nil, broken
 	} else if err != nil {
 		return nil, kit.Usagef("-C names a directory of a git repository", "%v", err)
@@ -80,7 +80,7 @@ func (q *prFlags) read(ctx context.Context, e *kit.Env, dir string) (*change, er
 func (q *prFlags) place(ctx context.Context, e *kit.Env, g *git.Repo, ch *change) error {
 	status, err := g.Status(ctx)
 	if err != nil {
-		return cause(ctx, ch.root, err)
+		return repositoryError(ctx, ch.root, err)
 	}
 	for _, entry := range status.Entries {
 		if entry.Conflict {

@@ -254,7 +254,7 @@ func readStaged(ctx context.Context, e *kit.Env, dir string) (s staged, err erro
 	g, done := open(dir, names)
 	s.root, err = g.Root(ctx)
 	if err = errors.Join(err, done()); err != nil {
-		if broken := cause(ctx, dir, err); broken != err {
+		if broken := repositoryError(ctx, dir, err); broken != err {
 			return s, broken
 		}
 		return s, kit.Usagef("-C names a directory of a git repository", "%v", err)
@@ -263,7 +263,7 @@ func readStaged(ctx context.Context, e *kit.Env, dir string) (s staged, err erro
 	defer func() { err = errors.Join(err, done()) }()
 	status, err := g.Status(ctx)
 	if err != nil {
-		return s, cause(ctx, s.root, err)
+		return s, repositoryError(ctx, s.root, err)
 	}
 	if err := check(e, status, names); err != nil {
 		return s, err
@@ -310,9 +310,9 @@ func check(e *kit.Env, status *git.Status, names *workspace.DenyList) error {
 	return nil
 }
 
-// cause returns the defect of the repository in dir that made git fail with err, or err
-// if there is none.
-func cause(ctx context.Context, dir string, err error) error {
+// repositoryError returns the defect of the repository in dir that made git fail with
+// err, or err if there is none.
+func repositoryError(ctx context.Context, dir string, err error) error {
 	if _, ok := errors.AsType[*git.ExitError](err); !ok {
 		return err
 	}

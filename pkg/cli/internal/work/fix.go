@@ -27,8 +27,8 @@ import (
 // fixAgent is the agent that coordinates repairs.
 const fixAgent = "coordinator"
 
-// usualAttempts is the coordinator's default number of attempts.
-const usualAttempts = 3
+// defaultAttempts is the coordinator's default number of attempts.
+const defaultAttempts = 3
 
 // A fixCommand is adroit fix with its flags.
 type fixCommand struct {
@@ -86,7 +86,7 @@ func (q *fixCommand) add(cmd *cobra.Command) {
 	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
 	f.StringVarP(&q.Workspace, "dir", "C", ".", "run and repair in this directory")
 	f.StringSliceVar(&q.phases, "phases", nil, "run these phases in order: names, NAME=COMMAND, or @FILE with a list of NAME: COMMAND")
-	f.IntVar(&q.attempts, "attempts", usualAttempts, "repairs at most")
+	f.IntVar(&q.attempts, "attempts", defaultAttempts, "repairs at most")
 	f.IntVar(&q.parallel, "parallel", 0, "agents that repair at once, each in a copy of the work tree; the first that makes it work wins")
 	f.StringVar(&q.escalate, "escalate", "", "what a need for a person does: ask (wait; the default), report, never")
 	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
@@ -197,7 +197,7 @@ func (q *fixCommand) read(e *kit.Env, text string) ([]Phase, error) {
 		delete(given, "command")
 		given["steps"] = steps
 	}
-	if q.attempts != usualAttempts {
+	if q.attempts != defaultAttempts {
 		given["attempts"] = q.attempts
 	}
 	if q.parallel > 1 {

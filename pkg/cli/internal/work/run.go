@@ -138,7 +138,7 @@ func (q *runCommand) run(ctx context.Context, e *kit.Env) error {
 	if err != nil {
 		return err
 	}
-	retire(ctx, e, c)
+	pruneOldJobs(ctx, e, c)
 	switch {
 	case s.Repeated:
 		return q.repeated(ctx, e, c, s.Job)
@@ -172,9 +172,9 @@ func (q *runCommand) repeated(ctx context.Context, e *kit.Env, c adroit.Client, 
 	return kit.With(kit.OfJob(ctx, job.Status))
 }
 
-// retire removes the jobs that are older than the setting retention. It fails no
-// job.
-func retire(ctx context.Context, e *kit.Env, c adroit.Client) {
+// pruneOldJobs removes the jobs that are older than the setting retention. A failure
+// fails no job.
+func pruneOldJobs(ctx context.Context, e *kit.Env, c adroit.Client) {
 	conf, err := e.Config()
 	if err != nil || conf.Retention == "" {
 		return

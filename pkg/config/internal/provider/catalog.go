@@ -175,12 +175,12 @@ func (m *Source) fit(name string, info ollama.Info) int {
 	if n, ok := match.Pick(m.conf.Windows, Ollama+"/"+name); ok {
 		return info.Window(ollama.Limits{Want: n})
 	}
-	return info.Window(ollama.Limits{Memory: spare(m.ollama().BaseURL)})
+	return info.Window(ollama.Limits{Memory: windowMemory(m.ollama().BaseURL)})
 }
 
-// spare returns the memory that a window may take on the server's machine, in bytes: half
-// of the free memory if the server is on this machine, else 0 for unknown.
-func spare(base string) int64 {
+// windowMemory returns the memory that a window may take on the server's machine, in
+// bytes: half of the free memory if the server is on this machine, else 0 for unknown.
+func windowMemory(base string) int64 {
 	if base != "" {
 		u, err := url.Parse(base)
 		if err != nil {

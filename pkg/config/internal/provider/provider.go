@@ -298,7 +298,7 @@ func (m *Source) open(provider, name string) (llm.Model, error) {
 		return nil, err
 	}
 	if !slices.Contains([]string{Ollama, Script, CLI}, provider) {
-		model = m.heeded(provider, name, model)
+		model = m.recordingWindows(provider, name, model)
 	}
 	if provider != CLI { // which is guarded already
 		model = guarded(m.hinted(provider, model), m.conf.Secrets)
@@ -380,12 +380,12 @@ func (m *Source) endpoint(provider string) Endpoint {
 func guarded(m llm.Model, r *secret.Redactor) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		res, err := m.Generate(ctx, req, emit)
-		return res, hushed(r, err)
+		return res, redactError(r, err)
 	})
 }
 
-// hushed redacts what an adapter says went wrong.
-func hushed(r *secret.Redactor, err error) error {
+// redactError redacts the error of an adapter.
+func redactError(r *secret.Redactor, err error) error {
 	var e *llm.Error
 	if err == nil || !errors.As(err, &e) {
 		return err

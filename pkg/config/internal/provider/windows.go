@@ -27,9 +27,9 @@ type stated struct {
 	at time.Time
 }
 
-// statedFor is the time for which a statement is valid: a server may be restarted with
+// statedTTL is the time for which a statement is valid: a server may be restarted with
 // another window.
-const statedFor = time.Minute
+const statedTTL = time.Minute
 
 // A refusedWindow is the context window that a refusal named.
 type refusedWindow struct {
@@ -64,7 +64,7 @@ func (m *Source) ask(ctx context.Context, provider, name string) openai.Window {
 	m.shared.mu.Lock()
 	s, ok := m.shared.windows[key]
 	m.shared.mu.Unlock()
-	if !ok || time.Since(s.at) > statedFor {
+	if !ok || time.Since(s.at) > statedTTL {
 		if s.Window = openai.AskWindow(ctx, e.Config, name); ctx.Err() != nil {
 			return openai.Window{}
 		}
@@ -104,8 +104,8 @@ func (m *Source) address(provider, name string) string {
 	return base + " " + name
 }
 
-// heeded is a model of which the windows that its refusals name are kept.
-func (m *Source) heeded(provider, name string, model llm.Model) llm.Model {
+// recordingWindows wraps a model so that the windows that its refusals name are kept.
+func (m *Source) recordingWindows(provider, name string, model llm.Model) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		res, err := model.Generate(ctx, req, emit)
 		// A limit of rate, by either status, is no window: it grows with the account.
