@@ -79,7 +79,7 @@ func interrupted(err error, model string) bool {
 
 const interruptedMessage = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."
 
-// takeoverMessage tells a model that it takes over from an external agent that failed.
+// takeoverMessage informs a model that it takes over from an external agent that failed.
 func takeoverMessage(from string, err error) string {
 	return fmt.Sprintf("%s was asked this before you and failed (%s). It may have changed files: look at how things are before you begin.", from, stepMessage(err))
 }

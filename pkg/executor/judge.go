@@ -363,7 +363,8 @@ func (t *Task) resultOf(result string) string {
 // asksForChange reports whether the task is not done without a changed file.
 func (t *Task) asksForChange() bool { return slices.Contains(t.Done.Artifacts(), "diff") }
 
-// endsWithoutChange tells a model that has changed nothing how to end without a change.
+// endsWithoutChange explains to a model that has changed nothing how to end without a
+// change.
 func (t *Task) endsWithoutChange(s *State) string {
 	switch {
 	case t.Revision < 4 || !t.asksForChange():

@@ -10,9 +10,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Reminders are what the loop adds beside results and what is unmet. It is
-// short, comes only when it is of use, and never twice in one turn: see ADR
-// 0028.
+// Reminders are messages of the loop beside results and unmet criteria. They are short,
+// come only when they are of use, and never twice in one turn: see ADR 0028.
 
 // countCalls notes how the calls of a turn went, for budgets of calls and for tools
 // that only fail. Anything that changed files clears what failed: the same

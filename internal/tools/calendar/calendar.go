@@ -31,7 +31,7 @@ import (
 //go:embed calendar.md
 var calendarProse string
 
-// input is what calendar takes.
+// input is the input of calendar.
 type input struct {
 	Calendar string `json:"calendar,omitempty" jsonschema:"description=Name of a configured calendar or address of an .ics"`
 	File     string `json:"file,omitempty" jsonschema:"description=An .ics file of the workspace instead"`
@@ -269,7 +269,7 @@ func (c *calendar) result(in input, what string) (tools.Result, error) {
 	return tools.Result{Text: b.String(), Summary: fetch.Count(n, "event"), Artifacts: map[string]json.RawMessage{"calendar_events": v}}, nil
 }
 
-// hours is when an event is, after its first day.
+// hours renders the time of an event, without its first day.
 func hours(e occasion, begin, end time.Time) string {
 	switch last := end.AddDate(0, 0, -1); {
 	case e.AllDay && last.After(begin):

@@ -21,7 +21,7 @@ const (
 	allWork    = 1_000_000 // see workBudget
 )
 
-// A calendar is what was read of one, ready to be asked about a range.
+// A calendar is a parsed calendar, ready for queries about a range.
 type calendar struct {
 	here     zone // of what has no zone of its own
 	from, to time.Time
@@ -54,7 +54,7 @@ type stamp struct {
 
 func (s stamp) moment() time.Time { return s.zone.moment(s.wall) }
 
-// A length is how long an event takes: days on the wall, then a duration.
+// A length is the duration of an event: days on the wall, then an exact duration.
 type length struct {
 	days  int
 	exact time.Duration
@@ -108,7 +108,7 @@ func (c *calendar) single(p *part, repeats bool) error {
 	return c.add(p, start, start.plus(l), repeats)
 }
 
-// span is when an event begins, and how long it takes.
+// span returns the begin and the duration of an event.
 func (c *calendar) span(p *part) (start stamp, l length, err error) {
 	q := p.prop("DTSTART")
 	if q.name == "" {
@@ -318,8 +318,8 @@ func readReport(text string) ([]string, error) {
 	return out, nil
 }
 
-// A Config is what the operator sets up for the tool. Its zero value is
-// ready: then models give the addresses of calendars.
+// A Config is the operator's configuration of the tool. Its zero value is ready: then
+// models give the addresses of calendars.
 type Config struct {
 	Calendars map[string]Source // by the name that models use
 	// Cache is a directory for answers that servers let us ask about again at

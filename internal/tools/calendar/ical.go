@@ -149,7 +149,8 @@ func parseLine(l string) (p prop, ok bool) {
 	return p, true
 }
 
-// ender is where a parameter's value ends: at ; or : outside of quotes.
+// ender returns the offset at which a parameter's value ends: at ; or : outside of
+// quotes.
 func ender(l string) int {
 	quoted := false
 	for i := range len(l) {

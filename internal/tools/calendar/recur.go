@@ -67,7 +67,8 @@ func (r *rule) each(first, from, last time.Time, p *workBudget, yield func(time.
 	}
 }
 
-// idle is how far to go on from a moment of whose day or hour none can be one.
+// idle returns the number of periods that can be skipped from t, because no moment of its
+// day or hour matches.
 func (r *rule) idle(t time.Time) int {
 	span := time.Hour
 	if !r.takes(t) {

@@ -71,8 +71,8 @@ func TestRecurrenceAgreesWithAnother(t *testing.T) {
 	}
 }
 
-// middle is where a second look begins, so that leaving out what lies before
-// is tried too.
+// middle returns the begin of a second query, so that skipping earlier occurrences is
+// tested too.
 func middle(t *testing.T, list []string, first time.Time) time.Time {
 	if len(list) == 0 {
 		return first

@@ -127,7 +127,7 @@ func tell(_ context.Context, env *tools.Env, in describeInput) (tools.Result, er
 	return tools.Result{Text: text, Summary: in.Name}, nil
 }
 
-// maxLineBytes is where a long line of a kept result is broken.
+// maxLineBytes is the length at which a long line of a kept result is broken.
 const maxLineBytes = 800
 
 // ResultLines are the lines of a kept result as they are numbered: a line

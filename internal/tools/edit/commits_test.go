@@ -145,9 +145,9 @@ func modules(t *testing.T, rnd *rand.Rand, n int) []commit {
 	return all
 }
 
-// made are commits to files full of siblings: blocks that differ in a name and
-// are alike in the lines below it, in code, configuration, Markdown and prose.
-// It is where an edit lands in the wrong place if it can.
+// made returns commits to files full of siblings: blocks that differ in a name and are
+// alike in the lines below it, in code, configuration, Markdown and prose. There an edit
+// is most likely to land in the wrong place.
 func made(rnd *rand.Rand, n int) []commit {
 	kinds := []struct{ path, block string }{
 		{"a.go", "func NAME(ctx context.Context) error {\n\tif err := check(ctx); err != nil {\n\t\treturn err\n\t}\n\tlimit := NUM\n\tfor i := range limit {\n\t\trun(ctx, i)\n\t}\n\treturn nil\n}\n\n"},

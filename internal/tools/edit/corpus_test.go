@@ -32,9 +32,9 @@ func (k task) bytes(text string) []byte {
 	return []byte(text)
 }
 
-// A slip is what a model does to an edit it means well. It changes the quoted
-// text and the new one, or the file behind the model's back; lost says that
-// nobody can tell any more what was meant, so that only refusing is right.
+// A slip is a mistake that a model makes in an edit. It changes the quoted text and the
+// new one, or the file behind the model's back. lost means that nobody can tell any more
+// what was meant, so that the edit must be refused.
 type slip struct {
 	name string
 	lost bool

@@ -106,7 +106,7 @@ func Instead(own map[string]Format) func(model string) map[string][]string {
 //go:embed edit_long_file.md
 var longProse string
 
-// longFrom is how many lines a file has at least that Long is for.
+// longFrom is the least number of lines of a file for which Long is meant.
 const longFrom = 300
 
 // Long is the tool edit_long_file, the companion of write_file for models that

@@ -99,13 +99,13 @@ func repeats(text string, p place) error {
 	return nil
 }
 
-// said reports whether lines say enough to be known again. Any that is not
-// blank does where brackets shift.
+// said reports whether lines are distinctive enough to be recognised. If brackets shift,
+// any line that is not blank is.
 func said(ls []string, shifted bool) bool {
 	return slices.ContainsFunc(ls, func(l string) bool { return len(trim(l)) >= 8 || shifted && trim(l) != "" })
 }
 
-// nesting is how many brackets s leaves open.
+// nesting returns the number of brackets that s leaves open.
 func nesting(s string) (n int) {
 	for _, c := range []byte(s) {
 		switch c {

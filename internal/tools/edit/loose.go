@@ -17,7 +17,7 @@ const (
 	rulePunct   matchRule = "with other quotation marks, dashes or blanks"
 )
 
-// A place is where an edit goes and what is put there.
+// A place is a location of an edit, and the text to put there.
 type place struct {
 	span textSpan
 	put  string
@@ -36,7 +36,7 @@ func loose(text, old, replacement string) (place, bool) {
 	return place{}, false
 }
 
-// strict is the one place the rules of Match find.
+// strict returns the place that the rules of Match find, if there is exactly one.
 func strict(text, old, replacement string, how matchRule) (place, bool) {
 	spans, by := findText(text, old)
 	if len(spans) != 1 || by == ruleExact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)) {
@@ -248,7 +248,7 @@ func folded(text, old, replacement string) (place, bool) {
 	return place{textSpan{start, end}, b.String(), rulePunct}, true
 }
 
-// byteAt is where rune n of s begins.
+// byteAt returns the offset of rune n of s.
 func byteAt(s string, n int) int {
 	at := 0
 	for ; n > 0; n-- {

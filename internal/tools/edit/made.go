@@ -8,7 +8,7 @@ import (
 
 var errMade = errors.New("the file has the new text already, so the edit may have been made before; nothing was changed. If it is meant once more, quote the place exactly, with what is there now")
 
-// An editStep is what one edit of a call does to a text.
+// An editStep is the effect of one edit of a call on a text.
 type editStep struct {
 	old, new []string // what it replaces by what, in order; nil if that is not known
 	do       func(text string) (string, error)

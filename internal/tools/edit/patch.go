@@ -133,7 +133,7 @@ func (d *doc) apply(hs []hunk) error {
 	return nil
 }
 
-// find is where a hunk goes in text, not before line from.
+// find returns the place of a hunk in text, not before line from.
 func (h hunk) find(text string, from, shift int) (place, error) {
 	ls := split(text)
 	if len(h.old) == 0 {
@@ -206,7 +206,8 @@ func (h hunk) append(text string) (place, error) {
 	return place{textSpan{len(text), len(text)}, put, ruleExact}, nil
 }
 
-// inLines is where the lines want are, by the first rule that finds them.
+// inLines returns the numbers of the lines at which want begins, by the first rule that
+// finds any.
 func inLines(ls, want []line) ([]int, matchRule) {
 	same := func(a, b string) bool { return a == b }
 	starts := func(spans []textSpan) []int {

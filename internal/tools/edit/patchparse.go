@@ -16,7 +16,7 @@ const (
 	deleteFile
 )
 
-// A section is what a patch says of one file.
+// A section is the part of a patch about one file.
 type section struct {
 	op       int
 	path, to string
@@ -97,8 +97,8 @@ func closesFence(l, open string) bool {
 	return strings.HasPrefix(l, open) && strings.Trim(trimRight(l), open[:1]) == ""
 }
 
-// fenceEnd is where a patch ends that has no end mark of its own: where the
-// fence around it does.
+// fenceEnd returns the end of a patch without an end mark of its own: the end of the
+// fence around it.
 func fenceEnd(ls []string, open string) int {
 	if open != "" {
 		if n := slices.IndexFunc(ls, func(l string) bool { return closesFence(l, open) }); n >= 0 {

@@ -1,16 +1,16 @@
-// Package edit changes a part of a file: the text a model quotes is found,
-// strictly if possible and tolerant of space if not, and replaced only where
-// there is no doubt which place is meant.
+// Package edit changes a part of a file: it finds the text that a model quotes, strictly
+// if possible and tolerant of space if not, and replaces it only if the place is
+// unambiguous.
 //
 //	set, err := tools.NewSet(edit.File)
 //
-// There is a tool for each form in which models write edits: edit_file takes
-// the two texts, edit_blocks search/replace blocks, apply_patch a patch. All
-// share one way of finding text (the same lines and the looser rules after it) and
-// one of writing it: everything is decided before the first file changes.
+// There is a tool for each form in which models write edits: edit_file takes the two
+// texts, edit_blocks search/replace blocks, apply_patch a patch. All share one way of
+// finding text (the same lines and the looser rules after it) and one of writing it:
+// everything is decided before the first file changes.
 //
-// It never guesses by likeness: no rule finds a place that lacks a word of what
-// was quoted. What comes near is shown to the model, which then quotes it.
+// It never guesses by similarity: no rule finds a place that lacks a word of the quoted
+// text. Similar text is shown to the model, which then quotes it.
 package edit
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A plan is what is to become of several files. All of it is decided before
-// anything is written: what does not fit anywhere leaves every file alone.
+// A plan is a change of several files. All of it is decided before anything is written:
+// if a part does not fit, no file changes.
 //
-// Files are then written one by one, each as a whole, and the job's ledger
-// knows of each beforehand. A kill between two of them leaves some files new
-// and some old, never a half one; an error takes back what was written.
+// Files are then written one by one, each as a whole, and the job's ledger knows of each
+// beforehand. A kill between two of them leaves some files new and some old, never a half
+// one; an error takes back what was written.
 type plan struct {
 	files *workspace.Files
 	docs  map[string]*doc
@@ -184,7 +184,7 @@ func replaceIn(name, text, old, with string, all bool) (string, matchRule, []tex
 
 func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// check finds what can be found wrong before the first file is written.
+// check reports faults that can be found before the first file is written.
 func (p *plan) check() error {
 	for _, d := range p.order {
 		if d.gone {
@@ -230,7 +230,7 @@ func (p *plan) commit() error {
 	return nil
 }
 
-// write does what is planned for d and reports how to take it back.
+// write makes the planned change of d and returns the functions that take it back.
 func (p *plan) write(d *doc) (back []func() error, err error) {
 	was := d.text
 	was.Content = d.was
@@ -433,7 +433,8 @@ func replay(_ context.Context, env *tools.Env, in ReplayInput) (tools.Result, er
 	return p.result(), nil
 }
 
-// Fits is why replay_fix would refuse a diff, nil if it would not. It changes nothing.
+// Fits returns the error with which replay_fix would refuse a diff, nil if it would not.
+// It changes nothing.
 func Fits(files *workspace.Files, diff string) error {
 	p, err := exactly(files, diff)
 	if err != nil {

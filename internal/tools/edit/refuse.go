@@ -202,10 +202,10 @@ func numbered(ls []string, first int) string {
 	return b.String()
 }
 
-// near finds where in text most of old's lines are, or else the line most
-// like old's longest one. It returns the first line, from 0, and how many
-// lines to show; n is 0 if nothing resembles old. Work is bounded: long files
-// and long lines are looked at in part.
+// near finds the place in text with most of old's lines, or else the line most like old's
+// longest one. It returns the first line, from 0, and the number of lines to show; n is 0
+// if nothing resembles old. Work is bounded: only parts of long files and long lines are
+// examined.
 func near(text, old string) (from, n int) {
 	const mostText, mostOld = 50_000, 60
 	have, want := strings.Split(text, "\n"), lines(old)

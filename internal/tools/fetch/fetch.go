@@ -243,7 +243,7 @@ type Request struct {
 	Cached   bool // may be answered from the cache, and kept there
 }
 
-// A Response is what came back, whole.
+// A Response is a complete response.
 type Response struct {
 	URL       *url.URL // where it came from in the end
 	Status    int

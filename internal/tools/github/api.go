@@ -86,7 +86,7 @@ func (e *apiError) Error() string {
 // Summary is the error without the words that are for a model.
 func (e *apiError) Summary() string { return e.Message }
 
-// Value is what programs read of the error.
+// Value returns the error's data for programs.
 func (e *apiError) Value() json.RawMessage {
 	if e.Status != http.StatusNotFound {
 		return nil
@@ -272,7 +272,7 @@ func (a *api) explain(status int, h http.Header, body []byte, path string) error
 	return e
 }
 
-// again says when a rate limit is over, as far as GitHub does.
+// again renders the end of a rate limit, "" if GitHub does not state it.
 func again(h http.Header) string {
 	if s, err := strconv.Atoi(h.Get("Retry-After")); err == nil {
 		return fmt.Sprintf(" for %s", time.Duration(s)*time.Second)

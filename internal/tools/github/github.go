@@ -89,7 +89,7 @@ func (c Config) Secrets() []string {
 	return []string{c.TokenEnv}
 }
 
-// An about is what every input begins with.
+// An about has the fields with which every input begins.
 type about struct {
 	Repo string `json:"repo,omitempty" jsonschema:"description=owner/name; default that of the workspace"`
 }

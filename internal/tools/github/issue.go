@@ -123,7 +123,7 @@ func (c Config) issueComment() tools.Tool {
 	})
 }
 
-// carrying is the one of those listed whose text has the mark, nil if none has.
+// carrying returns the listed item whose text has the mark, nil if none has.
 func carrying[T any](ctx context.Context, a *api, at, mark string, text func(*T) string) (*T, error) {
 	all, err := list[T](ctx, a, at)
 	if err != nil {

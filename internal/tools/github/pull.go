@@ -81,7 +81,7 @@ type pullInput struct {
 	about
 }
 
-// pull finds the one that is meant.
+// pull finds the pull request with this number; 0 means the current branch's.
 func (a *api) pull(ctx context.Context, number int) (*pull, error) {
 	if number == 0 {
 		s, err := git.New(a.env.Exec).Status(ctx)

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 )
 
-// A Dialect is what the generator that builds a page makes of Markdown.
+// A Dialect describes the Markdown of the generator that builds a page.
 type Dialect struct {
 	NoTags bool                       // tags are looked after elsewhere: only links are looked at
 	Lists  bool                       // kramdown's, which has lists of attributes in braces
@@ -257,8 +257,9 @@ func (in *inert) destination(i int) bool {
 	return strings.HasSuffix(before, "](") || strings.HasSuffix(before, "]:")
 }
 
-// element is what begins with a tag, as browsers see it: with its end, if they read what
-// is in it in another way. Otherwise the angle bracket is just one.
+// element returns the tag at the beginning of rest, as browsers see it: up to its end
+// tag, if they read its content in another way. If there is no tag, it returns the angle
+// bracket.
 func element(rest string) (one string, isTag bool) {
 	z := nethtml.NewTokenizer(strings.NewReader(rest))
 	kind := z.Next()

@@ -1,10 +1,10 @@
-// Package markdown reads Markdown as forges and site generators do: where its links
-// lead, which anchors its headings get, what code it has.
+// Package markdown reads Markdown as forges and site generators do: the targets of its
+// links, the anchors of its headings, and its code.
 //
 //	p := markdown.Read(text)
 //	p.Anchors["two-words"] // "## Two words"
 //
-// It is the one reader of the tools: none of them looks for links or headings by lines.
+// It is the only reader of the tools: none of them looks for links or headings by lines.
 package markdown
 
 import (
@@ -27,7 +27,7 @@ import (
 	nethtml "golang.org/x/net/html"
 )
 
-// A Page is what a text has in it.
+// A Page has the links, anchors and code of a text.
 type Page struct {
 	Links   []Link
 	Anchors map[string]bool
@@ -55,8 +55,8 @@ var engine = sync.OnceValue(func() goldmark.Markdown {
 	)
 })
 
-// maxLinks is how many links a text may have: the parser looks for the end of each in
-// all of a paragraph.
+// maxLinks bounds the links of a text: the parser looks for the end of each in all of a
+// paragraph.
 const maxLinks = 20000
 
 // Read reads a text. Front matter is no part of it.
@@ -288,8 +288,8 @@ func Anchor(title string) string {
 	}, strings.ToLower(title))
 }
 
-// Literal is what a piece of source means: with escapes and character references
-// resolved.
+// Literal returns the text that a piece of source stands for, with escapes and character
+// references resolved.
 func Literal(src []byte) string {
 	if !bytes.ContainsAny(src, `\&`) {
 		return string(src)

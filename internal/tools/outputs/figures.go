@@ -16,7 +16,7 @@ import (
 // part it is a time.
 var FigurePattern = lazyregexp.New(`(^|[^\p{L}\d.,:])(\d+(?:[.,]\d+)*)((?::\d+)*)`)
 
-// FigureUnit is what belongs to a figure behind its digits: a unit, an ordinal.
+// FigureUnit matches the suffix of a figure's digits: a unit, an ordinal.
 var FigureUnit = lazyregexp.New(`^[\p{L}%‰€$£°]*`)
 
 // PlainFigure writes a number without separators of thousands, and with a point.

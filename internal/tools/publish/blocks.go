@@ -23,7 +23,7 @@ type block struct {
 	Body body
 }
 
-// A body has what the blocks that posts need are made of.
+// A body has the fields of the blocks that posts need.
 type body struct {
 	Text     []span    `json:"rich_text,omitempty"`
 	Language string    `json:"language,omitempty"`
@@ -55,15 +55,15 @@ func (b block) total() int {
 	return n
 }
 
-// maxSpans is how many spans one text may have.
+// maxSpans bounds the spans of one text.
 const maxSpans = 100
 
-// maxDepth is how deep blocks may nest in one request. Lists go no deeper than
-// that; what is further in stands beside it.
+// maxDepth bounds the nesting of blocks in one request. Lists go no deeper than that;
+// deeper items become siblings.
 const maxDepth = 2
 
-// maxLinks is how many links a post may have: the parser looks for the end of
-// each in all of a paragraph.
+// maxLinks bounds the links of a post: the parser looks for the end of each in all of a
+// paragraph.
 const maxLinks = 5000
 
 var markdownParser = sync.OnceValue(func() parser.Parser {

@@ -83,7 +83,7 @@ func (c Config) markdown() tools.Tool {
 	return t
 }
 
-// A change is what publishing does to a file.
+// A change is the change of a file by which a post is published.
 type change struct {
 	post site.Post
 	old  string // of a post that is there
@@ -223,7 +223,8 @@ func compose(t template, p post, in markdownInput, date site.Date, at string) (c
 	return change{post: site.Post{Path: at, Matter: m, Body: body, Date: day}, text: text, note: inert(quoted)}, nil
 }
 
-// inert is what to know about a text that has something the generator or a browser would run.
+// inert returns a note about parts of a text that the generator or a browser would have
+// run, "" if there are none.
 func inert(quoted []string) string {
 	if len(quoted) == 0 {
 		return ""
@@ -232,7 +233,7 @@ func inert(quoted []string) string {
 		map[bool]string{true: "is", false: "are"}[len(quoted) == 1], spelling.Clip(strings.Join(strings.Fields(quoted[0]), " "), 80)) + "."
 }
 
-// scheduled is what to know about a date in the future.
+// scheduled returns a note about a date in the future, "" if it is not.
 func scheduled(s site.Site, date string, now time.Time) string {
 	switch {
 	case !site.IsLater(date, now):
@@ -334,8 +335,8 @@ func around(old, body string) (gap, end string) {
 // maxPreview bounds what a person is shown, in bytes.
 const maxPreview = 12 << 10
 
-// preview is what a call would change, for the person who approves it: the
-// difference to the post that is there, or the front matter of a new one.
+// preview shows the change that a call would make to the person who approves it: the
+// difference from the existing post, or the front matter of a new one.
 func (c Config) preview(env *tools.Env, args json.RawMessage) string {
 	var in markdownInput
 	if json.Unmarshal(args, &in) != nil {
@@ -356,7 +357,7 @@ func (c Config) preview(env *tools.Env, args json.RawMessage) string {
 	return text
 }
 
-// values are what front matter says of a post, by field.
+// values returns the values of front matter that describe a post, by field.
 func (in markdownInput) values() map[string]string {
 	return map[string]string{"description": in.Description, "author": in.Author, "canonical": in.Canonical, "series": in.Series}
 }

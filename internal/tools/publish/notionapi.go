@@ -167,7 +167,7 @@ func (a *notionAPI) append(ctx context.Context, page string, children []block) e
 	return a.call(ctx, http.MethodPatch, "blocks/"+url.PathEscape(page)+"/children", in, &struct{}{})
 }
 
-// count is how many blocks a page has at its top.
+// count returns the number of blocks at the top level of a page.
 func (a *notionAPI) count(ctx context.Context, page string) (int, error) {
 	n, cursor := 0, ""
 	for range 200 {
@@ -239,7 +239,7 @@ func plainText(s string) []span {
 	return out
 }
 
-// maxText is how long one piece of text may be, in UTF-16 units.
+// maxText bounds the length of one piece of text, in UTF-16 units.
 const maxText = 2000
 
 // pieces cuts text where Notion needs it cut, between characters.

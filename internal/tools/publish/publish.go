@@ -112,13 +112,13 @@ func (c Config) Secrets() []string {
 	return out
 }
 
-// A post is what is published.
+// A post is a post to be published.
 type post struct {
 	Title, Text string // Text without the title
 }
 
-// from takes the post from a file if one is named, else from the artifact. Its
-// title is the one that was asked for, else that of the text.
+// from reads the post from a file if one is named, else from the artifact. Its title is
+// the given one, else the text's.
 func from(env *tools.Env, file, asked string) (post, error) {
 	var text, title string
 	switch {
@@ -246,7 +246,7 @@ func (c Config) readSite() tools.Tool {
 	})
 }
 
-// tagged is how many of the last posts are asked for their tags.
+// tagged is the number of the last posts whose tags are read.
 const tagged = 100
 
 func describe(s site.Site, n int) (tools.Result, error) {

@@ -91,7 +91,7 @@ func tool(t *testing.T, c Config, name string) tools.Tool {
 	return tools.Tool{}
 }
 
-// A job is what the tools are called by.
+// A job is the caller of the tools.
 type job struct {
 	t       *testing.T
 	id      string

@@ -10,8 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/site"
 )
 
-// A template is what the posts of a site look like: the newest one, or an
-// archetype of Hugo.
+// A template is an example of a site's posts: the newest one, or an archetype of Hugo.
 type template struct {
 	s      site.Site
 	like   site.Matter
@@ -19,7 +18,7 @@ type template struct {
 	fixed  bool // like is an archetype, whose values are meant to be copied
 }
 
-// alike is how many of the last posts must agree in a key that is copied.
+// alike is the number of last posts that must agree in a key for it to be copied.
 const alike = 3
 
 // newTemplate reads the last posts but those that have the name of the new one.

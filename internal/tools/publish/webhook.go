@@ -157,7 +157,7 @@ func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tool
 	return done.result(fmt.Sprintf("Sent %q to %s. %s.", p.Title, name, at))
 }
 
-// payload is what a webhook is sent, and its key.
+// payload returns the body that a webhook is sent, and its idempotency key.
 func (c Config) payload(env *tools.Env, name string, p post, in webhookInput) (k string, body []byte, err error) {
 	if in.Slug == "" {
 		in.Slug = site.Slugify(p.Title)

@@ -27,7 +27,7 @@ type receiver struct {
 	idempotent bool
 	answer     string
 	date       string // that it wants
-	// description is the one that it wants.
+	// description is the expected description.
 	description string
 
 	mu     sync.Mutex

@@ -14,7 +14,8 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/markdown"
 )
 
-// Address is where a post will be read, "" if the configuration does not say.
+// Address returns the address of a post on the site, "" if the configuration does not
+// state it.
 func (s Site) Address(p Post) string {
 	if s.URL == "" {
 		return ""

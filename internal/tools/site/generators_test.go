@@ -118,8 +118,8 @@ func pagesOf(t *testing.T, out string) map[string]string {
 	return pages
 }
 
-// jekyllBuilds is what jekyll build does, in a process for each pair of directories
-// that share the loading of Ruby's libraries, which takes longer than the building.
+// jekyllBuilds runs jekyll build, in a process for each pair of directories. They share
+// the loading of Ruby's libraries, which takes longer than the build.
 const jekyllBuilds = `require "jekyll"
 ARGV.each_slice(2) do |dir, out|
   Process.wait(fork { Dir.chdir(dir); Jekyll::Commands::Build.process("destination" => out, "quiet" => true, "disable_disk_cache" => true) })

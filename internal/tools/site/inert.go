@@ -74,8 +74,7 @@ func (s Site) inertTemplate(name string, m Matter, body, old string) (safe strin
 	return safe, found, nil
 }
 
-// otherOpeners are what expressions begin with in template languages that are not
-// known in detail.
+// otherOpeners begin expressions in template languages that are not known in detail.
 var otherOpeners = []string{"{{", "{%", "{#", "<%", "#{", "${"}
 
 // A tagLanguage is Liquid, or Nunjucks, which has comments in braces too.
@@ -134,7 +133,8 @@ func (l tagLanguage) blocks(text string) map[string]bool {
 	}
 }
 
-// keptBlocks are where a text has expressions of the former one.
+// keptBlocks returns the positions in a text of expressions that the former text has,
+// too.
 func (l tagLanguage) keptBlocks(body, old string) (out [][2]int) {
 	kept := l.blocks(old)
 	for at := 0; len(kept) > 0; {
@@ -206,8 +206,8 @@ func asMap(v any) map[string]any {
 	return m
 }
 
-// eleventyLanguage is what Eleventy sends the text of a post through before Markdown,
-// "" if nothing.
+// eleventyLanguage returns the template language that Eleventy applies to the text of a
+// post before Markdown, "" if there is none.
 func (s Site) eleventyLanguage(m Matter) string {
 	lang := cmp.Or(s.markdown, "liquid")
 	if own, ok := m.Values["templateEngineOverride"]; ok {
@@ -260,7 +260,8 @@ func shortcodes(text string) map[string]bool {
 	}
 }
 
-// keptShortcodes are where a text has those of the former one.
+// keptShortcodes returns the positions in a text of shortcodes that the former text has,
+// too.
 func keptShortcodes(body, old string) (out [][2]int) {
 	kept := shortcodes(old)
 	for at := 0; len(kept) > 0; {

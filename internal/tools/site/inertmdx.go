@@ -47,16 +47,16 @@ func inertMDX(body, old string) (safe string, found []string, err error) {
 
 var (
 	fenceStart = lazyregexp.New("^(?:(`{3,})[^`]*|(~{3,}).*)$")
-	// beforeFence is what may come before a fence. Where it is more than spaces, the line may
-	// be one of a paragraph.
+	// beforeFence matches the text before a fence. If it is more than spaces, the line
+	// may belong to a paragraph.
 	beforeFence = lazyregexp.New(`^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)]|\[[^\]]*\]:)[ \t>]+)*`)
 	// extension begins or ends what extensions of MDX read without regard to fences:
 	// directives, formulas.
 	extension = lazyregexp.New(`(?m)^[ \t>]*(?::::|\$\$)`)
 )
 
-// divide finds what is code. A fence behind no more than spaces begins some, whatever came
-// before it.
+// divide finds the parts that are code. A fence behind nothing but spaces always begins
+// code.
 func (m *mdx) divide() error {
 	paragraph := 0
 	for at := 0; at < len(m.body); {
@@ -88,7 +88,7 @@ func (m *mdx) divide() error {
 	return nil
 }
 
-// fenceEnd is where code with a fence ends, and whether that is so wherever it is.
+// fenceEnd returns the end of fenced code, and whether it is the end in any context.
 func fenceEnd(body string, at int, before, fence string) (end int, whole bool) {
 	whole = true
 	for at < len(body) {
@@ -192,7 +192,7 @@ func (m *mdx) quote(i int) (n int, with string) {
 	return 1, `\{`
 }
 
-// mdxExpression is what begins with a brace or an angle bracket, up to its end.
+// mdxExpression returns the expression or tag at the beginning of text, up to its end.
 func mdxExpression(text string) string {
 	depth := 0
 	for i := range min(len(text), maxTag) {

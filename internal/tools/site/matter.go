@@ -324,7 +324,7 @@ func (m Matter) Key(field, style string) string {
 	return fields[field][0]
 }
 
-// Date is when the post is dated, the zero time if it has no date.
+// Date returns the date of the post, the zero time if it has none.
 func (m Matter) Date() time.Time {
 	for _, k := range fields["date"] {
 		switch v := m.Values[k].(type) {

@@ -19,7 +19,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Settings are what an operator fixes; what is empty is found by the files.
+// Settings are the operator's settings of a site; empty ones are derived from the files.
 type Settings struct {
 	Style string
 	Dir   string // of posts; for Jekyll the one that has _posts and _drafts

@@ -151,14 +151,14 @@ type checker struct {
 	// names of those that are wrong, and show reports what is wrong with them.
 	each []string
 	show []string
-	// script is what a package manager runs, if it is one command.
+	// script is the command of a package manager's script, if it is one command.
 	script string
 	fix    []string // makes right what it checks, if a program can; given files as the check is
 }
 
 const notInstalled = "is not installed here, or not where commands can see it"
 
-// mostFiles is how many files a command is given at once.
+// mostFiles bounds the files that a command is given at once.
 const mostFiles = 1000
 
 // run returns the text for the model, and in a line why the check failed, "" if
@@ -215,8 +215,8 @@ var checkStatuses = []exitStatus{
 	{program: word("shellcheck"), from: 2, to: 4, words: "shellcheck could not read a file or was called wrongly"},
 }
 
-// idle is why a check that ended with an exit code other than 0 has checked nothing, "" if
-// what it found is wrong, or nobody knows.
+// idle explains why a check that ended with an exit code other than 0 could not run. It
+// is "" if the check found faults, or nobody knows.
 func (c checker) idle(out *process.Output) string {
 	text := problem.Unwrap(out.Text)
 	read := problem.Read(text)

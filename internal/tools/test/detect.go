@@ -61,7 +61,7 @@ func (noTestsError) Error() string {
 		"If there are tests, the user has to name the command that runs them: " + hint.Name("run --test COMMAND") + ", or test: COMMAND in .adroit/validation.yaml"
 }
 
-// mostBelow is how many directories below the root are looked into.
+// mostBelow bounds the directories below the root that are searched.
 const mostBelow = 500
 
 // detect finds the projects to test: those of the nearest directory at or
@@ -268,7 +268,7 @@ func pythonTest(name string) bool {
 	return strings.HasSuffix(base, "_test.py") || strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py")
 }
 
-// python is how pytest is called: that of the project's own environment first.
+// python returns the command of pytest, in the project's own environment if it has one.
 func python(files *workspace.Files, dir string) []string {
 	for _, venv := range []string{".venv", "venv"} {
 		name := path.Join(dir, venv, "bin", "python")
@@ -384,8 +384,8 @@ func hasFile(files *workspace.Files, dir string, match func(name string) bool) b
 	return found
 }
 
-// Command is what run_tests would run for all of a workspace, "" if it finds
-// nothing.
+// Command returns the commands that run_tests would run for all of a workspace, "" if it
+// finds none.
 func Command(files *workspace.Files) string {
 	projects, err := detect(files, "", "")
 	if err != nil {

@@ -24,7 +24,7 @@ type goTest struct {
 
 var goPlace = lazyregexp.New(`(?m)^\s+(\S+\.go):(\d+):|^\t(\S+_test\.go):(\d+) \+0x`)
 
-// A goReport is what `go test -json` printed, test by test.
+// A goReport is the output of `go test -json`, test by test.
 type goReport struct {
 	order  []string // keys of tests, package and name, as they appeared
 	tests  map[string]*goTest
@@ -143,7 +143,7 @@ func (g *goReport) result(p project) (r testResult) {
 	return r
 }
 
-// goFile finds where a test failed. Go prints the file's base name; the
+// goFile finds the place at which a test failed. Go prints the file's base name; the
 // directory is the package's.
 func (p project) goFile(pkg, out string) (string, int) {
 	m := goPlace.FindStringSubmatch(out)

@@ -98,7 +98,7 @@ func cutReason(s string) (id, why string) {
 	return s, ""
 }
 
-// pyKey is how the heading of a failure names the test with this id.
+// pyKey returns the name of the test with this id in the heading of a failure.
 func pyKey(id string) string {
 	file, name, ok := strings.Cut(id, "::")
 	if !ok {

@@ -15,9 +15,9 @@ import (
 	"github.com/adroit-run/adroit/internal/work/process"
 )
 
-// A testResult is what test runs showed, whatever ran them. It is the artifact
-// test_result and does not depend on how long anything took or which package
-// happened to finish first.
+// A testResult is the result of test runs by any program. It is the artifact test_result
+// and does not depend on how long anything took or which package happened to finish
+// first.
 type testResult struct {
 	Command string     `json:"command"` // as one would type it
 	Passed  int        `json:"passed"`
@@ -36,7 +36,7 @@ type testResult struct {
 	// Unavailable is set if the tests cannot be run on this machine.
 	Unavailable bool `json:"unavailable,omitempty"`
 
-	// Note is what the output says beside the exit code, which does not follow from it.
+	// Note states a fact of the output that does not follow from the exit code.
 	Note string `json:"note,omitempty"`
 
 	exact bool // failures are those of a report for programs, not words of an output
@@ -176,7 +176,7 @@ func (r testResult) unknown() string {
 	return ""
 }
 
-// Text is what the model reads: the headline, then only what failed.
+// Text renders the result for the model: the headline, then only the failures.
 func (r testResult) Text() string {
 	text := r.text()
 	if r.Log != "" && !r.OK() {
@@ -335,8 +335,8 @@ func readCargo(p project, out string) testResult {
 	return r
 }
 
-// An exitStatus is what a program means by an exit code other than 0, where it means
-// anything but that what it looked at is wrong.
+// An exitStatus is the meaning of a program's exit codes, other than 0, that do not
+// report faults in the checked files.
 type exitStatus struct {
 	program *lazyregexp.Regexp // in the command
 	from    int                // the exit codes
@@ -430,5 +430,5 @@ func (r *testResult) notStarted(command string, code int, text string) bool {
 	return true
 }
 
-// makeMissing is how make reports that a shell found no program.
+// makeMissing matches make's report that a shell found no program.
 var makeMissing = lazyregexp.New(`(?m)^g?make(?:\[\d+\])?: \*\*\* \[[^\]\n]*\] Error 127$`)

@@ -88,8 +88,8 @@ func (s *site) task() *project {
 	return nil
 }
 
-// build is how a build tool that is known by its files runs the tests, nil if
-// there is none.
+// build returns the test command of a build tool that is known by its files, nil if there
+// is none.
 func (s *site) build() *project {
 	ruby := func(args ...string) []string {
 		if s.has("Gemfile") {

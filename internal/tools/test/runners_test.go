@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// suites is how the tests of a project are run: commands and what they are known by.
+// suites lists the test commands of a project and the evidence for each.
 func suites(t *testing.T, env *tools.Env, command string) string {
 	t.Helper()
 	list, err := Find(env.Files, command)

@@ -27,7 +27,7 @@ import (
 //go:embed link_check.md
 var checkProse string
 
-// checkInput is what link_check takes.
+// checkInput is the input of link_check.
 type checkInput struct {
 	URLs     []string `json:"urls,omitempty" jsonschema:"maxItems=200,description=Addresses to check"`
 	File     string   `json:"file,omitempty" jsonschema:"description=Markdown file to check"`
@@ -58,7 +58,7 @@ func (d *webTools) checkTool() tools.Tool {
 	}.Prose(checkProse), d.check)
 }
 
-// A verdict is what was found out about one link.
+// A verdict is the result of checking one link.
 type verdict struct {
 	URL    string `json:"url"`
 	OK     bool   `json:"ok"`
@@ -297,8 +297,8 @@ func strs(v json.RawMessage) []string {
 	return out
 }
 
-// A place is where a text with links stands: in a file, and if the workspace is
-// a static site, as a page of it.
+// A place is the place of a text with links: a file, and if the workspace is a static
+// site, a page of it.
 type place struct {
 	file string // "" for a text that is no file
 	site site.Site
@@ -322,8 +322,8 @@ func (p place) own(u *url.URL) bool {
 	return ok
 }
 
-// online is where a link within the site leads to on the net, "" if the site's
-// address is not known.
+// online returns the public address of a link within the site, "" if the site's address
+// is not known.
 func (p place) online(u *url.URL) string {
 	base, err := url.Parse(p.site.URL)
 	if err != nil || p.site.URL == "" || !strings.HasPrefix(u.Path, "/") {

@@ -29,7 +29,7 @@ import (
 //go:embed cite.md
 var citeProse string
 
-// citeInput is what cite takes.
+// citeInput is the input of cite.
 type citeInput struct {
 	URL   string `json:"url" jsonschema:"description=Address of the source"`
 	Title string `json:"title" jsonschema:"description=Its title"`
@@ -107,7 +107,7 @@ func references(list []citation) string {
 //go:embed static_links.md
 var linksProse string
 
-// linksInput is what static_links takes.
+// linksInput is the input of static_links.
 type linksInput struct {
 	Query string `json:"query,omitempty" jsonschema:"description=Only links with all these words"`
 }
@@ -193,8 +193,8 @@ func givenLinks(v json.RawMessage) map[string]string {
 	return out
 }
 
-// A Config is what the operator sets up for these tools. Its zero value is
-// ready: then models name addresses themselves and cannot search.
+// A Config is the operator's configuration of these tools. Its zero value is ready: then
+// models name addresses themselves and cannot search.
 type Config struct {
 	Feeds  map[string]string // by the name that models use
 	Search Search

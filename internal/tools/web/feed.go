@@ -20,7 +20,7 @@ import (
 //go:embed rss_feed.md
 var feedProse string
 
-// feedInput is what rss_feed takes.
+// feedInput is the input of rss_feed.
 type feedInput struct {
 	Feed  string `json:"feed" jsonschema:"description=Address or configured name"`
 	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=100,description=Items at most; default 20"`

@@ -45,8 +45,8 @@ func call(t *testing.T, c Config, env *tools.Env, name string, in any) tools.Res
 
 const entries = 400
 
-// moment is when entry i was published: every third day, at a time of its own,
-// newest last, so that order has to be made.
+// moment returns the time at which entry i was published: every third day, at another
+// time of day, newest last, so that the tool has to sort.
 func moment(i int) time.Time {
 	return time.Date(2023, 9, 1, 6, 30, 0, 0, time.UTC).Add(time.Duration(i) * (71*time.Hour + 13*time.Minute))
 }

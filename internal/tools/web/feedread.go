@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A feed is what was read of one.
+// A feed is a parsed feed.
 type feed struct {
 	title, link string
 	items       []item
@@ -129,7 +129,7 @@ func read(it *gofeed.Item, at *url.URL) item {
 	return one
 }
 
-// identity is what two items share if they are the same.
+// identity returns the key that repeated items share.
 func identity(it *gofeed.Item, one item) string {
 	if it.GUID != "" {
 		return "id " + it.GUID

@@ -21,7 +21,7 @@ import (
 //go:embed web_fetch.md
 var pageProse string
 
-// pageInput is what web_fetch takes.
+// pageInput is the input of web_fetch.
 type pageInput struct {
 	URL   string `json:"url" jsonschema:"description=Address of the page"`
 	Page  int    `json:"page,omitempty" jsonschema:"minimum=1,maximum=10000,description=Part of a long page; default 1"`

@@ -87,7 +87,7 @@ func convert(n *html.Node) (string, error) {
 	return string(bytes.TrimSpace(bytes.ToValidUTF8(b, []byte("\uFFFD")))), nil
 }
 
-// A page is what is found out on the way through a document.
+// A page collects facts about a document during the walk through it.
 type page struct {
 	base  *url.URL
 	title string

@@ -21,7 +21,7 @@ import (
 //go:embed web_search.md
 var searchProse string
 
-// searchInput is what web_search takes.
+// searchInput is the input of web_search.
 type searchInput struct {
 	Query string `json:"query" jsonschema:"minLength=1,maxLength=400,description=Words to look for"`
 	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=20,description=Default 8"`

@@ -17,7 +17,7 @@ import (
 // Host is the host for which gh uses plain HTTP.
 const Host = "github.localhost"
 
-// Token is the one that the server takes.
+// Token is the only token that the server accepts.
 const Token = "ghp_" + "loopbackTokenOfNoUse0123456789abcdef"
 
 // A Server is a GitHub with one repository, acme/shop. Its fields are read and

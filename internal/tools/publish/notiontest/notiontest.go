@@ -23,7 +23,7 @@ import (
 // Version is the only API version that the server accepts.
 const Version = "2026-03-11"
 
-// A Fault is what happens to a request instead of, or after, what it asks for.
+// A Fault is a fault of the server in place of the effect of a request, or after it.
 type Fault int
 
 const (
@@ -34,7 +34,7 @@ const (
 	Dropped                  // the connection is cut; nothing is done
 )
 
-// A Page is what was made.
+// A Page is a page that a client created.
 type Page struct {
 	ID         string
 	Properties map[string]any

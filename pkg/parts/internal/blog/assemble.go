@@ -25,7 +25,7 @@ type assembleInput struct {
 	Sources string   `json:"sources,omitempty" jsonschema:"description=Heading of the list of sources"`
 }
 
-// A frame is what holds sections together.
+// A frame is the text around the sections of a post.
 type frame struct {
 	Intro       string   `json:"intro" jsonschema:"minLength=1,maxLength=2000,description=A first paragraph that says why to read on"`
 	Transitions []string `json:"transitions" jsonschema:"maxItems=99,description=A sentence that leads from each section to the next; empty where none is needed"`

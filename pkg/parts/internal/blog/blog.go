@@ -57,7 +57,7 @@ type postSection struct {
 	Text     string `json:"text"`     // Markdown without the heading
 }
 
-// check finds what a schema cannot say of a plan.
+// check reports faults of a plan that a schema cannot exclude.
 func (p *postOutline) check() error {
 	seen := map[string]string{}
 	for _, h := range p.Sections {

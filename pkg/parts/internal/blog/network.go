@@ -21,7 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A network is where a post is announced, and how it counts.
+// A network is a social network on which a post is announced, with its way of counting.
 type network struct {
 	name  string
 	most  int
@@ -83,8 +83,8 @@ var (
 	mention = lazyregexp.New(`(@[A-Za-z0-9_]+)@[A-Za-z0-9.-]+[A-Za-z0-9]`)
 )
 
-// linked is how many characters a link counts for where links are shortened,
-// whatever its length.
+// linked is the number of characters that a link of any length counts for where links are
+// shortened.
 const linked = 23
 
 // weighted counts as X does: most scripts' characters are two, Latin ones and
@@ -215,8 +215,8 @@ var Save = func() tools.Tool {
 	return t
 }()
 
-// rendered is what save_post writes, and the announcements with the address of
-// the post.
+// rendered returns the files that save_post writes, and the announcements with the
+// address of the post.
 func rendered(env *tools.Env) ([]outputs.Rendered, announcementList, error) {
 	var files []outputs.Rendered
 	if text := content(env); text != "" {

@@ -322,7 +322,7 @@ func clipped(s string) string {
 	return oneLine(s)
 }
 
-// imageFaults is what is wrong with the images of a post.
+// imageFaults lists the faults of a post's images.
 func imageFaults(env *tools.Env, images []postImage) []string {
 	var faults []string
 	s := site.Open(env.Files.FS(), site.Settings{})

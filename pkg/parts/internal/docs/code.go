@@ -52,8 +52,8 @@ func readable(c markdown.Code) (checked bool, fault *unreadable) {
 	return true, fault
 }
 
-// elision is what stands for something else: dots, a name in angle brackets, a template,
-// or the prompt of a session, which has output behind it.
+// elision matches placeholders: dots, a name in angle brackets, a template, or the prompt
+// of a session, which has output behind it.
 var elision = lazyregexp.New(`…|\.\.\.|\{\{|<[A-Za-z][\w .:|/-]*>|(?m:^[$%>] )`)
 
 // goCode takes a file, declarations, or declarations and the statements that use them. The
@@ -78,7 +78,7 @@ func goCode(code string) *unreadable {
 	if next == nil {
 		return nil
 	}
-	// What is no declaration from some line on is in a function.
+	// From some line on, text that is not a declaration belongs to a function.
 	lines := strings.SplitAfter(code, "\n")
 	at := min(next.line, len(lines)) - 1
 	inside := parse("package p;" + strings.Join(lines[:at], "") + "func _() {" + strings.Join(lines[at:], "") + "\n}")

@@ -284,7 +284,7 @@ func takeHidden(env *tools.Env, s *git.Status) (names []string) {
 	return names
 }
 
-// words are what the letters of git mean.
+// words maps git's status letters to words.
 var words = map[string]string{"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type changed"}
 
 // passedOver names the repositories inside, submodules or not: git is not asked about what is

@@ -116,7 +116,7 @@ const (
 	mostTagged = 500 // files with the name that ctags is given
 )
 
-// declarations finds what has this name, anywhere in the workspace.
+// declarations finds the declarations of a name, anywhere in the workspace.
 func (c code) declarations(ctx context.Context, word string) ([]tools.Symbol, error) {
 	all, _, err := c.entries(ctx, ".", func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {

@@ -57,7 +57,7 @@ type indexedFile struct {
 	words        []nameID // all, in order; nil for Go
 }
 
-// A nameCount is how many files use a name and how many declarations there are of it.
+// A nameCount counts the files that use a name and the declarations of it.
 type nameCount struct{ users, declared int32 }
 
 var hashSeed = maphash.MakeSeed()
@@ -92,7 +92,7 @@ func namesOf(file string, names map[string]bool) []nameID {
 	return slices.Clip(slices.Compact(ids))
 }
 
-// parse finds what a file declares and uses.
+// parse lists the names that a file declares and uses.
 func parse(e workspace.Entry, text string) indexedFile {
 	f := indexedFile{size: e.Size, time: e.Time}
 	var words, used map[string]bool
@@ -240,7 +240,7 @@ func (c code) named(ctx context.Context, entries []workspace.Entry, word string)
 	return syms, inner, others, names
 }
 
-// firstWord is what a scan has of a name such as valid? or my-function.
+// firstWord returns the part of a name such as valid? or my-function that a scan finds.
 func firstWord(name string) string {
 	for i := range len(name) {
 		if !isWord(name[i]) {

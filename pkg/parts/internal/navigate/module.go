@@ -155,7 +155,7 @@ func (m *module) Import(importPath string) (*types.Package, error) {
 	return p, nil
 }
 
-// guess is what a package is likely called.
+// guess returns the likely name of a package.
 func guess(importPath string) string {
 	name := path.Base(importPath)
 	if majorVersion.MatchString(name) {

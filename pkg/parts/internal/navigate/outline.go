@@ -28,7 +28,7 @@ var Outline = tools.New(tools.Metadata{
 	Timeout:  2 * patience,
 }.Prose(outlineProse), outline)
 
-// mostOutlined is how many files of a folder are outlined in whole.
+// mostOutlined bounds the files of a folder that are outlined in whole.
 const mostOutlined = 200
 
 func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {
@@ -75,9 +75,9 @@ func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result
 	return tools.Result{Text: b.String(), Summary: spelling.Plural(total, "declaration") + " in " + spelling.Plural(shown, "file")}, nil
 }
 
-// symbols finds what files declare: Go by parsing, one other file by a server,
-// which knows more, the rest by ctags or, without it, by their words. why reports
-// that.
+// symbols lists the declarations of files: Go by parsing, a single other file by a
+// language server, which knows more, the rest by ctags or, without it, by their words.
+// why names the reason for the poorer way.
 func (c code) symbols(ctx context.Context, entries []workspace.Entry, single bool) (by map[string][]tools.Symbol, why string, err error) {
 	if single {
 		if _, err := c.read(entries[0].Name); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A language is what a scan knows of one: words that declare the next name,
-// and how comments and strings look.
+// A language describes a language for scans: the words that declare the next name, and
+// the form of comments and strings.
 type language struct {
 	family  string // languages of one family use each other's names
 	comment string // begins a comment to the end of the line

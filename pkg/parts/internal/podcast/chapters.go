@@ -122,7 +122,7 @@ func web(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && len(s) < 2000 && s == transcript.Printable(s) && !strings.ContainsAny(s, "<>\"` ")
 }
 
-// A measure is how long the episode is and how that is known.
+// A measure is the length of the episode and the source of the figure.
 type measure struct {
 	seconds float64
 	from    string

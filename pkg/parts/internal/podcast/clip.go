@@ -150,7 +150,7 @@ func (c *cutting) encode(ctx context.Context, env *tools.Env) (log string, err e
 	})
 }
 
-// kinds are what clips are written as, by extension.
+// kinds are the formats of clips, by extension.
 var kinds = map[string]struct {
 	format string
 	codec  []string

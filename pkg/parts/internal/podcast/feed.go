@@ -28,7 +28,7 @@ type feedInput struct {
 	Show *feedChannel `json:"show,omitempty" jsonschema:"description=For a new feed\\, or to add what the channel lacks"`
 }
 
-// A feedItem is what a request knows of an episode.
+// A feedItem is the description of an episode in a request.
 type feedItem struct {
 	URL        string `json:"url" jsonschema:"description=Of the recording"`
 	Title      string `json:"title" jsonschema:"description=Of the episode"`
@@ -55,8 +55,8 @@ var feedEntryTool = tools.New(tools.Metadata{
 	Timeout:  2 * probing,
 }.Prose(feedProse), feedEntry)
 
-// An entryState is what the artifact "feed_entry" has of an entry: one that was refused
-// is not there, though the user wants it.
+// An entryState is the artifact "feed_entry": the state of an entry. One that was refused
+// is not in the feed, though the user wants it.
 type entryState struct {
 	Feed    string `json:"feed"`
 	Refused string `json:"refused,omitempty"`
@@ -276,7 +276,7 @@ func date(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("date %q cannot be read; write it like 2026-05-01T06:00:00Z", s)
 }
 
-// description is what players show of an episode: a little HTML.
+// description returns the description of an episode that players show: a little HTML.
 func description(n showNotes) string {
 	var b strings.Builder
 	para := func(s string) {

@@ -29,7 +29,7 @@ const (
 	maxJSON   = 4 << 20
 )
 
-// demuxers are what recordings come in. Formats that name other files, such as
+// demuxers are the formats of recordings. Formats that name other files, such as
 // playlists, are not among them, whatever a file is called.
 const demuxers = "mp3,wav,w64,aiff,caf,flac,ogg,aac,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm"
 

@@ -41,8 +41,8 @@ var layouts = map[string]layout{
 		caption: 58, captionBottom: 80, captionLines: 3, margin: 80},
 }
 
-// columns is how many letters of a size fit on a line: on average one is half as
-// wide as the line is high, and wide ones count for two.
+// columns returns the number of letters of a size that fit on a line: on average a letter
+// is half as wide as the line is high, and wide ones count for two.
 func (l layout) columns(size int) int { return (l.w - 2*l.margin) * 2 / size }
 
 const assHead = `[Script Info]
@@ -243,7 +243,7 @@ func breakLines(s string, columns int) []string {
 	return append(out, "")[:max(len(out), 1)]
 }
 
-// columnsOf is how many columns a letter takes.
+// columnsOf returns the number of columns that a letter takes.
 func columnsOf(r rune) int {
 	if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r >= 0x3000 && r <= 0x303F || r >= 0xFF00 && r <= 0xFF60 {
 		return 2

@@ -214,8 +214,7 @@ func (j *mastering) metadata() string {
 	return b.String()
 }
 
-// tolerance is how far the loudness may be from the target, in LU: what Apple
-// asks for.
+// tolerance bounds the distance of the loudness from the target, in LU, as Apple demands.
 const tolerance = 1.0
 
 // verify reads back what was written.
@@ -312,7 +311,7 @@ func filtered(ctx context.Context, env *tools.Env, name, filter string) (float64
 	return lastFigure(log, loudnessLine)
 }
 
-// measured is what ffmpeg reports of a recording behind a chain of filters.
+// measured returns ffmpeg's report about a recording behind a chain of filters.
 func measured(ctx context.Context, env *tools.Env, name, filter string) (log string, err error) {
 	args := slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "info"}, guard(),
 		[]string{"-i", arg(env, name), "-map", "0:a:0", "-vn", "-af", filter, "-f", "null", "-"})

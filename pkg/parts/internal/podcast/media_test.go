@@ -78,7 +78,7 @@ func newStudio(t *testing.T) *studio {
 	return s
 }
 
-// recorded is what speech has made.
+// recorded is the recording that speech has made.
 var recorded []byte
 
 // speech is a recording of ten seconds of speech, made once for all tests.

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A mediaInfo is what ffprobe reports about a recording: the artifact "episode".
+// A mediaInfo is ffprobe's report about a recording: the artifact "episode".
 type mediaInfo struct {
 	Path     string        `json:"path"`
 	Size     int64         `json:"size"` // bytes

@@ -82,7 +82,7 @@ func headline(t transcript.Transcript) string {
 	return s
 }
 
-// report is what the model reads of a new transcript.
+// report describes a new transcript to the model.
 func report(t transcript.Transcript) string {
 	var b strings.Builder
 	b.WriteString(headline(t) + "\n")

@@ -177,7 +177,8 @@ func (s *speechServer) post(ctx context.Context, client *http.Client, body []byt
 	return list, 0, err
 }
 
-// pause is how long a busy server asks clients to wait, at most half a minute.
+// pause returns the time for which a busy server asks clients to wait, at most half a
+// minute; 0 if the server is not busy.
 func pause(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return 0

@@ -31,7 +31,7 @@ func spaceOf(uri string) string {
 	return uri
 }
 
-// An outline is where the parts of a feed are, in bytes.
+// An outline has the positions of the parts of a feed, in bytes.
 type outline struct {
 	spaces  map[string]string // prefix to namespace, as they hold in the channel
 	items   []item

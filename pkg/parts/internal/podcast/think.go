@@ -82,7 +82,7 @@ func write(ctx context.Context, env *tools.Env, _ writeInput) (tools.Result, err
 	return n.result("A draft of the show notes; correct it with set_show_notes if need be.\n\n"+n.Markdown()+n.warning(), sum)
 }
 
-// A talk is what a question is about: a part of the transcript.
+// A talk is a part of the transcript that a question is about.
 type talk struct{ From, To, Text string }
 
 type heading struct {

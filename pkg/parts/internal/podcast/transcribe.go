@@ -24,7 +24,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Config is what the operator sets up for these tools.
+// A Config is the operator's configuration of these tools.
 type Config struct {
 	Transcription Transcription
 	// Getenv gives the value of the variable that holds the key; nil is os.Getenv.

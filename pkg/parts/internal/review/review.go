@@ -158,7 +158,7 @@ func tally(list []reviewFinding) string {
 	return fmt.Sprintf("%d %s: %s", len(list), noun, strings.Join(parts, ", "))
 }
 
-// A length is how many lines a file has, -1 if they were too many to count.
+// A length is the number of lines of a file, -1 if they were too many to count.
 type length struct {
 	lines int
 	err   error

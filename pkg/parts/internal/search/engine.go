@@ -31,7 +31,7 @@ const (
 	maxNames  = 8_000     // names on a command line: bubblewrap takes 9,000 arguments
 )
 
-// A query is what is looked for.
+// A query describes a search.
 type query struct {
 	re           *regexp.Regexp
 	context, max int

@@ -101,8 +101,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// words that files and patterns are made of: letters whose case is odd, bytes
-// that are no UTF-8, ends of lines of all kinds.
+// words are the pieces of files and patterns: letters with odd cases, bytes that are not
+// UTF-8, line ends of all kinds.
 var words = []string{"foo", "FOO", "k", "K", "\u212a", "é", "É", "\xe9", "\xff\xfe", " ", "\t", "_", "0", "٣", "ſ", "s", "\r", "\r\n", "\n", "\n", "\uFFFD", ".", "a-b", "\u00a0", "世界", "\x00", "\ufeff"}
 
 var patterns = []string{

@@ -36,7 +36,7 @@ var Output = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "errors of a long build", Args: json.RawMessage(`{"id":"c3","pattern":"error:"}`)}},
 }.Prose(outputProse), output)
 
-// logs is what an Exec that keeps whole outputs can do.
+// logs is implemented by an Exec that keeps whole outputs.
 type logs interface {
 	ReadLog(id string, from, n int) (rootfs.Page, error)
 	SearchLog(id string, re *regexp.Regexp, max int) ([]process.Match, bool, error)
@@ -203,7 +203,7 @@ type rerunInput struct {
 	TimeoutS int    `json:"timeout_s,omitempty" jsonschema:"minimum=1,maximum=3600,description=Seconds"`
 }
 
-// A commandRun is how a command ended: the artifact run.
+// A commandRun is the result of a command: the artifact run.
 type commandRun struct {
 	Command  string            `json:"command"`
 	Code     int               `json:"exit_code"`

@@ -107,9 +107,9 @@ func valued(res tools.Result, o *process.Output, most int) (tools.Result, error)
 	return res, nil
 }
 
-// show is what the model sees of a command that has ended or still runs. A
-// command that failed is a failed result: most of the time the model meant it
-// to work, and a run that ends with it should not look well.
+// show renders a command that has ended or still runs for the model. A command that
+// failed is a failed result: most of the time the model meant it to work, and a run that
+// ends with it should not look well.
 func show(o *process.Output) tools.Result {
 	state, advice := fmt.Sprintf("exit code %d", o.Code), ""
 	switch {

@@ -14,8 +14,8 @@ type exportFormat struct {
 	Write func(t Transcript, title string) ([]byte, error)
 }
 
-// Formats are what players, video editors, people and the podcast
-// namespace read.
+// Formats are the formats that players, video editors, people and the podcast namespace
+// read.
 var Formats = []exportFormat{
 	{".vtt", true, func(t Transcript, _ string) ([]byte, error) { return []byte(t.VTT()), nil }},
 	{".srt", true, func(t Transcript, _ string) ([]byte, error) { return []byte(t.srt()), nil }},
@@ -23,7 +23,7 @@ var Formats = []exportFormat{
 	{".md", false, func(t Transcript, title string) ([]byte, error) { return []byte(t.markdown(title)), nil }},
 }
 
-// shownFor is how long a cue without an end is shown at least, in seconds.
+// shownFor is the least time for which a cue without an end is shown, in seconds.
 const shownFor = 2
 
 // ends returns the cues with an end after their start: players skip cues

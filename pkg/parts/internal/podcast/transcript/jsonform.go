@@ -32,7 +32,7 @@ type span struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// Document is what holds the segments.
+// Document is the JSON object around the segments.
 type Document struct {
 	Segments      []segment `json:"segments"`
 	Transcription []segment `json:"transcription"`

@@ -232,8 +232,8 @@ func (c *Collector) unroll() {
 // flash reports whether a cue stands too short to be read.
 func flash(q Cue) bool { return q.End > 0 && q.End-q.Start < 0.1 }
 
-// repeated is how many lines a cue begins with that the one right before it ends with,
-// and else how many bytes of its first line are the last line before.
+// repeated returns the number of lines at the beginning of a cue that end the cue right
+// before it, or else the number of bytes of its first line that are the last line before.
 func repeated(before, q Cue) (lines, grown int) {
 	if before.Speaker != q.Speaker || q.Start > before.End+0.1 || before.Text == "" {
 		return 0, 0
