@@ -43,7 +43,7 @@ func PipelineSchema() []byte { return pipelineSchema }
 // ship. The $comment of a section is the name of its part.
 func ConfigSchema() []byte { return configSchema }
 
-// DemoPrompt is what the demonstration asks of the builder.
+// DemoPrompt is the demonstration's request to the builder.
 const DemoPrompt = "Two tests fail: the total of a cart is off by a cent. Find out why and fix it."
 
 // DemoTurns is the script of the model that plays the demonstration.

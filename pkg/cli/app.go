@@ -250,7 +250,7 @@ func (ws *warnings) print(layout string, args ...any) {
 	fmt.Fprintf(ws.w, "%s: note: %s\n", hint.Program(), kit.Sanitize(text))
 }
 
-// divert has later warnings go to w until restore is called.
+// divert sends later warnings to w until restore is called.
 func (ws *warnings) divert(w io.Writer) (restore func()) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -319,9 +319,11 @@ func collectLater() {
 // A Program is adroit with a list of parts. Nil streams are empty; a nil
 // Getenv is os.Getenv.
 type Program struct {
-	// Name is what people type: commands that are printed begin with it. "" is adroit.
+	// Name is the name of the program's binary. Printed commands begin with it; "" means
+	// adroit.
 	Name string
-	// Parts are what it can do beside the core, each with its section of the configuration.
+	// Parts are the program's capabilities beside the core, each with its section of the
+	// configuration.
 	Parts []adroit.Part
 	Tools []tools.Tool // the program's own, beside those of the parts
 	// Workflows are the program's own, beside those that ship; agents name them.

@@ -30,9 +30,8 @@ var id = lazyregexp.New(`^J[0-9A-Z]{13}$`)
 // another one.
 func needsNoDir(word string) bool { return word == "--all" || word == "-C" || id.MatchString(word) }
 
-// place has printed commands lead to what cmd worked with, where they would not without
-// the flags that it got: its data directory, its server, and its directory, unless
-// that is not minded.
+// place returns a function that completes printed commands with the flags for the data
+// directory, the server and the directory of cmd, if they would lead elsewhere without.
 func (a *app) place(cmd *cobra.Command) func(words []string) []string {
 	root := cmd.Root()
 	dir := ""
@@ -105,7 +104,7 @@ var looking = map[string]bool{
 	"jobs artifacts": true, "jobs diff": true, "jobs graph": true,
 }
 
-// stayLocal has local commands ignore ADROIT_SERVER and refuse --server.
+// stayLocal makes local commands ignore ADROIT_SERVER and refuse --server.
 func (a *app) stayLocal(cmd *cobra.Command, _ []string) error {
 	a.looks = looking[path(cmd)]
 	if !isLocal(cmd) {

@@ -89,7 +89,7 @@ func withMessage(msgs []llm.Message, text string) []llm.Message {
 	return append(slices.Clip(msgs), llm.Message{Role: llm.User, Text: text})
 }
 
-// addAgentWork takes into the state what a model did on its own for its answer.
+// addAgentWork adds an external agent's own work for its answer to the state.
 func (s *State) addAgentWork(t *Task, a *turn.ModelResponse) {
 	w := a.Work
 	if w == nil {

@@ -371,7 +371,7 @@ type ToolResult struct {
 	ModelCosts []ModelCost `json:"spent,omitempty"`
 	// Repairs describe to the model how its malformed arguments were read.
 	Repairs []string `json:"repairs,omitempty"`
-	// Kept is set if the whole of Text is kept, of which the model is shown a part.
+	// Kept is set if all of Text is kept and the model is shown a part.
 	Kept *struct {
 		ID    string `json:"id"` // for read_result
 		Bytes int    `json:"bytes"`
@@ -429,8 +429,7 @@ type callContext struct {
 	// subAgents is the number of sub-agents that earlier calls of the same answer were
 	// given.
 	subAgents int
-	// undecided are the paths of those before, in the same answer, of which nobody
-	// knows whether they had their effect.
+	// undecided has the paths of earlier calls of the same answer with an unknown effect.
 	undecided map[string]string
 	// last is the digest of the call just before, in the same answer, "" if that only read.
 	last string

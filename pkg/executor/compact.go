@@ -23,10 +23,10 @@ const (
 	compactMax = 20 // compactions of a job, beside one in two turns
 )
 
-// keepsCompactions is the first revision that makes a checkpoint of what was compacted.
+// keepsCompactions is the first revision that checkpoints the result of a compaction.
 const keepsCompactions = 9
 
-// keepsRefusals is the first revision that makes one of what was compacted after a refusal.
+// keepsRefusals is the first revision that does so after a refusal, too.
 const keepsRefusals = 11
 
 // errCompacted reports that a refused request was made smaller and is to be asked anew.
@@ -141,7 +141,7 @@ func explained(err error) error {
 	return err
 }
 
-// restore takes back a compaction; what it cost stays.
+// restore undoes a compaction; its cost stays.
 func (s *State) restore(before *State) {
 	n := s.Context.Compactions
 	s.Head, s.New, s.Notes, s.Context = before.Head, before.New, before.Notes, before.Context
@@ -226,7 +226,7 @@ func (s *State) opening(t *Task, n *turn.Notes) []llm.Message {
 	return []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: strings.Join(parts, "\n\n"), Images: t.Images}}
 }
 
-// full is the failure of a run whose conversation can not be made to fit.
+// full returns the failure of a run whose conversation cannot be made to fit.
 func (t *Task) full(r *flow.Run, s *State, figures string) error {
 	window := "the context window is not known"
 	if w := s.Context.Window; w > 0 {

@@ -62,7 +62,7 @@ func (c Criterion) unconditional() Criterion {
 // Zero reports whether c is the zero Criterion.
 func (c Criterion) Zero() bool { return reflect.ValueOf(c).IsZero() }
 
-// A criterionKind is one of the conditions of which a Criterion is one.
+// A criterionKind is a kind of condition. A Criterion has exactly one.
 type criterionKind struct {
 	key    string   // in JSON and agent files
 	fields []string // of Criterion: its own, and those that go with it

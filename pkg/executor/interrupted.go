@@ -27,8 +27,8 @@ func (t *Task) afterInterruption(by caller, c llm.Call, se *flow.StepError) turn
 	return turn.AskPerson
 }
 
-// unknownAttempt is m for a call of which there was an attempt at path, about which nobody
-// knows whether it happened; "" is none.
+// unknownAttempt adds to m the path of an earlier attempt of the call with an unknown
+// effect; "" means none.
 func unknownAttempt(m *turn.PermissionContext, path string) *turn.PermissionContext {
 	if path == "" {
 		return m

@@ -83,7 +83,7 @@ func (t *Task) unaffordable(s *State) bool {
 	return true
 }
 
-// rationed is the length of an answer, in tokens, below which what is left
+// rationed is the length of an answer, in tokens, below which the rest of the limits
 // bounds it.
 const rationed = 16 << 10
 
@@ -232,8 +232,8 @@ func atLimit(limit, format string, args ...any) *Outcome {
 	return &Outcome{Status: Limit, Limit: limit, Reason: "reached " + fmt.Sprintf(format, args...)}
 }
 
-// share is the part of one among n that work at once: what is spent is shared,
-// time passes for all.
+// share returns the limits of one of n parts that run at once: tokens and cost are
+// divided, time is not.
 func (l Limits) share(n int) Limits {
 	if n < 2 {
 		return l
@@ -247,7 +247,7 @@ func (l Limits) share(n int) Limits {
 	return l
 }
 
-// Within gives l, bounded by what a parent has left: tokens, money and time.
+// Within returns l bounded by the tokens, cost and time that a parent has left.
 func (l Limits) Within(p Limits) Limits {
 	l = l.Or(DefaultLimits)
 	if p.Tokens > 0 && (l.Tokens <= 0 || p.Tokens < l.Tokens) {

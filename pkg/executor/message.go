@@ -193,7 +193,7 @@ type Attached struct {
 	Attachments []Attachment `json:"attachments,omitempty"`
 }
 
-// To is the message of a person who says text, with what is attached behind it.
+// To returns a person's message with this text, followed by the attachments.
 func (a Attached) To(text string) llm.Message {
 	m := llm.Message{Role: llm.User}
 	var parts []string

@@ -106,8 +106,7 @@ func (s *State) detectLoop() {
 	}
 }
 
-// warnPercent is the share of a limit at which the model is shown what is left, in
-// per cent.
+// warnPercent is the used share of a limit, in per cent, at which the model is warned.
 const warnPercent = 80
 
 // remind adds a reminder after a turn, if one helps.

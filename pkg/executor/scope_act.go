@@ -103,8 +103,8 @@ func (sc *Scope) Tool(name string, args any, interrupted ...Interruption) (ToolR
 	return replies[0], nil
 }
 
-// keepsThinking is the first revision whose transcripts have what models thought. No model
-// is sent it again: see [turn.ModelRequest].
+// keepsThinking is the first revision whose transcripts contain the models' reasoning. It
+// is never sent to a model again: see [turn.ModelRequest].
 const keepsThinking = 8
 
 // confirmsText is the first revision in which a change that stands in an answer's text alone is

@@ -156,8 +156,8 @@ func (sp *SpawnLimits) share(had, siblings int) *SpawnLimits {
 	return &own
 }
 
-// narrowing are the rules that take rights away: what an agent is allowed is
-// not for its sub-agents.
+// narrowing returns the rules that take rights away. Rules that grant rights to an agent
+// do not apply to its sub-agents.
 func narrowing(rules []permit.Rule) (out []permit.Rule) {
 	for _, r := range rules {
 		if r.Narrows() {

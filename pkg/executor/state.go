@@ -128,7 +128,7 @@ type securityState struct {
 type contextWindow struct {
 	Context turn.Usage  `json:"context,omitzero"`
 	Notes   *turn.Notes `json:"notes,omitempty"` // in place of turns that were left out
-	// Shown are digests of what the conversation has of calls that only read.
+	// Shown are digests of results in the conversation of calls that only read.
 	Shown []string `json:"shown,omitempty"`
 	// Compacted reports that the next request was made to fit.
 	Compacted bool `json:"compacted,omitempty"`
@@ -350,7 +350,7 @@ func (sc *Scope) branches(n int) (scopes []*Scope, at []int) {
 	return scopes, at
 }
 
-// mergeBranches takes over what branches have done.
+// mergeBranches merges the states of branches.
 func (sc *Scope) mergeBranches(branches []*Scope) {
 	var longest time.Duration // branches begin at nothing
 	for _, b := range branches {
@@ -374,7 +374,7 @@ func (sc *Scope) branch(n int) *Scope {
 	return &Scope{Task: &t, State: s}
 }
 
-// merge takes over what a branch has done, but its time: branches work at once.
+// merge adds a branch's results and usage, but not its time: branches run at once.
 func (s *State) merge(b *State) {
 	for _, name := range b.Names() {
 		if a := b.Artifacts[name]; a.Version > s.Artifacts[name].Version {

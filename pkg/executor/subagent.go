@@ -94,7 +94,7 @@ type subAgentInput struct {
 	Conversation *turn.Conversation `json:"conversation,omitempty"`
 }
 
-// About is the beginning of what is asked.
+// About returns the beginning of the prompt.
 func (e subAgentInput) About() string {
 	text := []rune(spelling.FirstLine(e.Prompt))
 	if len(text) > 60 {
@@ -359,8 +359,9 @@ func fileName(line string) string {
 	return name
 }
 
-// shownChange is the name of the first file of which text shows a change in a form that
-// programs apply: a unified diff, a patch or a block to search and replace. "" is none.
+// shownChange returns the name of the first file whose change is shown in text in a form
+// that programs apply: a unified diff, a patch or a block to search and replace. It is ""
+// if there is none.
 func shownChange(text string) string {
 	var file, last string
 	hunk, search, apart := false, false, false

@@ -42,7 +42,7 @@ type Task struct {
 	Messages bool `json:"-"`
 }
 
-// Instructions are the agent, its model and what they are asked.
+// Instructions are the agent, its model and its prompts.
 type Instructions struct {
 	Agent  string `json:"agent,omitempty"`
 	Model  string `json:"model"` // provider/model
@@ -145,8 +145,8 @@ func (t *Task) price(model string) llm.Price {
 	return t.Prices[model]
 }
 
-// addUsage takes into account what a model has read and written. All that bounds
-// tokens and money goes by it.
+// addUsage adds a model's tokens to the usage on which limits of tokens and cost are
+// based.
 func (s *State) addUsage(t *Task, model string, u llm.Usage) {
 	if s.ByModel == nil && model != t.Model {
 		s.ByModel = map[string]llm.Usage{}
@@ -192,12 +192,12 @@ func (s *State) addReports(reps ...Report) {
 	}
 }
 
-// What is implemented below internal/ and appears in what this package exports.
+// Types of internal packages that appear in the exported API.
 type (
 	// A CallMode is the mode in which a model calls tools: auto, native, constrained or
 	// text.
 	CallMode = turn.Mode
-	// A Route is the model of a task and what to do when it does not answer.
+	// A Route is the model of a task and its fallbacks.
 	Route = turn.Route
 	// A Fallback is a model behind another.
 	Fallback = turn.Fallback

@@ -102,8 +102,8 @@ func (c Criterion) judge(s *State, check func(Criterion) error) verdict {
 	return verdict{}
 }
 
-// unjudged is the verdict on what nothing can judge: it never holds, and no work of
-// the model changes that.
+// unjudged is the verdict on a criterion that cannot be judged: it is never met, and no
+// work of the model changes that.
 func unjudged(why string) verdict { return verdict{Unmet: []string{why}, Unchecked: []string{why}} }
 
 // applies reports whether c, a condition, holds of s: if that cannot be said, it does.

@@ -244,10 +244,10 @@ type action struct {
 	do   func(*Run) error
 }
 
-// Add gives u what takes the next step back. Add it before that step is asked
-// for: a step that failed, or was interrupted, may have happened. So do must
-// put up with nothing to take back. After a [Load], add again what the state
-// says was done before it.
+// Add registers an action that undoes the next step. Call it before that step: a step
+// that failed, or was interrupted, may have had its effect, so do must accept that there
+// is nothing to undo. After a [Load], add the actions for everything that the state
+// records as done.
 func (u *Undo) Add(name string, do func(*Run) error) {
 	if u.run.forked {
 		panic("flow: Undo used inside Map; begin a saga in the branch")

@@ -147,7 +147,7 @@ func (l *Local) hostWaits(s Step, what exhaustion.Resource, err error) {
 	l.emit(s, ev)
 }
 
-// waiting is the context of what is done around s and may wait for the host.
+// waiting returns the context for work around s that may wait for the host.
 func (l *Local) waiting(s Step) context.Context {
 	return exhaustion.WithNotice(l.Ctx, func(what exhaustion.Resource, err error) { l.hostWaits(s, what, err) })
 }
@@ -288,14 +288,14 @@ type Route struct {
 	// journal did not know. Its error stops the run: the step is known elsewhere, so
 	// the journal has gone back. May be nil.
 	New func(ctx context.Context, s Step) error
-	// Settle takes back what an interrupted step did that is not Safe, and
-	// reports whether it may be performed again then. Nil means no.
+	// Settle undoes the effect of an interrupted step that is not Safe, and reports
+	// whether the step may then be performed again. Nil means that no step may.
 	Settle func(ctx context.Context, s Step) (bool, error)
 	// Describe gives one line for people about a finished step, and data for
 	// its event. May be nil.
 	Describe func(s Step, out json.RawMessage) (string, json.RawMessage)
-	// Recount gives what the event of a recalled step carries: what counts in
-	// accounts. May be nil.
+	// Recount returns the data of the event of a recalled step, for accounting. May be
+	// nil.
 	Recount func(s Step, out json.RawMessage) json.RawMessage
 }
 

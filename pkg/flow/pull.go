@@ -211,7 +211,7 @@ func (s Step) note() event.Event {
 	return event.Event{Kind: t.Kind, Text: s.Name, Data: t.Data}
 }
 
-// A stepTree is a step, or a branch of a fork, with what lies in its scope.
+// A stepTree is a step, or a branch of a fork, with the steps in its scope.
 type stepTree struct {
 	rec   *Record
 	state *State

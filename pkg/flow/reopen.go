@@ -27,8 +27,8 @@ type History struct {
 // outcomes that steps had are kept beside the journal.
 type Reopening struct {
 	Forget []string
-	// Again are steps of which nobody knows whether they happened. They are open as
-	// those that were interrupted: what is not safe to perform again is asked about.
+	// Again are steps with an unknown effect. They are open like interrupted ones: a
+	// person is asked about those that are not safe to perform again.
 	Again  []string
 	States map[string]State
 }
@@ -52,15 +52,16 @@ type Reopener struct {
 	// Repeat reports whether a finished step may be performed again where it
 	// depends on one that is.
 	Repeat func(rec Record) bool
-	// RepeatScope is Repeat for a scope of which only a checkpoint is left.
+	// RepeatScope is Repeat for a scope that has only a checkpoint left.
 	RepeatScope func(state json.RawMessage) bool
 	// Ended reports whether a checkpoint belongs to a scope that ended and can continue.
 	// Revive returns the checkpoint with which it continues, as one of n.
 	Ended  func(scope string, state json.RawMessage) bool
 	Revive func(state json.RawMessage, n int) (json.RawMessage, error)
-	// Raise gives what the last part of the run keeps so that it goes on where a limit of
-	// its own has ended it between two steps, nil if nothing. state is what it kept so far,
-	// at the path from which the part does something else than it did: see [Run.Peek].
+	// Raise returns the new data of the last part of a run that a limit of its own has
+	// ended between two steps, so that the part goes on; nil means no change. state is
+	// the part's data so far, at the path from which it behaves differently: see
+	// [Run.Peek].
 	Raise func(state json.RawMessage, at string) (json.RawMessage, error)
 
 	// Send is a signal that is sent in the transaction of the reopening. With one a

@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// A Step is one effect: a value saying what to do, not the doing of it.
-// (Job, Path) identifies it for ever: it is primary key, idempotency key and
-// span id. Paths are positional: 3.1.0 is the fourth effect, its branch 1, its
-// first.
+// A Step is one effect as a value. It describes the effect and does not perform it. (Job,
+// Path) identifies it for ever: it is primary key, idempotency key and span id. Paths are
+// positional: 3.1.0 is the first effect of branch 1 of the fourth effect.
 type Step struct {
 	Job   string          `json:"job"`
 	Path  string          `json:"path"`
@@ -44,7 +43,7 @@ type Step struct {
 // Key identifies the step across engines and restarts.
 func (s Step) Key() string { return s.Job + "/" + s.Path }
 
-// Sum is the digest of what the step asks for. A journal that has another sum
+// Sum returns the digest of the step's kind, name and input. A journal with another sum
 // at the same path belongs to another workflow.
 func (s Step) Sum() string {
 	if s.sum != "" {

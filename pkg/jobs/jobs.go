@@ -147,8 +147,8 @@ type Job struct {
 	// Signals were sent and not received yet, the oldest first. They come with
 	// Questions.
 	Signals []flow.Signal `json:"signals,omitempty"`
-	// Replaced are the secrets in what was just sent that nobody keeps. Only the answer to
-	// who sent it has them.
+	// Replaced lists the secrets in the submitted input that were not kept. Only the
+	// reply to the submitter has them.
 	Replaced []struct {
 		Where       string `json:"where"` // as in "the prompt"
 		Kind        string `json:"kind,omitempty"`
@@ -244,8 +244,8 @@ type Store interface {
 	Inputs(ctx context.Context, job string) ([]json.RawMessage, error)
 }
 
-// A Journal is what the holder of a lease writes of its job. Every method
-// returns ErrLeaseLost once another runner has the job.
+// A Journal is a lease holder's access to the records of its job. Every method returns
+// ErrLeaseLost once another runner has the job.
 type Journal interface {
 	flow.Journal
 	// Start sets a queued job running if then at most atOnce jobs of the store run,

@@ -37,9 +37,8 @@ type Manager struct {
 	// be nil.
 	Lock func(j *Job) (release func(), clean bool, err error)
 
-	// Clean takes out of events what must not be kept or shown; it is called
-	// once for each but deltas, from several goroutines. Nil leaves them as
-	// they are.
+	// Clean removes data from events that must not be kept or shown. It is called once
+	// for each event except deltas, from several goroutines. Nil leaves events unchanged.
 	Clean func(event.Event) event.Event
 
 	Owner string           // of the leases; empty names this process

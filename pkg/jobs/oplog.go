@@ -80,7 +80,7 @@ func Sink(l *slog.Logger) event.Sink {
 	}
 }
 
-// describe is the level of an event, and what is known of a job.
+// describe returns the level of an event and the attributes of its line.
 func describe(ev event.Event) (slog.Level, []slog.Attr) {
 	switch ev.Kind {
 	case event.JobQueued:

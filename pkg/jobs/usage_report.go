@@ -380,7 +380,7 @@ type Part struct {
 // Title returns the title of a part: the step's id, or the agent's name.
 func (p *Part) Title() string { return cmp.Or(p.Step, p.Agent) }
 
-// A node is a part and what is known of it so far.
+// A node is a part and its figures so far.
 type node struct {
 	Part
 	own      Figures

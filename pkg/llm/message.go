@@ -22,8 +22,8 @@ const (
 // Known reports whether r is one of those that there are.
 func (r Role) Known() bool { return slices.Contains([]Role{System, User, Assistant, Tool}, r) }
 
-// A Call is a model's request to run a tool. Args is what the model wrote, with
-// its blanks; it is valid JSON unless Malformed says otherwise.
+// A Call is a model's request to run a tool. Args is the model's own text, with its
+// blanks; it is valid JSON unless Malformed is set.
 type Call struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`

@@ -127,8 +127,8 @@ func (t Tool) checkPresentation(bad func(string, ...any)) {
 	}
 }
 
-// checkJudged sees to it that what rules judge are arguments there are: a rule
-// about a misspelt one would never hold.
+// checkJudged checks that the parameters that rules judge exist: a rule about a misspelt
+// one would never match.
 func (t Tool) checkJudged(bad func(string, ...any)) {
 	if t.Input == nil {
 		return

@@ -16,9 +16,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A Set is an immutable collection of tools, ordered by name, so that what is
-// made of it is the same byte for byte every time. A nil Set is empty. It is
-// safe for concurrent use.
+// A Set is an immutable collection of tools, ordered by name, so that everything derived
+// from it is the same byte for byte every time. A nil Set is empty. It is safe for
+// concurrent use.
 type Set struct {
 	tools []Tool // sorted by name
 	specs func() []llm.ToolSpec

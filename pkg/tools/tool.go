@@ -37,9 +37,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Caps are the capabilities a tool needs. They are the single source of what
-// an Env grants, of who is asked for approval and of what may be repeated
-// after a crash.
+// Caps are the capabilities that a tool needs. They alone decide what an Env grants,
+// whether a person is asked for approval, and whether a call may be repeated after a
+// crash.
 type Caps uint16
 
 const (
@@ -80,8 +80,8 @@ func (o Optionality) Known() bool {
 	return slices.Contains([]Optionality{Required, Optional, Conditional}, o)
 }
 
-// An Example is one call and what it is for. Args must satisfy the schema:
-// that is checked when the tool is registered.
+// An Example is one call and its purpose. Args must satisfy the schema; that is checked
+// when the tool is registered.
 type Example struct {
 	Note string          `json:"note,omitempty"`
 	Args json.RawMessage `json:"args"`
@@ -278,11 +278,11 @@ func (b Bundle) Tools() []Tool {
 	return out
 }
 
-// A Codebase is what language servers know of the workspace's files, as they are on
-// disk now. Names of files are relative to the workspace; what lies outside it
-// has an absolute one. Implementations are safe for concurrent use and bound
-// the time of each call. An error that wraps ErrNoServer means that no
-// server handles the file: then a tool does without.
+// A Codebase gives access to language servers' knowledge of the workspace's files, as
+// they are on disk now. Names of files are relative to the workspace; a file outside of
+// it has an absolute name. Implementations are safe for concurrent use and bound the time
+// of each call. An error that wraps ErrNoServer means that no server handles the file:
+// the tool must do without.
 type Codebase interface {
 	// Diagnose reports the faults of files. Files without a server are left out
 	// unless none has one.
@@ -405,7 +405,7 @@ type noArtifacts struct{}
 func (noArtifacts) Value(string) json.RawMessage { return nil }
 func (noArtifacts) Names() []string              { return nil }
 
-// What is implemented below internal/ and appears in what tools get.
+// Types of internal packages that appear in the API of tools.
 type (
 	// A CommandRunner runs the commands of a tool; it is Env.Exec.
 	CommandRunner = process.Exec

@@ -120,8 +120,8 @@ func (f *Files) Context(ctx context.Context) context.Context {
 	return ledger.AtStep(ctx, f.Ledger.StepPath)
 }
 
-// A goneError is a workspace that is not what it was when the job began with
-// it: deleted, replaced or not reachable any more.
+// A goneError reports that the workspace has changed since the job began with it: it was
+// deleted or replaced, or cannot be reached any more.
 type goneError struct {
 	Dir string
 	Err error // nil if there is something else in its place

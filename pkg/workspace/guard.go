@@ -99,7 +99,7 @@ func (f *Files) find(name string, follow, write bool) (string, error) {
 	return real, f.CheckPath(name, real, write)
 }
 
-// What is implemented below internal/ and appears in what tools get.
+// Types of internal packages that appear in the API of tools.
 type (
 	// A Text is a text file: its content, and the form it is written back in.
 	Text = rootfs.Text

@@ -161,7 +161,7 @@ func (rs Rules) Judge(c Call) Verdict {
 		return Verdict{Ask, asks}
 	}
 	if text != nil && mine.guard() {
-		// What cannot be read may be what a rule forbids.
+		// A part that cannot be read may be something that a rule forbids.
 		if why := j.hidden(mine); why != "" {
 			return Verdict{Ask, why}
 		}

@@ -286,9 +286,9 @@ func entropy(w string) float64 {
 
 func hasDigit(w string) bool { return strings.ContainsAny(w, digits) }
 
-// What a name says around the word token. A name is one of data if every other word of it
-// is known to be said of data and one of them says of what: a name that has a word more,
-// such as FB_PAGE_TOKEN, stays one of a secret.
+// Words around the word token in a name. A name names data if every other word of it is
+// known as a word for data and one of them says which data: a name with another word,
+// such as FB_PAGE_TOKEN, names a secret.
 const (
 	// places are words for a place in a list or a stream, which the next request names.
 	places = " page pagination paging paginator next prev previous cursor continuation continue resume sync delta scroll position start end last marker stop begin first after before forward forwards backward backwards skip sequence idempotency dedup deduplication "

@@ -69,7 +69,7 @@ func noSpace(path string, err error) error {
 	return &fullError{fmt.Errorf("%w: no space left on device; free some space for %s, then go on: %w", errFull, path, err)}
 }
 
-// A fullError is SQLite's for what the system calls ENOSPC.
+// A fullError is SQLite's error for ENOSPC.
 type fullError struct{ error }
 
 func (e *fullError) Unwrap() []error { return []error{e.error, unix.ENOSPC} }

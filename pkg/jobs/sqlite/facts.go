@@ -102,7 +102,7 @@ func (t *tx) addFact(a memory.Addition) (memory.Fact, error) {
 	return f, err
 }
 
-// factQuery is the SQL that selects what q does, after "select … from".
+// factQuery returns the SQL after "select … from" that selects the facts of q.
 func factQuery(q memory.Query, now time.Time) (sql string, args []any) {
 	from, order, where := "facts f", "f.n desc", []string{"1"}
 	and := func(cond string, values ...any) { where, args = append(where, cond), append(args, values...) }

@@ -39,8 +39,8 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// job gives the job as the world should see it: one whose runner is gone is
-// interrupted, though nobody was left to write that down.
+// job returns the exported form of a row. A job whose runner is gone is interrupted,
+// though nobody was left to record that.
 func (d *DB) job(r *row) *jobs.Job {
 	j := r.Job
 	j.Dir = rootfs.WorktreePath(filepath.Dir(d.path), j.ID, j.Dir)
@@ -104,7 +104,7 @@ type clock struct {
 	gone func(owner string) bool
 }
 
-// A row is a job with what the store alone knows of it.
+// A row is a job with the store's private columns.
 type row struct {
 	jobs.Job
 	n     int64

@@ -24,7 +24,7 @@ type stepWrite struct {
 	rec      *flow.Record // nil of one that is under way
 }
 
-// record gives what is known of a step, nil if nothing is.
+// record returns the record of a step, nil if there is none.
 func (t *tx) record(job, path string) (*flow.Record, error) {
 	rec := &flow.Record{Job: job, Path: path}
 	var deadline int64
@@ -159,8 +159,8 @@ func (b *batch) empty() bool {
 	return len(b.steps) == 0 && len(b.inputs) == 0 && len(b.saves) == 0 && len(b.events) == 0
 }
 
-// begin keeps what of the intent of a repeatable step somebody reads: when a sleep is
-// over, and the inputs that later steps refer to.
+// begin keeps the parts of a repeatable step's intent that are read later: the end of a
+// sleep, and inputs that later steps refer to.
 func (b *batch) begin(s flow.Step, deadline, now time.Time) {
 	if !deadline.IsZero() {
 		b.steps = append(b.steps, &stepWrite{step: s, begun: now, deadline: deadline})

@@ -229,7 +229,7 @@ func (a *answer) response() (*llm.Response, error) {
 		return nil, err
 	}
 	if a.stop == sdk.StopReasonRefusal {
-		// What was refused is not what the model meant to do.
+		// The partial output of a refused answer is not a call of the model.
 		r.Stop, r.Message.Calls = llm.StopFilter, nil
 	}
 	if len(r.Message.Calls) == 0 {

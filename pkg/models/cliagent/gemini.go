@@ -36,7 +36,7 @@ func (gemini) command(o invocation) (commandLine, error) {
 		args = append(args, "--resume", o.Session)
 	}
 	inv := commandLine{env: []string{"GEMINI_CLI_TRUST_WORKSPACE=true"}}
-	// What the user has set wins over these.
+	// The user's own settings override these.
 	quiet := map[string]any{
 		"general":   map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 		"privacy":   map[string]any{"usageStatisticsEnabled": false},

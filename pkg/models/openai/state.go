@@ -199,7 +199,7 @@ func (a *answer) response() (*llm.Response, error) {
 	}
 	r.Message.State = a.state(len(r.Message.Calls))
 	if a.refused || a.finish == string(goopenai.FinishReasonContentFilter) {
-		// What a filter interrupted is not what the model meant to do.
+		// The partial output of a filtered answer is not a call of the model.
 		r.Stop, r.Message.Calls = llm.StopFilter, nil
 	}
 	return r, nil

@@ -99,8 +99,8 @@ type Options struct {
 	Version        string    // of the program
 	// Commands lists the named prompts that a person can send in a directory; may be nil.
 	Commands func(ctx context.Context, dir string) ([]Command, error)
-	// Attend has ask asked what models at work ask on their own, until leave is
-	// called. May be nil: then such questions are denied.
+	// Attend makes ask the function by which models at work ask the person, until leave
+	// is called. May be nil: then such questions are denied.
 	Attend func(ask func(ctx context.Context, about []byte) (no string, err error)) (leave func())
 }
 

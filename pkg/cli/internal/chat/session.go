@@ -167,7 +167,7 @@ func (s *Session) Meter() string {
 	return ""
 }
 
-// Resize has later text be so many columns wide.
+// Resize sets the width of later text, in columns.
 func (s *Session) Resize(columns int) { s.Screen.Cols = columns }
 
 // Unfold prints the last tool call whole.

@@ -49,14 +49,13 @@ type Env struct {
 	Config   func() (*config.Config, error)
 	Tools    func() (*tools.Set, error) // as configured
 	Parts    []adroit.Part              // the program's; their tools are not checked yet
-	// Client is what does the work; the program closes it.
+	// Client opens the client that runs jobs; the program closes it.
 	Client func() (adroit.Client, error)
 	// Served reports whether Client is a server's: jobs go on when this process ends.
 	Served func() bool
 	// Warn prints a warning once, however often it is given.
 	Warn func(format string, args ...any)
-	// Divert has warnings go elsewhere until restore is called: the terminal is in
-	// use.
+	// Divert sends warnings to w until restore is called, because the terminal is in use.
 	Divert func(w io.Writer) (restore func())
 	// Interactive reports whether a person can be asked here.
 	Interactive func() bool
@@ -272,7 +271,7 @@ func Print[T any](w io.Writer, asJSON bool, v T, text func(io.Writer, T)) error 
 // zeroAllowed marks the flags whose 0 says something.
 const zeroAllowed = "adroit_zero"
 
-// AllowZero has numeric flags take 0, which is refused otherwise.
+// AllowZero makes numeric flags accept 0, which is refused otherwise.
 func AllowZero(f *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		if err := f.SetAnnotation(name, zeroAllowed, nil); err != nil {

@@ -64,8 +64,8 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 	return s.send(ctx, q, sig)
 }
 
-// escalation asks whether what failed is to be run again, be given up, or repaired by
-// what the person types.
+// escalation asks whether the failed command is to be run again, given up, or repaired by
+// the person's instructions.
 func (s *session) escalation(ctx context.Context, q *jobs.Question, again, end string) (answered bool, err error) {
 	d := s.show(ctx, q)
 	fmt.Fprint(s.e.Err, "     [c]ontinue runs it again, [a]bort gives up; or type what the agents should know: ")

@@ -189,7 +189,7 @@ func contents(uri, kind, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: kit.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))}}}
 }
 
-// subscribe has clients that subscribe to a job notified of its states while it runs.
+// subscribe notifies clients that subscribe to a job of its states while it runs.
 func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	uri := req.Params.URI
 	id, ok := strings.CutPrefix(uri, jobURIs)

@@ -53,7 +53,7 @@ func demo(ctx context.Context, e *kit.Env, q request.Flags, keep, asJSON bool) (
 		defer fmt.Fprintf(e.Err, "the project is in %s\n", work)
 	} else {
 		defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-		// What is thrown away needs no place among the real jobs.
+		// A demonstration is thrown away and is not kept among the real jobs.
 		own, shut := e.Temporary(filepath.Join(work, "data"))
 		defer func() { err = errors.Join(err, shut()) }()
 		e = own

@@ -54,7 +54,7 @@ func programs(ctx context.Context, root string, push bool) (found []string, err 
 	}
 	if !users {
 		for name := range strings.SplitSeq(hooks, "|") {
-			// What is there and does not run, or is a link to nowhere, is no hook.
+			// A file that is not executable, or a dangling link, is not a hook.
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 				found = append(found, "the hook "+name)
 			}

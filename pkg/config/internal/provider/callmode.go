@@ -124,7 +124,7 @@ func (c *callings) key(ref string) string {
 // Learn implements [host.CallModes].
 func (c *callings) Learn(ref string, s turn.ModeFailure) {
 	key := c.key(ref)
-	// What cannot be kept is found out again.
+	// A failure that cannot be kept is found again.
 	_ = c.change(func(all map[string][]memory) bool {
 		if slices.ContainsFunc(all[key], func(m memory) bool { return m.Mode == s.Mode }) {
 			return false

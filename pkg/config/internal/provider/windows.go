@@ -112,7 +112,7 @@ func (m *Source) recordingWindows(provider, name string, model llm.Model) llm.Mo
 		if e, ok := errors.AsType[*llm.Error](err); ok && e.Kind == llm.TooLong && e.Status != 429 && e.Status != 413 && e.Window >= leastRefused && near(e.Window, req) {
 			r := refusedWindow{Tokens: e.Window, Stated: m.ask(ctx, provider, name).Tokens, At: time.Now().UTC().Truncate(time.Second)}
 			key := m.address(provider, name)
-			// What cannot be kept is found out again.
+			// A window that cannot be kept is found again.
 			_ = changeKept(m.conf.Refused, func(all map[string]refusedWindow) bool {
 				if was, ok := all[key]; ok && was.Tokens == r.Tokens && was.Stated == r.Stated {
 					return false
