@@ -33,8 +33,12 @@ func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Signals", signals},
 		{"Inputs", inputs},
 		{"Unknown", unknown},
+		{"Blobs", blobs},
+		{"SendEnded", sendEnded},
+		{"Apart", apart},
+		{"FollowEnds", followEnds},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.f(t, open(t)) })
+		t.Run(tt.name, func(t *testing.T) { tt.f(t, bound(open(t))) })
 	}
 }
 
@@ -66,7 +70,7 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"OrderlyEnd", orderlyEnd},
 		{"KillEverywhere", killEverywhere},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.f(t, newBench(open(t))) })
+		t.Run(tt.name, func(t *testing.T) { tt.f(t, newBench(bound(open(t)))) })
 	}
-	t.Run("ResumeFailed", func(t *testing.T) { resumeFailed(t, open) })
+	t.Run("ResumeFailed", func(t *testing.T) { resumeFailed(t, func(t testing.TB) jobs.Store { return bound(open(t)) }) })
 }
