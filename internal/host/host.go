@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -33,6 +34,9 @@ type Host struct {
 	// Middleware wraps every tool call: each may inspect a call, change it, answer
 	// it itself or work on its result. The first is outermost.
 	Middleware []func(next ToolHandler) ToolHandler
+	// Policy judges a call after the rules, and before a person is asked; see
+	// adroit.Callbacks. May be nil.
+	Policy func(context.Context, Invocation) permit.Verdict
 	// Context adds values for a tool to the context of its call. May be nil.
 	Context func(context.Context, Invocation) context.Context
 	// Secrets keeps calls from overwriting secrets with the replacements that the model was shown.

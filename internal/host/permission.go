@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +95,7 @@ func (h Host) permitted(use turn.ToolCall, emit event.Sink) ToolHandler {
 		may = *use.Permission
 	}
 	return func(ctx context.Context, p Invocation) (tools.Result, error) {
-		v, leaks := verdict(may, p, h.confinement)
+		v, leaks := verdict(may, p, h.confinement, h.policy(ctx, use.Approved, p))
 		if v.Do != permit.Allow {
 			args, _ := p.Tool.Input.Repair(p.Args)
 			if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
@@ -175,7 +176,7 @@ func denied(why string) tools.Result {
 
 // verdict decides, and reports whether the call could send data that it should not, or send it
 // twice, or change something that no rule covers. It runs nothing.
-func verdict(m turn.PermissionContext, p Invocation, f func() Confinement) (v permit.Verdict, leaks bool) {
+func verdict(m turn.PermissionContext, p Invocation, f func() Confinement, policy func() permit.Verdict) (v permit.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := defaultVerdict(m, t.Metadata, f)
 	if do == permit.Deny {
@@ -194,6 +195,11 @@ func verdict(m turn.PermissionContext, p Invocation, f func() Confinement) (v pe
 	if v.Why == "" {
 		v.Why = why
 	}
+	if policy != nil && v.Do != permit.Deny {
+		if own := policy(); own.Do != "" {
+			v = own
+		}
+	}
 	leaks = m.Taint.Has(turn.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f().open())
 	if leaks && v.Do != permit.Deny {
 		v.Do = permit.Ask
@@ -206,6 +212,28 @@ func verdict(m turn.PermissionContext, p Invocation, f func() Confinement) (v pe
 		leaks, v.Do, v.Why = true, permit.Ask, guardedReason
 	}
 	return v, leaks
+}
+
+// policy judges a call by the program's own code. What a person has approved it is not asked
+// about again: its word from before the question is in the journal.
+func (h Host) policy(ctx context.Context, approved string, p Invocation) func() permit.Verdict {
+	if h.Policy == nil {
+		return nil
+	}
+	return func() permit.Verdict {
+		if approved != "" {
+			return permit.Verdict{Do: permit.Ask}
+		}
+		v := h.Policy(ctx, p)
+		switch v.Do {
+		case "", permit.Allow, permit.Ask:
+		case permit.Deny:
+			v.Why = cmp.Or(v.Why, "the program's policy denies it")
+		default:
+			v = permit.Verdict{Do: permit.Deny, Why: fmt.Sprintf("the program's policy says %q, which is none of allow, ask and deny", v.Do)}
+		}
+		return v
+	}
 }
 
 // ruleCall returns the parts of a call that rules judge.
@@ -414,6 +442,6 @@ func (h Host) idle(s flow.Step, t tools.Tool) bool {
 		may = *use.Permission
 	}
 	most := func() Confinement { return Confinement{Sandbox: "full", Network: "off"} } // that any host allows
-	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, most)
-	return v.Do == permit.Deny || v.Do == permit.Ask && (may.Unknown != "" || executor.Approve(may.Approve) != executor.ApproveAll)
+	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, most, nil)
+	return v.Do == permit.Deny || v.Do == permit.Ask && h.Policy == nil && (may.Unknown != "" || executor.Approve(may.Approve) != executor.ApproveAll)
 }

@@ -46,6 +46,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	call := h.callEnv(env, s, use, emit)
+	call.Secrets, _ = t.LookupSecrets(os.LookupEnv)
 	ctx = atStep(ctx, &call, s.Path)
 	var think *toolModel
 	if call.Model = nil; use.Think != nil {
@@ -63,10 +64,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		emit(event.Event{Kind: event.Note, Text: t.Name + ": " + note})
 	}
 	p := Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: args}
-	if why := overwritesSecret(h.Secrets, p); why != "" {
-		perform = func(context.Context, Invocation) (tools.Result, error) {
-			return tools.Result{Failed: true, Text: why}, nil
-		}
+	if no := h.refuses(p); no != nil {
+		perform = func(context.Context, Invocation) (tools.Result, error) { return *no, nil }
 	}
 	start := time.Now()
 	ctx, hold := process.WithHold(ctx)
@@ -106,6 +105,18 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		return nil, err
 	}
 	return json.Marshal(reply)
+}
+
+// refuses is what a call comes to that cannot be meant, whoever approves it; nil if it can.
+func (h Host) refuses(p Invocation) *tools.Result {
+	if why := overwritesSecret(h.Secrets, p); why != "" {
+		return &tools.Result{Failed: true, Text: why}
+	}
+	if _, unset := p.Tool.LookupSecrets(os.LookupEnv); unset != nil {
+		no := denied(fmt.Sprintf("the operator has not set %s; tell the user", strings.Join(unset, ", ")))
+		return &no
+	}
+	return nil
 }
 
 // complete does the work that follows a completed call. Where the host is exhausted it waits

@@ -105,7 +105,7 @@ func runGateway(t *testing.T, f *fixture, a agents.DynamicAgent, turns []llmtest
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	s, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: &a, Prompt: "Make a record."}})
+	s, err := adroit.Run(t.Context(), rt, adroit.Request{Input: agents.Input{Spec: &a, Prompt: "Make a record."}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,15 +8,14 @@
 //		// To keep jobs: Storage: adroit.Storage{Data: dir, Store: sqlite.Store(dir)},
 //	})
 //	defer rt.Close()
-//	state, err := rt.Run(ctx, adroit.Request{Target: "counter", Input: agents.Input{Prompt: "Count a.txt."}})
+//	state, err := adroit.Run(ctx, rt, adroit.Request{Target: "counter", Input: agents.Input{Prompt: "Count a.txt."}})
 //
 // [Ask] is the smallest program. A definition of done may name checks of the
 // program's own: see [executor.NewCheck], whose result is one of the Tools.
 //
 // There is no configuration and nothing is printed. A call that a person must
-// approve parks its job: answer with [Runtime.Signal] and go on with
-// [Runtime.Resume]. A job ends with the context of Run, Execute or Resume, and
-// not with that of [Runtime.Start].
+// approve parks its job: a [Job] has the question, takes the answer and goes on. A job
+// ends with the context of [Run], and not with that of [Start].
 package adroit
 
 import (
@@ -51,7 +50,7 @@ import (
 // files first, else when they are needed; the error lists all that is wrong. ctx
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
-	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*job{}}
+	rt := &Runtime{o: o, tools: sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) }), here: map[string]*jobRun{}}
 	rt.catalog = catalog.New(catalog.Options{Agents: o.Agents, Literals: o.Literals, Pipelines: o.Pipelines, Problems: o.Coordination.Problems, Detectors: o.Coordination.Detectors, Workflows: o.Workflows, Agent: o.Agent, Tools: rt.tools, Warn: rt.warn})
 	err := catalog.CheckWorkflows(o.Workflows)
 	if err != nil {
@@ -84,8 +83,15 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Secrets == nil {
 		o.Secrets = secret.NewRedactor(secret.Options{Known: secret.Environ(os.Environ())})
 	}
+	for _, t := range o.Tools {
+		values, _ := t.LookupSecrets(os.LookupEnv)
+		for name, v := range values {
+			o.Secrets = o.Secrets.With(secret.Known{Name: name, Value: v})
+		}
+	}
 	o.guardOwn()
 	rt.o, rt.models, rt.trust = o, o.Source, trustIn(o.Trust)
+	rt.readers, rt.shutReaders = context.WithCancel(context.WithoutCancel(ctx))
 	rt.ctx, rt.stop = context.WithCancelCause(exhaustion.WithNotice(context.WithoutCancel(ctx), rt.warnWaiting))
 	if err := rt.open(); err != nil {
 		return rt, err
@@ -117,7 +123,8 @@ func (rt *Runtime) open() error {
 	return nil
 }
 
-// Close interrupts the jobs that run, waits for them and closes the store.
+// Close interrupts the jobs that run, waits for them, ends who reads events, and closes the
+// store. Any other method returns [ErrClosed] from then on.
 func (rt *Runtime) Close() error {
 	rt.mu.Lock()
 	if rt.shut {
@@ -128,6 +135,7 @@ func (rt *Runtime) Close() error {
 	rt.mu.Unlock()
 	rt.stop(jobs.ErrStopped)
 	rt.runs.Wait()
+	rt.shutReaders()
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	var servers, store error
@@ -177,7 +185,7 @@ func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool
 	for _, t := range list {
 		agent.Tools = append(agent.Tools, t.Name)
 	}
-	s, err := rt.Run(ctx, Request{Input: agents.Input{Spec: &agent, Prompt: prompt}})
+	s, err := Run(ctx, rt, Request{Input: agents.Input{Spec: &agent, Prompt: prompt}})
 	if s != nil {
 		answer = s.Last
 	}

@@ -67,11 +67,7 @@ func TestDemo(t *testing.T) {
 		Tools: parts.Tools(), Models: scripted(t, string(configs.DemoTurns())), Workspace: adroit.Workspace{Dir: dir},
 		Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 	})
-	builder, err := rt.Lookup("builder")
-	if err != nil {
-		t.Fatal(err)
-	}
-	job, err := builder.Execute(t.Context(), agents.Input{Prompt: configs.DemoPrompt})
+	job, err := adroit.Start(t.Context(), rt, adroit.Request{Target: "builder", Input: agents.Input{Prompt: configs.DemoPrompt}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +116,7 @@ func TestResume(t *testing.T) {
 	if se := new(adroit.StatusError); !errors.As(err, &se) || se.Job.Status != jobs.Interrupted {
 		t.Fatalf("the job ended with %v", err)
 	}
-	if _, err := first.Execute(t.Context(), agents.Input{Spec: &agent, Prompt: "x"}); err == nil {
+	if _, err := adroit.Start(t.Context(), first, adroit.Request{Input: agents.Input{Spec: &agent, Prompt: "x"}}); err == nil {
 		t.Error("a closed runtime took a job")
 	}
 
@@ -130,7 +126,7 @@ func TestResume(t *testing.T) {
 			asked++
 		}
 	}}})
-	again, err := second.Resume(t.Context(), job.ID())
+	again, err := resume(t, second, job.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +169,7 @@ func TestRefuse(t *testing.T) {
 		{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "x", Tools: []string{"no_such"}}, Prompt: "x"},
 		{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "x"}, Prompt: "x", Model: "other/x"},
 	} {
-		if _, err := rt.Execute(t.Context(), in); err == nil {
+		if _, err := adroit.Start(t.Context(), rt, adroit.Request{Input: in}); err == nil {
 			t.Errorf("took %+v", in)
 		}
 	}

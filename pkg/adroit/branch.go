@@ -155,6 +155,9 @@ func taintOf(j *jobs.Job) tools.Taint {
 
 // Transcript implements [JobReader].
 func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)

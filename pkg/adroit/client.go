@@ -183,6 +183,9 @@ type ToolCall struct {
 
 // CallTool implements [Catalog].
 func (rt *Runtime) CallTool(ctx context.Context, c ToolCall) (*executor.ToolResult, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	r, err := rt.callTool(ctx, c)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -231,7 +234,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r *executor.ToolRe
 	client := rt.o.Network.Client()
 	defer client.CloseIdleConnections()
 	h := host.Host{
-		ServerTool: func(string) (tools.Tool, bool) { return t, true }, Secrets: hide,
+		ServerTool: func(string) (tools.Tool, bool) { return t, true }, Secrets: hide, Policy: rt.o.Policy,
 		Env: func(context.Context, string, string) (*tools.Env, error) {
 			return &tools.Env{Files: files.WithDenyList(rt.o.Names), Exec: exec, HTTP: client}, nil
 		},
@@ -353,6 +356,9 @@ type ToolServerPrompt struct {
 
 // ToolServers implements [Catalog].
 func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServerInfo], error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	l := &Listing[ToolServerInfo]{Items: []ToolServerInfo{}}
 	if rt.o.ToolServers == nil {
 		return l, nil
@@ -369,6 +375,9 @@ func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServer
 
 // CheckToolServer implements [Catalog].
 func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	if rt.o.ToolServers == nil {
 		return nil, problem.Invalidf("", "this program has no MCP servers")
 	}
@@ -385,6 +394,9 @@ func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*Too
 
 // ToolServerPrompt implements [Catalog].
 func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (string, error) {
+	if err := rt.usable(); err != nil {
+		return "", err
+	}
 	if rt.o.ToolServers == nil {
 		return "", problem.Invalidf("", "this program has no MCP servers")
 	}
@@ -436,6 +448,9 @@ type FailureQuery = problem.Query
 
 // Failures implements [JobReader].
 func (rt *Runtime) Failures(ctx context.Context, q FailureQuery) ([]Failure, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	q, s, err := rt.failureQuery(ctx, q)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -449,6 +464,9 @@ func (rt *Runtime) Failures(ctx context.Context, q FailureQuery) ([]Failure, err
 
 // ForgetFailures implements [JobWriter].
 func (rt *Runtime) ForgetFailures(ctx context.Context, q FailureQuery) (int, error) {
+	if err := rt.usable(); err != nil {
+		return 0, err
+	}
 	q, s, err := rt.failureQuery(ctx, q)
 	if err != nil {
 		return 0, problem.AsError(err)

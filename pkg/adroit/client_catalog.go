@@ -43,6 +43,9 @@ func (rt *Runtime) decide(in Scope) catalog.Decision {
 
 // Agents implements [Catalog].
 func (rt *Runtime) Agents(_ context.Context, in Scope) (*Listing[AgentInfo], error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	cat := rt.catalog.Agents(rt.decide(in))
 	return listed(cat.List(), cat.Problems(), agentInfo), nil
 }
@@ -56,6 +59,9 @@ var smallWindows = []int{4096, 8192}
 
 // ShowAgent implements [Catalog].
 func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	cat := rt.catalog.Agents(rt.decide(n.Scope))
 	a, err := rt.catalog.FindAgent(cat, n.Name, n.Dir)
 	if err != nil {
@@ -79,6 +85,9 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentInfo, error) {
 
 // Pipelines implements [Catalog].
 func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo], error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	cat := rt.catalog.Pipelines(rt.decide(in))
 	return listed(cat.List(), cat.Problems(), func(p *pipeline.Pipeline) PipelineInfo {
 		return PipelineInfo{p.Name, p.Description, len(p.Steps), p.Source.Layer, p.Source.File}
@@ -87,6 +96,9 @@ func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo
 
 // ShowPipeline implements [Catalog].
 func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	cat := rt.catalog.Pipelines(rt.decide(n.Scope))
 	p, err := catalog.FindPipeline(cat, n.Name)
 	if err != nil {
@@ -97,6 +109,9 @@ func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, er
 
 // Skills implements [Catalog].
 func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	found, problems, err := rt.scopeSkills(in)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -110,6 +125,9 @@ func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], err
 
 // ShowSkill implements [Catalog].
 func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	found, _, err := rt.scopeSkills(n.Scope)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -143,6 +161,9 @@ func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error
 
 // LintAgents implements [Catalog].
 func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	set, err := rt.tools()
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -183,6 +204,9 @@ func (rt *Runtime) LintAgents(_ context.Context, r LintRequest) (*LintReport, er
 
 // LintPipelines implements [Catalog].
 func (rt *Runtime) LintPipelines(_ context.Context, r LintRequest) (*LintReport, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	if _, err := rt.tools(); err != nil {
 		return nil, problem.AsError(err)
 	}
@@ -258,6 +282,9 @@ func lint[T any](files []LintFile, parse func(string, []byte) (*T, agents.Proble
 
 // Tools implements [Catalog].
 func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	set, err := rt.tools()
 	if err != nil {
 		return nil, problem.AsError(err)

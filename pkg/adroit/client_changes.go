@@ -46,6 +46,9 @@ func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (par
 
 // Steps implements [Changes].
 func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -78,6 +81,9 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 
 // Diff implements [Changes].
 func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, err := rt.findOrFolder(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -120,6 +126,9 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 
 // Undo implements [Changes].
 func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, err := rt.findOrFolder(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -183,6 +192,9 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 
 // Merge implements [Changes].
 func (rt *Runtime) Merge(ctx context.Context, ref, message string) (*MergeReport, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)

@@ -19,6 +19,9 @@ import (
 
 // Jobs implements [JobReader].
 func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	m, err := rt.Manager(ctx)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -93,6 +96,9 @@ func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummar
 
 // Job implements [JobReader].
 func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)

@@ -25,6 +25,9 @@ import (
 
 // Artifacts implements [JobReader].
 func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -43,6 +46,9 @@ func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, er
 
 // Cancel implements [JobWriter].
 func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -65,6 +71,9 @@ var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // Signal implements [JobWriter].
 func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -111,6 +120,9 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 	if sig.Question != "" {
 		if qs = slices.DeleteFunc(qs, func(q jobs.Question) bool { return q.Path != sig.Question }); len(qs) == 0 {
 			return "", answered(hint.Command("jobs show %s", j.ID)+" shows what it asks", "%s does not ask the question %s now, or has its answer already; nothing was sent", j.ID, sig.Question)
+		}
+		if err := sameQuestion(j, qs[0], sig.About); err != nil {
+			return "", err
 		}
 	}
 	var waits, fits []string
@@ -271,6 +283,10 @@ func isToolQuestion(q jobs.Question) bool {
 // Events implements [JobReader].
 func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
+		if err := rt.usable(); err != nil {
+			yield(event.Event{}, err)
+			return
+		}
 		j, m, err := rt.find(ctx, ref)
 		if err != nil {
 			yield(event.Event{}, problem.AsError(err))
@@ -278,6 +294,7 @@ func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
+		defer context.AfterFunc(rt.readers, stop)()
 		kept := m.Store.Events(ctx, j.ID, o.After, o.Follow)
 		if o.Follow && o.Live {
 			pieces := rt.live.Join(j.ID)
@@ -285,6 +302,9 @@ func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.
 			kept = mergeEvents(kept, stop, pieces)
 		}
 		for ev, err := range kept {
+			if err != nil && rt.readers.Err() != nil {
+				err = ErrClosed
+			}
 			if !yield(ev, asError(err)) {
 				return
 			}

@@ -31,6 +31,9 @@ import (
 
 // Send implements [JobWriter].
 func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, mgr, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)

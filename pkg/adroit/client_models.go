@@ -25,6 +25,9 @@ func (rt *Runtime) modelCatalog() (ModelCatalog, error) {
 
 // Models implements [Models].
 func (rt *Runtime) Models(ctx context.Context) ([]ModelInfo, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	list := []ModelInfo{}
 	c, err := rt.modelCatalog()
 	if err == nil {
@@ -39,6 +42,9 @@ func (rt *Runtime) Models(ctx context.Context) ([]ModelInfo, error) {
 
 // ModelState implements [Models].
 func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	m, err := rt.models.At(q.BaseURL, "")
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -55,6 +61,9 @@ func (rt *Runtime) ModelState(ctx context.Context, q ModelQuery) (*ModelState, e
 
 // CheckModel implements [Models].
 func (rt *Runtime) CheckModel(ctx context.Context, q ModelQuery) (*ModelReport, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	m, err := rt.models.At(q.BaseURL, "")
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -111,6 +120,9 @@ func tryModel(ctx context.Context, m ModelSource, ref string) (*ModelReport, err
 func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullProgress, error] {
 	return func(yield func(PullProgress, error) bool) {
 		c, err := rt.modelCatalog()
+		if closed := rt.usable(); closed != nil {
+			err = closed
+		}
 		if err != nil {
 			yield(PullProgress{}, problem.AsError(err))
 			return
@@ -125,6 +137,9 @@ func (rt *Runtime) PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullPro
 
 // ForgetModel implements [Models].
 func (rt *Runtime) ForgetModel(_ context.Context, ref string) (int, error) {
+	if err := rt.usable(); err != nil {
+		return 0, err
+	}
 	c, err := rt.modelCatalog()
 	if err != nil {
 		return 0, problem.AsError(err)
@@ -148,6 +163,9 @@ func ParseAgent(name string, src []byte) (*agents.DynamicAgent, agents.Problems)
 
 // Doctor implements [Machine].
 func (rt *Runtime) Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	d := rt.o.doctor(q)
 	d.Jobs, d.Tools, d.TestCommand = rt.data(), rt.tools, rt.testCommandIn
 	d.Agents = func(ctx context.Context) (int, error) {

@@ -17,40 +17,49 @@ import (
 
 // Start implements [JobWriter].
 func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Started, error) {
+	s, _, err := rt.startRun(ctx, ref, o)
+	return s, err
+}
+
+// startRun starts a job. The run is nil if there is none to begin.
+func (rt *Runtime) startRun(ctx context.Context, ref string, o StartOptions) (*Started, *jobRun, error) {
+	if err := rt.usable(); err != nil {
+		return nil, nil, err
+	}
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, nil, problem.AsError(err)
 	}
 	if err := rt.startable(j, o); err != nil {
 		if j.Key != "" && errors.Is(err, jobs.ErrFinal) {
-			return rt.started(ctx, m, j), nil // what has a key is asked for again and again, and done once
+			return rt.started(ctx, m, j), nil, nil // what has a key is asked for again and again, and done once
 		}
-		return nil, problem.AsError(err)
+		return nil, nil, problem.AsError(err)
 	}
 	if err := rt.unusableTree(j); err != nil {
-		return nil, problem.AsError(err)
+		return nil, nil, problem.AsError(err)
 	}
 	if o.DryRun {
-		return rt.started(ctx, m, j), nil
+		return rt.started(ctx, m, j), nil, nil
 	}
 	if err := rt.reportLost(ctx, m, j); err != nil {
-		return nil, problem.AsError(err)
+		return nil, nil, problem.AsError(err)
 	}
-	run, err := rt.begin(rt.ctx, m, j, o)
+	run, err := rt.begin(m, j, o)
 	if err != nil {
-		return nil, problem.AsError(err)
+		return nil, nil, problem.AsError(err)
 	}
 	if err := run.wait(ctx, run.claimed); err != nil {
 		if errors.Is(err, jobs.ErrFinal) && j.Status == jobs.Limit {
-			return nil, problem.Invalidf(raiseHint(j), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
+			return nil, nil, problem.Invalidf(raiseHint(j), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
 		}
-		return nil, fault(j.ID, err)
+		return nil, nil, fault(j.ID, err)
 	}
 	s := rt.started(ctx, m, j)
 	if s.Queue, err = rt.queue(ctx, m.Store, j.ID); err != nil {
-		return nil, problem.AsError(err)
+		return nil, nil, problem.AsError(err)
 	}
-	return s, nil
+	return s, run, nil
 }
 
 // startable refuses a job that cannot be started, and options that would change
@@ -160,6 +169,9 @@ func (stopReason) Unwrap() error   { return jobs.ErrStopped }
 
 // Stop implements [JobWriter].
 func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -182,6 +194,9 @@ func (rt *Runtime) Stop(ctx context.Context, ref, reason string) (*jobs.Job, err
 
 // Wait implements [JobReader].
 func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, problem.AsError(err)

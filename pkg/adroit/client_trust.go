@@ -32,6 +32,9 @@ func (rt *Runtime) trustStore() (*trust.Store, error) {
 
 // Trust implements [Machine].
 func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	s, err := rt.trustStore()
 	if err != nil {
 		return nil, err
@@ -46,6 +49,9 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 
 // Trusts implements [Machine].
 func (rt *Runtime) Trusts(context.Context) ([]trust.Place, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	s, err := rt.trustStore()
 	if err != nil {
 		return nil, err
@@ -59,6 +65,9 @@ func (rt *Runtime) Trusts(context.Context) ([]trust.Place, error) {
 
 // SetTrust implements [Machine].
 func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	s, err := rt.trustStore()
 	if err != nil {
 		return nil, err
@@ -96,6 +105,9 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 
 // Remove implements [JobWriter].
 func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*Removed, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	j, err := rt.findOrFolder(ctx, ref)
 	var notes []string
 	if err == nil {
@@ -202,6 +214,9 @@ type shrinker interface {
 
 // Prune implements [JobWriter].
 func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	m, err := rt.Manager(ctx)
 	if err != nil {
 		return nil, problem.AsError(err)

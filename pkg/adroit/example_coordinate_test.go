@@ -48,7 +48,7 @@ func Example_coordinate() {
 		},
 	}))
 	defer rt.Close()
-	state := must(rt.Run(ctx, adroit.Request{Target: "check", Input: agents.Input{Approve: executor.ApproveAll}}))
+	state := must(adroit.Run(ctx, rt, adroit.Request{Target: "check", Input: agents.Input{Approve: executor.ApproveAll}}))
 	var result struct {
 		Steps []struct {
 			ID, Status string

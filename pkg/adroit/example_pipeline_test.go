@@ -12,7 +12,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/jobs/sqlite"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/models/script"
@@ -69,24 +68,31 @@ func Example_pipeline() {
 		Callbacks: adroit.Callbacks{Middleware: []func(adroit.ToolHandler) adroit.ToolHandler{written}},
 	}
 	rt := must(adroit.Open(ctx, options))
-	id := must(rt.Submit(ctx, adroit.Request{Target: "feature", Input: agents.Input{Prompt: "add a total", Approve: executor.ApproveAsk}})).Job.ID
-	must(rt.Start(ctx, id, adroit.StartOptions{}))
-	seen := steps(ctx, rt, id, 0, "plan")
-	must(id, rt.Close()) // interrupts the job
+	job := must(adroit.Start(ctx, rt, adroit.Request{Target: "feature", Input: agents.Input{Prompt: "add a total", Approve: executor.ApproveAsk}}))
+	seen := steps(ctx, job, "plan")
+	must(job, rt.Close()) // interrupts the job
 
 	rt = must(adroit.Open(ctx, options))
 	defer rt.Close()
-	for questions := 0; ; questions++ {
-		must(rt.Start(ctx, id, adroit.StartOptions{}))
-		seen = steps(ctx, rt, id, seen, "")
-		now := must(rt.Job(ctx, id))
-		if now.Job.Status != jobs.Waiting {
-			fmt.Println(now.Job.Status, "after", questions, "questions")
-			break
+	job = must(adroit.Find(ctx, rt, job.ID()))
+	must(job.Start(ctx, adroit.StartOptions{}))
+	questions := 0
+	for ev, err := range job.Events(ctx, adroit.EventOptions{After: seen, Follow: true}) {
+		must(ev, err)
+		switch ev.Kind {
+		case event.StageFinished:
+			stage(ev)
+		case event.JobWaiting:
+			for _, q := range must(job.Questions(ctx)) {
+				must(q, job.Approve(ctx, q))
+				questions++
+			}
+			must(job.Start(ctx, adroit.StartOptions{}))
 		}
-		must(rt.Signal(ctx, id, adroit.Signal{Name: "approve"}))
 	}
-	fmt.Println("undone:", must(rt.Undo(ctx, id, adroit.Selection{})).Removed)
+	must(job.Wait(ctx))
+	fmt.Println("done after", questions, "questions")
+	fmt.Println("undone:", must(job.Undo(ctx, adroit.Selection{})).Removed)
 	// Output:
 	// scout done
 	// plan done
@@ -98,10 +104,10 @@ func Example_pipeline() {
 	// undone: [total.txt]
 }
 
-// steps prints the steps of a pipeline that finish after an event, until one is
-// the last or the job no longer runs. It returns the number of the last event.
-func steps(ctx context.Context, c adroit.Client, id string, after int64, last string) int64 {
-	for ev, err := range c.Events(ctx, id, adroit.EventOptions{After: after, Follow: true}) {
+// steps prints the steps of a pipeline that finish, until one is the last. It returns the
+// number of the last event.
+func steps(ctx context.Context, job *adroit.Job, last string) (after int64) {
+	for ev, err := range job.Events(ctx, adroit.EventOptions{Follow: true}) {
 		must(ev, err)
 		after = ev.Seq
 		if ev.Kind == event.StageFinished && stage(ev) == last {

@@ -145,7 +145,7 @@ func ExampleOptions_store() {
 	}
 	first := must(adroit.Open(ctx, options))
 	greeter := agents.DynamicAgent{Name: "greeter", Description: "Greet.", Prompt: "You greet."}
-	must(first.Run(ctx, adroit.Request{Input: agents.Input{Spec: &greeter, Prompt: "Hello?"}}))
+	must(adroit.Run(ctx, first, adroit.Request{Input: agents.Input{Spec: &greeter, Prompt: "Hello?"}}))
 	must(store, first.Close())
 
 	second := must(adroit.Open(ctx, options))

@@ -1,7 +1,6 @@
 package adroit_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,8 +40,7 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 	}}})
 	editor := rt.Agent(agents.DynamicAgent{Name: "editor", Description: "Edits.", Tools: []string{"read_file", "edit_file", "finish"},
 		Done: executor.Criterion{Signal: "DONE"}, Prompt: "You edit."})
-	ctx, stop := context.WithCancel(t.Context())
-	j, err := editor.Execute(ctx, agents.Input{Prompt: "Edit.", Approve: executor.ApproveAll})
+	j, err := editor.Execute(t.Context(), agents.Input{Prompt: "Edit.", Approve: executor.ApproveAll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +48,13 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 	if got := <-waits; got != want {
 		t.Errorf("waits: %s", got)
 	}
-	stop()
-	_, _ = j.Wait(t.Context()) // the job says it all
+	if err := j.Stop(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
 	if job, err := jobs.Find(t.Context(), manager(t, rt).Store, j.ID()); err != nil || job.Status != jobs.Interrupted {
 		t.Fatalf("stopped while it waits, the job is %s: %s, %v", job.Status, job.Reason, err)
 	}
-	if j, err = rt.Resume(t.Context(), j.ID()); err != nil {
+	if j, err = resume(t, rt, j.ID()); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-waits; got != want {

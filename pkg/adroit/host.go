@@ -37,7 +37,19 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows/pipeline"
 )
 
-var errClosed = errors.New("adroit: the runtime is closed")
+// ErrClosed is the error of every method of a Runtime after Close, and of what reads its
+// events then.
+var ErrClosed = errors.New("adroit: the runtime is closed")
+
+// usable is [ErrClosed] once Close was called.
+func (rt *Runtime) usable() error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.shut {
+		return problem.AsError(ErrClosed)
+	}
+	return nil
+}
 
 // Manager creates, runs, resumes and cancels the jobs.
 func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
@@ -50,7 +62,7 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	case m != nil && !(exhaustion.Changes(ctx) && readsOnly(m.Store)):
 		return m, nil
 	case shut:
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	var store jobs.Store
 	err := exhaustion.Retry(ctx, func() (err error) { store, err = rt.o.Store(ctx); return err })
@@ -63,7 +75,7 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 		if c, ok := store.(io.Closer); ok {
 			_ = c.Close() // nothing was written
 		}
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	if rt.jobs != nil && store != nil {
 		rt.earlier = append(rt.earlier, rt.jobs.Store) // somebody may read from it still
@@ -173,6 +185,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	runners := hooks.In(b.Dir, rt.o.Hooks)
 	h.New = rt.neverBefore(b)
 	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
+	h.Policy = rt.o.Policy
 	h.Middleware, h.Context, h.Secrets = rt.around(runners, b), rt.memory.With(b.Dir, hide), hide
 	return hide, func() error { return errors.Join(runners.Close(), b.Close()) }, nil
 }

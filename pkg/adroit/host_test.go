@@ -82,7 +82,7 @@ func TestPipeline(t *testing.T) {
 		Models:      scripted(t, "turns:\n  - calls: [{name: word_count, args: {text: a b c}}]\n  - text: Three."),
 		Definitions: adroit.Definitions{Pipelines: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"count.yaml": {Data: []byte(countPipeline)}}}}},
 	})
-	job, err := rt.Execute(t.Context(), agents.Input{Pipeline: "count", Prompt: "a b"})
+	job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Pipeline: "count", Prompt: "a b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,14 +109,14 @@ func TestShippedPipeline(t *testing.T) {
 			Pipelines: []agents.Layer{{Name: "built in", FS: configs.Pipelines()}},
 		},
 	})
-	job, err := rt.Execute(t.Context(), agents.Input{Pipeline: "review"})
+	job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Pipeline: "review"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s, err := job.Wait(t.Context()); err != nil || s.Turns != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := rt.Execute(t.Context(), agents.Input{Pipeline: "nobody", Prompt: "x"}); err == nil {
+	if _, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Pipeline: "nobody", Prompt: "x"}}); err == nil {
 		t.Error("took a pipeline that is not there")
 	}
 }

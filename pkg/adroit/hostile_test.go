@@ -77,7 +77,7 @@ func hostileRun(t *testing.T, memory string) (*llm.Request, string) {
 			t.Fatal(err)
 		}
 		command, _ := json.Marshal("grep -q right a.txt || { echo '" + says + "'; exit 1; }") // a string
-		s, err := rt.Run(t.Context(), adroit.Request{Target: "coordinator", Input: agents.Input{Approve: executor.ApproveAll, Inputs: map[string]json.RawMessage{
+		s, err := adroit.Run(t.Context(), rt, adroit.Request{Target: "coordinator", Input: agents.Input{Approve: executor.ApproveAll, Inputs: map[string]json.RawMessage{
 			"command": command, "escalate": json.RawMessage(`"report"`)}}})
 		if s == nil {
 			t.Fatal(err)

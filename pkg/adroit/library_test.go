@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -43,38 +42,6 @@ func runtime(t *testing.T, turns string, o Options) *Runtime {
 		}
 	})
 	return rt
-}
-
-// A context that ends stops the run that was started with it.
-func TestContextEndsTheRun(t *testing.T) {
-	var calls atomic.Int32
-	began := make(chan struct{})
-	slow := tools.New(tools.Metadata{Name: "slow", Description: "Wait."}, func(ctx context.Context, _ *tools.Env, _ struct{}) (string, error) {
-		if calls.Add(1) == 1 {
-			close(began)
-		}
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(time.Minute):
-			return "", nil
-		}
-	})
-	rt := runtime(t, "turns:\n  - calls: [{name: slow}]\n  - calls: [{name: slow}]\n  - text: Done.", Options{Tools: []tools.Tool{slow}})
-	ctx, stop := context.WithCancel(t.Context())
-	job, err := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"slow"}}).Execute(ctx, agents.Input{Prompt: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-began
-	stop()
-	_, err = job.Wait(t.Context())
-	if se := new(StatusError); !errors.As(err, &se) || se.Job.Status != jobs.Interrupted {
-		t.Errorf("the job ended with %v", err)
-	}
-	if n := calls.Load(); n != 1 {
-		t.Errorf("the tool was called %d times", n)
-	}
 }
 
 // A data directory in the workspace is refused before there is a job, also
@@ -149,13 +116,13 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 	rt := runtime(t, "turns:\n  - calls: [{name: slow}]\n  - text: Done.", Options{Tools: []tools.Tool{slow}})
 	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer stop()
-	_, err := rt.Run(ctx, Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"slow"}}, Prompt: "x"}})
+	_, err := Run(ctx, rt, Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Tools: []string{"slow"}}, Prompt: "x"}})
 	var status *StatusError
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &status) || !strings.Contains(err.Error(), "the caller's time is over") {
 		t.Fatalf("it ends with %v", err)
 	}
 	close(wait)
-	job, err := rt.Resume(t.Context(), "last")
+	job, err := resume(t, rt, "last")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +139,7 @@ func TestEmitPanics(t *testing.T) {
 			panic("a fault of the caller")
 		}
 	}}})
-	s, err := rt.Run(t.Context(), Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}, Prompt: "x"}})
+	s, err := Run(t.Context(), rt, Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}, Prompt: "x"}})
 	if err != nil || s.Last != "Done." || calls != 2 {
 		t.Fatalf("it ends with %+v, %v after %d calls", s, err, calls)
 	}
@@ -230,7 +197,7 @@ func TestAwaitSaysWhatItAsks(t *testing.T) {
 		return err
 	})
 	rt := runtime(t, "turns:\n  - text: Done.", Options{Definitions: Definitions{Workflows: []flow.Workflow{asks}}})
-	_, err := rt.Run(t.Context(), Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Workflow: "asks"}, Prompt: "x"}})
+	_, err := Run(t.Context(), rt, Request{Input: agents.Input{Spec: &agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p", Workflow: "asks"}, Prompt: "x"}})
 	if err == nil {
 		t.Fatal("it does not wait")
 	}
@@ -261,7 +228,7 @@ func TestToolStopsItsJob(t *testing.T) {
 		if name != "alone" {
 			a.Tools, a.Spawn = []string{"spawn_agent"}, &agents.Spawn{Agents: []string{"payer"}}
 		}
-		_, err := rt.Run(t.Context(), Request{Input: agents.Input{Spec: &a, Prompt: "x"}})
+		_, err := Run(t.Context(), rt, Request{Input: agents.Input{Spec: &a, Prompt: "x"}})
 		if err == nil || !strings.Contains(err.Error(), "the account is closed; put that right, then resume it") {
 			t.Fatalf("%s: it ends with %v", name, err)
 		}
@@ -269,7 +236,7 @@ func TestToolStopsItsJob(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 		closed = false
-		job, err := rt.Resume(t.Context(), "last")
+		job, err := resume(t, rt, "last")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,4 +271,13 @@ func TestWhatIsNil(t *testing.T) {
 	if _, err := rt.Jobs(t.Context(), ListOptions{}); err == nil || !strings.Contains(err.Error(), "returned no store") {
 		t.Errorf("store: %v", err)
 	}
+}
+
+// resume goes on with a job.
+func resume(t *testing.T, rt *Runtime, ref string) (*Job, error) {
+	job, err := Find(t.Context(), rt, ref)
+	if err == nil {
+		_, err = job.Start(t.Context(), StartOptions{})
+	}
+	return job, err
 }

@@ -162,7 +162,7 @@ func runs(t *testing.T, rt *adroit.Runtime, what, words string, requests map[str
 			}
 			_, err := client.Submit(t.Context(), r)
 			if err == nil && way == "spawn" { // its parent reports it
-				j, err2 := rt.Execute(t.Context(), r.Input)
+				j, err2 := adroit.Start(t.Context(), rt, adroit.Request{Input: r.Input})
 				if err = err2; err == nil {
 					_, err = j.Wait(t.Context())
 					err = errors.Join(err, eventsOf(t, rt, j.ID()))

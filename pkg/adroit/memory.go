@@ -63,6 +63,9 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 
 // Facts implements [Client].
 func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	store, err := rt.memory.Store(ctx)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -90,6 +93,9 @@ func noFact(id string) error {
 
 // Remember implements [Client].
 func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	dir, err := filepath.Abs(cmp.Or(n.Dir, rt.o.Dir))
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -106,6 +112,9 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 
 // Forget implements [Client].
 func (rt *Runtime) Forget(ctx context.Context, q FactQuery) (int, error) {
+	if err := rt.usable(); err != nil {
+		return 0, err
+	}
 	if q.Limit != 0 || q.Verify {
 		return 0, problem.Invalidf("leave them out", "a limit and a comparison select nothing to forget")
 	}
@@ -135,6 +144,9 @@ const importBatch = 1000
 
 // ImportFacts implements [Client].
 func (rt *Runtime) ImportFacts(ctx context.Context, dir string, facts []Fact) (added int, refused []string, err error) {
+	if err := rt.usable(); err != nil {
+		return 0, nil, err
+	}
 	if len(facts) > importBatch {
 		return 0, nil, problem.Invalidf("import them in parts", "%d facts are more than the %d of one import", len(facts), importBatch)
 	}

@@ -92,7 +92,7 @@ func TestMemoryInRequest(t *testing.T) {
 	long := strings.Repeat("carts ", 150)
 	add(t, rt, long)
 	for _, scope := range []string{"", memory.Off} {
-		if _, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: keeper("read_file"), Prompt: "How are carts rounded?", Memory: scope}}); err != nil {
+		if _, err := adroit.Run(t.Context(), rt, adroit.Request{Input: agents.Input{Spec: keeper("read_file"), Prompt: "How are carts rounded?", Memory: scope}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	rt := open(t, o)
 	mine = add(t, rt, "ask before you publish")
-	if _, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: keeper("read_file"), Prompt: "Go.", Limits: executor.Limits{Turns: 100}}}); err != nil {
+	if _, err := adroit.Run(t.Context(), rt, adroit.Request{Input: agents.Input{Spec: keeper("read_file"), Prompt: "Go.", Limits: executor.Limits{Turns: 100}}}); err != nil {
 		t.Fatal(err)
 	}
 	all, err := rt.Facts(t.Context(), adroit.FactQuery{Kind: memory.Note})
@@ -241,7 +241,7 @@ func TestMemoryOfOneProject(t *testing.T) {
 	git(repo, "worktree", "add", "-q", linked)
 	git(filepath.Join(repo, "inner"), "init", "-q")
 	rt := open(t, o)
-	if _, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: keeper(), Prompt: "Go.", Dir: filepath.Join(repo, "sub"), Worktree: true}}); err != nil {
+	if _, err := adroit.Run(t.Context(), rt, adroit.Request{Input: agents.Input{Spec: keeper(), Prompt: "Go.", Dir: filepath.Join(repo, "sub"), Worktree: true}}); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]int{repo: 1, filepath.Join(repo, "sub"): 1, linked: 1, filepath.Join(repo, "inner"): 0, o.Dir: 0} {

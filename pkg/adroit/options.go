@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/guard/netguard"
+	"github.com/adroit-run/adroit/pkg/guard/permit"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -135,6 +136,12 @@ type Callbacks struct {
 	// outermost. It is outside of the permission check: it also sees calls that are
 	// denied, and one that asks a person twice, before the answer and after it.
 	Middleware []func(ToolHandler) ToolHandler
+	// Policy judges each call of a tool where the rules are judged, after them: allow, ask
+	// or deny, with a reason for the model or the person; the zero Verdict leaves the call
+	// to the rules. It cannot allow what a mode or a rule denies, nor what only a person may
+	// allow: to send out secrets, to do twice what may have happened. A call that a person
+	// approved is not judged again. It may be called from several goroutines.
+	Policy func(context.Context, Invocation) permit.Verdict
 	// Emit sees the events of all jobs that run here.
 	Emit event.Sink
 	// Person returns what asks a person, while a job runs, about something that

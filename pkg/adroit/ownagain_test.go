@@ -44,7 +44,7 @@ func TestOwnFilesLater(t *testing.T) {
 		for _, n := range names {
 			lines = append(lines, fmt.Sprintf(`write_file {"path": %q, "content": %q}`, n, text))
 		}
-		j, err := rt.Execute(t.Context(), agents.Input{Agent: "worker", Prompt: strings.Join(lines, "\n"), Approve: executor.ApproveAll})
+		j, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "worker", Prompt: strings.Join(lines, "\n"), Approve: executor.ApproveAll}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,6 +41,9 @@ type Plan struct {
 // model and settles what can be settled before there is a job, so that what is
 // wrong fails here.
 func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	p, err := rt.planOf(ctx, r, false)
 	if err != nil {
 		return nil, problem.AsError(err)
@@ -83,6 +86,14 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	agent, err := rt.catalog.Target(r.Target, d, m, &in)
 	if err != nil {
 		return nil, err
+	}
+	if in.Spec != nil { // it is kept without where it comes from
+		set, err := rt.tools()
+		if err != nil {
+			return nil, err
+		}
+		own := agents.ByValue(in.Spec, set)
+		in.Spec = &own
 	}
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
 		return nil, err

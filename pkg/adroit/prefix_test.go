@@ -52,7 +52,7 @@ func TestPrefixOfShippedAgents(t *testing.T) {
 					in.Inputs[f.Name] = json.RawMessage(`"what is asked for"`)
 				}
 			}
-			job, err := rt.Execute(t.Context(), in)
+			job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: in})
 			if err != nil {
 				t.Fatal(err)
 			}

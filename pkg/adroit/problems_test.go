@@ -39,7 +39,7 @@ func TestDetectorsInGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	s, err := rt.Run(context.Background(), adroit.Request{Target: "coordinator", Input: agents.Input{Inputs: map[string]json.RawMessage{
+	s, err := adroit.Run(context.Background(), rt, adroit.Request{Target: "coordinator", Input: agents.Input{Inputs: map[string]json.RawMessage{
 		"command": json.RawMessage(`"echo LIC-7; exit 9"`), "escalate": json.RawMessage(`"report"`)}}})
 	if s == nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func TestRatesTokens(t *testing.T) {
 				Tools: parts.Tools(), Models: map[string]llm.Model{"script": p}, Definitions: adroit.Definitions{Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}},
 				Workspace: adroit.Workspace{Dir: dir, Servers: []adroit.LanguageServer{}}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
 			})
-			job, err := rt.Execute(t.Context(), agents.Input{Agent: "builder", Prompt: ratesPrompt})
+			job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "builder", Prompt: ratesPrompt}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := rt.Execute(t.Context(), agents.Input{Agent: "boss", Prompt: "the words"})
+		job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "boss", Prompt: "the words"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 			if err == nil {
 				t.Fatalf("request %d: the job is done although it failed", n)
 			}
-			if job, err = rt.Resume(t.Context(), job.ID()); err != nil {
+			if job, err = resume(t, rt, job.ID()); err != nil {
 				t.Fatal(err)
 			}
 			_, err = job.Wait(t.Context())
@@ -105,4 +105,13 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// resume goes on with a job.
+func resume(t *testing.T, rt *adroit.Runtime, ref string) (*adroit.Job, error) {
+	job, err := adroit.Find(t.Context(), rt, ref)
+	if err == nil {
+		_, err = job.Start(t.Context(), adroit.StartOptions{})
+	}
+	return job, err
 }

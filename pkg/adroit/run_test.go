@@ -56,7 +56,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	rt := runtime(t, "turns:\n  - calls: [{name: slow}]\n  - text: Done.", Options{Tools: []tools.Tool{slow}})
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { <-began; stop() }()
-	_, err := rt.Run(ctx, asking("slow"))
+	_, err := Run(ctx, rt, asking("slow"))
 	var se *StatusError
 	if !errors.As(err, &se) || se.Job.Status != jobs.Interrupted || se.Job.ID == "" {
 		t.Fatalf("Run: %v", err)
@@ -69,7 +69,7 @@ func TestRunWithAToolThatFails(t *testing.T) {
 		return "", errors.New("out of paper")
 	})
 	rt := runtime(t, "turns:\n  - calls: [{name: bad}]\n  - {expect: {tool: bad, contains: out of paper}, text: It is out of paper.}", Options{Tools: []tools.Tool{bad}})
-	s, err := rt.Run(t.Context(), asking("bad"))
+	s, err := Run(t.Context(), rt, asking("bad"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestRunWithAQuestion(t *testing.T) {
 	rt := runtime(t, "turns:\n  - calls: [{name: write_file, args: {path: a.txt, content: hello}}]\n  - text: Written.", Options{Tools: []tools.Tool{writeFile}})
 	r := asking("write_file")
 	r.Approve, r.Key = executor.ApproveAsk, "once"
-	_, err := rt.Run(t.Context(), r)
+	_, err := Run(t.Context(), rt, r)
 	var se *StatusError
 	if !errors.As(err, &se) || se.Job.Status != jobs.Waiting {
 		t.Fatalf("Run: %v", err)
@@ -93,7 +93,7 @@ func TestRunWithAQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, run := range []string{"that goes on", "of a job that has ended"} {
-		s, err := rt.Run(t.Context(), r)
+		s, err := Run(t.Context(), rt, r)
 		if err != nil {
 			t.Fatalf("a Run %s: %v", run, err)
 		}

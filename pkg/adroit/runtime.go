@@ -46,20 +46,22 @@ type Runtime struct {
 	forgets bool           // the store is the memory of this Runtime
 	failed  problem.Memory // what coordinators remember without a database
 
-	ctx     context.Context
-	stop    context.CancelCauseFunc
-	opening sync.Mutex // of the store; before mu
-	mu      sync.Mutex
-	jobs    *jobs.Manager // see Manager
-	earlier []jobs.Store  // that were for reading only
-	shut    bool
-	runs    sync.WaitGroup
-	held    chan struct{}   // places of jobs that run or are queued here; nil is no bound
-	here    map[string]*job // that run here, or ended here without a record of it, by id
-	resumed []resumedRemoval
-	live    eventBroadcast
-	unknown sync.Map // what was warned of already: see warnUnknown
-	waits   sync.Map // when it was last warned of by what it waits for
+	ctx         context.Context
+	stop        context.CancelCauseFunc
+	readers     context.Context // of events; ends when no job runs any more
+	shutReaders context.CancelFunc
+	opening     sync.Mutex // of the store; before mu
+	mu          sync.Mutex
+	jobs        *jobs.Manager // see Manager
+	earlier     []jobs.Store  // that were for reading only
+	shut        bool
+	runs        sync.WaitGroup
+	held        chan struct{}      // places of jobs that run or are queued here; nil is no bound
+	here        map[string]*jobRun // that run here, or ended here without a record of it, by id
+	resumed     []resumedRemoval
+	live        eventBroadcast
+	unknown     sync.Map // what was warned of already: see warnUnknown
+	waits       sync.Map // when it was last warned of by what it waits for
 	// memory has what jobs and people noted for later jobs.
 	memory *book.Keeper
 }
@@ -70,19 +72,17 @@ type resumedRemoval struct {
 	err error
 }
 
-// A job is a run that this process has begun.
-type job struct {
-	rt      *Runtime
+// A jobRun is a run of a job that this process has begun.
+type jobRun struct {
 	id      string
 	stop    context.CancelCauseFunc
 	claimed chan struct{} // closed when its lease is taken
 	done    chan struct{}
 	job     *jobs.Job // after done
-	cause   error     // after done: why it was interrupted, if it was
 	err     error     // after done: not how the job went, but that it could not be run
 }
 
-func (j *job) ended() bool { return closed(j.done) }
+func (j *jobRun) ended() bool { return closed(j.done) }
 
 func closed(ch <-chan struct{}) bool {
 	select {
@@ -95,7 +95,7 @@ func closed(ch <-chan struct{}) bool {
 
 // wait waits for a channel to be closed, or for the end of the run, whose error
 // it returns then.
-func (j *job) wait(ctx context.Context, until <-chan struct{}) error {
+func (j *jobRun) wait(ctx context.Context, until <-chan struct{}) error {
 	select {
 	case <-until:
 	case <-j.done:
@@ -107,8 +107,6 @@ func (j *job) wait(ctx context.Context, until <-chan struct{}) error {
 	}
 	return nil
 }
-
-func (j *job) ID() string { return j.id }
 
 // data is the directory that keeps jobs.
 func (rt *Runtime) data() string { return filepath.Dir(rt.home) }

@@ -109,7 +109,7 @@ func TestTypedSecrets(t *testing.T) {
 		note, _ := json.Marshal("it is " + key)
 		before := warned
 		in := agents.Input{Spec: &agent, Prompt: "use " + key + "\nand " + key, Inputs: map[string]json.RawMessage{"note": note}}
-		if _, err := rt.Run(t.Context(), adroit.Request{Input: in, Title: "with " + key}); err != nil {
+		if _, err := adroit.Run(t.Context(), rt, adroit.Request{Input: in, Title: "with " + key}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if _, err := rt.Send(t.Context(), "last", executor.Message{Text: "again " + key}); err != nil {
@@ -123,7 +123,7 @@ func TestTypedSecrets(t *testing.T) {
 				t.Errorf("%s: %s with %s%s: %v", name, in.Spec.Name, in.Inputs["note"], in.Test, err)
 			}
 		}
-		_, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: &asks, Prompt: "ask"}})
+		_, err := adroit.Run(t.Context(), rt, adroit.Request{Input: agents.Input{Spec: &asks, Prompt: "ask"}})
 		if stopped := new(adroit.StatusError); !errors.As(err, &stopped) || stopped.Job.Status != jobs.Waiting {
 			t.Fatalf("%s: %v", name, err)
 		}

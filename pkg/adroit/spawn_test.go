@@ -102,7 +102,7 @@ func runBoss(t *testing.T, o adroit.Options, in agents.Input) (*executor.State, 
 	if in.Agent == "" {
 		in.Agent = "boss"
 	}
-	job, err := rt.Execute(t.Context(), in)
+	job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: in})
 	if err != nil {
 		return nil, nil, err
 	}

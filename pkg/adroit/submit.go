@@ -44,6 +44,9 @@ type Submitted struct {
 // Submit implements [JobWriter]. A request that cannot be resolved fails here,
 // before there is a job.
 func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	var s *Submitted
 	ctx = exhaustion.WithChanges(ctx)
 	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.submit(ctx, r); return err })
@@ -180,6 +183,9 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 // Retry implements [JobWriter]. The new job has a worktree of its own if the old
 // one had one.
 func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
+	if err := rt.usable(); err != nil {
+		return nil, err
+	}
 	var s *Submitted
 	ctx = exhaustion.WithChanges(ctx)
 	err := exhaustion.Retry(ctx, func() (err error) { s, err = rt.retry(ctx, ref, o); return err })

@@ -331,14 +331,14 @@ func lead(t *testing.T, rt *adroit.Runtime, prompts []string) ([]executor.Report
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := rt.Execute(t.Context(), agents.Input{Agent: "chief", Prompt: string(b), Approve: executor.ApproveAll})
+	j, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "chief", Prompt: string(b), Approve: executor.ApproveAll}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return reports(t, rt, j)
 }
 
-func reports(t *testing.T, rt *adroit.Runtime, j agents.Job) ([]executor.Report, *executor.State, string) {
+func reports(t *testing.T, rt *adroit.Runtime, j *adroit.Job) ([]executor.Report, *executor.State, string) {
 	t.Helper()
 	s, err := j.Wait(t.Context())
 	if err != nil {
@@ -391,11 +391,11 @@ func TestTreesRunner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var j agents.Job
+	var j *adroit.Job
 	if len(list) == 0 {
-		j, err = rt.Execute(t.Context(), agents.Input{Agent: "chief", Prompt: in.Prompt, Approve: executor.ApproveAll})
+		j, err = adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "chief", Prompt: in.Prompt, Approve: executor.ApproveAll}})
 	} else {
-		j, err = rt.Resume(t.Context(), list[0].ID)
+		j, err = resume(t, rt, list[0].ID)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -559,7 +559,7 @@ func TestSubAgentsElsewhere(t *testing.T) {
 		before := files(t, dir)
 		rt := open(t, treesOptions(dir, data))
 		prompt, _ := json.Marshal([]string{edit("b.txt", "b", "one"), sh("echo two > n.txt; git add . && git commit -qm two")})
-		j, err := rt.Execute(t.Context(), agents.Input{Agent: "chief", Prompt: string(prompt), Approve: executor.ApproveAll, Worktree: true})
+		j, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "chief", Prompt: string(prompt), Approve: executor.ApproveAll, Worktree: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -161,6 +161,9 @@ type Signal struct {
 	// Question is the path of the question that it answers, as [JobDetail] has it: if the
 	// job does not ask that one now, nothing is sent. Empty is whichever it asks.
 	Question string `json:"question,omitempty"`
+	// About is what that question was about when it was answered: if the job asks about
+	// something else there now, nothing is sent. Empty is whatever it is about.
+	About json.RawMessage `json:"about,omitempty"`
 }
 
 // SignalSent is what became of a signal.

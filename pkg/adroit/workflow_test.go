@@ -56,15 +56,7 @@ func ExampleOptions_workflows() {
 		log.Fatal(err)
 	}
 	defer rt.Close()
-	agent, err := rt.Lookup("twice")
-	if err != nil {
-		log.Fatal(err)
-	}
-	job, err := agent.Execute(ctx, agents.Input{Prompt: "the quick brown fox"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	state, err := job.Wait(ctx)
+	state, err := adroit.Run(ctx, rt, adroit.Request{Target: "twice", Input: agents.Input{Prompt: "the quick brown fox"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -89,7 +81,7 @@ func TestWorkflows(t *testing.T) {
 		return rt
 	}
 	rt := open()
-	if _, err := rt.Execute(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"}); err == nil || !strings.Contains(err.Error(), "is led by the workflow \"count_twice\", which this program does not have") {
+	if _, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "twice", Prompt: "a b"}}); err == nil || !strings.Contains(err.Error(), "is led by the workflow \"count_twice\", which this program does not have") {
 		t.Errorf("without the workflow: %v", err)
 	}
 	if err := rt.Close(); err != nil {
@@ -97,7 +89,7 @@ func TestWorkflows(t *testing.T) {
 	}
 	o.Workflows = []flow.Workflow{countTwice}
 	rt = open()
-	job, err := rt.Execute(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"})
+	job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "twice", Prompt: "a b"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestWorktrees(t *testing.T) {
 `)})
 	writer := rt.Agent(agents.DynamicAgent{Name: "writer", Description: "Writes.", Tools: []string{"write_file", "finish"},
 		Done: executor.Criterion{All: []executor.Criterion{{Signal: "DONE"}, {Artifact: "diff"}}}, Prompt: "You write."})
-	var running []agents.Job
+	var running []*adroit.Job
 	for range 2 {
 		j, err := writer.Execute(t.Context(), agents.Input{Prompt: "Write.", Worktree: true, Approve: executor.ApproveAll})
 		if err != nil {

@@ -21,15 +21,16 @@ package agents
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/stored"
 	"github.com/adroit-run/adroit/internal/text/plainyaml"
 	"github.com/adroit-run/adroit/internal/turn"
@@ -77,7 +78,6 @@ type DynamicAgent struct {
 	Spawn *Spawn `json:"spawn,omitempty"`
 
 	Source Source `json:"-"`
-	Runner Runner `json:"-"` // what Execute submits to; set by whoever runs jobs
 }
 
 // A Field is a declared input.
@@ -108,29 +108,14 @@ type Source struct {
 	Places plainyaml.Places `json:"-"`
 }
 
-// A Runner starts jobs. pkg/adroit has one for Go programs.
-type Runner interface {
-	Submit(ctx context.Context, in Input) (Job, error)
-}
-
-// A Job is a request on its way. Its methods are safe for concurrent use.
-type Job interface {
-	ID() string
-	// Wait waits for the end. The state is complete also when the error states
-	// why the job was not done; it is nil if the job never got to have one.
-	Wait(ctx context.Context) (*executor.State, error)
-	Cancel(ctx context.Context) error
-}
-
-// Execute submits a job that runs a with in and returns it at once. The agent
-// travels by value: changing a later does not change the job.
-func (a *DynamicAgent) Execute(ctx context.Context, in Input) (Job, error) {
-	if a.Runner == nil {
-		return nil, fmt.Errorf("agent %s: nothing runs it; take it from a runtime, as in rt.Agent(a), or set Runner", a.Name)
+// OutputOf is the Output of an agent that answers with a T, a struct, as inferred from its
+// fields and their json and jsonschema tags.
+func OutputOf[T any]() (json.RawMessage, error) {
+	s, err := schema.Infer[T]()
+	if err != nil {
+		return nil, fmt.Errorf("an answer of type %s: %w", reflect.TypeFor[T](), err)
 	}
-	spec := *a
-	in.Agent, in.Spec = a.Name, &spec
-	return a.Runner.Submit(ctx, in)
+	return s.JSON(), nil
 }
 
 // A Spawn states which agents an agent may have work for it. A sub-agent gets no

@@ -83,7 +83,7 @@ func (t Tool) Check() error {
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"consumes", t.Consumes}, {"uses", t.Uses}, {"produces", t.Produces}, {"requires", t.Requires}} {
+	}{{"consumes", t.Consumes}, {"uses", t.Uses}, {"produces", t.Produces}, {"requires", t.Requires}, {"secrets", t.Secrets}} {
 		for i, name := range list.names {
 			if strings.TrimSpace(name) != name || name == "" {
 				bad("%s %q: a name must not be empty or begin or end with white space", list.what, name)

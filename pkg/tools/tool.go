@@ -104,6 +104,7 @@ type Metadata struct {
 	Outside     bool          `json:"outside,omitempty"`   // it runs its command outside the sandbox, so that a person is asked about each call unless a rule allows it
 	Offline     bool          `json:"offline,omitempty"`   // of a server's tool: its needs have the network since its results are of strangers, and the server has none
 	Requires    []string      `json:"requires,omitempty"`  // host capabilities: git, ffmpeg
+	Secrets     []string      `json:"secrets,omitempty"`   // environment variables with what it needs and nobody may see: Env.Secrets has their values, which are replaced wherever a job keeps or shows text
 	Consumes    []string      `json:"consumes,omitempty"`  // artifacts that must exist before it is of use
 	Uses        []string      `json:"uses,omitempty"`      // artifacts it is given where they exist, and does without where not; test_command is the configured command line of the project's tests
 	Produces    []string      `json:"produces,omitempty"`  // artifacts its results are bound to
@@ -148,6 +149,9 @@ type Env struct {
 	HTTP      *http.Client     // Net
 	Model     llm.Model        // Think
 	Artifacts ArtifactReader   // never nil
+	// Secrets has the values of Metadata.Secrets by their names, but for those that are not
+	// set: then the call is refused before it is made.
+	Secrets map[string]string
 	// Result returns in full a result that the model was shown in part, by the id
 	// shown with it; fs.ErrNotExist for an unknown one. Nil if nothing is kept.
 	Result         func(id string) (string, error)

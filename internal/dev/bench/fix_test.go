@@ -135,7 +135,7 @@ func fixAll(t *testing.T, failures []int, memory string) (out []window) {
 			w.Hopeless++
 		}
 		before := m.calls
-		state, err := rt.Run(ctx, adroit.Request{Target: "coordinator", Input: agents.Input{Approve: executor.ApproveAll, Inputs: map[string]json.RawMessage{
+		state, err := adroit.Run(ctx, rt, adroit.Request{Target: "coordinator", Input: agents.Input{Approve: executor.ApproveAll, Inputs: map[string]json.RawMessage{
 			"command": quoted(command), "escalate": quoted("report"), "attempts": quoted("2")}}})
 		var res struct{ Status string }
 		if state == nil || json.Unmarshal(state.Value("fix"), &res) != nil {

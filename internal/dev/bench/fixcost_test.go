@@ -167,7 +167,7 @@ func mend(t *testing.T, r adroit.Request, words ...string) *mender {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	if _, err := rt.Run(ctx, r); err != nil {
+	if _, err := adroit.Run(ctx, rt, r); err != nil {
 		t.Fatalf("%s, %d faults: %v", r.Target, len(words), err)
 	}
 	return m

@@ -103,7 +103,7 @@ func runModel(t testing.TB, h habit, j *job, mode turn.Mode, wire string, with f
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	job, err := rt.Execute(t.Context(), agents.Input{Agent: cmp.Or(s.model.agent, "builder"), Prompt: j.prompt, Calling: mode, Limits: executor.Limits{Turns: 25}})
+	job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: cmp.Or(s.model.agent, "builder"), Prompt: j.prompt, Calling: mode, Limits: executor.Limits{Turns: 25}}})
 	if err != nil {
 		t.Fatal(err)
 	}

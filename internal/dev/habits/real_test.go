@@ -75,7 +75,7 @@ func TestRealWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer rt.Close()
-			job, err := rt.Execute(t.Context(), agents.Input{Agent: "builder", Prompt: j.prompt, Options: llm.Options{Window: window, MaxTokens: 1024}, Limits: executor.Limits{Turns: 12}})
+			job, err := adroit.Start(t.Context(), rt, adroit.Request{Input: agents.Input{Agent: "builder", Prompt: j.prompt, Options: llm.Options{Window: window, MaxTokens: 1024}, Limits: executor.Limits{Turns: 12}}})
 			if err != nil {
 				t.Fatal(err)
 			}

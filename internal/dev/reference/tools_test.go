@@ -29,6 +29,7 @@ var fields = []word{
 	{"RunsCode", "The tool runs code of the workspace, as tests do: it is not offered in mode plan, and where no sandbox confines it a person is asked as about a command."},
 	{"Effect", "Whether a call may be repeated after a crash. Left out it follows from `Needs`: pure if the tool needs to read or to think and nothing else, else unsafe; a tool that declares neither is unsafe. Pure calls of one answer run at once if they only read or think."},
 	{"Requires", "Programs of the host. An agent gets no tool whose program is not there, and is refused if `done` needs it; `adroit doctor` and `adroit tools lint` say which they are."},
+	{"Secrets", "Environment variables of adroit that the tool needs. Its calls get the values, which are replaced wherever a job keeps or shows text; `adroit doctor` names those that are not set, and calls without them are refused."},
 	{"Consumes", "Artifacts that must exist: a call before that is refused with the names, and with the tools that make them."},
 	{"Uses", "Artifacts that the tool is given where they exist; it works without them. `test_command` is the configured command line of the project's tests."},
 	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, a missing one is reported with the tool that makes it."},

@@ -107,6 +107,11 @@ func (d *Doctor) tools() (out []Finding) {
 	for _, tool := range slices.Sorted(maps.Keys(missing)) {
 		out = append(out, Finding{name, Lacking, missing[tool].Error(), ""})
 	}
+	for t := range set.All() {
+		if _, unset := t.LookupSecrets(os.LookupEnv); unset != nil {
+			out = append(out, Finding{name, Lacking, t.Name + " has no secret: " + strings.Join(unset, ", ") + " is not set in the environment", "set it where adroit starts"})
+		}
+	}
 	if out == nil {
 		out = []Finding{{name, Fine, spelling.Plural(set.Len(), "tool"), ""}}
 	}

@@ -70,7 +70,7 @@ func (s *server) ask(ctx context.Context, ses *session, t *translator, q *jobs.Q
 // answer answers a question of the job. If another surface was faster, that answer
 // holds, and the turn goes on with it.
 func (s *server) answer(ctx context.Context, ses *session, t *translator, q *jobs.Question, sig adroit.Signal) error {
-	sig.Question = q.Path
+	sig.Question, sig.About = q.Path, q.About
 	_, err := s.c.Signal(context.WithoutCancel(ctx), ses.job, sig)
 	if e := problem.AsError(err); e != nil && (e.Kind == problem.Answered || e.Kind == problem.Ended) {
 		t.elsewhere, err = true, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/guard/secret"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -197,39 +198,29 @@ func (s *server) run(ctx context.Context, ses *session, sent string) (sdk.StopRe
 // follow runs the job once and shows what it does. The end of ctx interrupts it.
 func (s *server) follow(ctx context.Context, ses *session, t *translator) (*adroit.JobDetail, error) {
 	all := context.WithoutCancel(ctx) // what happens to the job is read to its end
-	switch _, err := s.c.Start(all, ses.job, adroit.StartOptions{Live: true}); {
-	case errors.Is(err, jobs.ErrFinal):
-		return s.c.Job(all, ses.job) // it has read the message already
-	case errors.Is(err, jobs.ErrHeld) && t.elsewhere: // where it was answered, it also runs
-		for ev, err := range s.c.Events(ctx, ses.job, adroit.EventOptions{After: ses.last, Follow: true}) {
-			if err != nil {
-				break // the job says how it stands
-			}
-			ses.last = max(ses.last, ev.Seq)
-			t.event(ev)
-		}
-		return s.c.Job(all, ses.job)
-	case err != nil:
-		return nil, err
-	}
-	stopped := make(chan struct{})
-	runs := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		_, _ = s.c.Stop(all, ses.job, "cancelled in the editor") // Wait returns how it went
-	})
-	var broken error
-	for ev, err := range s.c.Events(all, ses.job, adroit.EventOptions{After: ses.last, Follow: true, Live: true}) {
-		if broken = err; err != nil {
-			break
-		}
+	see := func(ev event.Event) {
 		ses.last = max(ses.last, ev.Seq)
 		t.event(ev)
 	}
-	_, err := s.c.Wait(all, ses.job)
-	if !runs() {
-		<-stopped
+	job, err := adroit.Find(all, s.c, ses.job)
+	if err == nil {
+		_, err = job.Start(all, adroit.StartOptions{Live: true})
 	}
-	if err = errors.Join(err, broken); err != nil {
+	switch {
+	case err == nil:
+		err = job.Follow(ctx, adroit.EventOptions{After: ses.last, Live: true}, "cancelled in the editor", see)
+	case errors.Is(err, jobs.ErrFinal): // it has read the message already
+		err = nil
+	case errors.Is(err, jobs.ErrHeld) && t.elsewhere: // where it was answered, it also runs
+		for ev, broken := range s.c.Events(ctx, ses.job, adroit.EventOptions{After: ses.last, Follow: true}) {
+			if broken != nil {
+				break // the job says how it stands
+			}
+			see(ev)
+		}
+		err = nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.c.Job(all, ses.job)

@@ -175,7 +175,7 @@ func (s *Session) answer(signal string, v json.RawMessage) {
 	id, asked := s.job, s.question
 	s.work()
 	s.do(func(ctx context.Context) func() {
-		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v, Question: asked.q.Path})
+		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v, Question: asked.q.Path, About: asked.q.About})
 		return func() {
 			if e := problem.AsError(err); e != nil && e.Kind == problem.Answered {
 				s.fail(err) // somebody else was faster: that answer holds

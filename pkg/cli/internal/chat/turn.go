@@ -121,38 +121,25 @@ func (s *Session) run() {
 	s.running = true
 	s.do(func(ctx context.Context) func() {
 		defer s.attend()()
-		_, err := s.c.Start(ctx, id, adroit.StartOptions{Live: s.Screen.Live})
-		var d *adroit.JobDetail
-		switch {
-		case err == nil:
-			d, err = s.follow(ctx, id, after)
-		case errors.Is(err, jobs.ErrFinal): // it has read the message already
-			d, err = s.c.Job(ctx, id)
-		}
+		d, err := s.runTurn(ctx, id, after)
 		return func() { s.drain(); s.ended(d, err) }
 	})
 }
 
-// follow passes the events of a run on until it has ended. The end of the
+// runTurn runs the job and passes on the events of the run until it has ended. The end of the
 // session's context stops it.
-func (s *Session) follow(ctx context.Context, id string, after int64) (*adroit.JobDetail, error) {
-	stopped := make(chan struct{})
-	runs := context.AfterFunc(s.ctx, func() {
-		defer close(stopped)
-		_, _ = s.c.Stop(ctx, id, "") // Wait returns how it went
-	})
-	var broken error
-	for ev, err := range s.c.Events(ctx, id, adroit.EventOptions{After: after, Follow: true, Live: s.Screen.Live}) {
-		if broken = err; err != nil {
-			break
-		}
-		s.take(ev)
+func (s *Session) runTurn(ctx context.Context, id string, after int64) (*adroit.JobDetail, error) {
+	job, err := adroit.Find(ctx, s.c, id)
+	if err == nil {
+		_, err = job.Start(ctx, adroit.StartOptions{Live: s.Screen.Live})
 	}
-	_, err := s.c.Wait(ctx, id)
-	if !runs() {
-		<-stopped
+	switch {
+	case err == nil:
+		err = job.Follow(s.ctx, adroit.EventOptions{After: after, Live: s.Screen.Live}, "", s.take)
+	case errors.Is(err, jobs.ErrFinal): // it has read the message already
+		err = nil
 	}
-	if err = errors.Join(err, broken); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return s.c.Job(ctx, id)

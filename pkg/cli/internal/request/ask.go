@@ -91,7 +91,7 @@ func (s *session) escalation(ctx context.Context, q *jobs.Question, again, end s
 // send sends the answer to a question. If somebody else was faster, that answer holds, and
 // the job goes on with it.
 func (s *session) send(ctx context.Context, q *jobs.Question, sig adroit.Signal) (answered bool, err error) {
-	sig.Question = q.Path
+	sig.Question, sig.About = q.Path, q.About
 	_, err = s.c.Signal(ctx, s.id, sig)
 	if e := problem.AsError(err); e != nil && e.Kind == problem.Answered {
 		s.e.Warn("%s", e.Message)

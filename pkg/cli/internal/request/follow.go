@@ -121,7 +121,11 @@ func Attach(ctx context.Context, e *kit.Env, c adroit.Client, id string, o Optio
 		}
 		o.Known = d.Config.KnownWindow
 	}
-	s := &session{e: e, c: c, id: id, o: o, first: true}
+	job, err := adroit.Find(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{e: e, c: c, id: id, job: job, o: o, first: true}
 	for {
 		began := time.Now()
 		d, err := s.run(ctx)
@@ -159,14 +163,14 @@ func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 	render, pause, end := s.view(past)
 	defer end() // once more does nothing
 	s.o.Live = s.live()
-	started, err := s.c.Start(all, s.id, s.o.StartOptions)
+	started, err := s.job.Start(all, s.o.StartOptions)
 	if err != nil {
 		return nil, StartError(err)
 	}
 	if s.first && !s.o.JSON && !s.o.Silent {
 		pause(func() { s.header(ctx, started) })
 	}
-	if err := s.follow(ctx, past.Last, render); err != nil {
+	if err := s.job.Follow(ctx, adroit.EventOptions{After: past.Last, Live: s.o.Live}, string(jobs.Interrupted), render); err != nil {
 		return nil, err
 	}
 	end()
@@ -205,40 +209,6 @@ func (s *session) view(past show.History) (render func(event.Event), pause func(
 		return no, err
 	})
 	return v.Sink, v.Interrupt, func() { leave(); ended() }
-}
-
-// follow shows the events after a number until the run has ended. The end of ctx
-// stops the run.
-func (s *session) follow(ctx context.Context, after int64, render func(event.Event)) error {
-	all := context.WithoutCancel(ctx)
-	stopped := make(chan struct{})
-	runs := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		_, _ = s.c.Stop(all, s.id, stopReason(ctx)) // Wait returns how it went
-	})
-	var broken error
-	for ev, err := range s.c.Events(all, s.id, adroit.EventOptions{After: after, Follow: true, Live: s.o.Live}) {
-		if broken = err; err != nil {
-			break
-		}
-		render(ev)
-	}
-	_, err := s.c.Wait(all, s.id)
-	if !runs() {
-		<-stopped
-	}
-	if err != nil {
-		return err
-	}
-	return broken
-}
-
-// stopReason returns the reason for which a job is interrupted.
-func stopReason(ctx context.Context) string {
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause.Error()
-	}
-	return string(jobs.Interrupted)
 }
 
 // Begins prints what of the work tree the worktree of a new job lacks, and what its merge needs.
@@ -362,6 +332,7 @@ type session struct {
 	e     *kit.Env
 	c     adroit.Client
 	id    string
+	job   *adroit.Job
 	o     Options
 	first bool   // nothing was shown yet
 	last  string // the model's text that stands last on the screen

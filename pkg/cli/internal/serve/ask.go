@@ -178,7 +178,7 @@ func (s *Server) send(ctx context.Context, id string, q *jobs.Question, r *sdk.E
 
 // signal sends an answer to one question, whatever else a job asks by then.
 func (s *Server) signal(ctx context.Context, id string, q *jobs.Question, word, words string) error {
-	sig := adroit.Signal{Question: q.Path}
+	sig := adroit.Signal{Question: q.Path, About: q.About}
 	name := word
 	if word == always && isApproval(q) {
 		name, sig.Value = approve, json.RawMessage(`{"always":true}`)

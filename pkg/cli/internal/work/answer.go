@@ -124,7 +124,7 @@ func (a *talkAnswer) run(ctx context.Context, e *kit.Env, name string, args []st
 		return err
 	}
 	if q != nil {
-		s.Question = q.Path
+		s.Question, s.About = q.Path, q.About
 	}
 	if _, err := c.Signal(ctx, id, s); err != nil {
 		return err
