@@ -60,6 +60,26 @@ var repositoryKinds = []struct {
 		dirtest.Git(t, dir, "sparse-checkout", "set", "in")
 		return dir
 	}, ""},
+	{"sparse checkout without its submodule", func(t *testing.T, home string) string {
+		dir := withSubmodule(t, home)
+		dirtest.Git(t, dir, "sparse-checkout", "set", "--no-cone", "/*", "!/sub")
+		return dir
+	}, ""},
+	{"submodule with blanks and brackets", func(t *testing.T, home string) string {
+		newRepo(t, home, "lib")
+		dir := newRepo(t, home, "r")
+		dirtest.Git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../lib", "my sub [x] {a,b}")
+		dirtest.Git(t, dir, "commit", "-qm", "sub")
+		return dir
+	}, ""},
+	{"directory with a line end in its name", func(t *testing.T, home string) string { return newRepo(t, home, "a\nb ..c") }, ""},
+	{"git directory behind a link, with core.worktree", func(t *testing.T, home string) string {
+		dir := newRepo(t, home, "r")
+		dirtest.Must(t, os.Rename(filepath.Join(dir, ".git"), filepath.Join(home, "elsewhere")))
+		dirtest.Must(t, os.Symlink("../elsewhere", filepath.Join(dir, ".git")))
+		dirtest.Git(t, dir, "config", "core.worktree", dir)
+		return dir
+	}, ""},
 	{"several repositories, none at the top", func(t *testing.T, home string) string {
 		newRepo(t, home, "r/a")
 		newRepo(t, home, "r/b")
@@ -93,7 +113,7 @@ var repositoryOperations = []string{"read", "write", "command", "search", "statu
 
 const inRepository = `turns:
   - calls: [{name: read_file, args: {path: f.txt}}, {name: search, args: {pattern: needle}}, {name: write_file, args: {path: new.txt, content: "new\n"}}]
-  - calls: [{name: shell, args: {command: "for d in . sub clone a; do test -d $d && echo by a command >> $d/f.txt; done; echo cmd > cmd.txt"}}]
+  - calls: [{name: shell, args: {command: "for d in . sub clone a my*; do test -d \"$d\" && echo by a command >> \"$d/f.txt\"; done; echo cmd > cmd.txt"}}]
   - calls: [{name: git_status, args: {}}, {name: shell, args: {command: "git add cmd.txt && git commit -qm 'by a command' && git log -1 --format='it is %s'"}}]
   - text: done
 `
@@ -122,7 +142,7 @@ func TestRepositories(t *testing.T) {
 // inKind returns the result of each operation.
 func inKind(t *testing.T, build func(t *testing.T, home string) string, level string) (cells []string) {
 	p := newPlace(t, map[string]string{"turns.yaml": inRepository, "tree.yaml": "turns:\n  - calls: [{name: write_file, args: {path: tree.txt, content: \"x\\n\"}}]\n  - text: done\n",
-		"copy.yaml": "turns:\n  - calls: [{name: shell, args: {command: \"for d in . sub clone a; do test -d $d && echo by a sub-agent >> $d/f.txt; done; true\"}}]\n  - text: done\n",
+		"copy.yaml": "turns:\n  - calls: [{name: shell, args: {command: \"for d in . sub clone a my*; do test -d \\\"$d\\\" && echo by a sub-agent >> \\\"$d/f.txt\\\"; done; true\"}}]\n  - text: done\n",
 		"home/.config/adroit/pipelines/copy.yaml": "name: copy\ndescription: Works in a copy.\nsteps:\n  - {id: work, input: go, agent: {prompt: You write., tools: [shell, write_file]}, worktree: true}\n",
 		"home/.gitconfig":                         "[user]\n\tname = A\n\temail = a@example.org\n"})
 	p.env = append(p.env, "GIT_CONFIG_NOSYSTEM=1", "ADROIT_SANDBOX="+level)

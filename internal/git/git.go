@@ -242,9 +242,17 @@ func (g *Repo) Locate(ctx context.Context) (root, prefix string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	lines := strings.SplitN(string(out), "\n", 4)
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	if len(lines) < 3 {
 		return "", "", fmt.Errorf("git did not say where the repository is")
+	}
+	if len(lines) > 3 { // a name has a line end
+		top, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--show-toplevel"}})
+		if err != nil {
+			return "", "", err
+		}
+		rest := strings.TrimPrefix(strings.Join(lines[1:], "\n"), string(top)) // which ends with the line end behind it
+		lines = []string{lines[0], strings.TrimSuffix(string(top), "\n"), rest}
 	}
 	root, prefix = lines[1], lines[2]
 	if lines[0] != "true" || filepath.Dir(root) == root {

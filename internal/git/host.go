@@ -66,7 +66,7 @@ func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) 
 	cmd.WaitDelay = cmp.Or(h.Wait, outputWait)
 	o := &process.Output{Sandbox: "off"}
 	if err := cmd.Start(); err != nil {
-		return nil, process.StartError(c.Args[0], err)
+		return nil, process.StartError(c.Args[0], h.Dir, err)
 	}
 	exhaustion.Begun(ctx)
 	late := time.AfterFunc(c.Timeout, func() { _ = cmd.Process.Kill() })

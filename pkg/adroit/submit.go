@@ -26,6 +26,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/internal/work/ledger"
 	"github.com/adroit-run/adroit/internal/work/process"
+	"github.com/adroit-run/adroit/internal/work/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -68,6 +69,9 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		rt.o.guardOwn()
 		if err := rt.o.apart(r.Dir); err != nil {
 			return nil, err
+		}
+		if unseen := process.UnseenRepository(r.Dir); unseen != "" && cmp.Or(r.Sandbox, rt.o.Sandbox.Level) != sandbox.Off {
+			rt.warn("%s", unseen)
 		}
 	}
 	if r.Record, err = recordingFile(r.Record); err != nil {

@@ -45,6 +45,9 @@ func (w *Worktree) fill(ctx context.Context, from, to, commit string) error {
 		if _, err := os.Lstat(filepath.Join(source, ".git")); err != nil {
 			continue
 		}
+		if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) {
+			continue // outside of a sparse checkout, as it would be for git
+		}
 		g := git.OnHost(source)
 		out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}})
 		if err != nil {

@@ -33,21 +33,11 @@ func GitDirs(top string) (dir, common string, err error) {
 		return "", "", err
 	case info.IsDir():
 		return at, at, nil
-	case !info.Mode().IsRegular():
-		return "", "", errNotOwn
 	}
-	b, err := os.ReadFile(at)
-	if err != nil {
+	if dir, err = ledTo(at, info); err != nil {
 		return "", "", err
 	}
-	to, ok := GitDirOf(b)
-	if !ok {
-		return "", "", errNotOwn
-	}
-	if dir, err = realBelow(top, to); err != nil {
-		return "", "", err
-	}
-	b, err = os.ReadFile(path.Join(dir, "gitdir"))
+	b, err := os.ReadFile(path.Join(dir, "gitdir"))
 	if err != nil {
 		return dir, dir, ownDir(dir, top)
 	}
@@ -63,6 +53,25 @@ func GitDirs(top string) (dir, common string, err error) {
 		return "", "", errNotOwn
 	}
 	return dir, common, nil
+}
+
+// ledTo returns the directory that a .git leads to which is a file, or a link.
+func ledTo(at string, info os.FileInfo) (dir string, err error) {
+	switch {
+	case info.Mode()&os.ModeSymlink != 0:
+		return realBelow(path.Dir(at), at)
+	case !info.Mode().IsRegular():
+		return "", errNotOwn
+	}
+	b, err := os.ReadFile(at)
+	if err != nil {
+		return "", err
+	}
+	to, ok := GitDirOf(b)
+	if !ok {
+		return "", errNotOwn
+	}
+	return realBelow(path.Dir(at), to)
 }
 
 // ownDir returns an error if a git directory does not name a work tree as its own. One that was

@@ -114,6 +114,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestStartError: the kernel says the same of a program and of a directory that are not there.
+func TestStartError(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	for dir, want := range map[string]string{gone: "its directory", t.TempDir(): "was not found", "": "was not found"} {
+		if err := StartError("git", dir, os.ErrNotExist); !strings.Contains(err.Error(), want) || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: %v", dir, err)
+		}
+	}
+}
+
 // Conformance 24.
 func TestEnvironmentIsScrubbed(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-secret")

@@ -23,6 +23,24 @@ type outerRepo struct {
 	unnamed string // what to do where the git directory names no work tree
 }
 
+const unseen = "commands do not see the repository that %s leads to, since its git directory names no work tree, and another may be its own; "
+
+func nameTree(top string) string { return fmt.Sprintf("git -C %[1]q config core.worktree %[1]q", top) }
+
+// UnseenRepository returns a note for a person whose workspace has a repository that commands
+// in a sandbox do not see, with the command that shows it to them; empty if they see it, or
+// there is none. root has no links.
+func UnseenRepository(root string) string {
+	top, ok := rootfs.Repository(root)
+	if !ok {
+		return ""
+	}
+	if _, _, err := rootfs.GitDirs(top); !errors.Is(err, rootfs.ErrGitUnnamed) {
+		return ""
+	}
+	return fmt.Sprintf(unseen+"if it is that of this one, %s shows it to them", path.Join(top, ".git"), nameTree(top))
+}
+
 // outerRepoOf finds the part outside of a workspace. It is empty if the git directory is in the
 // workspace, or if .git leads to another work tree's. A home is never shown for being a
 // repository.
@@ -33,7 +51,7 @@ func outerRepoOf(root string) (o outerRepo) {
 	}
 	_, git, err := rootfs.GitDirs(top)
 	if errors.Is(err, rootfs.ErrGitUnnamed) {
-		o.unnamed = fmt.Sprintf("commands do not see the repository that %s leads to, since its git directory names no work tree, and another may be its own; the person who runs you, if it is that of this one, can run: git -C %[2]q config core.worktree %[2]q", path.Join(top, ".git"), top)
+		o.unnamed = fmt.Sprintf(unseen+"the person who runs you, if it is that of this one, can run: %s", path.Join(top, ".git"), nameTree(top))
 	}
 	if err != nil || rootfs.Within(root, git) || rootfs.Within(git, root) {
 		return o

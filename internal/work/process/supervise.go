@@ -41,7 +41,7 @@ func (r *Runner) supervise(p *Process, c Cmd, started chan<- error) {
 	if err != nil {
 		sinks.Close()
 		r.forget(p)
-		started <- StartError(program, err)
+		started <- StartError(program, p.cmd.Dir, err)
 		return
 	}
 	group := p.cmd.Process.Pid
@@ -174,7 +174,12 @@ func (p *Process) leaveRoom(group int, ended <-chan struct{}) string {
 	}
 }
 
-func StartError(program string, err error) error {
+// StartError adds to err of starting a program which of two is not there: the program, or the
+// directory that it was to start in. The kernel does not tell them apart.
+func StartError(program, dir string, err error) error {
+	if errors.Is(err, os.ErrNotExist) && dir != "" && !rootfs.Exists(dir) {
+		return fmt.Errorf("starting %q: its directory %q is not there: %w", program, dir, err)
+	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("the program %q was not found; check its name, or that it is installed: %w", program, err)
 	}
