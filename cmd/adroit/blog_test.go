@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/publish/notiontest"
+	"github.com/adroit-run/adroit/internal/dev/notiontest"
 )
 
 // A world has the servers that a blog agent reaches, all on loopback: a site with a feed

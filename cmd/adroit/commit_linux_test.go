@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/dev/githubtest"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
-	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
 // At a terminal adroit commit asks, and an edited message is the user's.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/dev/githubtest"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
-	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
 // TestPRKilled kills adroit pr behind the push: before GitHub has the pull request, and

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/adroit-run/adroit/internal/dev/githubtest"
 	"github.com/adroit-run/adroit/internal/dev/testenv"
-	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
 // hubConfig is the configuration for a GitHub on loopback and the gh in a directory.

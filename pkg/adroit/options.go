@@ -220,7 +220,9 @@ func ownDirectory(workspace string) error {
 // configuration, and what doctor looks at for it. All but the name may be left out.
 type Part struct {
 	Name  string
-	Tools []tools.Tool // as they are where nothing is configured
+	About string // a sentence, in Markdown, for docs/tools.md
+	// Tools are the part's. Those of a part that has a section are the section's.
+	Tools []tools.Tool
 	// Section makes a new section, in which nothing is set.
 	Section func() Section
 	// Examine looks at what the part needs of the machine, for doctor.
@@ -251,7 +253,8 @@ type PartSetting struct {
 	Default string // shown where nothing is set; "": the setting is not shown then
 }
 
-// A PartHost is what a part is given to work with.
+// A PartHost is what a part is given to work with. Its zero value is that of a machine where
+// nothing is configured: a nil Getenv is os.Getenv, and a nil Now time.Now.
 type PartHost struct {
 	Data   string // the data directory, "" if there is none
 	Getenv func(string) string
@@ -262,6 +265,9 @@ type PartHost struct {
 func ToolsOf(parts []Part) (list []tools.Tool) {
 	for _, p := range parts {
 		list = append(list, p.Tools...)
+		if p.Section != nil {
+			list = append(list, p.Section().Tools(PartHost{})...)
+		}
 	}
 	return list
 }

@@ -17,7 +17,7 @@ import (
 
 // weather is all of a part: what lies here would be its folder.
 var weather = adroit.Part{
-	Name: "weather", Tools: (&weatherSection{}).Tools(adroit.PartHost{}), Section: func() adroit.Section { return &weatherSection{} },
+	Name: "weather", About: "Tell the weather.", Section: func() adroit.Section { return &weatherSection{} },
 	Examine: func(context.Context) []adroit.Finding {
 		return []adroit.Finding{{Name: "barometer", Status: adroit.Fine, What: "1013 hPa"}}
 	},

@@ -196,7 +196,7 @@ func (c *Config) Tools(p Program) []tools.Tool {
 	}
 	h := adroit.PartHost{Getenv: c.getenv, Now: now}
 	h.Data, _ = c.Data() // Options reports that there is none
-	return c.githubTools(c.publishTools(c.researchTools(c.partTools(h), now), now))
+	return c.partTools(h)
 }
 
 // A Config is the configuration. Every key of the file is optional. Settings are
@@ -222,13 +222,9 @@ type Config struct {
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
 
-	Hooks    []hooks.Hook    `yaml:"hooks"`
-	Sandbox  sandboxSection  `yaml:"sandbox"`
-	Network  networkSection  `yaml:"network"`
-	Research researchSection `yaml:"research"`
-	Publish  publishSection  `yaml:"publish"`
-	GitHub   githubSection   `yaml:"github"`
-
+	Hooks   []hooks.Hook   `yaml:"hooks"`
+	Sandbox sandboxSection `yaml:"sandbox"`
+	Network networkSection `yaml:"network"`
 	// Sections are those of the program's parts, each with its own key.
 	Sections sections `yaml:"-"`
 
@@ -432,10 +428,7 @@ func (c *Config) check(at place) error {
 		checkPermissions(at, c.Permissions),
 		c.Sandbox.check(at),
 		c.Network.check(at),
-		checkPublish(at, c.Publish),
-		c.GitHub.check(at),
 		c.Sections.check(at),
-		c.Research.check(at),
 		c.checkTest(at),
 		c.checkHooks(at),
 		c.checkMCP(at),

@@ -183,9 +183,6 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 				add("header "+h, value)
 			}
 		}
-		for _, name := range slices.Concat(c.Publish.targets().Secrets(), c.GitHub.target().Secrets()) {
-			add(name, getenv(name))
-		}
 		for _, s := range c.Sections {
 			for _, name := range s.Secrets() {
 				add(name, getenv(name))
@@ -348,11 +345,10 @@ func (l sections) check(at place) error {
 // partTools are those of the parts as the file sets them up, in the order of the parts.
 func (c *Config) partTools(h adroit.PartHost) (list []tools.Tool) {
 	for _, p := range c.parts {
-		if p.Section == nil {
-			list = append(list, p.Tools...)
-			continue
+		list = append(list, p.Tools...)
+		if p.Section != nil {
+			list = append(list, c.Sections.of(p.Section().Key()).Tools(h)...)
 		}
-		list = append(list, c.Sections.of(p.Section().Key()).Tools(h)...)
 	}
 	return list
 }

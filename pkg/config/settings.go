@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -72,8 +73,8 @@ func defaults() map[string]string {
 		"sandbox.limits.memory_mb": "three quarters of the memory", "sandbox.limits.file_mb": "8192", "sandbox.limits.processes": "4096",
 		"sandbox.limits.cpu_seconds": "7200", "sandbox.limits.free_mb": "512, or a sixteenth of the disk",
 		"network.allow": "none", "network.timeout": net.Timeout.String(), "network.max_body": strconv.FormatInt(net.MaxBody>>20, 10),
-		"network.redirects": strconv.Itoa(net.Redirects), "github.token_env": "none", "github.host": "github.com",
-		"results.bytes": strconv.Itoa(turn.DefaultResult), "hooks": "none", "permissions": "none", "mcp_servers": "none", "mcp_projects": "none",
+		"network.redirects": strconv.Itoa(net.Redirects),
+		"results.bytes":     strconv.Itoa(turn.DefaultResult), "hooks": "none", "permissions": "none", "mcp_servers": "none", "mcp_projects": "none",
 	}
 }
 
@@ -162,6 +163,13 @@ func shown(v reflect.Value, show string) string {
 		return hostOf(v.String())
 	}
 	return fmt.Sprint(v.Interface())
+}
+
+func hostOf(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Scheme + "://" + u.Host + "/…"
+	}
+	return "(set)"
 }
 
 func joined[T fmt.Stringer](list []T) string {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,4 +35,29 @@ func TestSettings(t *testing.T) {
 		got.WriteString("\n")
 	}
 	dirtest.Golden(t, *update, "testdata/settings.txt", []byte(got.String()))
+}
+
+// A variable that a section names has a value that is shown nowhere.
+func TestSectionsNameTheirSecrets(t *testing.T) {
+	file, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := load(string(file), nil, Flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, s := range c.Settings() {
+		key, _, _ := strings.Cut(s.Key, ".")
+		if section := c.Sections.of(key); section != nil && strings.HasSuffix(s.Key, "_env") {
+			seen++
+			if !slices.Contains(section.Secrets(), s.Value) {
+				t.Errorf("%s is %s, which is none of %q", s.Key, s.Value, section.Secrets())
+			}
+		}
+	}
+	if seen < 6 {
+		t.Errorf("only %d variables are named", seen)
+	}
 }

@@ -8,106 +8,78 @@
 package parts
 
 import (
-	"slices"
-
-	"github.com/adroit-run/adroit/internal/tools/calendar"
 	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/tools/github"
-	"github.com/adroit-run/adroit/internal/tools/publish"
 	"github.com/adroit-run/adroit/internal/tools/test"
-	"github.com/adroit-run/adroit/internal/tools/web"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts/internal/blog"
 	"github.com/adroit-run/adroit/pkg/parts/internal/docs"
 	"github.com/adroit-run/adroit/pkg/parts/internal/file"
+	"github.com/adroit-run/adroit/pkg/parts/internal/github"
 	"github.com/adroit-run/adroit/pkg/parts/internal/gittool"
 	"github.com/adroit-run/adroit/pkg/parts/internal/navigate"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast"
+	"github.com/adroit-run/adroit/pkg/parts/internal/publish"
+	"github.com/adroit-run/adroit/pkg/parts/internal/research"
 	"github.com/adroit-run/adroit/pkg/parts/internal/review"
 	"github.com/adroit-run/adroit/pkg/parts/internal/search"
 	"github.com/adroit-run/adroit/pkg/parts/internal/shell"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// All is every part that ships.
+// All is every part that ships, each by what one would grant together.
 func All() []adroit.Part {
-	own := []adroit.Part{podcast.Part()}
-	var all []adroit.Part
-	for _, b := range Bundles() {
-		p := adroit.Part{Name: b.Name, Tools: b.Tools()}
-		if i := slices.IndexFunc(own, func(o adroit.Part) bool { return o.Name == b.Name }); i >= 0 {
-			p = own[i]
-		}
-		all = append(all, p)
+	return []adroit.Part{
+		bundle(tools.Bundle{
+			Name: "code", Description: "Read, search and change the files of a project.",
+			Required: []tools.Tool{file.Read, edit.File, search.Tool, file.Write, file.List},
+			Optional: []tools.Tool{file.Delete, file.Move, file.Accept, edit.Blocks, edit.Patch, edit.Long, edit.Replay},
+		}),
+		bundle(tools.Bundle{
+			Name: "navigate", Description: "Find the way in code, and what is wrong in it.",
+			Optional: []tools.Tool{navigate.Outline, navigate.Diagnostics, navigate.Definition, navigate.References},
+		}),
+		bundle(tools.Bundle{
+			Name: "git", Description: "See and record changes in the local repository.",
+			Required: []tools.Tool{gittool.Status},
+			Optional: []tools.Tool{gittool.Diff, gittool.Log, gittool.Show, gittool.Blame, gittool.Commit, gittool.Branch, gittool.Continue},
+		}),
+		github.Part(),
+		bundle(tools.Bundle{
+			Name: "test", Description: "Run the project's tests and other checks.",
+			Required: []tools.Tool{test.Run},
+			Optional: []tools.Tool{test.Check, test.Format},
+		}),
+		bundle(tools.Bundle{
+			Name: "shell", Description: "Run any command, also in the background.",
+			Required: []tools.Tool{shell.Run},
+			Optional: []tools.Tool{shell.Output, shell.Kill, shell.Rerun, shell.Outside},
+		}),
+		bundle(tools.Bundle{
+			Name: "review", Description: "Say what was found as typed artifacts.",
+			Required: []tools.Tool{review.Findings, review.Triage},
+			Optional: []tools.Tool{search.Pure, docs.Check},
+		}),
+		research.Part(),
+		bundle(tools.Bundle{
+			Name: "blog", Description: "Write a post, at once or section by section.",
+			Required: []tools.Tool{blog.Write},
+			Optional: []tools.Tool{blog.Analyze, blog.Outline, blog.Expand, blog.Assemble, blog.Check, blog.Social, blog.Save, blog.CheckPost},
+		}),
+		publish.Part(),
+		podcast.Part(),
+		bundle(tools.Bundle{
+			Name: "control", Description: "Say what is to be done, and that it is.",
+			Required: []tools.Tool{control.Finish},
+			Optional: []tools.Tool{control.ReadSkill, control.ReadResult, control.Describe, control.Spawn, control.Remember, control.Recall, control.Todo},
+		}),
 	}
-	return all
+}
+
+// bundle is a part of tools alone.
+func bundle(b tools.Bundle) adroit.Part {
+	return adroit.Part{Name: b.Name, About: b.Description, Tools: b.Tools()}
 }
 
 // Tools is every tool that ships, part by part, as it is where nothing is configured.
 func Tools() []tools.Tool { return adroit.ToolsOf(All()) }
-
-// Bundles are the tools by what one would grant together.
-func Bundles() []tools.Bundle {
-	return []tools.Bundle{
-		{
-			Name: "code", Description: "Read, search and change the files of a project.",
-			Required: []tools.Tool{file.Read, edit.File, search.Tool, file.Write, file.List},
-			Optional: []tools.Tool{file.Delete, file.Move, file.Accept, edit.Blocks, edit.Patch, edit.Long, edit.Replay},
-		},
-		{
-			Name: "navigate", Description: "Find the way in code, and what is wrong in it.",
-			Optional: []tools.Tool{navigate.Outline, navigate.Diagnostics, navigate.Definition, navigate.References},
-		},
-		{
-			Name: "git", Description: "See and record changes in the local repository.",
-			Required: []tools.Tool{gittool.Status},
-			Optional: []tools.Tool{gittool.Diff, gittool.Log, gittool.Show, gittool.Blame, gittool.Commit, gittool.Branch, gittool.Continue},
-		},
-		{
-			// Without a token; see github.Configure.
-			Name: "github", Description: "Read and write issues and pull requests on GitHub.",
-			Optional: github.Tools(github.Config{}),
-		},
-		{
-			Name: "test", Description: "Run the project's tests and other checks.",
-			Required: []tools.Tool{test.Run},
-			Optional: []tools.Tool{test.Check, test.Format},
-		},
-		{
-			Name: "shell", Description: "Run any command, also in the background.",
-			Required: []tools.Tool{shell.Run},
-			Optional: []tools.Tool{shell.Output, shell.Kill, shell.Rerun, shell.Outside},
-		},
-		{
-			Name: "review", Description: "Say what was found as typed artifacts.",
-			Required: []tools.Tool{review.Findings, review.Triage},
-			Optional: []tools.Tool{search.Pure, docs.Check},
-		},
-		research(),
-		{
-			Name: "blog", Description: "Write a post, at once or section by section.",
-			Required: []tools.Tool{blog.Write},
-			Optional: []tools.Tool{blog.Analyze, blog.Outline, blog.Expand, blog.Assemble, blog.Check, blog.Social, blog.Save, blog.CheckPost},
-		},
-		{
-			// Without targets but the workspace; see publish.Configure.
-			Name: "publish", Description: "Make a text visible to others, once, with their approval.",
-			Optional: publish.Tools(publish.Config{}),
-		},
-		podcast.Bundle(),
-		{
-			Name: "control", Description: "Say what is to be done, and that it is.",
-			Required: []tools.Tool{control.Finish},
-			Optional: []tools.Tool{control.ReadSkill, control.ReadResult, control.Describe, control.Spawn, control.Remember, control.Recall, control.Todo},
-		},
-	}
-}
-
-// research are the tools that read what is outside.
-func research() tools.Bundle {
-	b := web.Bundle(web.Config{})
-	b.Name, b.Description = "research", "Read feeds, calendars and pages, search, check links and cite."
-	b.Optional = slices.Insert(b.Optional, 1, calendar.Tool(calendar.Config{})) // beside the feeds
-	return b
-}

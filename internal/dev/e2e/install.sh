@@ -7,7 +7,7 @@
 #	MCP_SERVERS=$(internal/dev/e2e/install.sh mcp) go test ./cmd/adroit -run MCP
 #	MCP_CONFORMANCE=$(internal/dev/e2e/install.sh mcp/conformance) go test ./internal/mcp -run Conformance
 #	ACP_CLIENT=$(internal/dev/e2e/install.sh acp) go test ./cmd/adroit -run ACPPeer
-#	SITE_GENERATORS=$(internal/dev/e2e/install.sh sites) go test ./internal/tools/site
+#	SITE_GENERATORS=$(internal/dev/e2e/install.sh sites) go test ./pkg/parts/internal/shared/site
 #
 # It needs node, npm and a package registry; package-lock.json says by hash
 # what is taken, and nothing of it is run to install it. The result is kept

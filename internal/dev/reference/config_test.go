@@ -16,6 +16,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/dev/dirtest"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts"
 )
 
@@ -91,30 +92,6 @@ var settings = withParts([]word{
 	{"network.timeout", "Of one request with its redirects and its answer"},
 	{"network.max_body", "Size of an answer in MB, unpacked; what is larger is an error"},
 	{"network.redirects", "How many are followed; each is judged as the first address was. -1: none"},
-	{"research.feeds.NAME", "A feed that rss_feed knows by this name"},
-	{"research.calendars.NAME.url", "An .ics address (also a Google calendar's), or a CalDAV collection; `config show` shows its host only"},
-	{"research.calendars.NAME.kind", "`ics`, or `caldav` to ask the server by CalDAV"},
-	{"research.calendars.NAME.user", "The user name, if it wants one"},
-	{"research.calendars.NAME.key_env", "The environment variable that holds the password"},
-	{"research.search.engine", "Who searches for web_search: `searxng` or `brave`; without it nobody does"},
-	{"research.search.url", "The address of the SearxNG, whose settings must list json under search.formats"},
-	{"research.search.key_env", "The environment variable that holds the key; Brave needs one"},
-	{"research.links.NAME", "An address that static_links lists"},
-	{"publish.markdown.style", "`hugo`, `jekyll`, `astro` or `eleventy`; without it publish_markdown looks which of them the workspace is"},
-	{"publish.markdown.dir", "Where posts are in the workspace; for Jekyll the directory that has _posts and _drafts"},
-	{"publish.markdown.url", "The address of the site, where its own configuration does not have it; the addresses of posts begin with it"},
-	{"publish.notion.key_env", "The environment variable that holds the token of the connection"},
-	{"publish.notion.data_source", "The id of the table that posts go into; share it with the connection"},
-	{"publish.notion.database", "Where data_source is left out: the id of a database that has one"},
-	{"publish.notion.key_property", "The text property that keeps each post's key, by which it is found again; `Adroit key` if left out. It is added to the table where it is missing"},
-	{"publish.notion.properties.NAME", "What a property of each new page is set to, such as Status to Draft"},
-	{"publish.notion.url", "Another address than https://api.notion.com, for tests"},
-	{"publish.webhooks.NAME.url", "An address that takes posts as JSON; `config show` shows its host only"},
-	{"publish.webhooks.NAME.secret_env", "The environment variable that holds the secret for the signature, in the manner of Standard Webhooks"},
-	{"publish.webhooks.NAME.idempotent", "That the receiver does nothing twice for one Idempotency-Key; only then is a request repeated"},
-	{"publish.webhooks.NAME.lookup", "An address with `{key}` that answers 200 if it has a post and 404 if not, for receivers that are not idempotent"},
-	{"github.token_env", "The environment variable that holds the token of the GitHub tools; without it no agent is offered them. See [github.md](github.md)"},
-	{"github.host", "The name of a GitHub Enterprise server in place of `github.com`"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 	{"retention", "How long jobs are kept after their end, as 30d, 2w or 12h: a run removes the older ones, with what `jobs undo` needs of them. Without it jobs stay until `jobs rm` or `jobs prune`"},
 	{"log.level", "What is logged for operators: `error`, `warn`, `info` (begin and end of jobs), `debug` (each step), or `off`; `ADROIT_LOG` goes before. See [operating](operate.md)"},
@@ -125,19 +102,31 @@ var settings = withParts([]word{
 	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. If left out, the limit of open files bounds them; see [operating](operate.md)"},
 })
 
-// withParts puts what parts say of their settings before the first that is not theirs.
+// withParts puts what parts say of their settings before those of the data directory, in the
+// order of the page.
 func withParts(list []word) []word {
+	order := []string{"research", "transcription", "publish", "github"}
+	all := parts.All()
+	slices.SortStableFunc(all, func(a, b adroit.Part) int { return slices.Index(order, keyOf(a)) - slices.Index(order, keyOf(b)) })
 	var own []word
-	for _, p := range parts.All() {
+	for _, p := range all {
 		if p.Section == nil {
 			continue
 		}
 		for _, s := range p.Section().Settings() {
-			own = append(own, word{p.Section().Key() + "." + s.Key, s.About})
+			own = append(own, word{keyOf(p) + "." + s.Key, s.About})
 		}
 	}
-	i := slices.IndexFunc(list, func(w word) bool { return w.name == "publish.markdown.style" })
+	i := slices.IndexFunc(list, func(w word) bool { return w.name == "data_dir" })
 	return slices.Insert(list, i, own...)
+}
+
+// keyOf returns the key of a part's section, or "" if it has none.
+func keyOf(p adroit.Part) string {
+	if p.Section == nil {
+		return ""
+	}
+	return p.Section().Key()
 }
 
 // named lists the placeholders for the keys of a map, by the map's key.

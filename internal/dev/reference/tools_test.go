@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -58,12 +59,12 @@ func TestTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := 0
-	for _, bundle := range parts.Bundles() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", bundle.Name, bundle.Description)
-		for _, tool := range bundle.Tools() {
+	for _, part := range parts.All() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.Name, part.About)
+		for _, tool := range adroit.ToolsOf([]adroit.Part{part}) {
 			checked, ok := set.Lookup(tool.Name)
 			if !ok {
-				t.Fatalf("%s is in a bundle and not in parts.All", tool.Name)
+				t.Fatalf("%s is in a part and not in parts.Tools", tool.Name)
 			}
 			writeTool(t, &b, checked)
 			shown++

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the gh that the end-to-end tests drive and prints where it is:
 #
-#	GH_BIN=$(internal/dev/e2e/gh/build.sh) go test ./internal/tools/github ./cmd/adroit
+#	GH_BIN=$(internal/dev/e2e/gh/build.sh) go test ./pkg/parts/internal/github ./cmd/adroit
 #
 # It needs go and the Go module proxy. The result is kept under
 # ${ADROIT_CACHE:-$HOME/.cache/adroit} by what it was built from.

@@ -104,7 +104,13 @@ func (q *prFlags) place(ctx context.Context, e *kit.Env, g *git.Repo, ch *change
 	if err != nil {
 		return err
 	}
-	if host := cmp.Or(conf.GitHub.Host, "github.com"); r.Host != host && r.Host != "ssh."+host {
+	host := "github.com"
+	for _, s := range conf.Settings() {
+		if s.Key == "github.host" {
+			host = s.Value
+		}
+	}
+	if r.Host != host && r.Host != "ssh."+host {
 		return kit.Usagef("github.host in the configuration names a GitHub of your own", "origin is on %s, not on %s", r.Host, host)
 	}
 	ch.repo, ch.branch = r.Path, status.Branch

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/tools/outputs"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

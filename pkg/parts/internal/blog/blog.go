@@ -8,7 +8,7 @@
 // a model do so through their Env; a tool that got an answer it cannot use asks
 // once more, saying what is wrong, and then gives up in words for the caller.
 //
-// It publishes nothing: see internal/tools/publish.
+// It publishes nothing: see pkg/parts/internal/publish.
 package blog
 
 import (
@@ -22,8 +22,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/markdown"
-	"github.com/adroit-run/adroit/internal/tools/site"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

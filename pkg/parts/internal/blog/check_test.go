@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/site"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )

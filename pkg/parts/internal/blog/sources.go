@@ -15,10 +15,10 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/fetch"
-	"github.com/adroit-run/adroit/internal/tools/markdown"
-	"github.com/adroit-run/adroit/internal/tools/outputs"
-	"github.com/adroit-run/adroit/internal/tools/site"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/site"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/yuin/goldmark/ast"
 )

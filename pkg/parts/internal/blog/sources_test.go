@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/internal/tools/outputs"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )

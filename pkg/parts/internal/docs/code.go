@@ -14,7 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
-	"github.com/adroit-run/adroit/internal/tools/markdown"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 )
 
 // maxBlock is the largest block that is parsed, in bytes: what is longer is

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/markdown"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/markdown"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

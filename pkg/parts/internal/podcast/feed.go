@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/tools/fetch"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/outputs"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

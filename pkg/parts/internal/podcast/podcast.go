@@ -1,7 +1,7 @@
 // Package podcast makes an episode out of a transcript and a recording: show
 // notes, chapters, clips and an entry of the feed.
 //
-//	set, err := tools.NewSet(podcast.Tools()...)
+//	set, err := tools.NewSet(podcast.Tools(podcast.Config{})...)
 //
 // Transcripts, feeds and the output of ffmpeg are read as written by strangers:
 // bounded, repaired where that is harmless, and refused in a sentence where it
@@ -20,23 +20,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/jsontext"
 	"github.com/adroit-run/adroit/internal/text/spelling"
-	"github.com/adroit-run/adroit/internal/tools/outputs"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/outputs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Bundle is the tools as one would grant them together.
-func Bundle() tools.Bundle {
-	return tools.Bundle{
-		Name: "podcast", Description: "Make notes, chapters, clips and a feed entry of a recorded episode.",
-		Required: []tools.Tool{processTranscriptTool, readTranscriptTool, setShowNotesTool, setChaptersTool},
-		Optional: []tools.Tool{transcribeTool(Config{}), probeAudioTool, writeShowNotesTool, checkEpisodeTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool},
+// Tools are the tools as c sets them up.
+func Tools(c Config) []tools.Tool {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
 	}
+	return tools.Bundle{
+		Required: []tools.Tool{processTranscriptTool, readTranscriptTool, setShowNotesTool, setChaptersTool},
+		Optional: []tools.Tool{transcribeTool(c), probeAudioTool, writeShowNotesTool, checkEpisodeTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool},
+	}.Tools()
 }
 
 // Names of the artifacts that the tools hand to each other. The two sources

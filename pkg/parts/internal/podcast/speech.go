@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/host/doctor"
-	"github.com/adroit-run/adroit/internal/tools/fetch"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts/internal/podcast/transcript"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -223,11 +223,11 @@ func (s *speechServer) refusal(resp *http.Response) error {
 	return fmt.Errorf("%s answered %d %s (%s)%s", s.host, resp.StatusCode, http.StatusText(resp.StatusCode), text, advice)
 }
 
-// Part is the podcast part: the bundle, the section transcription, and what doctor says
+// Part is the podcast part: its tools, the section transcription, and what doctor says
 // of ffmpeg.
 func Part() adroit.Part {
 	return adroit.Part{
-		Name: Bundle().Name, Tools: Bundle().Tools(), Section: func() adroit.Section { return &Transcription{} },
+		Name: "podcast", About: "Make notes, chapters, clips and a feed entry of a recorded episode.", Section: func() adroit.Section { return &Transcription{} },
 		Examine: func(ctx context.Context) []adroit.Finding {
 			return []adroit.Finding{doctor.Program(ctx, "ffmpeg", "recordings, clips and chapters of podcasts", "-hide_banner", "-version")}
 		},
@@ -274,5 +274,5 @@ func (t *Transcription) Tools(h adroit.PartHost) []tools.Tool {
 	if h.Data != "" {
 		conf.Jobs = filepath.Join(h.Data, "jobs")
 	}
-	return Configure(Bundle().Tools(), conf)
+	return Tools(conf)
 }

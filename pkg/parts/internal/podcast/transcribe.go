@@ -35,23 +35,6 @@ type Config struct {
 	Jobs string
 }
 
-// Configure puts the tools as c sets them up in the place of those that know of
-// no server.
-func Configure(list []tools.Tool, c Config) []tools.Tool {
-	if c.Getenv == nil {
-		c.Getenv = os.Getenv
-	}
-	own := transcribeTool(c)
-	out := slices.Clone(list)
-	for i, t := range out {
-		if t.Name == own.Name && t.Description == own.Description {
-			own.Optionality, own.When = t.Optionality, t.When
-			out[i] = own
-		}
-	}
-	return out
-}
-
 // transcribeInput is the input of transcribe_audio.
 type transcribeInput struct {
 	Path     string `json:"path,omitempty" jsonschema:"description=Recording; default the job's"`

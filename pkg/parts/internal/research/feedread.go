@@ -1,0 +1,174 @@
+package research
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/text/spelling"
+	"github.com/adroit-run/adroit/pkg/parts/internal/shared/fetch"
+	"github.com/mmcdole/gofeed"
+	"github.com/mmcdole/gofeed/rss"
+	"golang.org/x/net/html"
+)
+
+// A feed is a parsed feed.
+type feed struct {
+	title, link string
+	items       []item
+	dropped     int // repeated
+}
+
+// An item is one entry of a feed. A zero time was not given.
+type item struct {
+	Title   string    `json:"title"`
+	URL     string    `json:"url,omitempty"`
+	Time    time.Time `json:"time,omitzero"`
+	Author  string    `json:"author,omitempty"`
+	Summary string    `json:"summary,omitempty"`
+	Tags    []string  `json:"tags,omitempty"`
+	File    string    `json:"file,omitempty"` // an enclosure
+
+	search string // lower case, of all its text
+}
+
+// readFeed reads Atom, RSS of any version or JSON Feed. Its cost is bounded by
+// the size of body, whatever that holds.
+func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
+	text, err := fetch.Decode(body, label)
+	if err != nil {
+		return nil, err
+	}
+	text = strings.TrimLeft(text, " \t\r\n\ufeff")
+	if strings.HasPrefix(text, "<") {
+		if text, err = fetch.CleanXML(text); err != nil {
+			return nil, err
+		}
+	} else if !strings.HasPrefix(text, "{") {
+		return nil, errors.New("it is not a feed: neither XML nor JSON")
+	}
+	parser := gofeed.NewParser()
+	parser.RSSTranslator = permalinks{&gofeed.DefaultRSSTranslator{}}
+	parsed, err := parser.ParseString(text)
+	switch {
+	case errors.Is(err, gofeed.ErrFeedTypeNotDetected):
+		return nil, errors.New("it is not a feed of a known kind (Atom, RSS or JSON Feed); web_fetch reads pages")
+	case err != nil:
+		return nil, fmt.Errorf("it is a broken feed: %s", fetch.OneLine(err.Error(), 200))
+	}
+	f := &feed{title: words(parsed.Title, 200), link: fetch.ResolveLink(at, parsed.Link)}
+	seen := map[string]bool{}
+	for _, it := range parsed.Items[:min(len(parsed.Items), fetch.MostItems)] {
+		if it == nil {
+			continue
+		}
+		one := read(it, at)
+		if key := identity(it, one); seen[key] {
+			f.dropped++
+			continue
+		} else {
+			seen[key] = true
+		}
+		f.items = append(f.items, one)
+	}
+	// The newest first; what has no time comes last, in its own order.
+	slices.SortStableFunc(f.items, func(a, b item) int {
+		return b.Time.Compare(a.Time)
+	})
+	return f, nil
+}
+
+// permalinks gives items of RSS that have no link of their own the one that their guid
+// is, unless that says it is none.
+type permalinks struct{ *gofeed.DefaultRSSTranslator }
+
+func (t permalinks) Translate(in any) (*gofeed.Feed, error) {
+	out, err := t.DefaultRSSTranslator.Translate(in)
+	from, ok := in.(*rss.Feed)
+	if err != nil || !ok || len(out.Items) != len(from.Items) {
+		return out, err
+	}
+	for i, it := range from.Items {
+		if it.GUID != nil && out.Items[i].Link == "" && !strings.EqualFold(strings.TrimSpace(it.GUID.IsPermalink), "false") && strings.Contains(it.GUID.Value, "://") {
+			out.Items[i].Link = it.GUID.Value
+		}
+	}
+	return out, nil
+}
+
+func read(it *gofeed.Item, at *url.URL) item {
+	one := item{Title: words(it.Title, 300), URL: fetch.ResolveLink(at, it.Link), Summary: words(cmp.Or(it.Description, it.Content), 500)}
+	if t := cmp.Or(it.PublishedParsed, it.UpdatedParsed); t != nil && t.Year() > 1 && t.Year() < 10_000 {
+		one.Time = t.UTC()
+	}
+	// The library takes zones that it does not know for UTC.
+	if t, ok := fetch.FeedDate(cmp.Or(it.Published, it.Updated)); ok {
+		one.Time = t.UTC()
+	}
+	if len(it.Authors) > 0 && it.Authors[0] != nil {
+		one.Author = words(cmp.Or(it.Authors[0].Name, it.Authors[0].Email), 100)
+	}
+	for _, tag := range it.Categories[:min(len(it.Categories), 10)] {
+		if tag = words(tag, 50); tag != "" && !slices.Contains(one.Tags, tag) {
+			one.Tags = append(one.Tags, tag)
+		}
+	}
+	for _, e := range it.Enclosures {
+		if e != nil && one.File == "" {
+			one.File = fetch.ResolveLink(at, e.URL)
+		}
+	}
+	one.search = strings.ToLower(strings.Join([]string{one.Title, words(it.Description, 20_000), words(it.Content, 20_000), one.Author, strings.Join(one.Tags, " ")}, " "))
+	if one.Title == "" {
+		one.Title = cmp.Or(spelling.Clip(one.Summary, 80), one.URL, "(no title)")
+	}
+	return one
+}
+
+// identity returns the key that repeated items share.
+func identity(it *gofeed.Item, one item) string {
+	if it.GUID != "" {
+		return "id " + it.GUID
+	}
+	if one.URL != "" {
+		return "url " + one.URL
+	}
+	return fmt.Sprint("text ", one.Title, one.Time, one.Summary)
+}
+
+// words is the text of a piece of HTML on one line, n bytes at most.
+func words(s string, n int) string {
+	if !strings.ContainsAny(s, "<&") {
+		return fetch.OneLine(s, n)
+	}
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(s))
+	z.SetMaxBuf(1 << 20)
+	skip := ""
+	for b.Len() < 4*n+1024 {
+		switch z.Next() {
+		case html.ErrorToken:
+			return fetch.OneLine(b.String(), n)
+		case html.TextToken:
+			if skip == "" {
+				b.Write(z.Text())
+			}
+		case html.StartTagToken:
+			name, _ := z.TagName()
+			if t := string(name); t == "script" || t == "style" {
+				skip = t
+			}
+			b.WriteByte(' ')
+		case html.EndTagToken:
+			if name, _ := z.TagName(); string(name) == skip {
+				skip = ""
+			}
+			b.WriteByte(' ')
+		}
+	}
+	return fetch.OneLine(b.String(), n)
+}
