@@ -8,6 +8,9 @@
 package parts
 
 import (
+	"context"
+
+	"github.com/adroit-run/adroit/internal/host/doctor"
 	"github.com/adroit-run/adroit/internal/tools/control"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/tools/test"
@@ -34,11 +37,11 @@ func All() []adroit.Part {
 			Name: "code", Description: "Read, search and change the files of a project.",
 			Required: []tools.Tool{file.Read, edit.File, search.Tool, file.Write, file.List},
 			Optional: []tools.Tool{file.Delete, file.Move, file.Accept, edit.Blocks, edit.Patch, edit.Long, edit.Replay},
-		}),
+		}, program{"rg", "faster searches", "--version"}),
 		bundle(tools.Bundle{
 			Name: "navigate", Description: "Find the way in code, and what is wrong in it.",
 			Optional: []tools.Tool{navigate.Outline, navigate.Diagnostics, navigate.Definition, navigate.References},
-		}),
+		}, program{"ctags", "outlines of languages other than Go", "--version"}),
 		bundle(tools.Bundle{
 			Name: "git", Description: "See and record changes in the local repository.",
 			Required: []tools.Tool{gittool.Status},
@@ -49,7 +52,8 @@ func All() []adroit.Part {
 			Name: "test", Description: "Run the project's tests and other checks.",
 			Required: []tools.Tool{test.Run},
 			Optional: []tools.Tool{test.Check, test.Format},
-		}),
+		}, program{"go", "tests of Go projects", "version"}, program{"pytest", "tests of Python projects", "--version"},
+			program{"node", "tests of JavaScript projects", "--version"}, program{"cargo", "tests of Rust projects", "--version"}),
 		bundle(tools.Bundle{
 			Name: "shell", Description: "Run any command, also in the background.",
 			Required: []tools.Tool{shell.Run},
@@ -76,9 +80,17 @@ func All() []adroit.Part {
 	}
 }
 
-// bundle is a part of tools alone.
-func bundle(b tools.Bundle) adroit.Part {
-	return adroit.Part{Name: b.Name, About: b.Description, Tools: b.Tools()}
+// A program of the machine is what tools run; it prints its version with that argument.
+type program struct{ name, use, version string }
+
+// bundle is a part without a section, whose tools run these programs.
+func bundle(b tools.Bundle, runs ...program) adroit.Part {
+	return adroit.Part{Name: b.Name, About: b.Description, Tools: b.Tools(), Examine: func(ctx context.Context) (out []adroit.Finding) {
+		for _, p := range runs {
+			out = append(out, doctor.Program(ctx, p.name, p.use, p.version))
+		}
+		return out
+	}}
 }
 
 // Tools is every tool that ships, part by part, as it is where nothing is configured.

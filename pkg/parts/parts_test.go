@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/parts"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -66,6 +67,19 @@ func TestBudget(t *testing.T) {
 		t.Errorf("all tools together take about %d tokens, 9600 are allowed: shorten a description, or raise the bound here", tokens)
 	} else {
 		t.Logf("about %d tokens", tokens)
+	}
+}
+
+// Doctor looks for each program that tools run, in the part that has the tools.
+func TestExamine(t *testing.T) {
+	var names []string
+	for _, look := range adroit.ExaminationsOf(parts.All()) {
+		for _, f := range look(t.Context()) {
+			names = append(names, f.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "rg ctags go pytest node cargo ffmpeg" {
+		t.Error(got)
 	}
 }
 

@@ -30,7 +30,7 @@ import (
 // Examine returns the findings.
 func (d *Doctor) Examine(ctx context.Context) []Finding {
 	hostexec.Forbid(d.Dir)
-	out := slices.Concat([]Finding{d.data(ctx)}, programs(ctx), d.parts(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules(), d.repository(ctx))
+	out := slices.Concat([]Finding{d.data(ctx), Program(ctx, "git", "diffs of repositories and the git tools", "--version")}, d.parts(ctx), d.servers(), d.tools(), []Finding{d.tests(), d.agents(ctx)}, d.rules(), d.repository(ctx))
 	if d.Failed == nil {
 		out = append(out, d.Models(ctx)...)
 	}

@@ -85,25 +85,6 @@ func (d *Doctor) home(path string) string {
 	return path
 }
 
-// programs looks for the programs that tools run.
-func programs(ctx context.Context) (out []Finding) {
-	for _, p := range []struct {
-		name, use string
-		version   []string
-	}{
-		{"git", "diffs of repositories and the git tools", []string{"--version"}},
-		{"rg", "faster searches", []string{"--version"}},
-		{"go", "tests of Go projects", []string{"version"}},
-		{"pytest", "tests of Python projects", []string{"--version"}},
-		{"node", "tests of JavaScript projects", []string{"--version"}},
-		{"cargo", "tests of Rust projects", []string{"--version"}},
-		{"ctags", "outlines of languages other than Go", []string{"--version"}},
-	} {
-		out = append(out, Program(ctx, p.name, p.use, p.version...))
-	}
-	return out
-}
-
 // parts are what parts find.
 func (d *Doctor) parts(ctx context.Context) (out []Finding) {
 	for _, look := range d.Parts {
