@@ -109,9 +109,9 @@ var describeProse string
 var Describe = tools.New(tools.Metadata{
 	Name: "describe_tool", Category: "utility", Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{DescriptionsArtifact},
 	Examples: []tools.Example{{Note: "how to call it", Args: json.RawMessage(`{"name":"git_blame"}`)}},
-}.Prose(describeProse), tell)
+}.Prose(describeProse), describe)
 
-func tell(_ context.Context, env *tools.Env, in describeInput) (tools.Result, error) {
+func describe(_ context.Context, env *tools.Env, in describeInput) (tools.Result, error) {
 	raw := env.Artifacts.Value(DescriptionsArtifact)
 	if raw == nil {
 		return tools.Result{}, fmt.Errorf("every tool here is described in full already; go on without")

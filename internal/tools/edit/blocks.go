@@ -23,7 +23,7 @@ var blocksProse string
 
 // Blocks is the tool edit_blocks: search/replace blocks for any number of
 // files, all or none.
-var Blocks = touching(tools.New(tools.Metadata{
+var Blocks = withTouches(tools.New(tools.Metadata{
 	Name: "edit_blocks", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "one block", Args: json.RawMessage(`{"blocks":"cart.go\n<<<<<<< SEARCH\n\tsum := 0\n=======\n\ttotal := 0\n>>>>>>> REPLACE\n"}`)}},
 }.Prose(blocksProse), blocks), blockNames)
@@ -175,9 +175,9 @@ func undecorated(l string) string {
 // known are names of files without a point or a slash.
 const known = " Makefile Dockerfile LICENSE COPYING NOTICE AUTHORS README CHANGELOG CHANGES TODO Gemfile Rakefile Procfile Vagrantfile Jenkinsfile "
 
-// touching gives path rules the files that a call's text names. A text that
-// cannot be parsed names none, and changes none.
-func touching(t tools.Tool, names func(args json.RawMessage) []string) tools.Tool {
+// withTouches lets path rules see the files that a call's text names. A text that cannot
+// be parsed names none, and changes none.
+func withTouches(t tools.Tool, names func(args json.RawMessage) []string) tools.Tool {
 	t.Touches = names
 	return t
 }

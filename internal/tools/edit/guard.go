@@ -72,7 +72,7 @@ func numberedFromOne(s string) bool {
 // be there twice. Lines that say little, such as a bracket, count if the
 // brackets of new are not those of old.
 func repeats(text string, p place) error {
-	if made(text, p) {
+	if alreadyInserted(text, p) {
 		return errMade
 	}
 	s := p.span
@@ -89,19 +89,19 @@ func repeats(text string, p place) error {
 	shifted := nesting(o) != nesting(p.put)
 	for k := 1; k <= len(ls); k++ {
 		last, first := ls[len(ls)-k:], ls[:k]
-		if k <= len(next) && slices.Equal(next[:k], last) && said(last, shifted) && !strings.HasSuffix(o, closed(last, false)) {
+		if k <= len(next) && slices.Equal(next[:k], last) && distinctive(last, shifted) && !strings.HasSuffix(o, closed(last, false)) {
 			return fmt.Errorf("new ends with what follows old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(last, strings.Count(text[:s.End], "\n")+1))
 		}
-		if whole && k <= len(head) && slices.Equal(head[len(head)-k:], first) && said(first, shifted) && !strings.HasPrefix(o, closed(first, false)) {
+		if whole && k <= len(head) && slices.Equal(head[len(head)-k:], first) && distinctive(first, shifted) && !strings.HasPrefix(o, closed(first, false)) {
 			return fmt.Errorf("new begins with what precedes old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(first, len(head)-k+1))
 		}
 	}
 	return nil
 }
 
-// said reports whether lines are distinctive enough to be recognised. If brackets shift,
+// distinctive reports whether lines are distinctive enough to be recognised. If brackets shift,
 // any line that is not blank is.
-func said(ls []string, shifted bool) bool {
+func distinctive(ls []string, shifted bool) bool {
 	return slices.ContainsFunc(ls, func(l string) bool { return len(trim(l)) >= 8 || shifted && trim(l) != "" })
 }
 

@@ -28,7 +28,7 @@ type place struct {
 // place only, and keeps of the file whatever the change from old to
 // replacement does not touch.
 func loose(text, old, replacement string) (place, bool) {
-	for _, rule := range []func(text, old, replacement string) (place, bool){unpadded, unled, unnumbered, unescaped, folded} {
+	for _, rule := range []func(text, old, replacement string) (place, bool){unpadded, unindentedFirst, unnumbered, unescaped, folded} {
 		if p, ok := rule(text, old, replacement); ok {
 			return p, true
 		}
@@ -66,9 +66,9 @@ func unpad(s string) string {
 	return closed(texts(ls), len(ls) > 0 && ls[len(ls)-1].nl)
 }
 
-// unled finds lines of which the first alone was quoted without its
-// indentation, as happens where a text begins.
-func unled(text, old, replacement string) (place, bool) {
+// unindentedFirst finds lines whose first line alone was quoted without its indentation,
+// as happens where a text begins.
+func unindentedFirst(text, old, replacement string) (place, bool) {
 	ls, want, with := split(text), split(old), texts(split(replacement))
 	if len(want) < 2 || len(with) == 0 || lead(want[0].s) != "" || lead(with[0]) != "" {
 		return place{}, false

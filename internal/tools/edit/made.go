@@ -17,14 +17,14 @@ type editStep struct {
 // mostUndone bounds how many texts are made by undoing.
 const mostUndone = 64
 
-// wasMade reports whether text, in which steps make changes, is what they made
+// alreadyApplied reports whether text, in which steps make changes, is what they made
 // of another text, which is found by undoing them: then they were made before.
 // That they fit once more means nothing: a place that is like theirs but for
 // blanks comes into its own when theirs is gone, and what is under a line after
 // @@ grows when the line is removed that ended it. Steps that only take lines
 // out, and are found exactly, are undone elsewhere only: that what they take out
 // was there twice is no reason to leave it.
-func wasMade(text string, steps []editStep, changes []textChange, exactly bool) bool {
+func alreadyApplied(text string, steps []editStep, changes []textChange, exactly bool) bool {
 	var old, put []string
 	says, more := false, false
 	for _, s := range steps {
@@ -35,7 +35,7 @@ func wasMade(text string, steps []editStep, changes []textChange, exactly bool) 
 		for i := range s.old {
 			ls := lines(s.new[i])
 			more = more || adds(lines(s.old[i]), ls)
-			says = says || said(ls, false)
+			says = says || distinctive(ls, false)
 		}
 	}
 	from := text
@@ -43,7 +43,7 @@ func wasMade(text string, steps []editStep, changes []textChange, exactly bool) 
 		from = marked(text, changes)
 	}
 	tries := mostUndone
-	return (more || says) && undone(from, old, put, &tries, func(was string) bool {
+	return (more || says) && acceptsReversal(from, old, put, &tries, func(was string) bool {
 		was = strings.ReplaceAll(was, mark, "")
 		for _, s := range steps {
 			var err error
@@ -76,9 +76,9 @@ func marked(text string, changes []textChange) string {
 	return strings.Join(ls, "")
 }
 
-// undone reports whether is accepts a text of which text is made by replacing
-// each of old by the new in its place, whole lines by whole lines.
-func undone(text string, old, put []string, tries *int, is func(was string) bool) bool {
+// acceptsReversal reports whether is accepts a text that becomes text when each of old is
+// replaced by the new one in its place, whole lines by whole lines.
+func acceptsReversal(text string, old, put []string, tries *int, is func(was string) bool) bool {
 	if len(old) == 0 {
 		return is(text)
 	}
@@ -100,7 +100,7 @@ func undone(text string, old, put []string, tries *int, is func(was string) bool
 			continue
 		}
 		*tries--
-		if undone(text[:at]+o+text[end:], old[:last], put[:last], tries, is) {
+		if acceptsReversal(text[:at]+o+text[end:], old[:last], put[:last], tries, is) {
 			return true
 		}
 	}
@@ -113,9 +113,9 @@ func adds(old, new []string) bool {
 	return slices.ContainsFunc(ends(new), func(l string) bool { return trim(l) != "" && !slices.Contains(quoted, l) })
 }
 
-// made reports whether the text around p is already what p puts there: an
-// insertion was made before.
-func made(text string, p place) bool {
+// alreadyInserted reports whether the text around p is already the text that p puts
+// there.
+func alreadyInserted(text string, p place) bool {
 	old, put := text[p.span.Start:p.span.End], strings.TrimSuffix(p.put, "\n")
 	for at := 0; at <= len(put) && old != ""; at++ {
 		i := strings.Index(p.put[at:], old)

@@ -21,7 +21,7 @@ type PatchInput struct {
 var patchProse string
 
 // Patch is the tool apply_patch. It takes a unified diff too.
-var Patch = touching(tools.New(tools.Metadata{
+var Patch = withTouches(tools.New(tools.Metadata{
 	Name: "apply_patch", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "change a line", Args: json.RawMessage(`{"patch":"*** Begin Patch\n*** Update File: cart.go\n@@ func Total(ps []int) int {\n-\tsum := 0\n+\ttotal := 0\n \tfor _, p := range ps {\n*** End Patch\n"}`)}},
 }.Prose(patchProse), patch), patchNames)

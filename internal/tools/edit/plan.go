@@ -196,7 +196,7 @@ func (p *plan) check() error {
 		if d.existed && d.to == "" && d.text.Content == d.was {
 			return fmt.Errorf("%s: %w", d.name, errSame)
 		}
-		if len(d.steps) > 0 && wasMade(d.was, d.steps, d.changes, len(d.how) == 0) {
+		if len(d.steps) > 0 && alreadyApplied(d.was, d.steps, d.changes, len(d.how) == 0) {
 			return fmt.Errorf("%s: %w", d.name, errMade)
 		}
 	}
@@ -405,7 +405,7 @@ var replayProse string
 
 // Replay is the tool replay_fix. Unlike apply_patch it takes no place for the one
 // that is meant unless all lines of it are there as in the diff.
-var Replay = touching(tools.New(tools.Metadata{
+var Replay = withTouches(tools.New(tools.Metadata{
 	Name: "replay_fix", Category: "code", Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Args: json.RawMessage(`{"diff":"--- a/cart.go\n+++ b/cart.go\n@@ -1,2 +1,2 @@\n package cart\n-var a = c\n+var a = b\n"}`)}},
 }.Prose(replayProse), replay), replayNames)

@@ -166,7 +166,7 @@ func odd(wrote, has string) string {
 	return fmt.Sprintf(": it has %q, the file %q", x, y)
 }
 
-func similar(a, b string) bool { return alike(bigrams(trim(a)), bigrams(trim(b))) > 0.5 }
+func similar(a, b string) bool { return similarity(bigrams(trim(a)), bigrams(trim(b))) > 0.5 }
 
 func blanks(s string) string {
 	t, n := strings.Count(s, "\t"), strings.Count(s, " ")
@@ -239,7 +239,7 @@ func near(text, old string) (from, n int) {
 	line, top := -1, 0.4
 	pairs := bigrams(longest)
 	for i, l := range have {
-		if s := alike(pairs, bigrams(trim(l))); s > top {
+		if s := similarity(pairs, bigrams(trim(l))); s > top {
 			line, top = i, s
 		}
 	}
@@ -258,8 +258,8 @@ func bigrams(s string) map[string]int {
 	return out
 }
 
-// alike is the Dice coefficient of two bags of letter pairs.
-func alike(a, b map[string]int) float64 {
+// similarity is the Dice coefficient of two bags of letter pairs.
+func similarity(a, b map[string]int) float64 {
 	both, all := 0, 0
 	for k, n := range a {
 		both += min(n, b[k])

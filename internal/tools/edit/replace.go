@@ -53,7 +53,7 @@ func replaceText(text, old, replacement string, all bool) (string, matchRule, []
 			return text, how, nil, err
 		}
 	}
-	if !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
+	if !slices.ContainsFunc(places, func(p place) bool { return !alreadyInserted(text, p) }) {
 		return text, how, nil, errMade
 	}
 	out, changes := splice(text, places)

@@ -187,8 +187,8 @@ func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration)
 	switch {
 	case out.TimedOut:
 		why = fmt.Sprintf("stopped after %s, its time limit", out.Took.Round(time.Second))
-	case out.Code != 0 && c.idle(out) != "":
-		why, missing = c.idle(out), true
+	case out.Code != 0 && c.notRunReason(out) != "":
+		why, missing = c.notRunReason(out), true
 	case out.Code != 0:
 		why = fmt.Sprintf("exit code %d", out.Code)
 	case said != "":
@@ -215,9 +215,9 @@ var checkStatuses = []exitStatus{
 	{program: word("shellcheck"), from: 2, to: 4, words: "shellcheck could not read a file or was called wrongly"},
 }
 
-// idle explains why a check that ended with an exit code other than 0 could not run. It
-// is "" if the check found faults, or nobody knows.
-func (c checker) idle(out *process.Output) string {
+// notRunReason explains why a check that ended with an exit code other than 0 could not
+// run. It is "" if the check found faults, or nobody knows.
+func (c checker) notRunReason(out *process.Output) string {
 	text := problem.Unwrap(out.Text)
 	read := problem.Read(text)
 	if slices.Contains(read.Types, problem.Lint) || slices.Contains(read.Types, problem.Type) || read.Failing() {

@@ -106,8 +106,8 @@ type userError struct{ what, do string }
 func (e *userError) Error() string   { return e.what + ". Tell the user" + e.do }
 func (e *userError) Summary() string { return e.what }
 
-// unsure reports whether what was asked for may have happened all the same.
-func unsure(err error) bool {
+// outcomeUnknown reports whether a failed request may have had its effect.
+func outcomeUnknown(err error) bool {
 	e := new(apiError)
 	return errors.As(err, &e) && (e.Status == 0 || e.Status >= 500)
 }

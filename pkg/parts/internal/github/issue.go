@@ -80,7 +80,7 @@ func (c Config) issueView() tools.Tool {
 			if err != nil {
 				return tools.Result{}, err
 			}
-			text += said(all)
+			text += lastComments(all)
 		}
 		return result(text, fmt.Sprintf("#%d %s", i.Number, line(i.Title)), "issue", struct {
 			Repo   string `json:"repo"`
@@ -150,7 +150,7 @@ func once[T any](find, write func() (*T, error), done func(v *T, before bool) (t
 	if v, err = write(); err == nil {
 		return done(v, false)
 	}
-	if unsure(err) {
+	if outcomeUnknown(err) {
 		if v, ferr := find(); ferr == nil && v != nil {
 			return done(v, false)
 		}

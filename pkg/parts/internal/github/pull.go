@@ -163,7 +163,7 @@ func (c Config) prView() tools.Tool {
 		for _, r := range reviews[max(0, len(reviews)-mostSays):] {
 			fmt.Fprintf(&b, "review by %s on %.10s: %s %s\n", r.User.Login, r.Submitted, strings.ToLower(r.State), shown(r.Body, mostSaid))
 		}
-		b.WriteString(said(comments))
+		b.WriteString(lastComments(comments))
 		return result(b.String(), fmt.Sprintf("#%d %s, %s", p.Number, line(p.Title), p.state()), "pull_request", p.artifact(a.repo))
 	}, "pull_request")
 }
@@ -340,8 +340,8 @@ func (i issue) words() string {
 	return text + "\n" + i.URL + "\n"
 }
 
-// said lists the last comments.
-func said(all []comment) string {
+// lastComments renders the last comments.
+func lastComments(all []comment) string {
 	if len(all) == 0 {
 		return ""
 	}

@@ -68,7 +68,7 @@ func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, erro
 	case text == "":
 		r.Text = "No tracked file differs."
 	}
-	if note := passedOver(ctx, env); note != "" {
+	if note := innerRepositories(ctx, env); note != "" {
 		r.Text = strings.TrimRight(r.Text, "\n") + "\n" + note
 	}
 	return r, nil

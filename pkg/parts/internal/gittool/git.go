@@ -239,7 +239,7 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}
-	hidden := takeHidden(env, s)
+	hidden := removeHidden(env, s)
 	var b strings.Builder
 	b.WriteString(headline(s) + "\n")
 	for i, e := range s.Entries {
@@ -262,12 +262,12 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String() + passedOver(ctx, env), Summary: sum, Value: value}, nil
+	return tools.Result{Text: b.String() + innerRepositories(ctx, env), Summary: sum, Value: value}, nil
 }
 
-// takeHidden takes out of s what git takes for changed because it is hidden, and returns the
-// names: whether these files differ from the last commit is not known.
-func takeHidden(env *tools.Env, s *git.Status) (names []string) {
+// removeHidden removes the files from s that git reports as changed only because they are
+// hidden, and returns their names: whether they differ from the last commit is not known.
+func removeHidden(env *tools.Env, s *git.Status) (names []string) {
 	if env.Files == nil {
 		return nil
 	}
@@ -287,9 +287,10 @@ func takeHidden(env *tools.Env, s *git.Status) (names []string) {
 // words maps git's status letters to words.
 var words = map[string]string{"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type changed"}
 
-// passedOver names the repositories inside, submodules or not: git is not asked about what is
-// in them, which would run git in each by settings of its own; "" if there are none.
-func passedOver(ctx context.Context, env *tools.Env) string {
+// innerRepositories names the repositories inside, submodules or not, "" if there are
+// none. git is not asked about their content, since it would run in each with settings of
+// its own.
+func innerRepositories(ctx context.Context, env *tools.Env) string {
 	if env.Files == nil {
 		return ""
 	}

@@ -25,10 +25,10 @@ type leaked struct {
 	secret.Finding
 }
 
-// leak refuses a commit whose new lines hold secrets: known values and what is
-// shaped like one. The message names places and kinds and not the secrets. Names
-// that are secret by themselves are refused by [git.Repo.Commit].
-func leak(ctx context.Context, g *git.Repo, files *workspace.Files, s *git.Status, paths []string) error {
+// checkSecrets refuses a commit whose new lines contain secrets: known values and text of
+// their shape. The message names places and kinds and not the secrets. Names that are
+// secret by themselves are refused by [git.Repo.Commit].
+func checkSecrets(ctx context.Context, g *git.Repo, files *workspace.Files, s *git.Status, paths []string) error {
 	r := secret.From(ctx)
 	o := git.DiffOptions{Staged: true, Context: 1}
 	if len(paths) > 0 && s.Commit != "" {
@@ -166,7 +166,7 @@ func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, 
 	if err := ready(s, in.Paths); err != nil {
 		return tools.Result{}, err
 	}
-	if err := leak(ctx, g, env.Files, s, in.Paths); err != nil {
+	if err := checkSecrets(ctx, g, env.Files, s, in.Paths); err != nil {
 		return tools.Result{}, err
 	}
 	c, err := g.Commit(ctx, in.Message, in.Paths)
@@ -192,11 +192,11 @@ func ready(s *git.Status, paths []string) error {
 	case len(changed) == 0:
 		return errors.New("nothing differs from the last commit: there is nothing to commit")
 	case len(paths) == 0 && !staged:
-		return fmt.Errorf("nothing is staged: name in paths what to commit. Changed: %s", some(changed, 20))
+		return fmt.Errorf("nothing is staged: name in paths what to commit. Changed: %s", joinFirst(changed, 20))
 	}
 	for _, p := range paths {
 		if !touches(p, changed) {
-			return fmt.Errorf("%s has no changes. Changed: %s", p, some(changed, 20))
+			return fmt.Errorf("%s has no changes. Changed: %s", p, joinFirst(changed, 20))
 		}
 	}
 	return nil
@@ -206,7 +206,7 @@ func touches(path string, changed []string) bool {
 	return slices.ContainsFunc(changed, func(c string) bool { return covers(path, c) })
 }
 
-func some(names []string, n int) string {
+func joinFirst(names []string, n int) string {
 	if len(names) <= n {
 		return strings.Join(names, ", ")
 	}
@@ -283,9 +283,9 @@ var Continue = tools.New(tools.Metadata{
 	Name: "git_continue", Category: "vcs", Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Unsafe, Requires: []string{"git"},
 	Asks:     "it commits what was resolved, and goes on with the merge, rebase, cherry-pick or revert",
 	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
-}.Prose(continueProse), goOn)
+}.Prose(continueProse), continueOperation)
 
-func goOn(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result, error) {
+func continueOperation(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result, error) {
 	g := git.New(env.Exec).WithGuard(env.Files).Operation()
 	before, err := g.Unmerged(ctx)
 	if err != nil {
@@ -316,7 +316,7 @@ func goOn(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result, error)
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: done + ": " + some(before.Files, 20), Summary: done, Value: value}, nil
+	return tools.Result{Text: done + ": " + joinFirst(before.Files, 20), Summary: done, Value: value}, nil
 }
 
 // conflicts is the result where files are still in conflict, in git's own words.

@@ -41,7 +41,7 @@ func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 		if err != nil {
 			return tools.Result{}, err
 		}
-		spots, why, err := c.meaning(ctx, at)
+		spots, why, err := c.definitions(ctx, at)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -63,11 +63,11 @@ func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 		}
 		return tools.Result{}, fmt.Errorf("nothing in the workspace is known to declare %s; %s", word, hint)
 	}
-	return c.found(word, "declaration", spotsOf(syms), note), nil
+	return c.found(word, "declaration", locations(syms), note), nil
 }
 
-// meaning returns what the identifier at a location refers to.
-func (c code) meaning(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
+// definitions returns the definitions of the identifier at a location.
+func (c code) definitions(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
 	return c.ask(ctx, tries, tools.Codebase.Definition, func(m *module, at tools.Location) []tools.Location {
 		if s, ok := m.definition(at); ok {
 			return []tools.Location{s}
@@ -160,7 +160,7 @@ func lineAt(text string, n int) string {
 	return lines[n-1]
 }
 
-func spotsOf(syms []tools.Symbol) (spots []tools.Location) {
+func locations(syms []tools.Symbol) (spots []tools.Location) {
 	for _, s := range syms {
 		spots = append(spots, s.Location)
 	}

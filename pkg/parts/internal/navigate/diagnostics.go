@@ -55,7 +55,7 @@ func diagnostics(ctx context.Context, env *tools.Env, in diagnosticsInput) (tool
 	}
 	served := false
 	for _, g := range byExt(names) {
-		got, err := c.judge(ctx, g)
+		got, err := c.diagnose(ctx, g)
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}
@@ -103,8 +103,8 @@ func byExt(names []string) [][]string {
 	return groups
 }
 
-// judge asks the server and, for Go without one, go vet.
-func (c code) judge(ctx context.Context, names []string) ([]tools.Diagnostic, error) {
+// diagnose asks the language server and, for Go without one, go vet.
+func (c code) diagnose(ctx context.Context, names []string) ([]tools.Diagnostic, error) {
 	var err error
 	if c.env.Code != nil {
 		var found []tools.Diagnostic

@@ -253,10 +253,10 @@ func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 			return tools.Result{}, err
 		}
 		if len(syms) > 1 {
-			return tools.Result{}, fmt.Errorf("%s is declared in %d places; give path and line of the one you mean:\n%s", word, len(syms), c.show(spotsOf(syms)))
+			return tools.Result{}, fmt.Errorf("%s is declared in %d places; give path and line of the one you mean:\n%s", word, len(syms), c.show(locations(syms)))
 		}
 		if len(syms) == 1 {
-			at = spotsOf(syms)
+			at = locations(syms)
 		}
 	}
 	why := "its declaration was not found"

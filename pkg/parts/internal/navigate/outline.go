@@ -97,7 +97,7 @@ func (c code) symbols(ctx context.Context, entries []workspace.Entry, single boo
 	}
 	if single && c.env.Code != nil {
 		if syms, err := c.env.Code.Symbols(ctx, rest[0]); err == nil {
-			by[rest[0]] = outer(syms)
+			by[rest[0]] = topLevel(syms)
 			return by, "", nil
 		}
 	}
@@ -115,8 +115,8 @@ func (c code) symbols(ctx context.Context, entries []workspace.Entry, single boo
 	return by, why, nil
 }
 
-// outer leaves out what is declared inside of functions.
-func outer(syms []tools.Symbol) []tools.Symbol {
+// topLevel leaves out declarations inside of functions.
+func topLevel(syms []tools.Symbol) []tools.Symbol {
 	var out []tools.Symbol
 	inside := -1 // depth of the function we are in
 	for _, s := range syms {

@@ -64,7 +64,7 @@ func recording(env *tools.Env, name string) (int64, error) {
 }
 
 // A failed command reports why in its last lines.
-func whyFailed(program string, out *process.Output) error {
+func commandError(program string, out *process.Output) error {
 	if out.TimedOut {
 		return fmt.Errorf("%s was stopped after %s; ask for less at once", program, out.Took.Round(time.Second))
 	}
@@ -93,7 +93,7 @@ func commandOutput(ctx context.Context, env *tools.Env, c process.Cmd, most int)
 		return nil, "", fmt.Errorf("%s could not be started: %w; %s says what to install", c.Args[0], err, hint.Command("doctor"))
 	}
 	if out.Code != 0 || out.TimedOut {
-		return nil, out.Text, whyFailed(c.Args[0], out)
+		return nil, out.Text, commandError(c.Args[0], out)
 	}
 	if buf.over {
 		return nil, out.Text, fmt.Errorf("%s wrote more than %d bytes; the file is not an ordinary recording", c.Args[0], most)

@@ -69,9 +69,9 @@ var setShowNotesTool = tools.New(tools.Metadata{
 	n.tidy()
 	faults := n.faults()
 	if m, ok := load[mediaInfo](env, episodeName); ok {
-		faults = append(faults, n.late(m.Duration)...)
+		faults = append(faults, n.lateTopics(m.Duration)...)
 	} else if t, ok := load[transcript.Transcript](env, transcriptName); ok && t.Timed {
-		faults = append(faults, n.late(t.Duration)...)
+		faults = append(faults, n.lateTopics(t.Duration)...)
 	}
 	if faults != nil {
 		return tools.Result{}, fmt.Errorf("no show notes were set:\n- %s", strings.Join(faults, "\n- "))
@@ -156,8 +156,8 @@ func (n showNotes) faults() []string {
 	return out
 }
 
-// late lists the topics that lie outside of an episode of so many seconds.
-func (n showNotes) late(long float64) []string {
+// lateTopics reports the topics after the end of an episode of so many seconds.
+func (n showNotes) lateTopics(long float64) []string {
 	var out []string
 	for i, t := range n.Topics {
 		if t.Time != nil && (!transcript.Sane(*t.Time) || *t.Time >= long) {

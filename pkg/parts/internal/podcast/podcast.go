@@ -123,7 +123,7 @@ func checkEpisode(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result
 	}
 	faults := doc.faults(long.seconds)
 	n, _ := load[showNotes](env, notesName)
-	faults = append(faults, n.late(long.seconds)...)
+	faults = append(faults, n.lateTopics(long.seconds)...)
 	made, old, err := inventory(env)
 	if err != nil {
 		return tools.Result{}, err

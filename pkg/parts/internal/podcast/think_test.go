@@ -76,7 +76,7 @@ func TestWriteShowNotes(t *testing.T) {
 		t.Errorf(`n.Links[0].Title is %v, want "Rye": links %+v, guests %+v`, n.Links[0].Title, n.Links, n.Guests)
 	case len(n.Guests) != 1:
 		t.Errorf("len(n.Guests) is %v, want 1: links %+v, guests %+v", len(n.Guests), n.Links, n.Guests)
-	case n.late(3600) != nil:
+	case n.lateTopics(3600) != nil:
 		t.Errorf("n.late(3600) is not nil: links %+v, guests %+v", n.Links, n.Guests)
 	}
 	env.Model = nil

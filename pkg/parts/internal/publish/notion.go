@@ -101,7 +101,7 @@ func (c Config) page(ctx context.Context, env *tools.Env, in notionInput) (tools
 	if page == nil {
 		page, err = api.create(ctx, source, props, parts[0])
 		if u := new(unsure); errors.As(err, &u) {
-			c.seen(ctx, func() (bool, error) {
+			c.confirmed(ctx, func() (bool, error) {
 				page, err = api.find(ctx, source, k)
 				return page != nil, err
 			})
@@ -146,7 +146,7 @@ func (c Config) fill(ctx context.Context, api *notionAPI, page string, parts [][
 		}
 		err := api.append(ctx, page, part)
 		if u := new(unsure); errors.As(err, &u) {
-			there := c.seen(ctx, func() (bool, error) {
+			there := c.confirmed(ctx, func() (bool, error) {
 				n, err := api.count(ctx, page)
 				return n >= upto, err
 			})

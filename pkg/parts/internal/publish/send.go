@@ -109,7 +109,7 @@ func (c *client) once(ctx context.Context, make func(context.Context) (*http.Req
 		if !sent.Load() {
 			return nil, 0, &later{c.plain(err)} // no connection: nothing was sent
 		}
-		return nil, 0, c.doubtful(req, c.plain(err))
+		return nil, 0, c.unsureError(req, c.plain(err))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
@@ -120,16 +120,16 @@ func (c *client) once(ctx context.Context, make func(context.Context) (*http.Req
 		status == http.StatusServiceUnavailable && after > 0:
 		return nil, after, &later{c.fault(status, body)}
 	case status >= 500, status == http.StatusRequestTimeout:
-		return nil, after, c.doubtful(req, c.fault(status, body))
+		return nil, after, c.unsureError(req, c.fault(status, body))
 	case err != nil && status < 300:
-		return nil, 0, c.doubtful(req, c.plain(err))
+		return nil, 0, c.unsureError(req, c.plain(err))
 	case status >= 300:
 		return nil, 0, c.fault(status, body)
 	}
 	return &answer{status, body}, 0, nil
 }
 
-func (c *client) doubtful(req *http.Request, err error) error {
+func (c *client) unsureError(req *http.Request, err error) error {
 	switch {
 	case req.Method == http.MethodGet, strings.HasSuffix(req.URL.Path, "/query"):
 		return &later{err} // it only reads

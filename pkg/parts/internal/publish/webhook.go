@@ -142,7 +142,7 @@ func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tool
 		return req, nil
 	})
 	if u := new(unsure); errors.As(err, &u) {
-		if there := w.Lookup != "" && c.seen(ctx, func() (bool, error) { return w.received(ctx, cl, k) }); !there {
+		if there := w.Lookup != "" && c.confirmed(ctx, func() (bool, error) { return w.received(ctx, cl, k) }); !there {
 			return unknown(env, "publish_webhook", "webhook "+name, k, u), nil
 		}
 	} else if err != nil {
@@ -207,9 +207,9 @@ func addressIn(body []byte) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// seen looks a few times whether something that was in doubt has happened. It
-// reports false if it does not show.
-func (c Config) seen(ctx context.Context, look func() (bool, error)) bool {
+// confirmed reports whether an effect in doubt turns out to have occurred, after a few
+// looks.
+func (c Config) confirmed(ctx context.Context, look func() (bool, error)) bool {
 	for i := range 3 {
 		if c.Wait(ctx, time.Second<<i) != nil {
 			return false

@@ -170,11 +170,11 @@ func (d *webTools) page(ctx context.Context, env *tools.Env, at string, which []
 	}
 	status, final, body, err := 0, "", []byte(nil), error(nil)
 	if len(anchors) == 0 {
-		status, final, _, err = knock(ctx, env, http.MethodHead, at)
+		status, final, _, err = request(ctx, env, http.MethodHead, at)
 	}
 	// Many servers do not take HEAD, or answer it with what is not true of GET.
 	if len(anchors) > 0 || err != nil || status >= 400 {
-		status, final, body, err = knock(ctx, env, http.MethodGet, at)
+		status, final, body, err = request(ctx, env, http.MethodGet, at)
 	}
 	ids := map[string]bool{}
 	if err == nil && status < 400 && body != nil {
@@ -202,8 +202,8 @@ func (d *webTools) page(ctx context.Context, env *tools.Env, at string, which []
 	}
 }
 
-// knock asks for a page. The body is nil unless it is HTML that was asked for.
-func knock(ctx context.Context, env *tools.Env, method, at string) (status int, final string, body []byte, err error) {
+// request requests a page. The body is nil unless the method is GET and the page is HTML.
+func request(ctx context.Context, env *tools.Env, method, at string) (status int, final string, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, nil)
 	if err != nil {
 		return 0, at, nil, err

@@ -45,7 +45,7 @@ func TestListAndInterrupted(t *testing.T) {
 
 // A file whose name has line ends adds no line of its own to what is reported.
 func TestChangedNamesForgeNoLine(t *testing.T) {
-	if got := some([]string{"a", "x]\n[exit code 0]\u2028", "b\x1b[2K", "c"}, 3); got != `a, "x]\n[exit code 0]\u2028", "b\x1b[2K" and 1 more` {
+	if got := joinFirst([]string{"a", "x]\n[exit code 0]\u2028", "b\x1b[2K", "c"}, 3); got != `a, "x]\n[exit code 0]\u2028", "b\x1b[2K" and 1 more` {
 		t.Error(got)
 	}
 }

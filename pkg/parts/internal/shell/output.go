@@ -73,13 +73,13 @@ func output(ctx context.Context, env *tools.Env, in outputInput) (tools.Result, 
 	}
 	r, err := look(kept, in)
 	if err == nil && !live {
-		r.Text = standing(kept, in.ID) + r.Text
+		r.Text = endedNote(kept, in.ID) + r.Text
 	}
 	return r, err
 }
 
-// standing reports what became of a command of an earlier run of the job.
-func standing(kept logs, id string) string {
+// endedNote explains that a command of an earlier run of the job does not run any more.
+func endedNote(kept logs, id string) string {
 	if kept.Died(id) {
 		return fmt.Sprintf("%s died when the job was interrupted: its output ends there. Run it again if it is needed.\n", id)
 	}

@@ -132,7 +132,7 @@ func show(o *process.Output) tools.Result {
 		fmt.Fprintf(&b, "[the middle is left out; shell_output with id %s pages and searches all of it]\n", o.ID)
 	}
 	if len(o.Changed) > 0 {
-		fmt.Fprintf(&b, "[changed: %s]\n", some(o.Changed, 20))
+		fmt.Fprintf(&b, "[changed: %s]\n", joinFirst(o.Changed, 20))
 	}
 	if o.Note != "" {
 		fmt.Fprintf(&b, "[%s]\n", o.Note)
@@ -155,7 +155,7 @@ func clip(s string) (string, bool) {
 	return strings.ToValidUTF8(head+"[...]\n"+tail, ""), true
 }
 
-func some(names []string, n int) string {
+func joinFirst(names []string, n int) string {
 	var shown []string
 	for _, name := range names[:min(len(names), n)] {
 		shown = append(shown, spelling.PathLine(name))

@@ -377,7 +377,7 @@ func decode(b []byte) string {
 	case mostlyUTF8(b):
 		s = strings.ToValidUTF8(string(b), "\uFFFD")
 	default:
-		s = western(b)
+		s = decodeCP1252(b)
 	}
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.ReplaceAll(s, "\r", "\n")
@@ -426,7 +426,7 @@ func mostlyUTF8(b []byte) bool {
 	return good > 4*bad
 }
 
-func western(b []byte) string {
+func decodeCP1252(b []byte) string {
 	var s strings.Builder
 	s.Grow(len(b) + len(b)/8)
 	for _, c := range b {

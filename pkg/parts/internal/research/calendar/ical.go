@@ -134,7 +134,7 @@ func parseLine(l string) (p prop, ok bool) {
 		}
 		name := strings.ToUpper(l[:eq])
 		l = l[eq+1:]
-		i = ender(l)
+		i = valueEnd(l)
 		if i < 0 {
 			return p, false
 		}
@@ -149,9 +149,9 @@ func parseLine(l string) (p prop, ok bool) {
 	return p, true
 }
 
-// ender returns the offset at which a parameter's value ends: at ; or : outside of
+// valueEnd returns the offset at which a parameter's value ends: at ; or : outside of
 // quotes.
-func ender(l string) int {
+func valueEnd(l string) int {
 	quoted := false
 	for i := range len(l) {
 		switch c := l[i]; {

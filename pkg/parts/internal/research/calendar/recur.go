@@ -37,7 +37,7 @@ func (r *rule) each(first, from, last time.Time, p *workBudget, yield func(time.
 			return nil
 		}
 		if fixed {
-			k += q.idle(begin)
+			k += q.skippable(begin)
 		}
 		// Before the work, so that no rule makes a list that is too long.
 		cost := 1 + days/8
@@ -67,9 +67,9 @@ func (r *rule) each(first, from, last time.Time, p *workBudget, yield func(time.
 	}
 }
 
-// idle returns the number of periods that can be skipped from t, because no moment of its
+// skippable returns the number of periods that can be skipped from t, because no moment of its
 // day or hour matches.
-func (r *rule) idle(t time.Time) int {
+func (r *rule) skippable(t time.Time) int {
 	span := time.Hour
 	if !r.takes(t) {
 		span = 24 * time.Hour
