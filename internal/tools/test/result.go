@@ -15,9 +15,8 @@ import (
 	"github.com/adroit-run/adroit/internal/work/process"
 )
 
-// A testResult is the result of test runs by any program. It is the artifact test_result
-// and does not depend on how long anything took or which package happened to finish
-// first.
+// A testResult is the result of test runs by any program. It is the artifact test_result.
+// It does not depend on how long anything took or in which order the packages finished.
 type testResult struct {
 	Command string     `json:"command"` // as one would type it
 	Passed  int        `json:"passed"`
