@@ -126,12 +126,13 @@ func (o ListOptions) choose(dir string, names []string, chosen match.List, judge
 				continue
 			}
 		}
-		parts := strings.Split(below, "/")
-		if !o.Hidden && slices.ContainsFunc(parts, func(s string) bool { return strings.HasPrefix(s, ".") }) {
+		if !o.Hidden && (strings.HasPrefix(below, ".") || strings.Contains(below, "/.")) {
 			continue
 		}
-		if o.Depth > 0 && len(parts) > o.Depth {
-			name = path.Join(dir, path.Join(parts[:o.Depth]...))
+		if o.Depth > 0 {
+			if parts := strings.Split(below, "/"); len(parts) > o.Depth {
+				name = path.Join(dir, path.Join(parts[:o.Depth]...))
+			}
 		}
 		if !chosen.Match(name) {
 			continue

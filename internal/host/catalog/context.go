@@ -114,7 +114,7 @@ func inOtherRepository(dir, name string) bool {
 // projectFiles lists the files in which the workspace instructs agents, as far
 // as git does not ignore them; the one at the top in any case.
 func projectFiles(ctx context.Context, files *workspace.Files, dir string) ([]string, error) {
-	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: "{" + strings.Join(agents.ProjectFiles(), ",") + "}", Hidden: true})
+	entries, _, err := files.List(ctx, workspace.ListOptions{Glob: strings.Join(agents.ProjectFiles(), ","), Hidden: true})
 	if err != nil {
 		return nil, err
 	}

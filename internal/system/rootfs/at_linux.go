@@ -13,6 +13,20 @@ const PathOnly = unix.O_PATH
 // ChangeTime returns the ctime of a file, in nanoseconds.
 func ChangeTime(st *unix.Stat_t) int64 { return st.Ctim.Nano() }
 
+// notesChanges reports whether an open file lies on a local file system that notes the time
+// of each change, as no network's and no user's own must.
+func notesChanges(fd int) bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return false
+	}
+	switch int64(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
 // OpenNoLinks opens a clean name below an open directory and follows no link in it.
 func OpenNoLinks(root int, rel string, flags int) (int, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}

@@ -10,6 +10,9 @@ const PathOnly = unix.O_RDONLY | unix.O_NONBLOCK
 // ChangeTime returns 0, unknown: these systems name the field differently.
 func ChangeTime(*unix.Stat_t) int64 { return 0 }
 
+// notesChanges reports whether the times of changes are known.
+func notesChanges(int) bool { return false }
+
 // OpenNoLinks opens a clean name below an open directory and follows no link in it.
 func OpenNoLinks(root int, rel string, flags int) (int, error) { return openParts(root, rel, flags) }
 

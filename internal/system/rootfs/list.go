@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/system/hostexec"
-	"golang.org/x/sys/unix"
 )
 
 // MaxNames bounds the names that are looked at for a list.
@@ -207,50 +206,27 @@ func (t *Tree) GitList(ctx context.Context, max int, args ...string) ([]byte, er
 // one is not known by its name, see ledger.Dependencies.
 var DependencyDirs = []string{".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".cache", "target", ".gradle"}
 
-// Walk lists the files below dir without asking git. It enters directories
-// through open ones and follows no link.
+// Walk lists the files below dir without asking git.
 func (t *Tree) Walk(ctx context.Context, dir string) (names []string, more bool, err error) {
-	fd, err := OpenNoLinks(t.FD(), dir, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, false, t.Explain(dir, err)
-	}
-	w := walk{ctx: ctx}
-	err = w.visit(fd, dir)
-	return w.names, w.more, err
-}
-
-type walk struct {
-	ctx   context.Context
-	names []string
-	more  bool // there are more than MaxNames
-}
-
-// visit lists a directory and closes it.
-func (w *walk) visit(fd int, dir string) error {
-	d := OpenedDir(fd)
-	defer d.Close()
-	entries, _ := d.ReadDir(-1) // in part, if that is what can be read
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, e := range entries {
-		switch name := path.Join(dir, e.Name()); {
-		case w.more || w.ctx.Err() != nil:
-			return w.ctx.Err()
+	err = WalkDir(t.Root, dir, func(p string, e fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case e == nil:
+			return t.Explain(dir, err)
+		case err != nil || p == dir: // unreadable, or gone since
 		case e.IsDir() && slices.Contains(DependencyDirs, e.Name()):
+			return fs.SkipDir
 		case e.IsDir():
-			below, err := OpenAt(fd, e.Name(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
-			if err != nil {
-				continue // unreadable, or gone since
-			}
-			if err := w.visit(below, name); err != nil {
-				return err
-			}
-		case len(w.names) == MaxNames:
-			w.more = true
+		case len(names) == MaxNames:
+			more = true
+			return fs.SkipAll
 		default:
-			w.names = append(w.names, name)
+			names = append(names, p)
 		}
-	}
-	return nil
+		return nil
+	})
+	return names, more, err
 }
 
 // Repository finds the repository that the tree is in: its top, and where in it

@@ -29,10 +29,18 @@ func Path(pattern, name string) bool {
 	if !strings.ContainsAny(pattern, special) || CheckPattern(pattern) != nil {
 		return false
 	}
-	if ok, _ := doublestar.Match(pattern, name); ok { // one that is not valid fits nothing
-		return true
+	return matches(pattern, strings.Split(pattern, "/"), name, strings.Split(name, "/"))
+}
+
+// matches is Path for a pattern that was checked. Without braces, brackets and
+// backslashes, which may go across a slash, it fits as its parts do.
+func matches(pattern string, parts []string, name string, names []string) bool {
+	if strings.ContainsAny(pattern, `{[\`) {
+		if ok, _ := doublestar.Match(pattern, name); ok { // one that is not valid fits nothing
+			return true
+		}
 	}
-	return PathParts(strings.Split(pattern, "/"), strings.Split(name, "/"), fits)
+	return PathParts(parts, names, fits)
 }
 
 // Covers reports whether a pattern of a rule about paths covers p, a path from the top of a
@@ -92,6 +100,9 @@ func PathParts(parts, names []string, fits func(part, name string) bool) bool {
 }
 
 func fits(part, name string) bool {
+	if !strings.ContainsAny(part, special) {
+		return part == name
+	}
 	ok, _ := doublestar.Match(part, name) // one that is not valid is only a name
 	return ok || part == name
 }
@@ -141,7 +152,12 @@ func choices(pattern string) int {
 // A List chooses files as a person writes it: *.go; src/; ./cmd/**/*.go,*.md; *.js,!*.test.js.
 type List struct {
 	text        string
-	take, leave []string
+	take, leave []listed
+}
+
+type listed struct {
+	pattern string
+	parts   []string
 }
 
 // ParseList reads a list: patterns with commas between them, from the top of the workspace. A
@@ -151,7 +167,7 @@ func ParseList(text string) (List, error) {
 	l := List{text: text}
 	for _, p := range globSplit(text) {
 		if dir, _, ok := strings.Cut(p, "/"); ok && dir != strings.TrimSpace(dir) && !strings.HasPrefix(strings.TrimSpace(p), "!") && CheckPattern(p) == nil {
-			l.take = append(l.take, p) // a name may have blanks around it
+			l.take = append(l.take, listed{p, strings.Split(p, "/")}) // a name may have blanks around it
 		}
 		p, out := strings.CutPrefix(strings.TrimSpace(p), "!")
 		p = strings.TrimSpace(p)
@@ -172,8 +188,10 @@ func ParseList(text string) (List, error) {
 		if out {
 			list = &l.leave
 		}
-		if *list = append(*list, inside); !strings.ContainsAny(path.Base(inside), "*?") {
-			*list = append(*list, inside+"/**")
+		*list = append(*list, listed{inside, strings.Split(inside, "/")})
+		if !strings.ContainsAny(path.Base(inside), "*?") {
+			inside += "/**"
+			*list = append(*list, listed{inside, strings.Split(inside, "/")})
 		}
 	}
 	if len(l.take) == 0 && len(l.leave) == 0 && text != "" {
@@ -210,6 +228,7 @@ func (l List) Match(name string) bool {
 	if l.text == name && l.text != "" {
 		return true
 	}
-	match := func(p string) bool { return Path(p, name) }
+	names := strings.Split(name, "/")
+	match := func(p listed) bool { return p.pattern == name || matches(p.pattern, p.parts, name, names) }
 	return (len(l.take) == 0 || slices.ContainsFunc(l.take, match)) && !slices.ContainsFunc(l.leave, match)
 }

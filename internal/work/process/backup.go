@@ -192,7 +192,7 @@ func (c *check) locate(b backup) (int, string) {
 		}
 	}
 	for _, rel := range slices.Sorted(maps.Keys(b.scan.dirs)) {
-		if b.scan.dirs[rel].stamp.id == b.anchor {
+		if b.scan.dirs[rel].stamp.ID == b.anchor {
 			return open(rel), rel
 		}
 	}

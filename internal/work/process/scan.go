@@ -32,7 +32,7 @@ type scan struct {
 
 // A dirState records the findings in one directory of a scan.
 type dirState struct {
-	stamp   dirStamp
+	stamp   rootfs.DirStamp
 	checked time.Time // when it was about to be read
 	below   []subdir
 	found   []found
@@ -42,12 +42,6 @@ type dirState struct {
 type subdir struct {
 	name   string
 	secret bool // nothing in it can be read by commands: only repositories matter
-}
-
-// A dirStamp changes whenever an entry of the directory does.
-type dirStamp struct {
-	id      rootfs.ID
-	changed int64 // in nanoseconds, 0 if the system does not tell
 }
 
 // found is one entry of a directory that needs protection.
@@ -130,7 +124,7 @@ func (s *scan) visit(up int, sub subdir, rel string, old map[string]*dirState) {
 			s.missed(rel, err)
 		}
 		d = s.readDir(fd, sub, rel, entries, err == nil)
-		d.checked, d.stamp = began, dirStamp{rootfs.FileID(&st), rootfs.ChangeTime(&st)}
+		d.checked, d.stamp = began, rootfs.StampOf(&st)
 	}
 	s.Keep(rel, d)
 	for _, b := range d.below {
@@ -165,8 +159,7 @@ func (s *scan) missed(rel string, err error) {
 
 // current reports whether a directory is as it was when it was read.
 func (d *dirState) current(st *unix.Stat_t) bool {
-	changed := rootfs.ChangeTime(st)
-	return d.stamp == dirStamp{rootfs.FileID(st), changed} && changed != 0 && d.checked.Sub(time.Unix(0, changed)) >= rootfs.ClockGranularity
+	return d.stamp == rootfs.StampOf(st) && d.stamp.Settled(d.checked)
 }
 
 // readDir records the entries of one directory. listed reports whether entries is complete.
@@ -221,7 +214,7 @@ func (s *scan) all(yield func(found) bool) {
 	for _, rel := range s.hits {
 		d := s.dirs[rel]
 		if d.bare {
-			if !yield(found{rel, rootfs.GitEntry, unix.S_IFDIR, d.stamp.id}) {
+			if !yield(found{rel, rootfs.GitEntry, unix.S_IFDIR, d.stamp.ID}) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"io/fs"
 	"net/url"
 	"os"
@@ -72,7 +73,7 @@ func dotenvIn(dir string, most int) []Known {
 	defer root.Close()
 	var known []Known
 	dirs := 0
-	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	_ = rootfs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil

@@ -203,7 +203,7 @@ func look(dir string) (Status, error) {
 		return st, err
 	}
 	dirs := 0
-	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+	err = rootfs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if d != nil && d.IsDir() && p != "." {
 				return fs.SkipDir
@@ -292,6 +292,11 @@ func skipped(p, name string) bool {
 
 // kindOf reports what a file below the workspace would be, "" if nothing.
 func kindOf(p string) string {
+	switch base := path.Base(p); { // most files are neither
+	case base == "AGENTS.md", base == "CLAUDE.md":
+	case p[0] != '.':
+		return ""
+	}
 	in := func(dir, suffix string) bool {
 		name, ok := strings.CutPrefix(p, dir+"/")
 		return ok && configs.Defines(name, suffix, dir == configs.ClaudeAgents)
