@@ -51,9 +51,22 @@ func FileSecrets(ctx context.Context, dir string, names *rootfs.DenyList) []secr
 // files, but git prints the versions it stores.
 func (g *Repo) denied(ctx context.Context, top string, names *rootfs.DenyList) []secret.Known {
 	class := rootfs.NewClassifier(names)
+	parts := map[string]bool{} // most are in many names
+	suspect := func(part string) bool {
+		maybe, ok := parts[part]
+		if !ok {
+			maybe = class.Maybe(rootfs.Fold(part))
+			parts[part] = maybe
+		}
+		return maybe
+	}
 	hidden := func(name string) bool {
-		suspect := slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return class.Maybe(rootfs.Fold(part)) })
-		return suspect && class.Class(name).Secret() && !secret.Dotfile(path.Base(name))
+		for part := range strings.SplitSeq(name, "/") {
+			if suspect(part) {
+				return class.Class(name).Secret() && !secret.Dotfile(path.Base(name))
+			}
+		}
+		return false
 	}
 	index := g.index(ctx)
 	all := chosen(slices.Concat(index, g.head(ctx)), hidden)
