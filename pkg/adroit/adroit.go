@@ -185,7 +185,7 @@ func Ask(ctx context.Context, model llm.Model, prompt string, list ...tools.Tool
 	for _, t := range list {
 		agent.Tools = append(agent.Tools, t.Name)
 	}
-	s, err := Run(ctx, rt, Request{Input: agents.Input{Spec: &agent, Prompt: prompt}})
+	s, err := rt.runOnce(ctx, Request{Input: agents.Input{Spec: &agent, Prompt: prompt}})
 	if s != nil {
 		answer = s.Last
 	}

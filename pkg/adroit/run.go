@@ -12,8 +12,32 @@ import (
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/system/rootfs"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
+
+// runOnce is [Run] without a Client: the conversion to that interface would link every method
+// of Runtime into the smallest program.
+func (rt *Runtime) runOnce(ctx context.Context, r Request) (*executor.State, error) {
+	s, err := rt.Submit(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	all := context.WithoutCancel(ctx)
+	_, run, err := rt.startRun(all, s.Job.ID, StartOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { run.stop(jobs.ErrStopped) })()
+	if err := run.wait(all, nil); err != nil {
+		return nil, err
+	}
+	state, err := result(run.job)
+	if e := new(StatusError); errors.As(err, &e) && ctx.Err() != nil {
+		e.cause = context.Cause(ctx)
+	}
+	return state, err
+}
 
 // begin runs a job, or goes on with it, and returns at once.
 func (rt *Runtime) begin(m *jobs.Manager, j *jobs.Job, s StartOptions) (*jobRun, error) {
