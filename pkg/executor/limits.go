@@ -20,8 +20,8 @@ func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(Default
 
 // used returns the run's consumption that counts towards the limits.
 func (s *State) used() Limits {
-	u := s.Usage.Add(s.SubAgents.Usage)
-	return Limits{Turns: s.Turns, Tokens: u.In + u.Out, CostUSD: s.Cost + s.SubAgents.Cost, Time: s.Elapsed}
+	u := s.Spent()
+	return Limits{Turns: s.Turns, Tokens: u.In + u.Out, CostUSD: u.Cost, Time: u.Took}
 }
 
 // upcoming estimates what the next request takes: by the conversation's size, but

@@ -327,6 +327,25 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 	return outs, err
 }
 
+// Spent is what a run and its sub-agents have taken.
+type Spent struct {
+	Turns   int
+	In, Out int // tokens
+	Cost    float64
+	Took    time.Duration // its work, waiting for people not counted
+}
+
+// Spent is what has been taken so far.
+func (s *State) Spent() Spent {
+	u := s.Usage.Add(s.SubAgents.Usage)
+	return Spent{s.Turns + s.SubAgents.Turns, u.In, u.Out, s.Cost + s.SubAgents.Cost, s.Elapsed}
+}
+
+// Since is what was taken after before.
+func (u Spent) Since(before Spent) Spent {
+	return Spent{u.Turns - before.Turns, u.In - before.In, u.Out - before.Out, u.Cost - before.Cost, u.Took - before.Took}
+}
+
 // Race is Parallel until a branch has won, which stops the others: see [flow.Race].
 func Race[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (out Out, won bool, err error)) (outs []Out, winner int, err error) {
 	branches, at := sc.branches(len(xs))

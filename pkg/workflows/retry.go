@@ -1,12 +1,14 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // retryWorkflow has a worker try a task several times. Between two attempts its
@@ -44,41 +46,58 @@ func retryAnalysis(sc *executor.Scope) error {
 			return fmt.Errorf("input pause is %q; write it as in 10s", words)
 		}
 	}
-	prompt := sc.Task.Prompt
-	var tries []Try
-	for n := 1; ; n++ {
-		rep, err := spawn(sc, executor.SubAgentRequest{Agent: "worker", Prompt: prompt})
-		if err != nil {
-			return err
+	prompt, tries := sc.Task.Prompt, []Try{}
+	var rep executor.Report
+	attempt := func(coordinator.Action) (_ *coordinator.Problem, err error) {
+		if rep, err = spawn(sc, executor.SubAgentRequest{Agent: "worker", Prompt: prompt}); err != nil {
+			return nil, err
 		}
-		tries = append(tries, Try{Status: rep.Status, Reason: rep.Reason})
-		if err := sc.Bind("attempts_made", tries); err != nil {
-			return err
-		}
-		if rep.Status == executor.Done {
+		if tries = append(tries, Try{Status: rep.Status, Reason: rep.Reason}); rep.Status == executor.Done {
 			sc.State.Last = rep.Summary
-			return nil
+			return nil, sc.Bind("attempts_made", tries)
 		}
-		if n == most {
-			return fmt.Errorf("not done after %d attempts; the last: %s: %s", n, rep.Status, rep.Reason)
+		return &coordinator.Problem{Message: rep.Status + ": " + rep.Reason}, sc.Bind("attempts_made", tries)
+	}
+	p, err := attempt(coordinator.Action{})
+	if err != nil || p == nil {
+		return err
+	}
+	var failure error
+	o := coordinator.Moves(sc.Task, coordinator.Move{Decide: true, Times: most})
+	o.NoRules = true
+	o.Show = func(*coordinator.Problem, *coordinator.Attempt) error { return nil }
+	o.Decide = func(p *coordinator.Problem, n int) (act coordinator.Action, err error) {
+		if act.Decision = coordinator.Fail; len(tries) == most {
+			failure = fmt.Errorf("not done after %d attempts; the last: %s", most, p.Message)
+			return act, nil
 		}
-		a, err := executor.AITurn[analysis](sc, executor.Turn{Act: true, Turns: 8, Prompt: fmt.Sprintf(
-			"Attempt %d of %d at this task has failed.\n\nThe task:\n%s\n\nIt ended as %s: %s\n\nIts last words:\n%s\n\nWhat it had changed, which is still there:\n%s\n\nFind out why.",
-			n, most, clip(sc.Task.Prompt, 4000), rep.Status, clip(rep.Reason, 4000), clip(rep.Summary, 2000), clip(text(rep.Artifacts["diff"]), 12000))})
-		if tooLong(sc, err) {
-			a = analysis{Cause: "It was not found out."}
-		} else if err != nil {
-			return fmt.Errorf("looking into attempt %d: %w", n, err)
+		a, err := analyse(sc, rep, len(tries), most)
+		if err != nil {
+			return act, fmt.Errorf("looking into attempt %d: %w", len(tries), err)
 		}
-		if tries[n-1].Analysis = &a; a.Hopeless {
-			return fmt.Errorf("attempt %d failed, and another would too: %s", n, a.Cause)
-		}
-		if err := sc.Bind("attempts_made", tries); err != nil {
-			return err
-		}
-		if err := flow.Sleep(sc.Run, pause<<(n-1)); err != nil {
-			return err
+		if tries[n].Analysis = &a; a.Hopeless {
+			failure = fmt.Errorf("attempt %d failed, and another would too: %s", len(tries), a.Cause)
+			return act, nil
 		}
 		prompt = fmt.Sprintf("%s\n\nThis was tried before and failed; what was changed then is still there. Why: %s\nDo in another way: %s", sc.Task.Prompt, a.Cause, a.Advice)
+		act.Decision, act.Wait = coordinator.Retry, pause<<n
+		err = sc.Bind("attempts_made", tries)
+		if act.Wait == 0 && err == nil && sc.Task.Revision < 11 {
+			err = flow.Sleep(sc.Run, 0) // as journals have it
+		}
+		return act, err
 	}
+	_, err = coordinator.Coordinate(sc, o, p, attempt)
+	return errors.Join(err, failure)
+}
+
+// analyse has the task's model find out why an attempt has failed.
+func analyse(sc *executor.Scope, rep executor.Report, n, most int) (analysis, error) {
+	a, err := executor.AITurn[analysis](sc, executor.Turn{Act: true, Turns: 8, Prompt: fmt.Sprintf(
+		"Attempt %d of %d at this task has failed.\n\nThe task:\n%s\n\nIt ended as %s: %s\n\nIts last words:\n%s\n\nWhat it had changed, which is still there:\n%s\n\nFind out why.",
+		n, most, clip(sc.Task.Prompt, 4000), rep.Status, clip(rep.Reason, 4000), clip(rep.Summary, 2000), clip(text(rep.Artifacts["diff"]), 12000))})
+	if tooLong(sc, err) {
+		return analysis{Cause: "It was not found out."}, nil
+	}
+	return a, err
 }

@@ -11,45 +11,40 @@ import (
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/turn"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // spawn has a sub-agent work. What becomes of it is in the report, whatever it
 // is: the error is one that ends the workflow.
 func spawn(sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, error) {
 	rep, err := sc.Spawn(o)
-	if errors.As(err, new(*executor.SpawnError)) {
-		return rep, nil
-	}
-	return rep, err
+	return rep, coordinator.Reported(err)
 }
 
 // spawnFor is spawn for an agent whose output the workflow reads as a T. One of the user's
 // that has its name and another output, or none, answers with a T all the same.
 func spawnFor[T any](sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, error) {
-	if sp := sc.Task.Spawn; sc.Task.Revision >= 8 && sp != nil {
-		form, err := schema.Infer[T]()
-		if err != nil {
-			return executor.Report{}, err
-		}
-		if o.Spec, err = withOutput(sp.Agents[o.Agent].Spec, form.JSON()); err != nil {
-			return executor.Report{}, fmt.Errorf("agent %s as it was pinned: %w", o.Agent, err)
-		}
+	if sc.Task.Revision < 8 {
+		return spawn(sc, o)
+	}
+	form, err := schema.Infer[T]()
+	if err == nil {
+		o.Spec, err = withOutput(sc.Task, o.Agent, form.JSON())
+	}
+	if err != nil {
+		return executor.Report{}, err
 	}
 	return spawn(sc, o)
 }
 
 // withOutput is an agent whose output has all properties that form requires, nil if it has
 // them as it is.
-func withOutput(spec, form json.RawMessage) (json.RawMessage, error) {
-	if spec == nil {
-		return nil, nil // nobody may spawn it
-	}
-	var a agents.DynamicAgent
-	if err := json.Unmarshal(spec, &a); err != nil {
-		return nil, err
+func withOutput(t *executor.Task, agent string, form json.RawMessage) (json.RawMessage, error) {
+	a, ok, err := coordinator.Pinned(t, agent)
+	if !ok || err != nil {
+		return nil, err // without it, spawning it returns the error
 	}
 	var want, has struct {
 		Required   []string
@@ -70,10 +65,7 @@ func withOutput(spec, form json.RawMessage) (json.RawMessage, error) {
 // becomes of each is in its report.
 func spawnAll(sc *executor.Scope, orders ...executor.SubAgentRequest) ([]executor.Report, error) {
 	reps, err := sc.SpawnAll(orders...)
-	if errors.As(err, new(*executor.SpawnError)) {
-		return reps, nil
-	}
-	return reps, err
+	return reps, coordinator.Reported(err)
 }
 
 // tooLong reports whether a turn of the model was ended because it asked for
@@ -85,20 +77,12 @@ func tooLong(sc *executor.Scope, err error) bool {
 	return errors.As(err, &stop) && stop.Outcome.Limit == "turns" && (most <= 0 || sc.State.Turns < most)
 }
 
-// may reports whether the task may spawn an agent.
-func may(sc *executor.Scope, agent string) bool {
-	return sc.Task.Spawn != nil && slices.Contains(sc.Task.Spawn.Allowed, agent)
-}
-
 // unchecked is an agent as it was pinned, but for a check of its definition of
 // done: one that cannot hold, as that of tests in a project that has none.
 func unchecked(sc *executor.Scope, agent, check string) (json.RawMessage, error) {
-	if !may(sc, agent) {
-		return nil, nil // spawning it returns the error
-	}
-	var a agents.DynamicAgent
-	if err := json.Unmarshal(sc.Task.Spawn.Agents[agent].Spec, &a); err != nil {
-		return nil, fmt.Errorf("agent %s as it was pinned: %w", agent, err)
+	a, ok, err := coordinator.Pinned(sc.Task, agent)
+	if !ok || err != nil {
+		return nil, err // without it, spawning it returns the error
 	}
 	a.Done.All = slices.DeleteFunc(a.Done.All, func(c executor.Criterion) bool { return c.Check == check })
 	return json.Marshal(a)

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // supervisor has a task done in parts: it looks around, has the task planned
@@ -211,11 +212,11 @@ const (
 
 // part is what a worker that takes it is given beside the prompt: the files of the part.
 func (s subtask) part(sc *executor.Scope) (map[string]json.RawMessage, error) {
-	if sc.Task.Revision < turn.NamesWhole || sc.Task.Spawn == nil || len(s.Files) == 0 {
+	if sc.Task.Revision < turn.NamesWhole || len(s.Files) == 0 {
 		return nil, nil
 	}
-	var worker agents.DynamicAgent // the user may have one of that name
-	if err := json.Unmarshal(sc.Task.Spawn.Agents["worker"].Spec, &worker); err != nil || !slices.ContainsFunc(worker.Inputs, func(f agents.Field) bool { return f.Name == "part" }) {
+	worker, _, err := coordinator.Pinned(sc.Task, "worker") // the user may have one of that name
+	if err != nil || !slices.ContainsFunc(worker.Inputs, func(f agents.Field) bool { return f.Name == "part" }) {
 		return nil, err
 	}
 	files, err := json.Marshal(s.Files)

@@ -112,11 +112,7 @@ func (res *stageResult) perform(sc *executor.Scope, st Stage) error {
 	if _, err := sc.Value("memory", &o.Memory); err != nil {
 		return err
 	}
-	c, err := coordinator.New(sc, o)
-	if err != nil {
-		return err
-	}
-	got, err := c.Coordinate(p, func(coordinator.Action) (*coordinator.Problem, error) { return res.try(sc, st) })
+	got, err := coordinator.Coordinate(sc, o, p, func(coordinator.Action) (*coordinator.Problem, error) { return res.try(sc, st) })
 	res.coordinated(st, got)
 	if err != nil || got.Solved {
 		return err
@@ -128,9 +124,7 @@ func (res *stageResult) perform(sc *executor.Scope, st Stage) error {
 // coordinated enters what a coordinator has decided, and what agents have done whom it
 // has picked.
 func (res *stageResult) coordinated(st Stage, got coordinator.Result) {
-	if res.Decisions = got.Attempts; got.Status != "" {
-		res.Coordinated = []coordinator.Ended{got.Ended}
-	}
+	res.Add(got)
 	for _, a := range got.Attempts {
 		switch r := a.Repair; {
 		case r == nil, st.Fix != fixCoordinate && a.Action.Replay == "": // was entered
@@ -152,7 +146,7 @@ func (res *stageResult) coordinated(st Stage, got coordinator.Result) {
 func (res *stageResult) options(sc *executor.Scope, st Stage) coordinator.Options {
 	most := max(st.Attempts, 0)
 	most = cmp.Or(most, mendAttempts)
-	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task)}
+	o := coordinator.Moves(sc.Task)
 	if st.Fix == fixCoordinate {
 		o.Only, o.NoRules, o.Attempts = false, false, st.Attempts
 		if st.Repair != "" {
@@ -183,7 +177,7 @@ func (res *stageResult) options(sc *executor.Scope, st Stage) coordinator.Option
 			return true, runRepair(sc, st)
 		}
 		m, err := repairStage(sc, st, p, len(res.Fixes)+1, most, at)
-		if err = survived(o.NoRules, err); err != nil {
+		if err = coordinator.Survived(sc.Task, err); err != nil {
 			return false, err
 		}
 		res.Fixes = append(res.Fixes, m)
@@ -310,12 +304,8 @@ func stagesFound(sc *executor.Scope, look func() (tools.Result, error)) ([]Stage
 		return nil, fmt.Errorf("no stages are given, and none are found: %s", strings.TrimSpace(reply.Text))
 	}
 	fix := Fixer("")
-	if sp := sc.Task.Spawn; sp != nil {
-		for _, name := range sp.Allowed {
-			if name == FixAgent {
-				fix = FixAgent
-			}
-		}
+	if coordinator.May(sc.Task, FixAgent) {
+		fix = FixAgent
 	}
 	var out []Stage
 	for _, c := range checks {
@@ -352,8 +342,7 @@ type stageResult struct {
 	Took    time.Duration `json:"took_ns"`          // commands and fixers together
 	Usage   stageUsage    `json:"usage,omitzero"`   // of the fixers
 
-	Decisions   []coordinator.Attempt `json:"decisions,omitempty"` // of its coordinator
-	Coordinated []coordinator.Ended   `json:"coordinated,omitempty"`
+	coordinator.Record // of its coordinator
 }
 
 // A stageUsage is what models took.

@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/lazyregexp"
@@ -20,17 +19,14 @@ func tryStage(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
 }
 
 func tryThen(sc *executor.Scope, interrupted turn.Interruption, st Stage) (*coordinator.Problem, error) {
-	reply, err := sc.Tool(st.tool(), st.args(), interrupted)
-	if err == nil && reply.Interrupted { // journals of versions that asked nobody have the second run
-		reply, err = sc.Tool(st.tool(), st.args(), interrupted)
-	}
+	reply, err := coordinator.Call{Step: st.Name, Command: st.what(), Tool: st.tool(), Args: st.args(), Interrupted: interrupted, Twice: true}.Make(sc)
 	if err != nil || !reply.Failed {
 		return nil, err
 	}
-	p := coordinator.Of(sc.Task, reply)
-	p.Step, p.Command, p.Output = st.Name, st.what(), excerpt(p.Output)
+	p := reply.Problem
+	p.Output = excerpt(p.Output)
 	if !coordinator.Coded(sc.Task) {
-		before(p, reply)
+		before(p, reply.ToolResult)
 	}
 	return p, nil
 }
@@ -66,11 +62,7 @@ func runRepair(sc *executor.Scope, st Stage) error {
 const mostExcerpt = 6000
 
 func excerpt(s string) string {
-	s = strings.TrimSpace(s)
-	if len(s) <= mostExcerpt {
-		return s
-	}
-	return strings.ToValidUTF8(s[:mostExcerpt/3], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostExcerpt*2/3:], "")
+	return coordinator.Excerpt(strings.TrimSpace(s), mostExcerpt, 3)
 }
 
 // repairStage has the stage's agent repair what has failed. What becomes of the agent
@@ -86,14 +78,11 @@ func repairStage(sc *executor.Scope, st Stage, p *coordinator.Problem, n, most i
 		at.Repair = &coordinator.Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}
 		return repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
 	}
-	path := sc.Run.Next()
-	rep, err := sc.Spawn(order)
-	m := repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
+	rep, done, err := coordinator.Delegated(sc, order)
+	at.Repair = done
+	return repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
 		Changed: len(rep.Artifacts["diff"]) > 0,
-		Usage:   stageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}
-	at.Repair = coordinator.Repaired(order.Agent, rep)
-	at.Repair.Step = path
-	return m, err
+		Usage:   stageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}, err
 }
 
 func jsonText(s string) json.RawMessage {
@@ -111,12 +100,11 @@ var mayFix = tools.Read | tools.Write | tools.Exec | tools.Think
 // network and no publishing. Tools that need these make it fail before its
 // first turn.
 func bounded(sc *executor.Scope, agent string) (json.RawMessage, error) {
-	sp := sc.Task.Spawn
-	if sp == nil || !slices.Contains(sp.Allowed, agent) || len(sp.Agents[agent].Spec) == 0 {
+	if !coordinator.May(sc.Task, agent) || len(sc.Task.Spawn.Agents[agent].Spec) == 0 {
 		return nil, nil // Spawn returns what is wrong
 	}
 	var spec map[string]json.RawMessage
-	if err := json.Unmarshal(sp.Agents[agent].Spec, &spec); err != nil {
+	if err := json.Unmarshal(sc.Task.Spawn.Agents[agent].Spec, &spec); err != nil {
 		return nil, fmt.Errorf("reading the agent: %w", err)
 	}
 	grant := mayFix

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -241,8 +240,8 @@ func (s Stages) suits(sc *executor.Scope) error {
 			errs = append(errs, fmt.Errorf("stage %s: %s", st.Name, sc.CheckFault(st.Check, st.Args)))
 		case st.Repair != "" && st.Check != "" && !sc.Has(st.Repair):
 			errs = append(errs, fmt.Errorf("stage %s: repair: agent %s has no tool %s", st.Name, sc.Task.Agent, st.Repair))
-		case st.Fix == fixCoordinate && slices.Contains(may, coordinator.Analyst):
-		case st.Fix != "" && !slices.Contains(may, string(st.Fix)):
+		case st.Fix == fixCoordinate && coordinator.May(sc.Task, coordinator.Analyst):
+		case st.Fix != "" && !coordinator.May(sc.Task, string(st.Fix)):
 			errs = append(errs, fmt.Errorf("stage %s: fix: agent %s may not spawn %s%s", st.Name, sc.Task.Agent, st.Fix, spelling.DidYouMean(string(st.Fix), may)))
 		}
 	}

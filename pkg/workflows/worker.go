@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
 // worker does one task by a fixed way: it looks around, has its model
@@ -57,7 +58,7 @@ func doTask(sc *executor.Scope) error {
 	}
 	var res Worked
 	next := "Now implement it, with its tests. Then say where you stand."
-	if (g.Large || len(sc.Task.Prompt) > longTask) && may(sc, "planner") {
+	if (g.Large || len(sc.Task.Prompt) > longTask) && coordinator.May(sc.Task, "planner") {
 		if next, err = res.plan(sc, next); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
@@ -45,11 +46,11 @@ func runTests(sc *executor.Scope) (t tested, err error) {
 	if !sc.Has("run_tests") {
 		return tested{Text: "there is no tool to run tests"}, nil
 	}
-	reply, err := sc.Tool("run_tests", nil)
+	reply, err := coordinator.Call{Step: "tests", Command: "run_tests", Tool: "run_tests", Interrupted: turn.Recognized}.Make(sc)
 	if err != nil {
 		return t, err
 	}
-	t = tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: coordinator.Of(sc.Task, reply)}
+	t = tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: reply.Problem}
 	if t.OK && reply.Summary != "" {
 		t.Text = reply.Summary
 	}
@@ -69,28 +70,20 @@ func runTests(sc *executor.Scope) (t tested, err error) {
 // until they pass or it was asked most times. That the fixer did not get done is no
 // error: the tests say what counts. rounds is how often it was asked.
 func repairTests(sc *executor.Scope, t tested, task string, most int) (_ tested, rounds int, err error) {
-	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task),
-		Strategy: coordinator.Strategy{{Agent: "fixer", Times: most}}}
+	o := coordinator.Moves(sc.Task, coordinator.Move{Agent: "fixer", Times: most})
 	last := executor.Report{}
-	o.Repair = func(p *coordinator.Problem, at *coordinator.Attempt) (bool, error) {
+	o.Repair = func(p *coordinator.Problem, at *coordinator.Attempt) (_ bool, err error) {
 		rounds++
-		path := sc.Run.Next()
-		rep, err := sc.Spawn(executor.SubAgentRequest{
+		last, at.Repair, err = coordinator.Delegated(sc, executor.SubAgentRequest{
 			Agent: at.Action.Agent, Prompt: "The tests fail after work on this task:\n" + clip(task, 4000),
 			Inputs: inputs(args{"command": "run_tests", "output": clip(p.Output, 16000)}),
 		})
-		at.Repair = coordinator.Repaired(at.Action.Agent, rep)
-		at.Repair.Step, last = path, rep
-		return true, survived(o.NoRules, err)
+		return true, coordinator.Survived(sc.Task, err)
 	}
 	if o.NoRules {
 		o.Show = func(*coordinator.Problem, *coordinator.Attempt) error { return nil }
 	}
-	c, err := coordinator.New(sc, o)
-	if err != nil {
-		return t, 0, err
-	}
-	res, err := c.Coordinate(t.problem(), func(act coordinator.Action) (*coordinator.Problem, error) {
+	res, err := coordinator.Coordinate(sc, o, t.problem(), func(act coordinator.Action) (*coordinator.Problem, error) {
 		if t, err = runTests(sc); err != nil || t.OK {
 			return nil, err
 		}
@@ -100,7 +93,9 @@ func repairTests(sc *executor.Scope, t tested, task string, most int) (_ tested,
 		return t.problem(), nil
 	})
 	if sc.Has(coordinator.ReplayTool) && res.Status != "" { // not in tasks that were pinned before
-		err = errors.Join(err, sc.Bind("coordinated", coordinated{[]coordinator.Ended{res.Ended}, res.Attempts}))
+		var done coordinator.Record
+		done.Add(res)
+		err = errors.Join(err, sc.Bind("coordinated", done))
 	}
 	if n := len(res.Attempts); err == nil && n > 0 && res.Attempts[n-1].Action.Decision == coordinator.Escalate {
 		t.Text = res.Reason + "\n" + t.Text
@@ -108,29 +103,10 @@ func repairTests(sc *executor.Scope, t tested, task string, most int) (_ tested,
 	return t, rounds, err
 }
 
-// coordinated is what coordinators have done: an artifact, for the statistics.
-type coordinated struct {
-	Ended     []coordinator.Ended   `json:"coordinated"`
-	Decisions []coordinator.Attempt `json:"decisions,omitempty"`
-}
-
 // problem is what the tests have shown, for a coordinator.
 func (t tested) problem() *coordinator.Problem {
-	p := t.failed
-	p.Step, p.Command, p.Output = "tests", "run_tests", t.Text
-	return p
-}
-
-// survived is what of a sub-agent's error ends the workflow: the engine's, and, in
-// jobs that know the difference, that of a model that could not be asked.
-func survived(before bool, err error) error {
-	if !before {
-		return coordinator.Hard(err)
-	}
-	if errors.As(err, new(*executor.SpawnError)) {
-		return nil
-	}
-	return err
+	t.failed.Output = t.Text
+	return t.failed
 }
 
 // runTypes runs the checks of types and of the build that the project has set

@@ -49,6 +49,8 @@ func (r *Regexp) String() string              { return r.pattern }
 func (r *Regexp) MatchString(s string) bool   { return r.Regexp().MatchString(s) }
 func (r *Regexp) FindString(s string) string  { return r.Regexp().FindString(s) }
 
+func (r *Regexp) FindStringIndex(s string) []int { return r.Regexp().FindStringIndex(s) }
+
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.Regexp().FindStringSubmatch(s) }
 
 func (r *Regexp) FindSubmatch(b []byte) [][]byte { return r.Regexp().FindSubmatch(b) }

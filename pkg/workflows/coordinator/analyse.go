@@ -15,12 +15,11 @@ import (
 
 // analyse asks the analyst: on its own model, which may be a cheap one, and where
 // that gives no decision or gives up, on the job's.
-func (c *Coordinator) analyse(p *Problem, sig string, offered []string) (Action, error) {
-	sp := c.sc.Task.Spawn
+func (c *coordinator) analyse(p *Problem, sig string, offered []string) (Action, error) {
 	switch {
 	case c.sc.Task.Model == NoModel:
 		return c.giveUp(p, "code cannot tell what to do, and no model is configured"), nil
-	case sp == nil || !slices.Contains(sp.Allowed, Analyst):
+	case !May(c.sc.Task, Analyst):
 		return c.giveUp(p, "nobody is there to analyse it"), nil
 	}
 	all := offered // an analyst may see a problem of another type in it
@@ -57,7 +56,7 @@ func (c *Coordinator) analyse(p *Problem, sig string, offered []string) (Action,
 // consult has the analyst decide. An action without a decision is one that cannot
 // be carried out. The error is the engine's, or that of a model that could not be
 // asked.
-func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage) (Action, executor.Report, error) {
+func (c *coordinator) consult(p *Problem, offered []string, spec json.RawMessage) (Action, executor.Report, error) {
 	in, err := c.material(p, offered)
 	if err == nil {
 		err = c.showPast(p, in)
@@ -66,7 +65,7 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 		return Action{}, executor.Report{}, err
 	}
 	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: Analyst, Spec: spec, Inputs: in, Prompt: fmt.Sprintf("A command failed. Decide what happens next; this is attempt %d.%s", p.Attempt, c.advice())})
-	if err := Hard(err); err != nil {
+	if err := hard(err); err != nil {
 		return Action{}, rep, err
 	}
 	var act Action
@@ -84,29 +83,28 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 }
 
 // analyses reports whether there is an analyst, and a model for it.
-func (c *Coordinator) analyses() bool {
-	sp := c.sc.Task.Spawn
-	return !c.o.Only && c.sc.Task.Model != NoModel && sp != nil && slices.Contains(sp.Allowed, Analyst)
+func (c *coordinator) analyses() bool {
+	return !c.o.Only && c.sc.Task.Model != NoModel && May(c.sc.Task, Analyst)
 }
 
 // strong is the analyst on the job's own model.
-func (c *Coordinator) strong() (json.RawMessage, error) {
-	var a agents.DynamicAgent
-	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[Analyst].Spec, &a); err != nil {
-		return nil, fmt.Errorf("agent %s as it was pinned: %w", Analyst, err)
+func (c *coordinator) strong() (json.RawMessage, error) {
+	a, _, err := Pinned(c.sc.Task, Analyst)
+	if err != nil {
+		return nil, err
 	}
 	a.Model = ""
 	return json.Marshal(a)
 }
 
 // giveUp hands a problem to a person.
-func (c *Coordinator) giveUp(p *Problem, why string) Action {
+func (c *coordinator) giveUp(p *Problem, why string) Action {
 	return Action{Decision: Escalate, By: Rule("undecided"), Reasoning: fmt.Sprintf("%s: %s", p.Message, why), Hint: "Look at the output; repair it."}
 }
 
 // offered are the agents that may be tried for p, the best first: never one twice
 // for the same failure.
-func (c *Coordinator) offered(p *Problem, sig string) (out []string) {
+func (c *coordinator) offered(p *Problem, sig string) (out []string) {
 	for _, a := range candidates(c.all, p.Type, capabilities(p), c.book.Types) {
 		if a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name) {
 			out = append(out, a.Name)

@@ -353,7 +353,10 @@ type Detector struct {
 	// Match is the code of a detector that is code. It is called in a step of the job,
 	// with the head and the tail of what the command has printed.
 	Match func(command, output string, exitCode int) bool `json:"-"`
-	re    *regexp.Regexp
+	re    interface {
+		MatchString(string) bool
+		FindStringIndex(string) []int
+	}
 }
 
 // NewDetector checks a detector that is code.
@@ -431,10 +434,10 @@ func repairCommands(sc *executor.Scope) (out []string, err error) {
 	return out, nil
 }
 
-// matching is the line of a text that a pattern matches first, "" if it matches nothing
+// matching is the line of a text that the pattern matches first, "" if it matches nothing
 // that can be shown.
-func matching(re *regexp.Regexp, text string) string {
-	at := re.FindStringIndex(text)
+func (d *Detector) matching(text string) string {
+	at := d.re.FindStringIndex(text)
 	if at == nil || at[0] == at[1] {
 		return ""
 	}

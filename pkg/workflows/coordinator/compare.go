@@ -101,7 +101,7 @@ func (p Policy) Setup(job string, c Choice) Setup {
 
 // strategies keeps, of what was set up, what the job's files know: a comparison whose
 // sides nobody has written compares nothing.
-func (c *Coordinator) strategies() error {
+func (c *coordinator) strategies() error {
 	s := &c.past.Setup
 	known := func(name string) bool { return name == DefaultStrategy || c.book.Named[name] != nil }
 	if len(s.Strategies) == 0 {
@@ -124,7 +124,7 @@ func (c *Coordinator) strategies() error {
 // strategy is what the job's side of a comparison, or its choice, does about a type of
 // problem; nil leaves it to the agents that name the type. Where the sides differ about
 // the type, the job counts in the comparison from now on, whichever side it is on.
-func (c *Coordinator) strategy(typ string) Strategy {
+func (c *coordinator) strategy(typ string) Strategy {
 	if slices.ContainsFunc(c.past.Strategies, func(name string) bool { return c.book.Named[name][typ] != nil }) {
 		c.arm(map[string]string{"strategy": c.past.Strategy})
 	}
@@ -135,7 +135,7 @@ func (c *Coordinator) strategy(typ string) Strategy {
 }
 
 // arm notes sides that the job is on.
-func (c *Coordinator) arm(sides map[string]string) {
+func (c *coordinator) arm(sides map[string]string) {
 	arms := map[string]string{}
 	maps.Copy(arms, c.res.Arms)
 	maps.Copy(arms, sides)

@@ -13,21 +13,23 @@ import (
 // was decided, returns no problem. The error is that of the engine, of a limit, or
 // of a model that could not be asked: that says nothing about the problem. What
 // there is of a result comes with it.
-func (c *Coordinator) Coordinate(p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
-	before := c.account()
+func Coordinate(sc *executor.Scope, o Options, p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
+	c, err := newCoordinator(sc, o)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.run(p, retry)
+}
+
+func (c *coordinator) run(p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
+	before := c.sc.State.Spent()
 	res, err := c.coordinate(p, retry)
-	now := c.account()
-	res.Ended = Ended{Status: res.Status, Decisions: len(res.Attempts), Arms: res.Arms, Took: now.Took - before.Took, Tokens: now.Tokens - before.Tokens, Cost: now.Cost - before.Cost}
+	used := c.sc.State.Spent().Since(before)
+	res.ended = Ended{Status: res.Status, Decisions: len(res.Attempts), Arms: res.Arms, Took: used.Took, Tokens: used.In + used.Out, Cost: used.Cost}
 	return res, err
 }
 
-// account is what the task has used so far.
-func (c *Coordinator) account() Ended {
-	s := c.sc.State
-	return Ended{Took: s.Elapsed, Tokens: s.Usage.In + s.Usage.Out + s.SubAgents.Usage.In + s.SubAgents.Usage.Out, Cost: s.Cost + s.SubAgents.Cost}
-}
-
-func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
+func (c *coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
 	c.res.Command, c.res.Problem = p.Command, p
 	c.left = c.o.attempts()
 	if err := c.begin(); err != nil {
@@ -93,7 +95,7 @@ func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error
 
 // perform carries out what was decided, up to running again what failed. end is the
 // result if nothing is to be done any more.
-func (c *Coordinator) perform(p *Problem, at *Attempt) (again bool, end *Result, err error) {
+func (c *coordinator) perform(p *Problem, at *Attempt) (again bool, end *Result, err error) {
 	switch act := at.Action; act.Decision {
 	case Fail:
 		return false, c.end(at, Failed, act.Reasoning, act.Hint), nil
@@ -116,7 +118,7 @@ func (c *Coordinator) perform(p *Problem, at *Attempt) (again bool, end *Result,
 }
 
 // repair carries out a delegation.
-func (c *Coordinator) repair(p *Problem, at *Attempt) (again bool, err error) {
+func (c *coordinator) repair(p *Problem, at *Attempt) (again bool, err error) {
 	switch {
 	case c.o.Repair != nil:
 		return c.o.Repair(p, at)
@@ -131,7 +133,7 @@ func (c *Coordinator) repair(p *Problem, at *Attempt) (again bool, err error) {
 
 // typeOf is the type of the next problem before it is classified: so that the
 // signatures of two that are the same are the same.
-func (c *Coordinator) typeOf(next, before *Problem) string {
+func (c *coordinator) typeOf(next, before *Problem) string {
 	if c.o.NoRules {
 		return before.Type
 	}
@@ -144,7 +146,7 @@ func (c *Coordinator) typeOf(next, before *Problem) string {
 }
 
 // show shows a decision to those who watch.
-func (c *Coordinator) show(p *Problem, at *Attempt) error {
+func (c *coordinator) show(p *Problem, at *Attempt) error {
 	if c.o.Show != nil {
 		return c.o.Show(p, at)
 	}
@@ -162,7 +164,7 @@ func Announce(sc *executor.Scope, at *Attempt) error {
 
 // judge finishes an attempt after which it still fails: what did not help is
 // taken back, unless it is to be kept.
-func (c *Coordinator) judge(at *Attempt, next *Problem) error {
+func (c *coordinator) judge(at *Attempt, next *Problem) error {
 	at.Outcome = failsOtherwise
 	if next.Signature() == at.Signature {
 		at.Outcome = "same"

@@ -18,8 +18,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A Coordinator repairs one problem of a task. It belongs to the task's scope.
-type Coordinator struct {
+// A coordinator repairs one problem of a task. It belongs to the task's scope.
+type coordinator struct {
 	sc    *executor.Scope
 	o     Options
 	all   []repairer      // that may repair
@@ -55,12 +55,12 @@ type experience struct {
 // NoModel is the model of a task for which there is none: then only code decides.
 const NoModel = "none"
 
-// New is a coordinator for a task, which may spawn the agents that it needs.
-func New(sc *executor.Scope, o Options) (*Coordinator, error) {
+// newCoordinator is a coordinator for a task, which may spawn the agents that it needs.
+func newCoordinator(sc *executor.Scope, o Options) (*coordinator, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	c := &Coordinator{sc: sc, o: o, tried: map[string]bool{}, used: map[string]int{}}
+	c := &coordinator{sc: sc, o: o, tried: map[string]bool{}, used: map[string]int{}}
 	var err error
 	if c.book, err = readBook(sc.Task.Problems); err != nil {
 		return nil, err
@@ -70,12 +70,12 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 		return c, nil
 	}
 	for _, name := range sp.Allowed {
-		if name == Analyst || name == o.Supervise || len(o.Names) > 0 && !slices.Contains(o.Names, name) {
+		if name == Analyst || name == o.Supervise || len(o.Agents) > 0 && !slices.Contains(o.Agents, name) {
 			continue
 		}
-		var a agents.DynamicAgent
-		if err := json.Unmarshal(sp.Agents[name].Spec, &a); err != nil {
-			return nil, fmt.Errorf("agent %s as it was pinned: %w", name, err)
+		a, _, err := Pinned(sc.Task, name)
+		if err != nil {
+			return nil, err
 		}
 		a.Name = name
 		if len(problem.All(a.ProblemTypes, c.book.Types...)) > 0 {
@@ -86,7 +86,7 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 }
 
 // end is the result, with a last attempt if there was one.
-func (c *Coordinator) end(at *Attempt, status, reason, hint string) *Result {
+func (c *coordinator) end(at *Attempt, status, reason, hint string) *Result {
 	if at != nil {
 		c.res.Attempts = append(c.res.Attempts, *at)
 	}
@@ -105,10 +105,10 @@ func tail(s string, most int) string {
 	return "[…] " + strings.ToValidUTF8(s[len(s)-most:], "")
 }
 
-func (c *Coordinator) seen(sig, what string) bool { return c.tried[sig+" "+what] }
+func (c *coordinator) seen(sig, what string) bool { return c.tried[sig+" "+what] }
 
 // first reports whether something was not done yet about a signature, and notes it.
-func (c *Coordinator) first(sig, what string) bool {
+func (c *coordinator) first(sig, what string) bool {
 	if c.seen(sig, what) {
 		return false
 	}
@@ -118,7 +118,7 @@ func (c *Coordinator) first(sig, what string) bool {
 
 // escalate has a person decide, if one is to be asked. end is the result if that is
 // the end.
-func (c *Coordinator) escalate(p *Problem, at *Attempt) (end *Result, err error) {
+func (c *coordinator) escalate(p *Problem, at *Attempt) (end *Result, err error) {
 	act := at.Action
 	if c.asked++; c.o.Escalate != "" && c.o.Escalate != Ask || c.asked > mostQuestions {
 		if c.o.Escalate == Never {
@@ -152,7 +152,7 @@ type Question struct {
 
 // ask waits for a person, who may answer from anywhere, once. It returns continue,
 // abort, or "" if nobody answers in time, and what the person says besides.
-func (c *Coordinator) ask(p *Problem, act Action) (answer, words string, err error) {
+func (c *coordinator) ask(p *Problem, act Action) (answer, words string, err error) {
 	about := Question{Problem: *p, Action: act, Question: fmt.Sprintf("%s. %s Then continue runs it again; abort gives up.", strings.TrimSuffix(spelling.FirstLine(act.Reasoning), "."), act.Hint)}
 	about.Problem.Output = tail(p.Output, 2000)
 	at := "@" + c.sc.Run.Next()
@@ -176,19 +176,26 @@ const (
 	Never  = "never"  // it fails: nobody is to be asked
 )
 
-// Options bound a coordinator.
+// Bounds are those of a coordinator as whoever has something repaired gives them: in a
+// pipeline, or to adroit fix.
+type Bounds struct {
+	Attempts  int           `json:"attempts,omitempty"`  // repairs and retries; 0 is 3
+	Escalate  string        `json:"escalate,omitempty"`  // Ask if empty
+	Wait      time.Duration `json:"wait,omitempty"`      // for a person's answer; 0 is 24 hours
+	Agents    []string      `json:"agents,omitempty"`    // that may repair; empty: all that the task may spawn
+	Keep      bool          `json:"keep,omitempty"`      // what a repair that did not help has changed
+	Memory    string        `json:"memory,omitempty"`    // On, Off; empty: what the configuration says
+	Supervise string        `json:"supervise,omitempty"` // the agent that reviews decisions before they are carried out; empty: none
+}
+
+// Options are how a coordinator works.
 type Options struct {
-	Attempts  int           // repairs and retries; 0 is 3
-	Escalate  string        // Ask if empty
-	Patience  time.Duration // for a person's answer; 0 is 24 hours
-	Names     []string      // agents that may repair; empty: all that the task may spawn
-	Keep      bool          // what a repair that did not help has changed
-	Strategy  Strategy      // what is done before anything else
-	Only      bool          // nothing but Strategy and what code decides
-	NoRules   bool          // code does not decide: a job that began before it did, or a step that must not be
-	Supervise string        // the agent that reviews decisions before they are carried out; empty: none
-	Choice                  // of memory and strategy; empty: what the configuration says
-	Parallel  int           // agents that repair at once; 0 and 1 are one after the other
+	Bounds
+	Named    string   // the strategy of files that is used; empty: what the configuration says
+	Strategy Strategy // what is done before anything else
+	Only     bool     // nothing but Strategy and what code decides
+	NoRules  bool     // code does not decide: a job that began before it did, or a step that must not be
+	Parallel int      // agents that repair at once; 0 and 1 are one after the other
 	Hooks
 }
 
@@ -222,17 +229,11 @@ const (
 func Coded(t *executor.Task) bool { return t.Revision >= 2 }
 
 func (o Options) attempts() int {
-	if o.Attempts == 0 {
-		return defaultAttempts
-	}
-	return o.Attempts
+	return cmp.Or(o.Attempts, defaultAttempts)
 }
 
 func (o Options) patience() time.Duration {
-	if o.Patience == 0 {
-		return defaultPatience
-	}
-	return o.Patience
+	return cmp.Or(o.Wait, defaultPatience)
 }
 
 // Check reports what cannot be meant.
@@ -244,11 +245,11 @@ func (o Options) Check() error {
 		return fmt.Errorf("escalate is %q; it is ask, report or never", o.Escalate)
 	case !slices.Contains([]string{"", On, Off}, o.Memory):
 		return fmt.Errorf("memory is %q; it is on or off", o.Memory)
-	case o.Choice.Strategy != "" && !typeRule.MatchString(o.Choice.Strategy):
-		return fmt.Errorf("strategy is %q; it is the name of one", o.Choice.Strategy)
+	case o.Named != "" && !typeRule.MatchString(o.Named):
+		return fmt.Errorf("strategy is %q; it is the name of one", o.Named)
 	case o.Parallel < 0 || o.Parallel > MostParallel:
 		return fmt.Errorf("parallel is %d; it is 1 to %d", o.Parallel, MostParallel)
-	case o.Patience < 0:
+	case o.Wait < 0:
 		return errors.New("the wait for a person is negative")
 	}
 	return nil
@@ -276,7 +277,7 @@ type Result struct {
 	// Arms are the sides that the job was on in comparisons.
 	Arms map[string]string `json:"arms,omitempty"`
 
-	Ended Ended `json:"-"`
+	ended Ended
 }
 
 // An Ended is a coordination in the result of a pipeline, a validation or another
@@ -320,7 +321,7 @@ type Repair struct {
 	Cost    float64  `json:"cost_usd,omitempty"`
 
 	Path string `json:"path,omitempty"` // of the step that had it work, above all that it did in events and logs
-	// Step is the same for a repair that is not undone if it does not help: a memory
+	// Step is the same, also for a repair that is not undone if it does not help: a memory
 	// finds there what it changed.
 	Step string `json:"-"`
 

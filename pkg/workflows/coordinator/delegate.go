@@ -22,7 +22,7 @@ import (
 
 // delegate has an agent repair p, and reports whether anything was changed, so
 // that running it again makes sense.
-func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
+func (c *coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 	in, err := c.material(p, nil)
 	if err != nil {
 		return false, err
@@ -50,26 +50,24 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	path := c.sc.Run.Next()
 	order := executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words + c.advice()}
 	if order.After = c.goesOn(at.Action.Agent); order.After != nil {
 		delete(in, "tried") // it knows
 		order.Prompt = "With your change it fails in another way now. " + words + c.advice()
 	}
-	rep, err := c.sc.Spawn(order)
-	c.last = &rep
-	at.Repair = Repaired(at.Action.Agent, rep)
-	at.Repair.Path, at.Repair.Changed = path, nil // the ledger says it
-	if err := Hard(err); err != nil {
+	rep, r, err := Delegated(c.sc, order)
+	c.last, at.Repair = &rep, r
+	r.Path, r.Changed = r.Step, nil // the ledger says it
+	if err := hard(err); err != nil {
 		return false, err
 	}
-	at.Repair.Changed, err = c.changed(path)
-	return len(at.Repair.Changed) > 0, err
+	r.Changed, err = c.changed(r.Path)
+	return len(r.Changed) > 0, err
 }
 
 // goesOn is the report of the agent that has just repaired a part, if it is to go on: it
 // knows what it has read and changed.
-func (c *Coordinator) goesOn(agent string) *executor.Report {
+func (c *coordinator) goesOn(agent string) *executor.Report {
 	n := len(c.res.Attempts)
 	if c.sc.Task.Revision < continuesRepairs || n == 0 || c.last == nil || c.last.Agent != agent {
 		return nil
@@ -80,9 +78,9 @@ func (c *Coordinator) goesOn(agent string) *executor.Report {
 	return c.last
 }
 
-// Repaired is what an agent reports that has worked on a problem, with the files
+// repaired is what an agent reports that has worked on a problem, with the files
 // that its own diff names.
-func Repaired(agent string, rep executor.Report) *Repair {
+func repaired(agent string, rep executor.Report) *Repair {
 	r := &Repair{Agent: agent, Status: rep.Status, Reason: clip(rep.Reason, 1000), Summary: clip(rep.Summary, 2000),
 		Tokens: rep.Usage.Usage.In + rep.Usage.Usage.Out, Cost: rep.Usage.Cost}
 	var diff string
@@ -97,7 +95,7 @@ func Repaired(agent string, rep executor.Report) *Repair {
 
 // command has a command repair, which the strategy names: whether it did, the next
 // run shows.
-func (c *Coordinator) command(at *Attempt) (bool, error) {
+func (c *coordinator) command(at *Attempt) (bool, error) {
 	tool := "shell"
 	if c.sc.Has("rerun") {
 		tool = "rerun"
@@ -106,40 +104,34 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 	if at.Action.Outside {
 		tool, interrupted = outsideTool, turn.Again // to install twice is to install
 	}
-	path, reply, err := runCommand(c.sc, interrupted, tool, map[string]any{"command": at.Action.Run})
-	at.Repair = &Repair{Status: executor.Done, Summary: clip(reply.Summary, 500), Path: path}
+	got, err := Call{Command: at.Action.Run, Tool: tool, Args: map[string]any{"command": at.Action.Run}, Interrupted: interrupted, Twice: true}.Make(c.sc)
+	at.Repair = got.repair("")
 	if err != nil {
 		return false, err
 	}
-	if reply.Failed {
-		at.Repair.Status, at.Repair.Reason = executor.Failed, clip(reply.Text, 1000)
-	}
-	if at.Action.Outside && reply.Inconclusive == tools.CannotCheck {
+	if at.Action.Outside && got.Inconclusive == tools.CannotCheck {
 		c.pending, c.missed = append(c.pending, at.Action.Run), "what would get it was not approved"
 		c.left++ // nothing was tried
 		return false, nil
 	}
-	if c.missed, c.missedHint = "", ""; at.Action.Outside && reply.Failed {
-		c.notInstalled(at.Action.Run, reply)
+	if c.missed, c.missedHint = "", ""; at.Action.Outside && got.Failed {
+		c.notInstalled(got.Problem)
 	}
-	at.Repair.Changed, err = c.changed(path)
+	at.Repair.Changed, err = c.changed(got.Path)
 	return true, err
 }
 
-// runCommand has a command run by a tool. Journals of versions that ran an interrupted one
-// again unasked, whatever it was, have the second run.
-func runCommand(sc *executor.Scope, interrupted turn.Interruption, tool string, args map[string]any) (path string, reply executor.ToolResult, err error) {
-	path = sc.Run.Next()
-	reply, err = sc.Tool(tool, args, interrupted)
-	if err == nil && reply.Interrupted {
-		path = sc.Run.Next()
-		reply, err = sc.Tool(tool, args, interrupted)
+// repair is the call as what was done about a failure.
+func (k *Called) repair(by string) *Repair {
+	r := &Repair{Agent: by, Status: executor.Done, Summary: clip(k.Summary, 500), Path: k.Path}
+	if k.Failed {
+		r.Status, r.Reason = executor.Failed, clip(k.Text, 1000)
 	}
-	return path, reply, err
+	return r
 }
 
 // diagnose has the agent diagnostic look at a problem, if there is one.
-func (c *Coordinator) diagnose(in map[string]json.RawMessage, words string) (string, error) {
+func (c *coordinator) diagnose(in map[string]json.RawMessage, words string) (string, error) {
 	for _, a := range c.all {
 		if a.Name != diagnostic {
 			continue
@@ -149,7 +141,7 @@ func (c *Coordinator) diagnose(in map[string]json.RawMessage, words string) (str
 			return "", err
 		}
 		rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: diagnostic, Spec: spec, Inputs: in, Prompt: "A command fails. Find out why. " + words})
-		return clip(rep.Summary, 4000), Hard(err)
+		return clip(rep.Summary, 4000), hard(err)
 	}
 	return "", nil
 }
@@ -159,7 +151,7 @@ const most = tools.Read | tools.Write | tools.Exec | tools.Think
 
 // bounded is an agent as it was pinned, with no shell, network or publishing
 // unless its own file grants them. Tools that need more are taken from it.
-func (c *Coordinator) bounded(name string) (json.RawMessage, error) {
+func (c *coordinator) bounded(name string) (json.RawMessage, error) {
 	for _, a := range c.all {
 		if a.Name != name || a.Grant != nil {
 			continue
@@ -208,12 +200,12 @@ type Changes struct {
 	Kept    []string `json:"kept,omitempty"` // with the reason
 }
 
-func (c *Coordinator) changed(path string) ([]string, error) {
+func (c *coordinator) changed(path string) ([]string, error) {
 	got, err := stored.Do[Changes](c.sc.Run, changesStep, listChanges, scope{path, c.sc.Task.At})
 	return got.Changed, err
 }
 
-func (c *Coordinator) undo(path string) (Changes, error) {
+func (c *coordinator) undo(path string) (Changes, error) {
 	got, err := stored.Do[Changes](c.sc.Run, changesStep, undoChanges, scope{path, c.sc.Task.At})
 	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		return Changes{Kept: []string{"nothing could be undone: " + se.Message}}, nil
@@ -285,8 +277,8 @@ const mostOutput = 16 << 10
 // terminal, which results of commands have spelled out: rules and detectors look for words.
 const plainOutput = 11
 
-// Of reads a failed call of a tool that runs commands or checks something.
-func Of(t *executor.Task, reply executor.ToolResult) *Problem {
+// problemOf reads a failed call of a tool that runs commands or checks something.
+func problemOf(t *executor.Task, reply executor.ToolResult) *Problem {
 	p := failed(t, reply)
 	if t.Revision >= plainOutput {
 		p.Output = problem.Displayed(p.Output)
@@ -324,17 +316,9 @@ func failed(t *executor.Task, reply executor.ToolResult) *Problem {
 	}
 	p.Code, p.TimedOut, p.Killed = c.Code, c.TimedOut, c.Killed
 	if c.ID != "" { // of a command, and not of a check, which has words of its own
-		p.Output = headAndTail(c.Output)
+		p.Output = Excerpt(c.Output, mostOutput, 4)
 	}
 	return p
-}
-
-// headAndTail is the head and, three times as long, the tail of an output.
-func headAndTail(s string) string {
-	if len(s) <= mostOutput {
-		return s
-	}
-	return strings.ToValidUTF8(s[:mostOutput/4], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostOutput*3/4:], "")
 }
 
 // Tools for what a repair may need beside changed files. A person approves each call. A
@@ -347,7 +331,7 @@ const (
 
 // install is the next command of a package manager that may get what p misses. It takes no
 // word of an output: problem has all of them.
-func (c *Coordinator) install(p *Problem, sig string) (act Action, ok bool) {
+func (c *coordinator) install(p *Problem, sig string) (act Action, ok bool) {
 	if p.Type != problem.Dependency || c.o.Repair != nil {
 		return act, false
 	}
@@ -368,7 +352,7 @@ func (c *Coordinator) install(p *Problem, sig string) (act Action, ok bool) {
 }
 
 // missedBy is the rule by which a person has to get a package.
-func (c *Coordinator) missedBy() By {
+func (c *coordinator) missedBy() By {
 	if len(c.pending) > 0 {
 		return Rule("not-approved")
 	}
@@ -376,9 +360,7 @@ func (c *Coordinator) missedBy() By {
 }
 
 // notInstalled notes why a command of a package manager has not got a package.
-func (c *Coordinator) notInstalled(run string, reply executor.ToolResult) {
-	p := Of(c.sc.Task, reply)
-	p.Command = run
+func (c *coordinator) notInstalled(p *Problem) {
 	why := p.Message
 	c.missedHint = "See why it fails."
 	if act, _, _ := Classify(p); act != nil {
@@ -389,7 +371,7 @@ func (c *Coordinator) notInstalled(run string, reply executor.ToolResult) {
 	} else if line := gist(p.Output); line != "" {
 		why += ": " + clip(line, 300)
 	}
-	c.missed = run + " could not get it: " + why
+	c.missed = p.Command + " could not get it: " + why
 }
 
 // gist is the line of an output to show where there is room for one: the first with the
@@ -407,7 +389,7 @@ func gist(output string) (line string) {
 
 // unapproved has a decision that hands p to a person say what was not approved and would
 // go on.
-func (c *Coordinator) unapproved(act Action) Action {
+func (c *coordinator) unapproved(act Action) Action {
 	if act.Decision == Escalate && len(c.pending) > 0 {
 		act.Hint = strings.TrimSpace(fmt.Sprintf("Run it yourself: %s. %s", strings.Join(c.pending, ", or "), act.Hint))
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,43 +12,30 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A detector recognises a failure by its output and says of what type it is; one
-// with a Decision also says what happens, so that no model is asked.
-type detector struct {
-	name     string
-	typ      string
-	pattern  *lazyregexp.Regexp
-	decision Decision
-	reason   string // with the line that matches
-	hint     string
-	wait     time.Duration
-	times    int // that a retry makes sense; then a person is asked
-}
-
 // detectors are tried in order: what the machine lacks comes before what the code
 // has wrong, for a full disk breaks everything. They read the lines that programs write about
 // themselves: see [problem.Own]. What the code has wrong is known by the
 // formats of its tools: see [problem.Read].
-var detectors = []detector{
-	{name: "disk-full", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)no space left on device|\bENOSPC: |disk quota exceeded`),
-		reason: "the disk is full", hint: "Free some space."},
-	{name: "out-of-memory", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?m)JavaScript heap out of memory|(?i:cannot allocate memory)|^MemoryError\b|out of memory \(|^fatal error: (?:runtime: )?out of memory|java\.lang\.OutOfMemoryError`),
-		reason: "the machine has too little memory for it", hint: "Close other programs or give the command more memory."},
-	{name: "auth", typ: problem.Auth, decision: Escalate,
-		pattern: lazyregexp.New(`(?im)npm (?:ERR!|error) code E(?:NEEDAUTH|40[13])|no (?:upload )?token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] |terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|^fatal: Authentication failed|ERR_PNPM_FETCH_40[13]|YN0041|https?://\S+.*\b401 Unauthorized|awaiting response\.\.\. 401 Unauthorized|requested URL returned error: 401|status code: 401, reason phrase`),
-		reason:  "a registry or a server refuses because nobody is logged in, or may not do this", hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
-	{name: "port-in-use", typ: problem.Environment, decision: Retry, times: 2, wait: 5 * time.Second, pattern: lazyregexp.New(`(?i)EADDRINUSE|: address already in use`),
-		reason: "an address is in use by another program, perhaps for a moment", hint: "End the program that uses the address."},
-	{name: "locked", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second, pattern: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
-		reason: "another program holds a lock, perhaps for a moment", hint: "End the program that holds the lock."},
-	{name: "wrong-version", typ: problem.Environment, decision: Escalate,
-		pattern: lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version`),
-		reason:  "a program has another version than the project asks for", hint: "Install the version that the line names."},
-	{name: "permission", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
-		reason: "the command may not read, write or run something", hint: "Give the rights it needs (chmod, chown)."},
-	{name: "no-network", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second,
-		pattern: lazyregexp.New(`(?im)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*https?://|^error: failed to (?:download|fetch) |spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
-		reason:  "a server cannot be reached", hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
+var detectors = []Detector{
+	{Name: "disk-full", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?i)no space left on device|\bENOSPC: |disk quota exceeded`),
+		Reason: "the disk is full", Hint: "Free some space."},
+	{Name: "out-of-memory", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?m)JavaScript heap out of memory|(?i:cannot allocate memory)|^MemoryError\b|out of memory \(|^fatal error: (?:runtime: )?out of memory|java\.lang\.OutOfMemoryError`),
+		Reason: "the machine has too little memory for it", Hint: "Close other programs or give the command more memory."},
+	{Name: "auth", Type: problem.Auth, Decision: Escalate,
+		re:     lazyregexp.New(`(?im)npm (?:ERR!|error) code E(?:NEEDAUTH|40[13])|no (?:upload )?token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] |terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|^fatal: Authentication failed|ERR_PNPM_FETCH_40[13]|YN0041|https?://\S+.*\b401 Unauthorized|awaiting response\.\.\. 401 Unauthorized|requested URL returned error: 401|status code: 401, reason phrase`),
+		Reason: "a registry or a server refuses because nobody is logged in, or may not do this", Hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
+	{Name: "port-in-use", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 5 * time.Second, re: lazyregexp.New(`(?i)EADDRINUSE|: address already in use`),
+		Reason: "an address is in use by another program, perhaps for a moment", Hint: "End the program that uses the address."},
+	{Name: "locked", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 10 * time.Second, re: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
+		Reason: "another program holds a lock, perhaps for a moment", Hint: "End the program that holds the lock."},
+	{Name: "wrong-version", Type: problem.Environment, Decision: Escalate,
+		re:     lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version`),
+		Reason: "a program has another version than the project asks for", Hint: "Install the version that the line names."},
+	{Name: "permission", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
+		Reason: "the command may not read, write or run something", Hint: "Give the rights it needs (chmod, chown)."},
+	{Name: "no-network", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 10 * time.Second,
+		re:     lazyregexp.New(`(?im)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*https?://|^error: failed to (?:download|fetch) |spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
+		Reason: "a server cannot be reached", Hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
 }
 
 // conflict is how git reports that both sides have changed the same lines.
@@ -69,13 +57,12 @@ func Classify(p *Problem) (act *Action, by By, known bool) {
 	own := problem.Own(text)
 	for i := range detectors {
 		d := &detectors[i]
-		line := d.match(own)
-		if line == "" || d.name == "no-network" && local(d, own) {
+		line := d.matching(own)
+		if line == "" || d.Name == "no-network" && local(line) {
 			continue
 		}
-		p.Type = d.typ
-		act := d.decide(p, line)
-		return act, act.By, true
+		act, by := d.decide(p, line)
+		return act, by, true
 	}
 	types := problem.Read(text).Types
 	has := func(t string) bool { return slices.Contains(types, t) }
@@ -115,33 +102,19 @@ func Classify(p *Problem) (act *Action, by By, known bool) {
 // unloaded is how runners report tests that they could not load.
 var unloaded = lazyregexp.New(`(?m)^\s*●? ?Test suite failed to run$|^_+ ERROR collecting |Failed to import test module|^Require stack:$|imported from /|\[(?:build|setup) failed\]$|^ +FAIL +\S+ \[ \S+ \]$`)
 
-// decide is what happens after a failure that d has recognised by a line.
-func (d *detector) decide(p *Problem, line string) *Action {
-	a := &Action{Decision: d.decision, By: Rule(d.name), Hint: d.hint, Wait: d.wait, Reasoning: fmt.Sprintf("%s: %s", d.reason, clip(line, 300))}
-	if d.decision == Retry && (p.Attempt > d.times || d.name == "no-network" && closed(p.Sandbox)) {
-		a.Decision, a.Wait = Escalate, 0
-	}
-	return a
-}
-
-func (d *detector) match(text string) string {
-	at := d.pattern.Regexp().FindStringIndex(text)
-	if at == nil {
-		return ""
-	}
-	begin := strings.LastIndexByte(text[:at[0]], '\n') + 1
-	line, _, _ := strings.Cut(text[begin:], "\n")
-	if strings.TrimSpace(line) == "" {
-		line = text[at[0]:at[1]]
-	}
-	return strings.TrimSpace(line)
-}
-
 // local reports that what cannot be reached is on this machine: then it is not
 // the network, but a program that does not run.
-func local(d *detector, text string) bool {
-	line := d.match(text)
+func local(line string) bool {
 	return strings.Contains(line, "127.0.0.1") || strings.Contains(line, "localhost") || strings.Contains(line, "[::1]")
+}
+
+// decide is about for one that is built in.
+func (d *Detector) decide(p *Problem, line string) (*Action, By) {
+	act, by := d.about(p, line)
+	if d.Name == "no-network" && closed(p.Sandbox) {
+		act.Decision, act.Wait = Escalate, 0
+	}
+	return act, by
 }
 
 func closed(sandbox string) bool {
@@ -257,14 +230,14 @@ func capabilities(p *Problem) (out []string) {
 
 // detect gives p its type, and the action where a detector of the users has one. It
 // comes before what is built in: they know their project.
-func (c *Coordinator) detect(p *Problem) (act *Action, by By, known bool, err error) {
+func (c *coordinator) detect(p *Problem) (act *Action, by By, known bool, err error) {
 	text := problem.Plain(p.Output)
 	for i := range c.book.Detectors {
 		d := &c.book.Detectors[i]
 		if len(d.Codes) > 0 && !slices.Contains(d.Codes, p.Code) || !d.re.MatchString(text) {
 			continue
 		}
-		act, by = d.about(p, matching(d.re, text))
+		act, by = d.about(p, d.matching(text))
 		return act, by, true, nil
 	}
 	if len(c.book.Coded) > 0 && c.codedFor != p {
@@ -286,7 +259,7 @@ func (c *Coordinator) detect(p *Problem) (act *Action, by By, known bool, err er
 
 // typed is a problem's type as detectors of users and built-in ones see it, without a
 // step.
-func (c *Coordinator) typed(p *Problem) (typ string, known bool) {
+func (c *coordinator) typed(p *Problem) (typ string, known bool) {
 	for i := range c.book.Detectors {
 		d := &c.book.Detectors[i]
 		if (len(d.Codes) == 0 || slices.Contains(d.Codes, p.Code)) && d.re.MatchString(problem.Plain(p.Output)) {
@@ -325,36 +298,36 @@ func (d *Detector) about(p *Problem, line string) (*Action, By) {
 
 var testFailed = lazyregexp.New(`(?m)^\s*--- FAIL|^FAIL[\t :]|^not ok \d|^# fail [1-9]|^ℹ fail [1-9]|^Tests:\s+\d+ failed|=+ .*\d+ failed|test result: FAILED|^FAILED \(|AssertionError|\bERR_ASSERTION\b|^panicked at|^FAILED `)
 
-var detectorsBefore = []detector{
-	{name: "disk-full", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)no space left on device|ENOSPC|disk quota exceeded`),
-		reason: "the disk is full", hint: "Free some space."},
-	{name: "out-of-memory", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)JavaScript heap out of memory|cannot allocate memory|MemoryError\b|out of memory \(`),
-		reason: "the machine has too little memory for it", hint: "Close other programs or give the command more memory."},
-	{name: "auth", typ: problem.Auth, decision: Escalate,
-		pattern: lazyregexp.New(`(?i)ENEEDAUTH|npm (?:ERR!|error) code E40[13]|no upload token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] .*(?:upload|pypi)|terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|401 Unauthorized`),
-		reason:  "a registry or a server refuses because nobody is logged in, or may not do this", hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
-	{name: "port-in-use", typ: problem.Environment, decision: Retry, times: 2, wait: 5 * time.Second, pattern: lazyregexp.New(`(?i)EADDRINUSE|address already in use`),
-		reason: "an address is in use by another program, perhaps for a moment", hint: "End the program that uses the address."},
-	{name: "locked", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second, pattern: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
-		reason: "another program holds a lock, perhaps for a moment", hint: "End the program that holds the lock."},
-	{name: "wrong-version", typ: problem.Environment, decision: Escalate,
-		pattern: lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version`),
-		reason:  "a program has another version than the project asks for", hint: "Install the version that the line names."},
-	{name: "permission", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
-		reason: "the command may not read, write or run something", hint: "Give the rights it needs (chmod, chown)."},
-	{name: "no-network", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second,
-		pattern: lazyregexp.New(`(?i)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*|spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
-		reason:  "a server cannot be reached", hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
+var detectorsBefore = []Detector{
+	{Name: "disk-full", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?i)no space left on device|ENOSPC|disk quota exceeded`),
+		Reason: "the disk is full", Hint: "Free some space."},
+	{Name: "out-of-memory", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?i)JavaScript heap out of memory|cannot allocate memory|MemoryError\b|out of memory \(`),
+		Reason: "the machine has too little memory for it", Hint: "Close other programs or give the command more memory."},
+	{Name: "auth", Type: problem.Auth, Decision: Escalate,
+		re:     lazyregexp.New(`(?i)ENEEDAUTH|npm (?:ERR!|error) code E40[13]|no upload token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] .*(?:upload|pypi)|terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|401 Unauthorized`),
+		Reason: "a registry or a server refuses because nobody is logged in, or may not do this", Hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
+	{Name: "port-in-use", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 5 * time.Second, re: lazyregexp.New(`(?i)EADDRINUSE|address already in use`),
+		Reason: "an address is in use by another program, perhaps for a moment", Hint: "End the program that uses the address."},
+	{Name: "locked", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 10 * time.Second, re: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
+		Reason: "another program holds a lock, perhaps for a moment", Hint: "End the program that holds the lock."},
+	{Name: "wrong-version", Type: problem.Environment, Decision: Escalate,
+		re:     lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version`),
+		Reason: "a program has another version than the project asks for", Hint: "Install the version that the line names."},
+	{Name: "permission", Type: problem.Environment, Decision: Escalate, re: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
+		Reason: "the command may not read, write or run something", Hint: "Give the rights it needs (chmod, chown)."},
+	{Name: "no-network", Type: problem.Environment, Decision: Retry, Times: 2, Wait: 10 * time.Second,
+		re:     lazyregexp.New(`(?i)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*|spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
+		Reason: "a server cannot be reached", Hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
 
-	{name: "dependency", typ: problem.Dependency,
-		pattern: lazyregexp.New(`(?i)no required module provides package|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|unknown revision|is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.|Cannot find (?:module|package) ['"][^'"./]|Cannot find module ['"]@|ModuleNotFoundError|No matching distribution|ResolutionImpossible|ERESOLVE|npm (?:ERR!|error) code (?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE)|no matching package named|can't find crate for|unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|failed to select a version|failed to resolve: (?:use of )?un(?:declared|resolved)`)},
-	{name: "format", typ: problem.Format, pattern: lazyregexp.New(`(?im)would reformat|files? would change|code style issues found|^Diff in .*\.rs|not gofmt`)},
-	{name: "types", typ: problem.Type, pattern: lazyregexp.New(`(?m)error TS\d+|: error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files?|\breportGeneral|pyright|error\[E0308\]`)},
-	{name: "lint", typ: problem.Lint, pattern: lazyregexp.New(`(?m)✖ \d+ problems?|^\S+:\d+:\d+: [A-Z]{1,3}\d{3,4}\b|^\S+\.go:\d+:\d+: .* \((?:SA|ST|S|U|QF)\d+\)$|^# \[\S+\]\n|warning: .*clippy::|clippy::\w+|golangci-lint|pylint|eslint`)},
-	{name: "test", typ: problem.Test,
-		pattern: testFailed},
-	{name: "build", typ: problem.Build,
-		pattern: lazyregexp.New(`(?m)error\[E\d+\]|^(?:vet: )?\S+\.(?:go|c|cc|cpp|h|rs|java|kt|swift|zig):\d+(?::\d+)?:|SyntaxError|ReferenceError|IndentationError|NameError|ImportError|TypeError|undefined: |undefined reference|^error: could not compile|BUILD FAILED|Cannot find module ['"]\.|^make.*\*\*\* .*Error \d|^Traceback `)},
+	{Name: "dependency", Type: problem.Dependency,
+		re: lazyregexp.New(`(?i)no required module provides package|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|unknown revision|is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.|Cannot find (?:module|package) ['"][^'"./]|Cannot find module ['"]@|ModuleNotFoundError|No matching distribution|ResolutionImpossible|ERESOLVE|npm (?:ERR!|error) code (?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE)|no matching package named|can't find crate for|unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|failed to select a version|failed to resolve: (?:use of )?un(?:declared|resolved)`)},
+	{Name: "format", Type: problem.Format, re: lazyregexp.New(`(?im)would reformat|files? would change|code style issues found|^Diff in .*\.rs|not gofmt`)},
+	{Name: "types", Type: problem.Type, re: lazyregexp.New(`(?m)error TS\d+|: error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files?|\breportGeneral|pyright|error\[E0308\]`)},
+	{Name: "lint", Type: problem.Lint, re: lazyregexp.New(`(?m)✖ \d+ problems?|^\S+:\d+:\d+: [A-Z]{1,3}\d{3,4}\b|^\S+\.go:\d+:\d+: .* \((?:SA|ST|S|U|QF)\d+\)$|^# \[\S+\]\n|warning: .*clippy::|clippy::\w+|golangci-lint|pylint|eslint`)},
+	{Name: "test", Type: problem.Test,
+		re: testFailed},
+	{Name: "build", Type: problem.Build,
+		re: lazyregexp.New(`(?m)error\[E\d+\]|^(?:vet: )?\S+\.(?:go|c|cc|cpp|h|rs|java|kt|swift|zig):\d+(?::\d+)?:|SyntaxError|ReferenceError|IndentationError|NameError|ImportError|TypeError|undefined: |undefined reference|^error: could not compile|BUILD FAILED|Cannot find module ['"]\.|^make.*\*\*\* .*Error \d|^Traceback `)},
 }
 
 var placesBefore = lazyregexp.New(`(?m)([\w.@+-][\w./@+-]*\.\w{1,5})(?::\d+|\(\d+,\d+\)|", line \d+)`)
@@ -363,24 +336,19 @@ var placesBefore = lazyregexp.New(`(?m)([\w.@+-][\w./@+-]*\.\w{1,5})(?::\d+|\(\d
 func classifyBefore(p *Problem, text string) (act *Action, by By, known bool) {
 	for i := range detectorsBefore {
 		d := &detectorsBefore[i]
-		if d.name == "no-network" && local(d, text) || d.name == "permission" && p.Code != 126 && testFailed.MatchString(text) {
+		line := d.matching(text)
+		if line == "" || d.Name == "no-network" && local(line) || d.Name == "permission" && p.Code != 126 && testFailed.MatchString(text) {
 			continue // it is what a test is about
 		}
-		line := d.match(text)
-		if line == "" {
-			continue
-		}
-		if p.Type == "" || d.decision != "" {
-			p.Type = d.typ
-		}
-		if d.decision == "" {
-			if t := byCommand(p.Command); d.name == "build" && p.Type == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
+		if d.Decision == "" {
+			p.Type = cmp.Or(p.Type, d.Type)
+			if t := byCommand(p.Command); d.Name == "build" && p.Type == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
 				p.Type = t // file:line: is how linters complain, too; go vet marks what does not compile
 			}
-			return nil, Rule(d.name), true
+			return nil, Rule(d.Name), true
 		}
-		act := d.decide(p, line)
-		return act, act.By, true
+		act, by = d.decide(p, line)
+		return act, by, true
 	}
 	if p.Type == "" {
 		p.Type = byCommand(p.Step + " " + p.Command)

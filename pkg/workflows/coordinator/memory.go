@@ -88,25 +88,20 @@ func (m Memory) Routes() flow.Mux {
 }
 
 func (m Memory) perform(ctx context.Context, s flow.Step) (any, error) {
-	switch s.Name {
-	case beginMemory:
-		var in Choice
-		if err := json.Unmarshal(s.Input, &in); err != nil {
-			return nil, fmt.Errorf("failures: decoding input: %w", err)
-		}
-		return m.Setup(s.Job, in), nil
-	case recallStep:
-		var in asked
-		if err := json.Unmarshal(s.Input, &in); err != nil {
-			return nil, fmt.Errorf("failures: decoding input: %w", err)
-		}
-		return m.recall(ctx, s.Job, in)
-	}
-	var in lesson
-	if err := json.Unmarshal(s.Input, &in); err != nil {
+	var choice Choice
+	var question asked
+	var failure lesson
+	into := map[string]any{beginMemory: &choice, recallStep: &question, rememberOne: &failure}[s.Name]
+	if err := json.Unmarshal(s.Input, into); err != nil {
 		return nil, fmt.Errorf("failures: decoding input: %w", err)
 	}
-	return struct{}{}, m.remember(ctx, s, in)
+	switch s.Name {
+	case beginMemory:
+		return m.Setup(s.Job, choice), nil
+	case recallStep:
+		return m.recall(ctx, s.Job, question)
+	}
+	return struct{}{}, m.remember(ctx, s, failure)
 }
 
 func (m Memory) recall(ctx context.Context, job string, in asked) (Known, error) {

@@ -14,7 +14,7 @@ import (
 
 // together is the decision that several agents repair at once, each in a copy of the
 // work tree. ok is false where there are not several.
-func (c *Coordinator) together(p *Problem, sig string, by By, offered []string) (act Action, ok bool) {
+func (c *coordinator) together(p *Problem, sig string, by By, offered []string) (act Action, ok bool) {
 	if c.o.Parallel < 2 || c.o.Works == nil || len(offered) < 2 {
 		return act, false
 	}
@@ -37,7 +37,7 @@ type rival struct {
 // race has several agents repair p, each in a copy of the work tree. What the first has
 // changed after whose repair it works is brought back as one change; the others are
 // stopped, and their copies removed.
-func (c *Coordinator) race(p *Problem, at *Attempt) (bool, error) {
+func (c *coordinator) race(p *Problem, at *Attempt) (bool, error) {
 	in, err := c.material(p, nil)
 	if err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func (c *Coordinator) race(p *Problem, at *Attempt) (bool, error) {
 }
 
 // repairApart has an agent repair a copy of the work tree, and runs there what failed.
-func (c *Coordinator) repairApart(sc *executor.Scope, agent, words string, in map[string]json.RawMessage) (r rival, err error) {
+func (c *coordinator) repairApart(sc *executor.Scope, agent, words string, in map[string]json.RawMessage) (r rival, err error) {
 	r.repair = &Repair{Agent: agent, Status: executor.Failed}
 	stopped := func(err error) error {
 		if se, ok := errors.AsType[*flow.StepError](err); ok {
@@ -82,14 +82,13 @@ func (c *Coordinator) repairApart(sc *executor.Scope, agent, words string, in ma
 	if err != nil {
 		return r, err
 	}
-	path := own.Run.Next()
-	rep, err := own.Spawn(executor.SubAgentRequest{Agent: agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words})
-	r.repair = Repaired(agent, rep)
-	r.repair.Path = path
-	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
+	rep, done, err := Delegated(own, executor.SubAgentRequest{Agent: agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words})
+	r.repair = done
+	r.repair.Path = done.Step
+	if err := Reported(err); err != nil {
 		return r, err
 	}
-	if r.outage = Hard(err); r.outage != nil {
+	if r.outage = hard(err); r.outage != nil {
 		return r, nil
 	}
 	if rep.Status != executor.Done {
@@ -100,10 +99,10 @@ func (c *Coordinator) repairApart(sc *executor.Scope, agent, words string, in ma
 }
 
 // bringBack makes the change of the winner in the work tree.
-func (c *Coordinator) bringBack(w rival) error {
+func (c *coordinator) bringBack(w rival) error {
 	path := c.sc.Run.Next()
 	got, err := c.sc.JoinTree(w.tree)
-	if se := new(flow.StepError); errors.As(err, &se) {
+	if se, ok := errors.AsType[*flow.StepError](err); ok {
 		w.repair.Changed, w.repair.Reason = nil, "what it changed could not be brought back: "+se.Message
 		return nil
 	}
@@ -119,7 +118,7 @@ func (c *Coordinator) bringBack(w rival) error {
 }
 
 // settle removes the copies of those that have not won, and keeps what they came to.
-func (c *Coordinator) settle(p *Problem, at *Attempt, rivals []rival, winner int) error {
+func (c *coordinator) settle(p *Problem, at *Attempt, rivals []rival, winner int) error {
 	if !slices.ContainsFunc(rivals, func(r rival) bool { return r.outage == nil }) {
 		return rivals[0].outage // the copies stay, for the job goes on in them
 	}

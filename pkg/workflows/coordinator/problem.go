@@ -2,8 +2,7 @@
 // problem, has an agent repair it, runs what failed again, and asks a person
 // where judgement is needed.
 //
-//	c := coordinator.New(sc, coordinator.Options{Attempts: 3})
-//	res, err := c.Coordinate(problem, func(coordinator.Action) (*coordinator.Problem, error) {
+//	res, err := coordinator.Coordinate(sc, coordinator.Options{Attempts: 3}, problem, func(coordinator.Action) (*coordinator.Problem, error) {
 //		return run(sc, command) // nil: it works now
 //	})
 //
@@ -188,12 +187,12 @@ func clip(s string, most int) string {
 
 // decide says what happens about p: the retries that were asked for, code where it
 // can, the moves of a strategy, then the analyst on its own model, then on the job's.
-func (c *Coordinator) decide(p *Problem) (Action, error) {
+func (c *coordinator) decide(p *Problem) (Action, error) {
 	act, err := c.decision(p)
 	return c.unapproved(act), err
 }
 
-func (c *Coordinator) decision(p *Problem) (Action, error) {
+func (c *coordinator) decision(p *Problem) (Action, error) {
 	if act, ok := c.retryMove(p); ok {
 		return act, nil
 	}
@@ -269,13 +268,13 @@ func (c *Coordinator) decision(p *Problem) (Action, error) {
 }
 
 // failedBefore reports whether an agent has worked on a failure that is the same.
-func (c *Coordinator) failedBefore(sig string) bool {
+func (c *coordinator) failedBefore(sig string) bool {
 	return slices.ContainsFunc(c.res.Attempts, func(a Attempt) bool { return a.Repair != nil && a.Action.Replay == "" && a.Signature == sig })
 }
 
 // move is what the strategy of a name does next about p. ok is false if it is at its
 // end. The error is that of a Decide.
-func (c *Coordinator) move(p *Problem, name string, s Strategy) (act Action, ok bool, err error) {
+func (c *coordinator) move(p *Problem, name string, s Strategy) (act Action, ok bool, err error) {
 	for i := range s {
 		m, n := &s[i], c.count(name, i)
 		if m.Progress && n > 0 {
@@ -314,7 +313,7 @@ func (c *Coordinator) move(p *Problem, name string, s Strategy) (act Action, ok 
 
 // retryMove is the next retry that the strategy begins with: whoever asks for
 // retries means them before anybody thinks.
-func (c *Coordinator) retryMove(p *Problem) (Action, bool) {
+func (c *coordinator) retryMove(p *Problem) (Action, bool) {
 	for i := range c.o.Strategy {
 		m := &c.o.Strategy[i]
 		if !m.Retry {
@@ -329,7 +328,7 @@ func (c *Coordinator) retryMove(p *Problem) (Action, bool) {
 }
 
 // ruling is what the one who decides has decided.
-func (c *Coordinator) ruling(p *Problem, n int) (Action, error) {
+func (c *coordinator) ruling(p *Problem, n int) (Action, error) {
 	if c.o.Decide != nil {
 		return c.o.Decide(p, n)
 	}
@@ -337,7 +336,7 @@ func (c *Coordinator) ruling(p *Problem, n int) (Action, error) {
 }
 
 // spent is what is decided after all moves of a strategy that stands alone.
-func (c *Coordinator) spent(p *Problem) Action {
+func (c *coordinator) spent(p *Problem) Action {
 	n := 0
 	for _, a := range c.res.Attempts {
 		if a.Repair != nil && a.Repair.Agent != "" {
@@ -351,15 +350,15 @@ func (c *Coordinator) spent(p *Problem) Action {
 	return Action{Decision: Fail, By: Rule("strategy"), Reasoning: why}
 }
 
-func (c *Coordinator) count(name string, i int) int { return c.used[moveKey(name, i)] }
+func (c *coordinator) count(name string, i int) int { return c.used[moveKey(name, i)] }
 
-// may reports whether a strategy can give a repair to an agent.
-func (c *Coordinator) may(name string) bool {
+// may reports whether a repair can be given to an agent.
+func (c *coordinator) may(name string) bool {
 	return slices.ContainsFunc(c.all, func(a repairer) bool { return a.Name == name })
 }
 
 // stuck is why an agent that has worked on p is not asked again, "" if it is.
-func (c *Coordinator) stuck(p *Problem, agent string) string {
+func (c *coordinator) stuck(p *Problem, agent string) string {
 	last := c.res.Attempts[len(c.res.Attempts)-1]
 	switch {
 	case last.Repair == nil || last.Repair.Agent != agent:
@@ -372,7 +371,7 @@ func (c *Coordinator) stuck(p *Problem, agent string) string {
 }
 
 // undoAll takes back what repairs have changed that is still there.
-func (c *Coordinator) undoAll() error {
+func (c *coordinator) undoAll() error {
 	for i := len(c.res.Attempts) - 1; i >= 0; i-- {
 		at := &c.res.Attempts[i]
 		if at.Repair == nil || at.Repair.Path == "" || len(at.Repair.Changed) == 0 || at.Undone != nil || at.Kept != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/stored"
+	"github.com/adroit-run/adroit/internal/turn"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -20,11 +21,11 @@ const ReplayTool = "replay_fix"
 
 // begin fixes, once for a coordinator, whether it remembers and what it is part of. One
 // that only retries, or that asks somebody of its own what to do, has no memory.
-func (c *Coordinator) begin() error {
+func (c *coordinator) begin() error {
 	if c.past.begun || c.o.NoRules || c.o.Decide != nil || !c.sc.Has(ReplayTool) {
 		return nil
 	}
-	setup, err := stored.Do[Setup](c.sc.Run, memoryStep, beginMemory, c.o.Choice)
+	setup, err := stored.Do[Setup](c.sc.Run, memoryStep, beginMemory, Choice{c.o.Memory, c.o.Named})
 	if err = ignore(err); err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func (c *Coordinator) begin() error {
 }
 
 // recall looks up, once for each signature, what is known of p.
-func (c *Coordinator) recall(p *Problem, sig string) error {
+func (c *coordinator) recall(p *Problem, sig string) error {
 	if !c.past.Recall || c.past.known[sig] != nil {
 		return nil
 	}
@@ -53,14 +54,14 @@ func (p *Problem) essence() string {
 
 // failedElsewhere reports whether an agent did not help with the same failure in
 // another job.
-func (c *Coordinator) failedElsewhere(sig, agent string) bool {
+func (c *coordinator) failedElsewhere(sig, agent string) bool {
 	k := c.past.known[sig]
 	return k != nil && slices.Contains(k.Failed, agent)
 }
 
 // remembered is what has helped before: it is tried before any model is asked, each
 // thing once.
-func (c *Coordinator) remembered(sig string) (act Action, ok bool) {
+func (c *coordinator) remembered(sig string) (act Action, ok bool) {
 	k := c.past.known[sig]
 	if k == nil {
 		return act, false
@@ -76,7 +77,7 @@ func (c *Coordinator) remembered(sig string) (act Action, ok bool) {
 			return Action{Decision: Retry, By: byMemory, Replay: w.Key, Reasoning: what + "; its change is made again, in " + strings.Join(w.Files, ", ")}, true
 		case w.Decision == string(Retry) && w.Agent == "" && c.first(sig, "retry"):
 			return Action{Decision: Retry, By: byMemory, Reasoning: what}, true
-		case w.Agent != "" && c.has(w.Agent) && c.first(sig, w.Agent):
+		case w.Agent != "" && c.may(w.Agent) && c.first(sig, w.Agent):
 			return Action{Decision: Delegate, Agent: w.Agent, By: byMemory, Instructions: "Repair the cause with the smallest change.", Reasoning: what}, true
 		}
 		return act, false
@@ -96,7 +97,7 @@ func (c *Coordinator) remembered(sig string) (act Action, ok bool) {
 }
 
 // tryAgain is how a person has agents try what is known not to help.
-func (c *Coordinator) tryAgain() string {
+func (c *coordinator) tryAgain() string {
 	if c.o.Works != nil { // adroit fix
 		return "With --memory off agents are tried again."
 	}
@@ -104,35 +105,26 @@ func (c *Coordinator) tryAgain() string {
 }
 
 // exhausted reports that no agent is left that may still help.
-func (c *Coordinator) exhausted(sig string) bool {
+func (c *coordinator) exhausted(sig string) bool {
 	return !slices.ContainsFunc(c.all, func(a repairer) bool {
 		return a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name)
 	})
 }
 
-// has reports whether an agent may repair.
-func (c *Coordinator) has(agent string) bool {
-	return slices.ContainsFunc(c.all, func(a repairer) bool { return a.Name == agent })
-}
-
 // replay makes the change again that helped with the same failure before.
-func (c *Coordinator) replay(at *Attempt) (bool, error) {
+func (c *coordinator) replay(at *Attempt) (bool, error) {
 	k := c.past.known[at.Signature]
-	path := c.sc.Run.Next()
-	reply, err := c.sc.Tool(ReplayTool, map[string]any{"diff": k.Fix})
+	got, err := Call{Tool: ReplayTool, Args: map[string]any{"diff": k.Fix}, Interrupted: turn.Recognized}.Make(c.sc)
 	if err != nil {
 		return false, err
 	}
-	at.Repair = &Repair{Agent: "memory", Status: executor.Done, Summary: clip(reply.Summary, 500), Path: path}
-	if reply.Failed {
-		at.Repair.Status, at.Repair.Reason = executor.Failed, clip(reply.Text, 1000)
-	}
-	at.Repair.Changed, err = c.changed(path)
+	at.Repair = got.repair("memory")
+	at.Repair.Changed, err = c.changed(got.Path)
 	return len(at.Repair.Changed) > 0, err
 }
 
 // remember keeps an attempt whose outcome is known.
-func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
+func (c *coordinator) remember(p *Problem, at *Attempt, outcome string) error {
 	if !c.past.Remember || at.Action.By == Rule("interrupted") {
 		return nil
 	}
@@ -158,7 +150,7 @@ func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
 }
 
 // ran is the command line of what failed, "" if that is none.
-func (c *Coordinator) ran(p *Problem) string {
+func (c *coordinator) ran(p *Problem) string {
 	switch word, _, _ := strings.Cut(p.Command, " "); {
 	case p.Command == "run_tests":
 		return c.sc.Task.Test
@@ -178,26 +170,25 @@ func keyJob(key string) string {
 
 // keep ends an attempt after which it still fails: the result has it, and the memory
 // what was learned of it.
-func (c *Coordinator) keep(p *Problem, at *Attempt, learned string) error {
+func (c *coordinator) keep(p *Problem, at *Attempt, learned string) error {
 	c.res.Attempts = append(c.res.Attempts, *at)
 	return c.remember(p, at, learned)
 }
 
 // showPast adds what is known of p to what the analyst is given, as data, if its file
 // takes it.
-func (c *Coordinator) showPast(p *Problem, in map[string]json.RawMessage) error {
+func (c *coordinator) showPast(p *Problem, in map[string]json.RawMessage) error {
 	k := c.past.known[p.Signature()]
 	if k == nil || len(k.Shown) == 0 {
 		return nil
 	}
-	var a agents.DynamicAgent
-	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[Analyst].Spec, &a); err != nil {
-		return fmt.Errorf("agent %s as it was pinned: %w", Analyst, err)
+	a, _, err := Pinned(c.sc.Task, Analyst)
+	if err != nil {
+		return err
 	}
 	if len(a.Inputs) > 0 && !slices.ContainsFunc(a.Inputs, func(f agents.Field) bool { return f.Name == "known" }) {
 		return nil
 	}
-	b, err := quoted(k.Shown)
-	in["known"] = b
+	in["known"], err = quoted(k.Shown)
 	return err
 }

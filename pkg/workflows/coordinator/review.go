@@ -26,11 +26,11 @@ const (
 // reviewed has the supervisor look at a decision, if there is to be one: at each to have
 // an agent repair, and at what a model has decided. What code decides otherwise changes
 // nothing. A replacement is checked like any decision, and not reviewed again.
-func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) {
+func (c *coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) {
 	if c.o.Supervise == "" || c.sc.Task.Model == NoModel || act.Decision != Delegate && act.By.Code() {
 		return act, nil, nil
 	}
-	if sp := c.sc.Task.Spawn; sp == nil || !slices.Contains(sp.Allowed, c.o.Supervise) {
+	if !May(c.sc.Task, c.o.Supervise) {
 		return act, nil, fmt.Errorf("decisions are to be reviewed, and the agent %s may not be spawned", c.o.Supervise)
 	}
 	var offered []string
@@ -47,7 +47,7 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 		return act, nil, err
 	}
 	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: c.o.Supervise, Inputs: in, Prompt: "Review this decision before it is carried out." + c.advice()})
-	if err := Hard(err); err != nil {
+	if err := hard(err); err != nil {
 		return act, nil, err
 	}
 	var got struct {
@@ -77,7 +77,7 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 
 // material is what a model is shown of a problem: JSON, in which no text can pass
 // for anything but a value.
-func (c *Coordinator) material(p *Problem, offered []string) (map[string]json.RawMessage, error) {
+func (c *coordinator) material(p *Problem, offered []string) (map[string]json.RawMessage, error) {
 	q := *p
 	q.Output = clip(tail(problem.Plain(q.Output), mostShown), mostShown+100)
 	history := c.tries()
@@ -112,7 +112,7 @@ const mostDiff = 3000
 
 // tries are what was tried before, with the changes that were made: what an agent says of
 // them is less.
-func (c *Coordinator) tries() any {
+func (c *coordinator) tries() any {
 	if c.sc.Task.Revision < continuesRepairs {
 		type tried struct{ Decision, Agent, Why, Summary, Outcome string }
 		var history []tried
@@ -150,7 +150,7 @@ func (c *Coordinator) tries() any {
 }
 
 // advice is what a person has said, for those who are asked next.
-func (c *Coordinator) advice() string {
+func (c *coordinator) advice() string {
 	if c.words == "" {
 		return ""
 	}
@@ -160,10 +160,19 @@ func (c *Coordinator) advice() string {
 // mostShown bounds the output that a model is shown, in bytes.
 const mostShown = 8 << 10
 
-// Hard is an error of a sub-agent that ends the coordination: the engine's, or one
+// Survived is what of a sub-agent's error ends a workflow: the engine's, and, in jobs that
+// know the difference, that of a model that could not be asked.
+func Survived(t *executor.Task, err error) error {
+	if Coded(t) {
+		return hard(err)
+	}
+	return Reported(err)
+}
+
+// hard is an error of a sub-agent that ends the coordination: the engine's, or one
 // of a model that could not be asked. That is an outage, and the job can be
 // resumed when it is over.
-func Hard(err error) error {
+func hard(err error) error {
 	var spawned *executor.SpawnError
 	if err == nil || !errors.As(err, &spawned) {
 		return err

@@ -76,8 +76,8 @@ func AnewInputs(in map[string]json.RawMessage) { delete(in, problemInput) }
 
 func jobOf(sc *executor.Scope) (*job, error) {
 	var in struct {
-		command, wait, escalate, keep, timeout, memory, strategy, supervise string
-		attempts, parallel                                                  json.RawMessage
+		command, wait, keep, timeout, supervise string
+		attempts, parallel                      json.RawMessage
 	}
 	j := &job{}
 	var errs []error
@@ -92,13 +92,13 @@ func jobOf(sc *executor.Scope) (*job, error) {
 	get("steps", &j.steps)
 	get(problemInput, &j.problem)
 	get("from", &j.from)
-	get("escalate", &in.escalate)
+	get("escalate", &j.o.Escalate)
 	get("wait", &in.wait)
 	get("keep", &in.keep)
 	get("supervise", &in.supervise)
 	get("timeout", &in.timeout)
-	get("memory", &in.memory)
-	get("strategy", &in.strategy)
+	get("memory", &j.o.Memory)
+	get("strategy", &j.o.Named)
 	number := func(name string, raw *json.RawMessage, to *int) {
 		if !get(name, raw) {
 			return
@@ -114,7 +114,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 	number("parallel", &in.parallel, &j.o.Parallel)
 	var err error
 	if in.wait != "" {
-		if j.o.Patience, err = time.ParseDuration(in.wait); err != nil {
+		if j.o.Wait, err = time.ParseDuration(in.wait); err != nil {
 			errs = append(errs, fmt.Errorf("wait is %q; write it as in 2h", in.wait))
 		}
 	}
@@ -125,7 +125,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 		}
 		j.timeout = int(d / time.Second)
 	}
-	j.o.Escalate, j.o.Keep, j.o.Choice = in.escalate, in.keep == "true", Choice{in.memory, in.strategy}
+	j.o.Keep = in.keep == "true"
 	if in.supervise == "true" {
 		j.o.Supervise = Supervisor
 	}
@@ -191,12 +191,12 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 			q, err := j.try(sc, at)
 			return q == nil && err == nil, err
 		}
-		c, err := New(sc, o)
+		c, err := newCoordinator(sc, o)
 		if err != nil {
 			return Result{Status: Failed, Reason: err.Error()}, err
 		}
 		c.res.Attempts, c.res.Arms = res.Attempts, res.Arms
-		res, err = c.Coordinate(p, func(Action) (*Problem, error) {
+		res, err = c.run(p, func(Action) (*Problem, error) {
 			if q, done, err := j.goOn(sc, c.res.Problem); q != nil || done || err != nil {
 				return q, err
 			}
@@ -222,13 +222,7 @@ func publishes(s Step) bool { return byCommand(s.Name+" "+s.Run) == problem.Publ
 
 // interrupted is what becomes of the step if the process dies while it runs.
 func (s Step) interrupted() turn.Interruption {
-	switch {
-	case publishes(s) || permit.Publishes(s.Name):
-		return turn.AskPerson
-	case s.Repeatable || permit.Checks(s.Name):
-		return turn.Again
-	}
-	return turn.Recognized
+	return Interruption(publishes(s) || permit.Publishes(s.Name), s.Repeatable || permit.Checks(s.Name))
 }
 
 // try runs a step again.
@@ -246,17 +240,16 @@ func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
 	if s.publishesOutside() && sc.Has(outsideTool) {
 		tool = outsideTool
 	}
-	_, reply, err := runCommand(sc, s.interrupted(), tool, args)
+	got, err := Call{Step: s.Name, Command: s.Run, Tool: tool, Args: args, Interrupted: s.interrupted(), Twice: true}.Make(sc)
 	if err != nil {
 		return nil, err
 	}
-	if !reply.Failed {
-		sc.State.Last = outputOf(reply)
+	p := got.Problem
+	if p == nil {
+		sc.State.Last = outputOf(got.ToolResult)
 		return nil, nil
 	}
-	p := Of(sc.Task, reply)
-	p.Step, p.Command = s.Name, s.Run
-	if tool == outsideTool && reply.Inconclusive == tools.CannotCheck {
+	if tool == outsideTool && got.Inconclusive == tools.CannotCheck {
 		p.Pending = s.Run
 		p.Message, p.Output = "what comes before it works, and to run it outside the sandbox was not approved", ""
 	}
@@ -304,16 +297,15 @@ func (j *job) goOn(sc *executor.Scope, p *Problem) (next *Problem, done bool, er
 		}
 		return &Problem{Step: p.Step, Command: p.Command, Type: problem.Merge, Files: p.Files, Pending: run, Message: "git_continue, which would go on, may not be called"}, false, nil
 	}
-	reply, err := sc.Tool(continueTool, struct{}{}, turn.AskPerson)
+	reply, err := Call{Step: p.Step, Command: p.Command, Tool: continueTool, Args: struct{}{}, Interrupted: turn.AskPerson}.Make(sc)
 	if err != nil {
 		return nil, false, err
 	}
-	if !reply.Failed {
+	if next = reply.Problem; next == nil {
 		sc.State.Last = reply.Text
 		return nil, isMerge(p.Command), nil
 	}
-	next = Of(sc.Task, reply)
-	next.Step, next.Command, next.Type, next.Files = p.Step, p.Command, problem.Merge, p.Files
+	next.Type, next.Files = problem.Merge, p.Files
 	var m struct { // of git.Merging
 		Files     []string
 		Continued bool

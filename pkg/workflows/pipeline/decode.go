@@ -114,19 +114,19 @@ func (d *decoder) duration(n *node, what string, into *time.Duration) {
 }
 
 // failure reads onFailure: a word, or {coordinate: {…}}.
-func (d *decoder) failure(n *node) (string, *coordinate) {
+func (d *decoder) failure(n *node) (string, *coordinator.Bounds) {
 	if n.Kind != plainyaml.Mapping {
 		var s string
 		d.String(n, "onFailure", &s)
 		return s, nil
 	}
-	c := &coordinate{}
+	c := &coordinator.Bounds{}
 	seen := d.known(n, "onFailure", map[string]func(*node){"coordinate": func(v *node) {
 		d.known(v, "coordinate", map[string]func(*node){
 			"attempts": func(v *node) { d.count(v, "coordinate.attempts", &c.Attempts, 1, maxRetries) },
 			"escalate": func(v *node) {
 				d.String(v, "coordinate.escalate", &c.Escalate)
-				if err := (coordinator.Options{Escalate: c.Escalate}).Check(); err != nil {
+				if err := (coordinator.Options{Bounds: coordinator.Bounds{Escalate: c.Escalate}}).Check(); err != nil {
 					d.Report(v.Place, "", err.Error())
 				}
 			},
@@ -135,7 +135,7 @@ func (d *decoder) failure(n *node) (string, *coordinate) {
 			"keep":   func(v *node) { d.Bool(v, "coordinate.keep", &c.Keep) },
 			"memory": func(v *node) {
 				d.String(v, "coordinate.memory", &c.Memory)
-				if err := (coordinator.Options{Choice: coordinator.Choice{Memory: c.Memory}}).Check(); err != nil {
+				if err := (coordinator.Options{Bounds: coordinator.Bounds{Memory: c.Memory}}).Check(); err != nil {
 					d.Report(v.Place, "", err.Error())
 				}
 			},

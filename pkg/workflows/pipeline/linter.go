@@ -48,7 +48,7 @@ func (l *linter) each(steps []Step, key string, f func(key string, s *Step)) {
 }
 
 // coordinate checks that the agents of a coordinator are there, and repair something.
-func (l *linter) coordinate(key string, c *coordinate) {
+func (l *linter) coordinate(key string, c *coordinator.Bounds) {
 	if c == nil {
 		return
 	}

@@ -179,7 +179,7 @@ func (p *Pipeline) repairs() (found bool) {
 
 // supervisors are the agents that review what coordinators of the pipeline decide.
 func (p *Pipeline) supervisors() (out []string) {
-	add := func(c *coordinate) {
+	add := func(c *coordinator.Bounds) {
 		if c != nil && c.Supervise != "" && !slices.Contains(out, c.Supervise) {
 			out = append(out, c.Supervise)
 		}

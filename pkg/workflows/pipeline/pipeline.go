@@ -31,6 +31,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -58,9 +59,9 @@ type Pipeline struct {
 	Limits   executor.Limits `json:"limits,omitzero"`
 	Recovery *recovery       `json:"recovery,omitempty"` // who is asked under the policy recovery
 	// Coordinate bounds the policy Repair, for steps that do not bound it themselves.
-	Coordinate *coordinate `json:"coordinate,omitempty"`
-	MaxSteps   int         `json:"max_steps,omitempty"` // runs of steps in all; zero is defaultMaxSteps
-	Steps      []Step      `json:"steps"`
+	Coordinate *coordinator.Bounds `json:"coordinate,omitempty"`
+	MaxSteps   int                 `json:"max_steps,omitempty"` // runs of steps in all; zero is defaultMaxSteps
+	Steps      []Step              `json:"steps"`
 
 	Source source `json:"-"`
 }
@@ -135,19 +136,6 @@ func (r *recovery) most() int {
 		return 1
 	}
 	return r.Attempts
-}
-
-// A coordinate bounds a coordinator that repairs a step.
-type coordinate struct {
-	Attempts int           `json:"attempts,omitempty"` // repairs and retries; zero is 3
-	Escalate string        `json:"escalate,omitempty"` // ask a person and wait, report, or never; empty is ask
-	Wait     time.Duration `json:"wait,omitempty"`     // for the person; zero is 24 hours
-	Agents   []string      `json:"agents,omitempty"`   // that may repair; empty is all that name a type of problem
-	Keep     bool          `json:"keep,omitempty"`     // what a repair changed that did not help
-	Memory   string        `json:"memory,omitempty"`   // of earlier failures: on, off; empty is what the configuration says
-	// Supervise is the agent that reviews decisions before they are carried out; empty is
-	// none.
-	Supervise string `json:"supervise,omitempty"`
 }
 
 // An Agent is one by name, or one by value.
@@ -232,7 +220,7 @@ type Step struct {
 	OnSuccess string `json:"onSuccess,omitempty"` // a step's id, or End; empty is the next step
 	OnFailure string `json:"onFailure,omitempty"` // a step's id or a Policy; empty is the pipeline's policy
 	// Coordinate bounds the policy Repair of this step.
-	Coordinate *coordinate `json:"coordinate,omitempty"`
+	Coordinate *coordinator.Bounds `json:"coordinate,omitempty"`
 }
 
 // retries are further attempts at a step that failed.
@@ -357,7 +345,8 @@ type repaired struct {
 
 // options are how the step is coordinated: its retries, then its policy.
 func (t *repaired) options() coordinator.Options {
-	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: true}
+	o := coordinator.Moves(t.x.sc.Task)
+	o.NoRules = true
 	if n := t.s.Retries.Attempts; n > 0 {
 		o.Strategy = append(o.Strategy, coordinator.Move{Retry: true, Times: n, Wait: t.s.Retries.Backoff})
 	}
@@ -383,16 +372,8 @@ func (x *run) coordinates(s *Step) bool {
 
 // repairs are the options of a step that a coordinator repairs.
 func (t *repaired) repairs(o coordinator.Options) coordinator.Options {
-	b := t.s.Coordinate
-	if b == nil {
-		b = t.x.p.Coordinate
-	}
-	if b == nil {
-		b = &coordinate{}
-	}
 	o.Only, o.NoRules = false, false
-	o.Attempts, o.Escalate, o.Patience, o.Names, o.Keep = b.Attempts, b.Escalate, b.Wait, b.Agents, b.Keep
-	o.Memory, o.Supervise = b.Memory, b.Supervise
+	o.Bounds = *cmp.Or(t.s.Coordinate, t.x.p.Coordinate, &coordinator.Bounds{})
 	o.Show = func(p *coordinator.Problem, at *coordinator.Attempt) error {
 		if at.Action.By == coordinator.Rule("retries") {
 			return t.show(p, at)

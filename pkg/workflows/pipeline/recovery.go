@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,13 +82,8 @@ func (x *run) recover(s *Step, attempts int, o *outcome) (decision, error) {
 		return decision{Decision: decideStop, Diagnosis: err.Error()}, nil
 	}
 	rep, err := x.sc.Spawn(executor.SubAgentRequest{Agent: x.p.Recovery.Agent.Name, Prompt: prompt, Model: x.p.Recovery.Model})
-	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
-		return decision{}, err
-	}
-	if x.coded() {
-		if err := coordinator.Hard(err); err != nil {
-			return decision{}, err // an outage is no decision to stop
-		}
+	if err := coordinator.Survived(x.sc.Task, err); err != nil {
+		return decision{}, err // an outage is no decision to stop
 	}
 	var d decision
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/text/spelling"
 	"github.com/adroit-run/adroit/internal/turn"
@@ -110,12 +111,13 @@ func (x *run) step(s *Step) (Row, outcome, error) {
 	if s.Agent != nil {
 		row.Agent = s.Agent.Name
 	}
-	before := accountOf(x.sc.State)
+	before := x.sc.State.Spent()
 	o, err := x.rounds(s, &row)
 	if err != nil {
 		return row, o, err
 	}
-	row.charge(before, accountOf(x.sc.State))
+	used := x.sc.State.Spent().Since(before)
+	row.Turns, row.In, row.Out, row.Cost, row.Took = used.Turns, used.In, used.Out, used.Cost, used.Took
 	row.Status, row.Error, row.Diagnosis, row.Rows = o.status, o.err, o.diagnosis, o.rows
 	row.Output = headAndTail(text(o.output), mostOutput)
 	x.steps[s.ID] = o.record
@@ -199,16 +201,9 @@ func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
 	if err != nil || p == nil {
 		return t.o, err
 	}
-	c, err := coordinator.New(x.sc, t.options())
-	if err != nil {
-		return t.o, err
-	}
-	res, err := c.Coordinate(p, func(act coordinator.Action) (*coordinator.Problem, error) { return t.try() })
+	res, err := coordinator.Coordinate(x.sc, t.options(), p, func(coordinator.Action) (*coordinator.Problem, error) { return t.try() })
 	if t.x.coordinates(s) {
-		row.Decisions = append(row.Decisions, res.Attempts...)
-		if res.Status != "" {
-			row.Coordinated = append(row.Coordinated, res.Ended)
-		}
+		row.Add(res)
 	}
 	if err != nil || res.Solved {
 		return t.o, err
@@ -284,20 +279,15 @@ func (x *run) within(s *Step) (outcome, error) {
 		return failed("%v", err), nil
 	}
 	y := &run{p: s.Pipeline.Spec, sc: x.sc, models: x.models, inner: true, input: quote(input), vars: map[string]json.RawMessage{}}
+	given := map[string]json.RawMessage{}
 	for _, in := range y.p.Inputs {
-		v, ok := s.Inputs[in.Name]
-		switch {
-		case ok:
-			if v, err = f.value(v); err != nil {
+		if v, ok := s.Inputs[in.Name]; ok {
+			if given[in.Name], err = f.value(v); err != nil {
 				return failed("%v", err), nil
 			}
-		case in.Default != nil:
-			v = in.Default
-		default:
-			v = quote("")
 		}
-		y.vars[in.Name] = v
 	}
+	y.take(given)
 	res, output, err := y.all()
 	var stop *executor.StopError
 	if err == nil {
@@ -370,18 +360,10 @@ func (x *run) group(s *Step) (outcome, error) {
 	case o.spent != nil:
 		o.status, o.err, o.ended = Failed, o.spent.Outcome.Reason, o.spent.Outcome.Status
 	case len(bad) > 0:
-		o.status, o.err = Failed, join(bad)
+		o.status, o.err = Failed, strings.Join(bad, "; ")
 		if len(bad) > 1 {
 			o.ended = executor.Failed
 		}
 	}
 	return o, nil
-}
-
-func join(list []string) string {
-	out := list[0]
-	for _, s := range list[1:] {
-		out += "; " + s
-	}
-	return out
 }

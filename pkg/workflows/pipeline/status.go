@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/workflows/coordinator"
 )
 
@@ -48,8 +47,7 @@ type Row struct {
 	Output    string        `json:"output,omitempty"`  // in part
 	Rows      []Row         `json:"steps,omitempty"`   // of a group or a pipeline
 
-	Decisions   []coordinator.Attempt `json:"decisions,omitempty"` // of the coordinator that is its policy
-	Coordinated []coordinator.Ended   `json:"coordinated,omitempty"`
+	coordinator.Record // of the coordinator that is its policy
 }
 
 // why is the row's error, with what the recovery agent makes of it.
@@ -86,27 +84,6 @@ func summary(rows []Row) string {
 
 // mostOutput is how much of an output a row has, in bytes.
 const mostOutput = 1 << 10
-
-// An account is what a state has used so far.
-type account struct {
-	turns, in, out int
-	cost           float64
-	spent          time.Duration
-}
-
-func accountOf(s *executor.State) account {
-	return account{
-		s.Turns + s.SubAgents.Turns,
-		s.Usage.In + s.SubAgents.Usage.In, s.Usage.Out + s.SubAgents.Usage.Out,
-		s.Cost + s.SubAgents.Cost, s.Elapsed,
-	}
-}
-
-// charge enters what was used since.
-func (r *Row) charge(before, now account) {
-	r.Turns, r.In, r.Out = now.turns-before.turns, now.in-before.in, now.out-before.out
-	r.Cost, r.Took = now.cost-before.cost, now.spent-before.spent
-}
 
 // A record is what later steps can read of a step.
 type record struct {

@@ -75,7 +75,7 @@ func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 		d.artifacts = rep.Artifacts
 		return d, nil
 	}
-	if !errors.As(err, new(*executor.SpawnError)) {
+	if err := coordinator.Reported(err); err != nil {
 		return outcome{}, err
 	}
 	bad := failed("%s", rep.Reason)
@@ -124,20 +124,9 @@ func overdue(timeout time.Duration) string {
 	return fmt.Sprintf("timed out: the step's timeout of %s is over", timeout)
 }
 
-// interrupted is what becomes of the step's call if the process dies during it.
-func (s *Step) interrupted() turn.Interruption {
-	switch {
-	case permit.Publishes(s.ID + " " + s.Name):
-		return turn.AskPerson
-	case s.Repeatable || s.Check:
-		return turn.Again
-	}
-	return turn.Recognized
-}
-
 // call has a tool called, under the rules that hold for those of agents.
 func (x *run) call(s *Step, tool string, args any) (outcome, error) {
-	reply, err := x.sc.Tool(tool, args, s.interrupted())
+	reply, err := coordinator.Call{Tool: tool, Args: args, Interrupted: coordinator.Interruption(permit.Publishes(s.ID+" "+s.Name), s.Repeatable || s.Check)}.Make(x.sc)
 	if stop, ok := errors.AsType[*executor.StopError](err); ok {
 		o := failed("%s", stop.Outcome.Reason)
 		o.ended, o.spent = stop.Outcome.Status, stop
@@ -146,7 +135,7 @@ func (x *run) call(s *Step, tool string, args any) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	value, err := x.output(s, &reply)
+	value, err := x.output(s, &reply.ToolResult)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -157,7 +146,7 @@ func (x *run) call(s *Step, tool string, args any) (outcome, error) {
 			o.output = quote(reply.Text)
 		}
 		o.denied = reply.Denied && x.sc.Task.Revision >= turn.FinalDenials
-		o.problem = coordinator.Of(x.sc.Task, reply)
+		o.problem = reply.Problem
 		if tool == shell && o.problem.TimedOut && x.sc.Task.Revision >= turn.OwnTimeouts { // the tool has words for who sets its argument
 			o.err = strings.TrimSpace(overdue(s.Timeout) + "\n" + o.problem.Output)
 		}

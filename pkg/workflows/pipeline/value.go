@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/calling/schema"
 	"github.com/adroit-run/adroit/internal/stored"
@@ -35,30 +35,8 @@ func headAndTail(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	head := clean(s[:n*2/3], false)
-	tail := clean(s[len(s)-n/3:], true)
+	head, tail := strings.ToValidUTF8(s[:n*2/3], ""), strings.ToValidUTF8(s[len(s)-n/3:], "")
 	return fmt.Sprintf("%s\n[… %d of %d bytes are left out here …]\n%s", head, len(s)-len(head)-len(tail), len(s), tail)
-}
-
-// clean takes the broken character off the end of a head, or off the beginning
-// of a tail.
-func clean(s string, tail bool) string {
-	for range utf8.UTFMax {
-		if tail && s != "" && !utf8.RuneStart(s[0]) {
-			s = s[1:]
-		}
-	}
-	if !tail {
-		for i := 1; i <= min(utf8.UTFMax, len(s)); i++ {
-			if c := s[len(s)-i]; utf8.RuneStart(c) {
-				if !utf8.FullRuneInString(s[len(s)-i:]) {
-					s = s[:len(s)-i]
-				}
-				break
-			}
-		}
-	}
-	return s
 }
 
 // into follows fields of JSON; path is for words.
@@ -295,11 +273,10 @@ type job struct {
 	in agents.Input
 }
 
-func runPipeline(r *flow.Run, j job) (*executor.State, error) {
-	sc := executor.NewScope(r, j.Task)
-	x := &run{p: j.Pipeline, sc: sc, models: j.Models, input: quote(j.in.Prompt), vars: map[string]json.RawMessage{}}
-	for _, f := range j.Pipeline.Inputs {
-		v, ok := j.in.Inputs[f.Name]
+// take gives the declared inputs their values, else their defaults.
+func (x *run) take(given map[string]json.RawMessage) {
+	for _, f := range x.p.Inputs {
+		v, ok := given[f.Name]
 		if !ok {
 			v = f.Default
 		}
@@ -308,6 +285,12 @@ func runPipeline(r *flow.Run, j job) (*executor.State, error) {
 		}
 		x.vars[f.Name] = v
 	}
+}
+
+func runPipeline(r *flow.Run, j job) (*executor.State, error) {
+	sc := executor.NewScope(r, j.Task)
+	x := &run{p: j.Pipeline, sc: sc, models: j.Models, input: quote(j.in.Prompt), vars: map[string]json.RawMessage{}}
+	x.take(j.in.Inputs)
 	res, output, err := x.all()
 	if berr := sc.Bind("pipeline", res); berr != nil {
 		return sc.State, berr

@@ -60,21 +60,14 @@ var coordinated = []string{coordinator.Workflow.Name, "pipeline", "validate", "u
 
 // A part is the data about coordinators in a result, at any depth.
 type part struct {
-	Coordinated []coordinator.Ended
-	Decisions   []coordinator.Attempt
-	Steps       []part // of a pipeline
-	Stages      []part // of a validation
+	coordinator.Record
+	Steps  []part // of a pipeline
+	Stages []part // of a validation
 }
 
 // handled are the failures that a job's coordinators have handled.
 func (p part) handled() (out []coordinator.Handled) {
-	at := 0
-	for _, c := range p.Coordinated {
-		until := min(at+max(c.Decisions, 0), len(p.Decisions))
-		out = append(out, coordinator.Handled{Took: c.Took, Tokens: c.Tokens, Cost: c.Cost,
-			Result: coordinator.Result{Status: c.Status, Solved: c.Status == coordinator.Fixed, Arms: c.Arms, Attempts: p.Decisions[at:until]}})
-		at = until
-	}
+	out = p.Handled()
 	for _, q := range slices.Concat(p.Steps, p.Stages) {
 		out = append(out, q.handled()...)
 	}
